@@ -84,7 +84,7 @@ def _quick_trainings() -> Iterator[None]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from typer.main import get_command
 
-    from sixjars.runs import budget
+    from sixjars.starter import training_time as budget
     from sixjars.runs.curves import draw_curves
     from sixjars.samples import generate
 
@@ -97,8 +97,8 @@ def _quick_trainings() -> Iterator[None]:
         patch.setattr(FigureCanvasAgg, "print_png", barely_compressed(FigureCanvasAgg.print_png))
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
         patch.setattr("typer.main.get_command", lru_cache(get_command))
-        patch.setattr("sixjars.runs.budget.measure_of", vars(budget)["budget_of"], raising=False)
-        patch.setattr("sixjars.runs.budget.budget_of", lambda file: None)  # it takes seconds
+        patch.setattr("sixjars.starter.training_time.measure_of", vars(budget)["budget_of"], raising=False)
+        patch.setattr("sixjars.starter.training_time.budget_of", lambda file: None)  # it takes seconds
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
 
@@ -147,7 +147,7 @@ def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """`new` says how long training will take."""
-    from sixjars.runs import budget
+    from sixjars.starter import training_time as budget
 
     monkeypatch.setattr(budget, "budget_of", vars(budget)["measure_of"])
 
@@ -176,7 +176,7 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def quick_trials(monkeypatch: pytest.MonkeyPatch, warm_python: str) -> None:
     """Trials of `tune --jobs 2` are processes that need no start."""
-    from sixjars.runs import trial_process
+    from sixjars.tuning import trial_process
 
-    code = "import os; os.getppid = lambda: {parent}; from sixjars.runs.trial_process import main; main()"
+    code = "import os; os.getppid = lambda: {parent}; from sixjars.tuning.trial_process import main; main()"
     monkeypatch.setattr(trial_process, "ONE_OF", [warm_python, "-c", code.format(parent=os.getpid())])

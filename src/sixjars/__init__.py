@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from sixjars.evaluation.metrics.outcome import Outcome as Outcome
     from sixjars.evaluation.metrics.outcome import Score as Score
     from sixjars.evaluation.metrics.table import score as score
-    from sixjars.evaluation.search import beam_rows as beam_rows
-    from sixjars.evaluation.search import search as search
+    from sixjars.decoding import beam_rows as beam_rows
+    from sixjars.decoding import search as search
     from sixjars.flow.contracts import Bridge as Bridge
     from sixjars.flow.contracts import Decoder as Decoder
     from sixjars.flow.contracts import Encoder as Encoder
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from sixjars.flow.values import Segments as Segments
     from sixjars.flow.values import State as State
     from sixjars.flow.values import StepOutput as StepOutput
-    from sixjars.inspection.draw import draw as draw
-    from sixjars.inspection.explanation import Explanation as Explanation
-    from sixjars.inspection.heatmap import heat_map as heat_map
+    from sixjars.drawing.draw import draw as draw
+    from sixjars.runs.explanation import Explanation as Explanation
+    from sixjars.drawing.heatmap import heat_map as heat_map
     from sixjars.loss import token_loss as token_loss
     from sixjars.model.bridges.attention import Attention as Attention
     from sixjars.model.bridges.attention import TwoLevelAttention as TwoLevelAttention
@@ -76,9 +76,9 @@ if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.align import Alignment as Alignment
     from sixjars.runs.align import align as align
-    from sixjars.runs.baselines import baselines as baselines
-    from sixjars.runs.compare import compare as compare
-    from sixjars.runs.comparison import Comparison as Comparison
+    from sixjars.starter.baselines import baselines as baselines
+    from sixjars.comparison.compare import compare as compare
+    from sixjars.comparison.result import Comparison as Comparison
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
@@ -89,14 +89,14 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
-    from sixjars.runs.report import report as report
+    from sixjars.reports.report import report as report
     from sixjars.runs.result import Run as Run
     from sixjars.runs.share import pack as pack
     from sixjars.runs.share import push as push
-    from sixjars.runs.starter import new as new
+    from sixjars.starter.write import new as new
     from sixjars.runs.train import train as train
-    from sixjars.runs.tune import tune as tune
-    from sixjars.runs.tuning import Tuning as Tuning
+    from sixjars.tuning.tune import tune as tune
+    from sixjars.tuning.result import Tuning as Tuning
     from sixjars.serving.client import Answer as Answer
     from sixjars.serving.client import Client as Client
     from sixjars.serving.export.agreement import Agreement as Agreement
@@ -111,12 +111,12 @@ _MODULES = {
     "errors": "SixJarsError",
     "evaluation.metrics.outcome": "Metric Outcome Score",
     "evaluation.metrics.table": "score",
-    "evaluation.search": "beam_rows search",
+    "decoding": "beam_rows search",
     "flow.contracts": "Bridge Decoder Encoder Generator StateShape",
     "flow.searching": "Hypothesis SpecialTokens",
     "flow.values": "Batch Context DecoderOutput Encoded Layout Padded Prepared SegmentLevel Segments State StepOutput",
     "inspection.draw": "draw",
-    "inspection.explanation": "Explanation",
+    "runs.explanation": "Explanation",
     "inspection.heatmap": "heat_map",
     "loss": "token_loss",
     "model.bridges.attention": "Attention TwoLevelAttention",
@@ -142,9 +142,9 @@ _MODULES = {
     "recipe.sections": "Recipe SearchSettings",
     "evaluation.baselines.result": "Baseline",
     "runs.align": "Alignment align",
-    "runs.baselines": "baselines",
-    "runs.compare": "compare",
-    "runs.comparison": "Comparison",
+    "starter.baselines": "baselines",
+    "comparison.compare": "compare",
+    "comparison.result": "Comparison",
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
     "runs.faithfulness": "AttentionCheck check_attention",
@@ -152,13 +152,13 @@ _MODULES = {
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
-    "runs.report": "report",
+    "reports.report": "report",
     "runs.result": "Run",
     "runs.share": "pack push",
-    "runs.starter": "new",
+    "starter.write": "new",
     "runs.train": "train",
-    "runs.tune": "tune",
-    "runs.tuning": "Tuning",
+    "tuning.tune": "tune",
+    "tuning.result": "Tuning",
     "serving.export.agreement": "Agreement",
     "serving.export.files": "Exported export",
     "serving.client": "Answer Client",

@@ -14,7 +14,7 @@ import yaml
 import sixjars
 from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Batch, Padded
-from sixjars.inspection.explanation import explanation_of
+from sixjars.runs.explanation import explanation_of
 from sixjars.loss import Objective, Sealed, class_weights
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.build import Network

@@ -21,7 +21,7 @@ ALLOWED = {
     # What the positions of a source are is a value that the encoder hands on, not its kind.
     ("evaluation/score.py", "encoded.layout.kind == 'grid'"): "boxes of objects are compared with cells of an image",
     (
-        "inspection/choice.py",
+        "drawing/choice.py",
         "table by 'frames', 'grid', 'points', 'regions', 'segments', 'words'",
     ): "the views that fit each",
     ("runs/prediction.py", "self.layout.kind == 'words'"): "JSON leaves out the usual layout",
@@ -29,17 +29,17 @@ ALLOWED = {
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
     ("evaluation/faithfulness.py", "dataset.fields.inputs[name].holds == 'tokens'"): "tokens have <unk> in their place",
     (
-        "runs/starter_learning.py",
+        "starter/learning_section.py",
         "FIELDS[slot.kind].holds == 'tokens'",
     ): "it counts batches in tokens where there are any",
-    ("runs/candidates.py", "getattr(field, 'vectors', None)"): "pretrained vectors have the size they have",
-    ("runs/starter.py", "holds == 'tokens'"): "a starter recipe smooths texts that are written",
-    ("runs/starter.py", "holds == 'classes'"): "and the relation of two sentences",
-    ("runs/starter_text.py", "FIELDS[slot.kind].holds == 'tokens'"): "texts have pretrained vectors",
-    ("runs/starter_text.py", "FIELDS[task.output.kind].holds == 'tokens'"): "and texts that are written tied ones",
-    ("runs/choice.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
-    ("runs/choice.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
-    ("inspection/explanation.py", "isinstance(decoder, Generator)"): "its contract says what is never output",
+    ("starter/candidates.py", "getattr(field, 'vectors', None)"): "pretrained vectors have the size they have",
+    ("starter/write.py", "holds == 'tokens'"): "a starter recipe smooths texts that are written",
+    ("starter/write.py", "holds == 'classes'"): "and the relation of two sentences",
+    ("starter/text_settings.py", "FIELDS[slot.kind].holds == 'tokens'"): "texts have pretrained vectors",
+    ("starter/text_settings.py", "FIELDS[task.output.kind].holds == 'tokens'"): "and texts that are written tied ones",
+    ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
+    ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
+    ("runs/explanation.py", "isinstance(decoder, Generator)"): "its contract says what is never output",
     # Hooks that a module inside a component may have, and settings that a field may have.
     ("model/build.py", "getattr(hints[name], 'given', ())"): "a hook: parameters that the toolkit fills in",
     ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",
@@ -51,7 +51,7 @@ ALLOWED = {
     ("runs/fine_tune.py", "getattr(field.settings, 'vectors', None)"): "the same",
     ("runs/recipes.py", "getattr(source, 'segments', 'none')"): "rationales are counted in sentences",
     # Words that mean something else.
-    ("data/readers/folders.py", "table by 'image', 'video'"): "columns of a format, which has files of these two alone",
+    ("data/tables/folders.py", "table by 'image', 'video'"): "columns of a format, which has files of these two alone",
     ("data/text/segments.py", "match kind: 'none'"): "a way to cut a text",
     ("runs/recipes.py", "TASKS['translation']"): "in place of an unknown task, so that other faults can be told",
 }

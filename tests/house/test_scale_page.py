@@ -14,9 +14,9 @@ from tests.house.test_pages import DOCS, FENCE, OURS
 
 import sixjars
 from sixjars.cli import app
-from sixjars.runs.bulk import on_ray
-from sixjars.runs.bulk.job import Job
-from sixjars.runs.bulk.work import Answered
+from sixjars.bulk import on_ray
+from sixjars.bulk.job import Job
+from sixjars.bulk.work import Answered
 
 PAGE = (DOCS / "scale.md").read_text(encoding="utf-8")
 NOT_RUN = [block["body"] for block in FENCE.finditer(PAGE) if block["reason"]]

@@ -30,7 +30,7 @@ def test_it_reaches_its_floor(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -> None:
     """Claim 1, by the command that the README gives."""
-    from sixjars.runs.compare import compare
+    from sixjars.comparison.compare import compare
 
     names = [f"translation/sample_long_{how}" for how in ("initial", "every_step", "attention")]
     found = compare(names, out=tmp_path, metric="exact_match", device="cpu")

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import sixjars
-from sixjars.data.readers import rows
+from sixjars.data.tables import rows
 from sixjars.data.text import files as text_files
 from sixjars.progress import Reporter
 from tests.conftest import Call as Call

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.readers import rows
+from sixjars.data.tables import rows
 from sixjars.errors import DataError
 
 from .rows import line_numbers, reading, rows_of

@@ -297,7 +297,7 @@ def test_the_report_shows_them_beside_the_scores(run: Path, tmp_path: Path) -> N
 
 
 def test_a_comparison_says_which_runs_are_no_better() -> None:
-    from sixjars.runs.comparison import Comparison, Contender, Measured
+    from sixjars.comparison.result import Comparison, Contender, Measured
 
     runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
     found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))

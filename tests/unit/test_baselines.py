@@ -141,7 +141,7 @@ def test_the_linear_model_of_pairs_compares_them(pairs: Splits) -> None:
 
 def labelled(folder: Path, rows: Sequence[Mapping[str, Any]], **label: Any) -> Splits:
     """A recipe of rows in memory; the last ten are the test set."""
-    from sixjars.data.readers.memory import given_tables
+    from sixjars.data.tables.memory import given_tables
 
     recipe = {
         "task": "document_classification",

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search import beam_rows, search
+from sixjars.decoding import beam_rows, search
 from sixjars.flow.searching import Hypothesis, SpecialTokens
 from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings

@@ -13,7 +13,7 @@ from PIL import Image
 
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
-from sixjars.runs.starter import new
+from sixjars.starter.write import new
 from tests.conftest import Call
 
 

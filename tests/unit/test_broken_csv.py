@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sixjars.data.readers import read
-from sixjars.data.readers.quoted import csv_records
-from sixjars.data.readers.rows import Fault
+from sixjars.data.tables import read
+from sixjars.data.tables.quoted import csv_records
+from sixjars.data.tables.rows import Fault
 from sixjars.errors import DataError
 from sixjars.recipe.sections import DataSettings
-from sixjars.runs.starter import started
+from sixjars.starter.write import started
 
 UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
 GOOD = [f'Re: {row},"the bill, number {row}, is ready",{"ab"[row % 2]}' for row in range(60)]

@@ -10,9 +10,9 @@ import pytest
 
 import sixjars
 from sixjars.errors import DataError
-from sixjars.runs import budget
-from sixjars.runs.budget import Budget, budget_of, pace
-from sixjars.runs.starter import new
+from sixjars.starter import training_time as budget
+from sixjars.starter.training_time import Budget, budget_of, pace
+from sixjars.starter.write import new
 
 Call = Callable[..., Any]
 

@@ -13,11 +13,11 @@ import pytest
 
 import sixjars
 from sixjars.errors import DataError, MissingExtra
-from sixjars.runs.bulk import on_ray
-from sixjars.runs.bulk.job import Job, job_of
-from sixjars.runs.bulk.on_ray import PartWorker, answered_on_ray, pool_size
-from sixjars.runs.bulk.plan import Plan, Shard, Source, keep_plan
-from sixjars.runs.bulk.work import Answered, Order, Reader, Worker
+from sixjars.bulk import on_ray
+from sixjars.bulk.job import Job, job_of
+from sixjars.bulk.on_ray import PartWorker, answered_on_ray, pool_size
+from sixjars.bulk.plan import Plan, Shard, Source, keep_plan
+from sixjars.bulk.work import Answered, Order, Reader, Worker
 from sixjars.runs.prediction import Prediction
 
 from .conftest import Call

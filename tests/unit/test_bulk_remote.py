@@ -7,9 +7,9 @@ import pyarrow.parquet
 import pytest
 
 from sixjars.errors import DataError
-from sixjars.runs.bulk import remote
-from sixjars.runs.bulk.remote import Place, Storage
-from sixjars.runs.bulk.sources import inputs_of
+from sixjars.bulk import remote
+from sixjars.bulk.remote import Place, Storage
+from sixjars.bulk.sources import inputs_of
 
 from .conftest import Call
 from .test_bulk import WORDS, rows_of, there, written

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import METRICS, Outcome, RationaleWeight
-from sixjars.inspection.page import COLORS, draw_by_length
+from sixjars.drawing.page import COLORS, draw_by_length
 
 
 def test_no_example_is_lost_and_empty_ranges_have_no_value() -> None:

@@ -12,10 +12,10 @@ import pytest
 import torch
 from torch import Tensor
 
-import sixjars.evaluation.search as searching
-from sixjars.evaluation.search import KINDS, RowsRunning, Searcher, capture
-from sixjars.evaluation.search.capture import GRAPHS, KEPT, bucketed, can_capture, walked_captured
-from sixjars.evaluation.search.problem import Column, Problem, SearchKind
+import sixjars.decoding as searching
+from sixjars.decoding import KINDS, RowsRunning, Searcher, capture
+from sixjars.decoding.capture import GRAPHS, KEPT, bucketed, can_capture, walked_captured
+from sixjars.decoding.problem import Column, Problem, SearchKind
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Encoded

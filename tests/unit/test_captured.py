@@ -15,7 +15,7 @@ from torch import Tensor
 import sixjars
 from sixjars.data.packing import packed
 from sixjars.errors import LearningError
-from sixjars.evaluation.search.scores import banned, min_length
+from sixjars.decoding.scores import banned, min_length
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import Batch, Padded, Segments, StepOutput
@@ -319,7 +319,7 @@ def test_graphs_change_nothing(recipe: str, more: tuple[str, ...], tmp_path: Pat
 @pytest.mark.parametrize("size", [9, 4_096, 9_001])
 @pytest.mark.parametrize("made", [0, 5, 9])
 def test_the_kernel_of_greedy_search_obeys_the_rules(made: int, size: int, dtype: torch.dtype, *, logits: bool) -> None:
-    from sixjars.evaluation.search.choice_kernels import chosen
+    from sixjars.decoding.choice_kernels import chosen
 
     torch.manual_seed(0)
     scores = torch.randn(40, size, device="cuda", dtype=dtype)

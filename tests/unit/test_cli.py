@@ -24,7 +24,7 @@ COMMANDS = [
 UNUSED = {
     *("lightning_fabric", "matplotlib", "numpy.ma", "numpy.random", "PIL", "pyarrow.compute", "rich", "sympy"),
     *("torch._dynamo", "torch._inductor", "triton"),
-    *("sixjars.data.readers", "sixjars.inspection", "sixjars.learning.loop", "sixjars.runs.train"),
+    *("sixjars.data.tables", "sixjars.drawing", "sixjars.learning.loop", "sixjars.runs.train"),
 }
 """What a prediction of a text has no use for."""
 HEAVY = {"torch", "numpy", "pyarrow", "pydantic", "lightning_fabric", "tokenizers", "yaml", "PIL", "rich.console"}

@@ -24,16 +24,16 @@ from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
-from sixjars.inspection.page import draw_by_length
+from sixjars.drawing.page import draw_by_length
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.compare import _changes, _check_data, _metrics, _names, compare
-from sixjars.runs.comparison import Comparison, Contender, Cost, Differing, Measured
-from sixjars.runs.comparison_files import Target
+from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
+from sixjars.comparison.result import Comparison, Contender, Cost, Differing, Measured
+from sixjars.comparison.tables import Target
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
 from sixjars.runs.scored_files import file_dataset
-from sixjars.runs.seeds import seeds_of
+from sixjars.comparison.seeds import seeds_of
 
 FEW = [
     "data.sample.size=64",

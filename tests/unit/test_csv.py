@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.readers import Examples, read, rows
-from sixjars.data.readers.dialect import dialect_of
-from sixjars.data.readers.quoted import csv_records
-from sixjars.data.readers.rows import Fault, Key
+from sixjars.data.tables import Examples, read, rows
+from sixjars.data.tables.dialect import dialect_of
+from sixjars.data.tables.quoted import csv_records
+from sixjars.data.tables.rows import Fault, Key
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from sixjars.errors import DataError
-from sixjars.runs.columns import found_in
+from sixjars.starter.data_facts import found_in
 from sixjars.tasks import TASKS
 
 RANDOM = Random(0)

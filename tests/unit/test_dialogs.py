@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sixjars.data.readers import Examples, read
-from sixjars.data.readers import rows as reading_rows
+from sixjars.data.tables import Examples, read
+from sixjars.data.tables import rows as reading_rows
 from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 import sixjars
-from sixjars.data.readers import excel
-from sixjars.data.readers.excel import sheet_rows
+from sixjars.data.tables import excel
+from sixjars.data.tables.excel import sheet_rows
 from sixjars.errors import DataError, MissingExtra
 
 from .conftest import Call

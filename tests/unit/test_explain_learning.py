@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from sixjars.inspection.explanation import Explanation
+from sixjars.runs.explanation import Explanation
 from sixjars.learning.engine import learning_rate, optimizer_for
 from sixjars.recipe.sections import LearningSettings
 from sixjars.runs.explain import explain

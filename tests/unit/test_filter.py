@@ -7,7 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sixjars.data.readers import read
+from sixjars.data.tables import read
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.files import values_of
 from sixjars.runs.recipes import recipe_of

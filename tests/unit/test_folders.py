@@ -10,7 +10,7 @@ import pytest
 
 from sixjars.data.media.images import IMAGE_ENDINGS
 from sixjars.data.media.videos import VIDEO_ENDINGS
-from sixjars.data.readers import Examples, read
+from sixjars.data.tables import Examples, read
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import DataSettings

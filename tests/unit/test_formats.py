@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sixjars.data.readers import Examples, read
+from sixjars.data.tables import Examples, read
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import DataSettings

@@ -10,7 +10,7 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 
 from sixjars.errors import ShapeError
-from sixjars.inspection.document import MOST_LINES, draw_document
+from sixjars.drawing.document import MOST_LINES, draw_document
 
 from .pages import Pixels
 
@@ -151,7 +151,7 @@ def test_a_left_out_sentence_that_needs_no_more_room_is_shown(tmp_path: Path, wr
 def test_a_sentence_longer_than_a_page_is_cut(
     tmp_path: Path, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.inspection.document.MOST_LINES", 12)
+    monkeypatch.setattr("sixjars.drawing.document.MOST_LINES", 12)
     words, segments = ["first", *["word"] * 400, "last", "x" * 400], [0, *[1] * 401, 2]
     draw_document(tmp_path / "p.png", words=words, segments=segments, weights=[1 / 403] * 403, title="long " * 100)
     assert "…" in written

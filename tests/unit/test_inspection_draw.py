@@ -10,8 +10,8 @@ import pytest
 import sixjars
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
-from sixjars.inspection import draw as module
-from sixjars.inspection.draw import picture_name
+from sixjars.drawing import draw as module
+from sixjars.drawing.draw import picture_name
 from sixjars.runs.prediction import Prediction
 
 Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from sixjars.errors import ShapeError
-from sixjars.inspection.frames import draw_frames
+from sixjars.drawing.frames import draw_frames
 
 from .pages import one_hot, read, red, runs
 

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
 from sixjars.errors import DataError, ShapeError
-from sixjars.inspection import page
-from sixjars.inspection.lines import BLUE, LEAST, ORANGE, THICKEST, draw_lines
+from sixjars.drawing import page
+from sixjars.drawing.lines import BLUE, LEAST, ORANGE, THICKEST, draw_lines
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from sixjars.errors import ShapeError
-from sixjars.inspection.overlay import DARK, Box, draw_overlay, overlaid
+from sixjars.drawing.overlay import DARK, Box, draw_overlay, overlaid
 
 from .pages import Pixels, one_hot, read, red, runs
 

@@ -15,8 +15,8 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 
 from sixjars.evaluation.by_length import Bucket
-from sixjars.inspection.heatmap import heat_map
-from sixjars.inspection.page import (
+from sixjars.drawing.heatmap import heat_map
+from sixjars.drawing.page import (
     draw_by_length,
     drawable,
     even_lines,
@@ -161,7 +161,7 @@ def test_titles_and_captions_have_even_lines() -> None:
 
 def test_numbers_of_examples_do_not_cover_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Figure] = []
-    monkeypatch.setattr("sixjars.inspection.page.save", lambda figure, *_: found.append(figure))
+    monkeypatch.setattr("sixjars.drawing.page.save", lambda figure, *_: found.append(figure))
     buckets = [Bucket(at, at, 1234, 0.0) for at in (4, 6, 9, 30, 60)]
     draw_by_length(tmp_path / "p.png", {"run": buckets}, metric="bleu")
     found[0].draw_without_rendering()

@@ -16,8 +16,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
 from sixjars.errors import DataError, ShapeError, SixJarsError
-from sixjars.inspection.page import Weights
-from sixjars.inspection.tour import LEFT_OUT, LINE_COLOR, START_COLOR, draw_tour, tour_title
+from sixjars.drawing.page import Weights
+from sixjars.drawing.tour import LEFT_OUT, LINE_COLOR, START_COLOR, draw_tour, tour_title
 
 SQUARE = [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5)]
 

@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sixjars.data.readers import Examples, read
+from sixjars.data.tables import Examples, read
 from sixjars.data.text.segments import text_of_labels, text_of_segments
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files

@@ -66,7 +66,7 @@ def test_a_search_that_does_not_fit(
     run: Path, exported: Path, how: dict[str, Any], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model: Any = sixjars.load(run, device="cpu") if where == "toolkit" else sixjars_runtime.load(exported)
-    module = "sixjars.evaluation.search.memory" if where == "toolkit" else "sixjars_runtime.model"
+    module = "sixjars.decoding.memory" if where == "toolkit" else "sixjars_runtime.model"
     asked: list[int] = []
 
     def free() -> int:

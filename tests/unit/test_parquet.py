@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sixjars.data.readers import read
+from sixjars.data.tables import read
 from sixjars.data.text.segments import text_of_segments
 from sixjars.errors import DataError
 from sixjars.recipe.sections import DataSettings

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from sixjars.evaluation.search import Searcher
+from sixjars.decoding import Searcher
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import GO, PAD, STOP, UNK

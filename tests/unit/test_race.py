@@ -16,14 +16,14 @@ from sixjars.errors import DataError, LearningError
 from sixjars.model.build import build
 from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
-from sixjars.runs import race as racing
-from sixjars.runs.candidates import candidates
+from sixjars.starter import race as racing
+from sixjars.starter.candidates import candidates
 from sixjars.runs.data import Blueprint, splits_of
 from sixjars.runs.notes import SMALL_VALIDATION
-from sixjars.runs.race import Race, check_minutes, entered, race
+from sixjars.starter.race import Race, check_minutes, entered, race
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.starter import new
-from sixjars.runs.trial import Pruned
+from sixjars.starter.write import new
+from sixjars.tuning.trial import Pruned
 from sixjars.tasks import TASKS
 
 Call = Callable[..., Any]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.readers import Examples, rows
+from sixjars.data.tables import Examples, rows
 from sixjars.recipe.data import Column, Files
 
 from .rows import line_numbers, reading, rows_of

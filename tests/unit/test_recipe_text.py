@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sixjars.recipe.files import loaded, overridden
-from sixjars.runs.recipe_text import with_values
-from sixjars.runs.space import overrides_of
-from sixjars.runs.starter import new
+from sixjars.starter.recipe_text import with_values
+from sixjars.tuning.space import overrides_of
+from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 
 CHANGES: list[dict[str, Any]] = [

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search import beam_rows, search
-from sixjars.evaluation.search.sampling import draw, hashed, likely
+from sixjars.decoding import beam_rows, search
+from sixjars.decoding.sampling import draw, hashed, likely
 from sixjars.flow.searching import Hypothesis, SpecialTokens
 from sixjars.flow.values import State, StepOutput
 from sixjars.recipe.sections import SearchSettings

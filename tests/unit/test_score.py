@@ -13,7 +13,7 @@ from torch import Tensor
 import sixjars
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import Judged, judged
-from sixjars.evaluation.search import Searcher
+from sixjars.decoding import Searcher
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint

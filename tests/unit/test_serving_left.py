@@ -13,7 +13,7 @@ from torch import Tensor
 
 import sixjars
 from sixjars.evaluation.score import answers, spelled
-from sixjars.evaluation.search.problem import Column
+from sixjars.decoding.problem import Column
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import most_together
 from sixjars.runs.stepwise import Written, stepwise

@@ -17,8 +17,8 @@ from torch import Tensor
 
 import sixjars
 from sixjars.evaluation.score import answers
-from sixjars.evaluation.search.problem import Column
-from sixjars.evaluation.search.scores import NEVER
+from sixjars.decoding.problem import Column
+from sixjars.decoding.scores import NEVER
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.client import Answer, Client, Token

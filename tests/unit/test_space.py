@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sixjars.errors import RecipeError
-from sixjars.runs.dimensions import Choices, Range
-from sixjars.runs.space import SCORING, overrides_of, space_of
+from sixjars.tuning.dimensions import Choices, Range
+from sixjars.tuning.space import SCORING, overrides_of, space_of
 
 EXAMPLE = "for example 'learning.rate=log(1e-4,1e-2)'."
 

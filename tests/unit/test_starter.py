@@ -17,7 +17,7 @@ from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.files import inline, loaded
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.starter import new
+from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 
 

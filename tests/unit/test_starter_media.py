@@ -14,7 +14,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.prepare import generate_sample
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.starter import new
+from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 
 VISUAL = [task.name for task in TASKS.values() if {slot.kind for slot in task.inputs} & {"image", "video"}]

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from sixjars.errors import DataError
-from sixjars.runs import starter_notes
+from sixjars.starter import data_notes as starter_notes
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.starter import started
+from sixjars.starter.write import started
 
 
 def lined(path: Path, rows: list[dict[str, Any]]) -> Path:

@@ -8,7 +8,7 @@ import pytest
 import sixjars
 from sixjars.errors import DataError
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.starter import new, started
+from sixjars.starter.write import new, started
 from tests.conftest import Call
 
 

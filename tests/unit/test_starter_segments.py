@@ -13,7 +13,7 @@ from sixjars.progress import Reporter
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.prepare import generate_sample
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.starter import new
+from sixjars.starter.write import new
 
 DOCUMENTS, TALK, POINTS = "document_classification", "conversation", "pointing"
 FEW = ["learning.steps=2", "data.valid=0.2", "learning.folds=null", "evaluation.batch_examples=4"]

@@ -18,12 +18,12 @@ from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.runs import trial, trial_process
-from sixjars.runs.space import TRIALS, Space, space_of
-from sixjars.runs.study import FILE, Aim, Study, check_installed
-from sixjars.runs.trial import End, Memory, Order, try_order
-from sixjars.runs.trial_process import TrialProcess, place_of
-from sixjars.runs.tune import Plan, check_values
-from sixjars.runs.tuning import Tuning
+from sixjars.tuning.space import TRIALS, Space, space_of
+from sixjars.tuning.study import FILE, Aim, Study, check_installed
+from sixjars.tuning.trial import End, Memory, Order, try_order
+from sixjars.tuning.trial_process import TrialProcess, place_of
+from sixjars.tuning.tune import Plan, check_values
+from sixjars.tuning.result import Tuning
 
 pytestmark = pytest.mark.usefixtures("unrendered")  # in this process; the searches that are killed draw in their own
 Maker = Callable[..., Any]
@@ -172,8 +172,8 @@ def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Pa
 
 QUICK = """
 import os
-from sixjars.runs import trial_process
-code = f"import os; os.getppid = lambda: {{os.getpid()}}; from sixjars.runs.trial_process import main; main()"
+from sixjars.tuning import trial_process
+code = f"import os; os.getppid = lambda: {{os.getpid()}}; from sixjars.tuning.trial_process import main; main()"
 trial_process.ONE_OF = [{python!r}, "-c", code]
 """
 """As `quick_trials`, for a search in a process of its own."""

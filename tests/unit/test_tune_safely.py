@@ -12,8 +12,8 @@ import pytest
 
 import sixjars
 from sixjars.errors import RunError
-from sixjars.runs.space import space_of
-from sixjars.runs.study import FILE, Aim, Study, alone
+from sixjars.tuning.space import space_of
+from sixjars.tuning.study import FILE, Aim, Study, alone
 
 Maker = Callable[..., Any]
 RATE = "learning.rate=log(1e-3,1e-1)"
@@ -76,7 +76,7 @@ def test_a_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 BUSY = """
 import os, pathlib, sys, time
-from sixjars.runs import trial_process
+from sixjars.tuning import trial_process
 def try_order(*given):
     pathlib.Path({at!r}).write_text(str(os.getpid()))
     time.sleep(120)

@@ -10,11 +10,11 @@ import pytest
 from sixjars import Layout, Prediction
 from sixjars.cli.views import ViewName
 from sixjars.errors import DataError
-from sixjars.inspection.choice import FITTING, chosen, usual, views_of
-from sixjars.inspection.draw import PICTURES
-from sixjars.inspection.html import BODIES
-from sixjars.inspection.terminal import TERMINAL
-from sixjars.inspection.view import Output, View, view_of
+from sixjars.drawing.choice import FITTING, chosen, usual, views_of
+from sixjars.drawing.draw import PICTURES
+from sixjars.drawing.html import BODIES
+from sixjars.drawing.terminal import TERMINAL
+from sixjars.drawing.view import Output, View, view_of
 from tests.unit.test_inspection_draw import predictor
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sixjars.inspection.html import fragment, page
-from sixjars.inspection.view import Output, View
+from sixjars.drawing.html import fragment, page
+from sixjars.drawing.view import Output, View
 from tests.unit.browser import CHROMIUM, Browser
 from tests.unit.test_views_html import CASES, WEIGHTS, WILD, words
 

@@ -7,9 +7,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sixjars.inspection.draw import order_of, probability_of
-from sixjars.inspection.terminal import TERMINAL, view_in_terminal
-from sixjars.inspection.view import Output, View
+from sixjars.drawing.draw import order_of, probability_of
+from sixjars.drawing.terminal import TERMINAL, view_in_terminal
+from sixjars.drawing.view import Output, View
 from tests.unit.test_views_html import CASES, WEIGHTS, words
 
 

@@ -10,14 +10,14 @@ from sixjars.cli.input_notes import MOST_NOTES, is_failure, note_unknown
 from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Pace
 from sixjars.errors import DataError, Interrupted
-from sixjars.runs.bulk import PART_ROWS
-from sixjars.runs.bulk.remote import is_remote
+from sixjars.bulk import PART_ROWS
+from sixjars.bulk.remote import is_remote
 from sixjars.runs.given import is_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sixjars.runs.bulk.work import Answered, Order
+    from sixjars.bulk.work import Answered, Order
     from sixjars.runs.predict import Predictor
 
 Engine = Literal["local", "ray"]
@@ -86,8 +86,8 @@ class Bulk:
 
     def through(self, order: "Order", predictor: "Predictor", *, strict: bool) -> None:
         """Answer all parts that are not there yet; rows that cannot be used are blank, and counted in a note."""
-        from sixjars.runs.bulk.job import answered_here, job_of
-        from sixjars.runs.bulk.plan import Shard
+        from sixjars.bulk.job import answered_here, job_of
+        from sixjars.bulk.plan import Shard
 
         assert self.input is not None
         shard = Shard.of(self.shard) if self.shard else Shard()
@@ -97,7 +97,7 @@ class Bulk:
             note(f"{len(job.parts) - len(job.left):,} of {len(job.parts):,} parts are there already")
         answers = answered_here(job, predictor)
         if self.engine == "ray" and job.left:
-            from sixjars.runs.bulk.on_ray import answered_on_ray
+            from sixjars.bulk.on_ray import answered_on_ray
 
             answers = answered_on_ray(job, workers=self.workers, address=self.ray_address)
         told = _Told(job.rows)
@@ -117,7 +117,7 @@ class _Told:
     """Progress and notes on stderr."""
 
     def __init__(self, rows: int) -> None:
-        from sixjars.runs.bulk.work import Answered
+        from sixjars.bulk.work import Answered
 
         self.all = Answered()
         self.read = 0

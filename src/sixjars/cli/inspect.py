@@ -80,8 +80,8 @@ def compare(
     """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained first."""
     from sixjars.cli.show import show_comparison
     from sixjars.progress import ConsoleProgress, listening
-    from sixjars.runs.compare import compare as compare_them
-    from sixjars.runs.comparison_files import Target
+    from sixjars.comparison.compare import compare as compare_them
+    from sixjars.comparison.tables import Target
 
     with listening(ConsoleProgress(notes())):
         comparison = compare_them(

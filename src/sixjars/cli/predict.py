@@ -33,8 +33,8 @@ from sixjars.cli.options import (
 )
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, Interrupted
-from sixjars.runs.bulk import PART_ROWS
-from sixjars.runs.bulk.remote import local_path
+from sixjars.bulk import PART_ROWS
+from sixjars.bulk.remote import local_path
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings
@@ -131,7 +131,7 @@ def predict(
     predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
-        from sixjars.runs.bulk.work import Order
+        from sixjars.bulk.work import Order
 
         order = Order(str(run), "", str(output_file), settings, device, precision, tuple(allow or []), as_json)
         bulk.through(order, predictor, strict=strict)
@@ -285,7 +285,7 @@ class _Work:
 
 def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int) -> set[str]:
     """A picture of each output; what is written in them."""
-    from sixjars.inspection.draw import draw, picture_name
+    from sixjars.drawing.draw import draw, picture_name
 
     texts: set[str] = set()
     for number, some in enumerate(found, start=first + 1):
@@ -299,7 +299,7 @@ def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]",
 
 def note_fonts(texts: set[str]) -> None:
     """What to install where the machine has no font with the letters of the pictures."""
-    from sixjars.inspection.fonts import missing_font
+    from sixjars.drawing.fonts import missing_font
 
     if missing := missing_font(texts):
         note(f"note: {missing} The pictures have numbers in their place, and a legend.")

@@ -100,7 +100,7 @@ def report(
     allow: AllowOption = None,
 ) -> None:
     """Write one HTML file about a run: scores, learning curves, examples with attention, a map, how to repeat it."""
-    from sixjars.runs.report import report as report_run
+    from sixjars.reports.report import report as report_run
 
     progress = ConsoleProgress(notes())
     written = report_run(

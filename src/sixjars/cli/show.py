@@ -13,9 +13,9 @@ from sixjars.progress import number_of
 if TYPE_CHECKING:
     from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
-    from sixjars.inspection.explanation import Explanation, Weight
-    from sixjars.runs.comparison import Comparison
-    from sixjars.runs.race import Race
+    from sixjars.runs.explanation import Explanation, Weight
+    from sixjars.comparison.result import Comparison
+    from sixjars.starter.race import Race
     from sixjars.runs.result import Run
 
 MOST_LABELS = 20
@@ -37,7 +37,7 @@ def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, w
 
 def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion | None") -> None:
     """A line for each label, then which label is taken for which; not where an example may have several."""
-    from sixjars.inspection.heatmap import confusion_in_terminal
+    from sixjars.drawing.heatmap import confusion_in_terminal
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column("  label", no_wrap=True)
@@ -102,8 +102,8 @@ def show_baselines(console: Console, baselines: "Sequence[Baseline]", sentence: 
 
 def show_demo(console: Console, folder: Path) -> None:
     """Sentences of the test set, and the attention of one."""
-    from sixjars.inspection.draw import draw
-    from sixjars.inspection.heatmap import in_terminal
+    from sixjars.drawing.draw import draw
+    from sixjars.drawing.heatmap import in_terminal
     from sixjars.runs.evaluate import scored_dataset
     from sixjars.runs.folder import open_run
     from sixjars.runs.predict import load
@@ -153,7 +153,7 @@ def _weights(weights: "Sequence[Weight]") -> Table:
 
 def show_comparison(console: Console, comparison: "Comparison") -> None:
     """Scores and cost, what is significant, score by length, and examples."""
-    from sixjars.runs.comparison_files import example_lines, legend
+    from sixjars.comparison.tables import example_lines, legend
 
     console.print(comparison.title)
     console.print(_grid(*comparison.table()))

@@ -21,7 +21,7 @@ from sixjars.errors import DataError, RunError
 from sixjars.progress import ConsoleProgress
 
 if TYPE_CHECKING:
-    from sixjars.runs.race import Race
+    from sixjars.starter.race import Race
 
 ColumnOption = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
@@ -92,11 +92,11 @@ def new(
     ] = False,
 ) -> None:
     """Write a commented starter recipe, its columns and sizes chosen from your data."""
-    from sixjars.runs.starter import started
+    from sixjars.starter.write import started
 
     columns = _columns({"source": source, "target": target, "label": label}, column or [])
     if minutes is not None:
-        from sixjars.runs.race import check_minutes
+        from sixjars.starter.race import check_minutes
 
         check_minutes(minutes, data)
     for sentence in started(file, task=task, data=data, columns=columns).notes:
@@ -111,7 +111,7 @@ def new(
 def _race(file: Path, minutes: float) -> "Race":
     """Let candidates race, and show how they did."""
     from sixjars.cli.show import show_race
-    from sixjars.runs.race import race
+    from sixjars.starter.race import race
 
     result = race(file, minutes=minutes, reporter=ConsoleProgress(notes()))
     show_race(results(), result)
@@ -122,7 +122,7 @@ def _race(file: Path, minutes: float) -> "Race":
 
 def estimated(file: Path) -> list[str]:
     """How long the training of a recipe takes here, where a few seconds tell that."""
-    from sixjars.runs.budget import budget_of
+    from sixjars.starter.training_time import budget_of
 
     budget = budget_of(file)
     return [] if budget is None else budget.sentences

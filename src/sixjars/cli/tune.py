@@ -11,7 +11,7 @@ from sixjars.cli.options import AllowOption, DeviceOption, FromOption, JsonOptio
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sixjars.runs.tuning import Tuning
+    from sixjars.tuning.result import Tuning
 
 SpaceArgument = Annotated[
     list[str],
@@ -50,12 +50,12 @@ def tune(
 ) -> None:
     """Search for the best values of some keys, by the validation set."""
     from sixjars.recipe.files import find
-    from sixjars.runs.space import TRIALS, space_of
+    from sixjars.tuning.space import TRIALS, space_of
 
     find(recipe)  # wrong names and spaces are errors at once, before torch is loaded
     space_of(space)
     from sixjars.progress import ConsoleProgress
-    from sixjars.runs.tune import tune as search
+    from sixjars.tuning.tune import tune as search
 
     tuning = search(
         recipe,
@@ -80,7 +80,7 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
     """A line for each trial, the best one first; then what to do next."""
     from rich.table import Table
 
-    from sixjars.runs.tuning import TABLE, text_of
+    from sixjars.tuning.result import TABLE, text_of
 
     grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("trial", *tuning.axes, tuning.metric, "epochs", "seconds"):

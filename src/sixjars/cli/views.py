@@ -38,7 +38,7 @@ from sixjars.errors import DataError
 from sixjars.runs.skipped import Skipped
 
 if TYPE_CHECKING:
-    from sixjars.inspection.view import View
+    from sixjars.drawing.view import View
     from sixjars.recipe.sections import SearchSettings
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
@@ -236,9 +236,9 @@ class _Work:
         return [forced(self.predictor, inputs, [self.target])]
 
     def _view(self, found: "list[Prediction]") -> "View":
-        from sixjars.evaluation.search.scores import order_in_words
-        from sixjars.inspection.choice import chosen
-        from sixjars.inspection.view import view_of
+        from sixjars.decoding.scores import order_in_words
+        from sixjars.drawing.choice import chosen
+        from sixjars.drawing.view import view_of
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
         made = view_of(self.predictor, found, pieces=self.pieces, forced=self.target is not None, order=order)
@@ -249,9 +249,9 @@ class _Work:
         """One below the other."""
         from rich.text import Text
 
-        from sixjars.inspection.choice import chosen
-        from sixjars.inspection.draw import probability_of
-        from sixjars.inspection.terminal import view_in_terminal
+        from sixjars.drawing.choice import chosen
+        from sixjars.drawing.draw import probability_of
+        from sixjars.drawing.terminal import view_in_terminal
 
         console = results()
         for view, hangs_on in zip(views, decisive, strict=True):
@@ -270,8 +270,8 @@ class _Work:
 
     def _write(self, out: Path, views: "list[View]", title: str) -> None:
         """A page, a list of JSON, or a picture."""
-        from sixjars.inspection.draw import draw_view
-        from sixjars.inspection.html import fragment, page
+        from sixjars.drawing.draw import draw_view
+        from sixjars.drawing.html import fragment, page
 
         ending = out.suffix.lower()
         if ending in PICTURES:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import LearningError
-from sixjars.evaluation.search.capture import CAPTURING, addresses
+from sixjars.decoding.capture import CAPTURING, addresses
 from sixjars.flow.values import Encoded, Padded
 from sixjars.learning.captured import Graph
 from sixjars.model.build import Network

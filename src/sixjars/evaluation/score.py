@@ -17,8 +17,8 @@ from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, 
 from sixjars.evaluation.metrics.attention import Box, boxes_of, linked, rationale_of
 from sixjars.evaluation.metrics.table import value_alone, widened
 from sixjars.evaluation.posterior import posterior_of
-from sixjars.evaluation.search import Searcher
-from sixjars.evaluation.search.problem import Tell
+from sixjars.decoding import Searcher
+from sixjars.decoding.problem import Tell
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Batch, Encoded, Padded
 from sixjars.loss import truth_loss
@@ -75,7 +75,7 @@ def answers(
         encoded = encoded.mapped(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
         searcher = Searcher(search, seeds, attention=attention or search.unknown == "replace", tell=tell)
         if encoded.device.type == "cuda" and begun is None and network.decoder.searches:
-            from sixjars.evaluation.search.capture import bucketed
+            from sixjars.decoding.capture import bucketed
 
             wider = bucketed(encoded)
             padding = [0] * (wider.rows - encoded.rows)

@@ -14,10 +14,10 @@ from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrizati
 from sixjars.data.annotations import Links, links_of
 from sixjars.data.containers import is_table, several_of
 from sixjars.data.flat import as_array
-from sixjars.data.readers import header_as_data, read
-from sixjars.data.readers.delimited import lines_in
-from sixjars.data.readers.dialect import refitted
-from sixjars.data.readers.rows import Fault
+from sixjars.data.tables import header_as_data, read
+from sixjars.data.tables.delimited import lines_in
+from sixjars.data.tables.dialect import refitted
+from sixjars.data.tables.rows import Fault
 from sixjars.data.text.files import blocks_of
 from sixjars.errors import DataError, unknown
 from sixjars.evaluation.metrics.attention import alignment_error_rate

@@ -19,7 +19,7 @@ from sixjars.progress import Reporter
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.advice import advice_for
 from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
-from sixjars.runs.comparison import PAGE, in_time, rounded
+from sixjars.comparison.result import PAGE, in_time, rounded
 from sixjars.runs.folder import RunFolder, noted
 from sixjars.tasks import TASKS
 from sixjars.version import version_of

@@ -16,7 +16,7 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
-from sixjars.evaluation.search.memory import free_on
+from sixjars.decoding.memory import free_on
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.memory import in_words
 from sixjars.flow.values import Batch, Padded

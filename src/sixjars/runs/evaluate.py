@@ -12,8 +12,8 @@ from typing import Any, Final, final
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
-from sixjars.data.readers.memory import MEMORY, given_tables, table_of, tables_of
-from sixjars.data.readers.records import HUB
+from sixjars.data.tables.memory import MEMORY, given_tables, table_of, tables_of
+from sixjars.data.tables.records import HUB
 from sixjars.errors import DataError, RecipeError, RunError, SixJarsError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class, why_zero
@@ -28,7 +28,7 @@ from sixjars.runs.beside import Beside, kept_baselines, sentence_of
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
-from sixjars.runs.html import baseline_table, score_table, table
+from sixjars.runs.notebook import baseline_table, score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
 from sixjars.runs.splits import SPLITS

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from sixjars.data.dataset import Fields
 from sixjars.errors import DataError, RecipeError, hint, shown
-from sixjars.inspection.explanation import Explanation, explanation_of
+from sixjars.runs.explanation import Explanation, explanation_of
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
 from sixjars.recipe.data import are_learned

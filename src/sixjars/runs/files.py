@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.readers.delimited import DELIMITERS as MARKS
-from sixjars.data.readers.delimited import header_names
-from sixjars.data.readers.excel import is_blank, sheet_names, sheet_rows
-from sixjars.data.readers.records import DECODER, opened_parquet, wrapped_list
-from sixjars.data.readers.rows import Fault, Key, value_of
+from sixjars.data.tables.delimited import DELIMITERS as MARKS
+from sixjars.data.tables.delimited import header_names
+from sixjars.data.tables.excel import is_blank, sheet_names, sheet_rows
+from sixjars.data.tables.records import DECODER, opened_parquet, wrapped_list
+from sixjars.data.tables.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, ending_of, is_windows, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sixjars.data.readers.delimited import unused_delimiter
-from sixjars.data.readers.rows import Fault, Key, decoded
+from sixjars.data.tables.delimited import unused_delimiter
+from sixjars.data.tables.rows import Fault, Key, decoded
 from sixjars.data.text.files import check_file, ending_of, is_gzipped
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, Row

@@ -12,7 +12,7 @@ from sixjars.learning.engine import Device
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.runs.beside import sentence_of
 from sixjars.runs.folder import open_run
-from sixjars.runs.html import baseline_table, history_table, score_table
+from sixjars.runs.notebook import baseline_table, history_table, score_table
 from sixjars.runs.predict import Predictor
 
 

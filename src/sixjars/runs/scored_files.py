@@ -9,7 +9,7 @@ from typing import Any, Final
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
-from sixjars.data.readers.dialect import refitted
+from sixjars.data.tables.dialect import refitted
 from sixjars.errors import DataError
 from sixjars.recipe.data import Files
 from sixjars.recipe.sections import Recipe

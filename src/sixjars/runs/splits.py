@@ -30,7 +30,7 @@ MIXED = 0.1
 
 def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
     """Examples of one file (or parallel files), in the columns of the recipe."""
-    from sixjars.data.readers import read  # brings all that reads files, which no prediction needs
+    from sixjars.data.tables import read  # brings all that reads files, which no prediction needs
 
     settings = recipe.data.fields
     columns: dict[str, Column] = {name: one.column for name, one in settings.items()}

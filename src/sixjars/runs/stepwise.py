@@ -14,8 +14,8 @@ from torch import Tensor
 
 from sixjars.errors import memory_is_short
 from sixjars.evaluation.score import answers, encoded_batches, spelled
-from sixjars.evaluation.search.problem import Column
-from sixjars.evaluation.search.scores import NEVER, Ranking
+from sixjars.decoding.problem import Column
+from sixjars.decoding.scores import NEVER, Ranking
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import STOP
 from sixjars.recipe.sections import SearchSettings

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from importlib.resources import files
 
-from sixjars.inspection.html import LIVE, live_files
-from sixjars.inspection.sections import kept
+from sixjars.drawing.html import LIVE, live_files
+from sixjars.drawing.sections import kept
 from sixjars.runs.predict import Predictor
 
 INPUTS = ("inputs", "talk", "points", "files")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from sixjars.data.dataset import Fields
-from sixjars.evaluation.search import in_words
-from sixjars.evaluation.search.scores import order_in_words
+from sixjars.decoding import in_words
+from sixjars.decoding.scores import order_in_words
 from sixjars.flow.special import SPECIAL
 from sixjars.recipe.sections import SearchSettings
 from sixjars.serving.export.texts import read_in_words, written_in_words

@@ -11,7 +11,7 @@ from torch import nn
 
 from sixjars.data.dataset import Fields
 from sixjars.errors import DataError, RecipeError, RunError, unknown
-from sixjars.evaluation.search.scores import NEVER
+from sixjars.decoding.scores import NEVER
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor

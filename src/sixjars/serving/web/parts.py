@@ -1,7 +1,7 @@
 """The parts of the script that a model needs.
 
 What the browser can run is what there are files for: a setting such as `bridge.kind: attention` needs the file
-`script/bridge/attention.js`. Sections of a file that a model does not need are left out, see `inspection/sections.py`.
+`script/bridge/attention.js`. Sections of a file that a model does not need are left out, see `drawing/sections.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sixjars.errors import RunError
-from sixjars.inspection.html import live_files
-from sixjars.inspection.sections import kept
+from sixjars.drawing.html import live_files
+from sixjars.drawing.sections import kept
 from sixjars.recipe.sections import Recipe
 from sixjars.serving.pages import live
 

@@ -1,0 +1,100 @@
+"""One job of a large prediction: what it has to do, what is done already, and doing the rest here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, final
+
+from sixjars.data.text.files import ending_of
+from sixjars.errors import DataError
+from sixjars.model.compiling import compiled_for
+from sixjars.progress import number_of, tell
+from sixjars.bulk import PART_ROWS
+from sixjars.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
+from sixjars.bulk.sources import ENDINGS, inputs_of
+from sixjars.bulk.work import Answered, Order, Worker
+from sixjars.runs.computing import computing
+from sixjars.runs.predict import Predictor
+
+MOST_NAMES: Final = 5
+"""Files without rows that are named; others are only counted."""
+
+
+@final
+@dataclass(frozen=True)
+class Job:
+    """The parts of one job."""
+
+    order: Order
+    parts: list[Part]
+    left: list[Part]
+    """Those that are not there yet."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are to answer."""
+        return sum(part.rows for part in self.left)
+
+
+def job_of(
+    order: Order,
+    predictor: Predictor,
+    given: str | Path,
+    *,
+    shard: Shard,
+    part_rows: int | None = None,
+    resume: bool = False,
+) -> Job:
+    """What there is to do for one of several jobs. `order` need not know yet where the inputs are."""
+    output = Path(order.output)
+    _check(output)
+    inputs = inputs_of(str(given), output)
+    facts = facts_of(predictor, order.search.model_dump(mode="json"), order.precision, as_json=order.as_json)
+    plan = kept_plan(output, facts, part_rows, inputs)
+    if plan is None:
+        plan = planned(facts, part_rows or PART_ROWS, inputs, predictor)
+        there = next((part.target for part in plan.parts if (output / part.target).exists()), None)
+        if there is not None and not (output / PLAN).exists():
+            raise DataError(f"--output {output} holds {there} already, from elsewhere; choose another folder.")
+        keep_plan(output, plan)
+        kept_plan(output, facts, part_rows, inputs)  # another job may have been quicker
+    _tell_empty(plan)
+    order = replace(order, root=inputs.root)
+    parts = plan.share(shard)
+    left = [part for part in parts if not order.is_done(part)]
+    if len(left) < len(parts) and not resume:
+        there = f"{len(parts) - len(left)} of its {len(parts)} parts"
+        raise DataError(f"--output {output} holds {there} already; go on with --resume, or choose another folder.")
+    return Job(order, parts, left)
+
+
+def _check(output: Path) -> None:
+    """Refuse a file, and a new folder that would be called as a file is."""
+    if output.is_dir():
+        return
+    if output.exists():
+        raise DataError(
+            f"--output {output} is a file, but these answers need a folder, and work in one file cannot go on; "
+            "begin again with --output FOLDER."
+        )
+    if ending_of(output) in ENDINGS:
+        raise DataError(
+            f"--output {output} would be a folder, because these answers are files; name it without ending."
+        )
+
+
+def _tell_empty(plan: Plan) -> None:
+    """The files that there is nothing to write for."""
+    empty = [source.name for source in plan.sources if not source.rows]
+    if empty:
+        names = ", ".join(empty[:MOST_NAMES]) + (", …" if len(empty) > MOST_NAMES else "")
+        tell(f"left out because there are no rows: {number_of(len(empty), 'file')}, {names}")
+
+
+def answered_here(job: Job, predictor: Predictor) -> Iterator[tuple[Answered, list[str]]]:
+    """Answer one part after the other, with all cores; each with its notes."""
+    worker = Worker(job.order, predictor)
+    compiled_for(predictor.device.type, "32")
+    with computing(predictor) as threads:
+        for part in job.left:
+            yield worker.answer(part, threads)

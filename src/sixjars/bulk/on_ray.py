@@ -1,0 +1,122 @@
+"""The same work on Ray Data: Ray only says who takes which part, and starts lost workers again."""
+
+import logging
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Any, final
+
+from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
+from sixjars.bulk.job import Job
+from sixjars.bulk.plan import Part
+from sixjars.bulk.work import Answered, Order
+
+PATIENCE = 10.0
+"""Seconds that a cluster has to answer its first call."""
+TRIES = 4
+"""How often a part is begun at most: the worker that was lost so often in the same rows would be lost again."""
+
+
+@final
+class PartWorker:
+    """One process of the pool; it has the run in memory as long as it lives."""
+
+    def __init__(self, order: Order, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.order = order
+        self.worker = order.worker()
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        """Write one part; what is said about it. A part that is there was written by a worker that was lost then."""
+        part = self.parts[int(batch["id"][0])]
+        answered, notes, wrong = Answered(part.rows), list[str](), ""
+        try:
+            if self.order.tries(part) >= TRIES:
+                raise RunError(f"{part.target} was begun {TRIES} times, and each time its worker was lost.")
+            if not self.order.is_done(part):
+                answered, notes = self.worker.answer(part)
+        except (SixJarsError, OSError) as error:
+            wrong = str(error)
+        return {**{name: [value] for name, value in answered.to_row().items()}, "notes": [notes], "error": [wrong]}
+
+
+def answered_on_ray(
+    job: Job, *, workers: int | None = None, address: str | None = None
+) -> Iterator[tuple[Answered, list[str]]]:
+    """Answer all parts by a pool of workers, on this machine or on the cluster at an address."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise MissingExtra("ray", "scale") from None
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    job.order.clean(job.left)
+    own = not ray.is_initialized()
+    if own:
+        _connect(ray, workers, address)
+    try:
+        yield from _answered(ray, job, workers)
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def _connect(ray: Any, workers: int | None, address: str | None) -> None:
+    """A cluster that is there, or one on this machine, which ends with us."""
+    here = {} if address else {"num_cpus": max(os.cpu_count() or 1, (workers or 1) + 1), "include_dashboard": False}
+    try:
+        _call(address or "")
+        ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **here)
+    except (OSError, RuntimeError, ValueError) as error:
+        where = f"the Ray cluster at {address}" if address else "Ray on this machine"
+        raise RunError(f"{where} cannot be reached: {first_line(error)}.") from None
+
+
+def _call(address: str) -> None:
+    """Find out whether somebody listens at an address with a port: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+
+
+def pool_size(cpus: int, gpus: int, *, workers: int | None, parts: int) -> int:
+    """How many workers: one for each GPU, or for each CPU but one, which Ray Data itself needs; no more than parts.
+
+    A pool that takes all CPUs waits for ever (https://github.com/ray-project/ray/issues/44687).
+
+    >>> pool_size(8, 0, workers=None, parts=100), pool_size(8, 2, workers=None, parts=100)
+    (7, 2)
+    """
+    most = min(gpus, cpus - 1) if gpus else cpus - 1
+    if most < 1 or (workers or 1) > most:
+        what = f"{gpus} GPUs and {cpus} CPUs" if gpus else f"{cpus} CPUs"
+        raise DataError(f"--workers {workers or 1} needs more than Ray has ({what}); one CPU must stay free.")
+    return min(workers or most, parts)
+
+
+def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[tuple[Answered, list[str]]]:
+    there = ray.cluster_resources()
+    gpus = 0 if job.order.device == "cpu" else int(there.get("GPU", 0))
+    size = pool_size(int(there.get("CPU", 0)), gpus, workers=workers, parts=len(job.left))
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = context.print_on_execution_start = False
+    context.execution_no_progress_timeout_s = -1  # a part may take hours
+    done = ray.data.range(len(job.left), override_num_blocks=len(job.left)).map_batches(
+        PartWorker,
+        batch_size=1,
+        fn_constructor_args=(job.order, job.left),
+        compute=ray.data.ActorPoolStrategy(size=size),
+        num_cpus=1,
+        num_gpus=1 if gpus else 0,
+    )
+    try:
+        for row in done.iter_rows():
+            if row["error"]:
+                raise DataError(row["error"])
+            yield Answered.of_row(row), list(map(str, row["notes"]))
+    except ray.exceptions.RayError as error:
+        reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
+        raise RunError(f"the work on Ray has ended: {reason.strip().rstrip('.')}; go on with --resume.") from error

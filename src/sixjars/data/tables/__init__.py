@@ -1,0 +1,209 @@
+"""Files become rows of text: TSV, CSV, JSON, Parquet, Excel, plain text, parallel files, the hub, and known datasets.
+
+A bad row is named by file and line, or counted and left out; nothing is guessed.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from typing import final
+
+from sixjars.data.bad_rows import SHOWN
+from sixjars.data.tables.captions import read_coco, read_flickr8k
+from sixjars.data.tables.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
+from sixjars.data.tables.dialect import ROWS, refitted
+from sixjars.data.tables.dialogs import read_dialogs
+from sixjars.data.tables.excel import read_xlsx, sheet_rows
+from sixjars.data.tables.folders import read_folders
+from sixjars.data.tables.headers import has_header
+from sixjars.data.tables.memory import MEMORY, read_memory
+from sixjars.data.tables.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
+from sixjars.data.tables.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
+from sixjars.data.storage.cache import Examples
+from sixjars.errors import DataError, unknown
+from sixjars.recipe.data import LEARN, Column, Files, TableSettings
+from sixjars.recipe.sections import DataSettings
+
+__all__ = ["Examples", "header_as_data", "read"]
+
+
+@final
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of file."""
+
+    read: Callable[[Path, Wanted], Source]
+    unit: Callable[[Path], str] = lambda path: "line"
+    """What its records are counted in."""
+    lines: Callable[[Path, TableSettings], Iterator[Fields]] | None = None
+    """All its lines, where the first may be a header or not."""
+    sheets: bool = False
+    """Whether it may have several tables."""
+
+
+def _delimited_by(mark: str) -> Callable[[Path, TableSettings], Iterator[Fields]]:
+    return lambda path, table: records_of(path, table.delimiter or mark, quotes=table.quotes)
+
+
+_PLAIN = {
+    ".csv": _Kind(read_csv, lines=_delimited_by(",")),
+    ".json": _Kind(read_jsonl, json_unit),
+    ".jsonl": _Kind(read_jsonl, json_unit),
+    ".tsv": _Kind(read_tsv, lines=_delimited_by("\t")),
+    ".txt": _Kind(read_text),
+}
+_KINDS = (
+    _PLAIN
+    | {f"{ending}.gz": kind for ending, kind in _PLAIN.items()}
+    | {
+        ".parquet": _Kind(read_parquet, lambda path: "row"),
+        ".xlsx": _Kind(
+            read_xlsx, lambda path: "row", lines=lambda path, table: sheet_rows(path, table.sheet), sheets=True
+        ),
+    }
+)
+_CURLY = ("\u201c", "\u201d", "\u201e")
+_FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
+    "coco": read_coco,
+    "dialogs": read_dialogs,
+    "flickr8k": read_flickr8k,
+    "folders": read_folders,
+}
+
+
+def read(
+    files: Files,
+    columns: Mapping[str, Column],
+    *,
+    settings: DataSettings,
+    many: Collection[str] = (),
+    as_text: Mapping[str, ToText] | None = None,
+    empty: bool = False,
+) -> Examples:
+    """The rows of a file (or of parallel files) as a table of text.
+
+    `columns` says which of the user's columns fills each of our fields. If all are numbers, TSV and CSV files
+    have no header; otherwise the first line is the header. `a.b` reaches into a structure (JSON lines,
+    Parquet, hub). A dataset of the hub is `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being
+    `name`, `org/name` or a folder. For a field in `many`, a list of texts (JSON lines, Parquet, hub) is a row for
+    each of them, all with the same line. For a field in `as_text`, a list is one value, and the function makes a text
+    of it; this goes before `many`. With `empty`, a text may be empty.
+    """
+    try:
+        return _read(files, settings, replace(_wanted(columns, settings, many, as_text or {}), empty=empty))
+    except DataError as error:
+        links = columns.get("alignment")
+        if links is not None and repr(links) in str(error) and get_close_matches(str(links).lower(), [LEARN]):
+            raise DataError(f"{error} For links that are learned, write `data.alignment: {LEARN}`.") from None
+        raise
+
+
+def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
+    """The rows of whatever it is."""
+    if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
+        folder = Path(settings.folder).expanduser()
+        return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
+    if isinstance(files, str) and files.startswith(MEMORY) and settings.format == "table":
+        return read_memory(files, wanted)
+    place: Places = settings.path(files) if isinstance(files, str) else {k: settings.path(f) for k, f in files.items()}
+    if settings.format != "table":
+        return _FORMATS[settings.format](place, wanted)
+    if isinstance(place, Mapping):
+        return _parallel(place, wanted)
+    kind = _kind(place)
+    if settings.sheet is not None and not kind.sheets:
+        raise DataError(f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it.")
+    if files != settings.train:  # the delimiter of the recipe may be that of another file
+        own = settings.model_copy(update=refitted(place, wanted.keys, settings))
+        wanted = replace(wanted, table=own)
+    found = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
+    notes = (*_header_as_data(place, wanted), *_wider_rows(place, kind, wanted), *found.notes)
+    return replace(found, notes=notes)
+
+
+def header_as_data(path: Path, table: TableSettings) -> list[str]:
+    """The cells of a first line that looks like names of columns; nothing where it does not, or has to be a header."""
+    kind = _kind(path)
+    if table.header is not None or kind.lines is None:
+        return []
+    records = [fields for _, fields in islice(kind.lines(path, table), ROWS)]
+    good = [fields for fields in records if not isinstance(fields, Fault)]
+    return good[0] if good and has_header(good) else []
+
+
+def _header_as_data(path: Path, wanted: Wanted) -> list[str]:
+    """A sentence where columns are given by number, and the first line that is read as an example looks like names."""
+    numbered = all(isinstance(key, int) for key in wanted.keys)
+    found = header_as_data(path, wanted.table) if numbered else []
+    if not found:
+        return []
+    names = ", ".join(repr(name) for name in found)
+    return [
+        f"{path}: the first line ({names}) looks like a header, but is read as an example, because columns are given "
+        "by number; name them, or write `data.header: true` (`data.header: false` if it is an example)."
+    ]
+
+
+def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
+    """A sentence where lines have more values than the header has names: some may be in the wrong columns."""
+    named = any(isinstance(key, str) for key in wanted.keys)
+    if not (named or wanted.table.header) or kind.lines is None or kind.sheets:
+        return []
+    records = islice(kind.lines(path, wanted.table), ROWS)
+    good = [(line, fields) for line, fields in records if not isinstance(fields, Fault)]
+    names = len(good[0][1])
+    wide = [(line, fields) for line, fields in good if any(map(str.strip, fields[names:]))]
+    if not wide:
+        return []
+    curly = any(field.strip().startswith(_CURLY) for _, fields in wide for field in fields)
+    why = "curly quotation marks do not enclose a text" if curly else "a delimiter inside a text ends it"
+    lines = ", ".join(str(line) for line, _ in wide[:SHOWN]) + (", ..." if len(wide) > SHOWN else "")
+    return [
+        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header has names, {names} "
+        f"(line {lines}), so values may be in the wrong columns: {why}. Enclose such texts in straight quotation "
+        'marks (") and read them with `data.quotes: true`, or choose another delimiter.'
+    ]
+
+
+def _wanted(
+    columns: Mapping[str, Column], settings: DataSettings, many: Collection[str], as_text: Mapping[str, ToText]
+) -> Wanted:
+    numbered = [key for key in columns.values() if isinstance(key, int)]
+    named = [key for key in columns.values() if not isinstance(key, int)]
+    if numbered and named:
+        raise DataError(
+            f"Columns are given by name ({named[0]!r}) and by number ({numbered[0]}); "
+            "use names alone, or numbers alone (then the file has no header)."
+        )
+    kept_rows: dict[Key, str] = {}
+    for name, value in settings.filter.items():
+        if numbered and not (name.isascii() and name.isdigit() and int(name)):
+            raise DataError(
+                f"'filter' names column {name!r}, but the other columns are given by number; give its number from 1."
+            )
+        kept_rows[int(name) if numbered else name] = value
+    lists = [key for name, key in columns.items() if name in many]
+    texts = {key: as_text[name] for name, key in columns.items() if name in as_text}
+    made = Wanted(columns, kept_rows, settings.on_bad_row, many=lists, as_text=texts, speakers=settings.speakers)
+    return replace(made, table=settings)
+
+
+def _kind(path: Path) -> _Kind:
+    ending = "".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix
+    kind = _KINDS.get(ending.lower())
+    if kind is None:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER).")
+        raise DataError(f"{path}: {unknown('ending', ending, list(_KINDS))}")
+    return kind
+
+
+def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:
+    for key in wanted.keys:
+        if key not in paths:
+            raise DataError(f"Parallel files: {unknown('column', key, list(paths))}")
+    files: dict[Key, Path] = {key: paths[str(key)] for key in wanted.keys}
+    names = {key: str(path) for key, path in files.items()}
+    return kept(read_parallel(files, wanted), replace(wanted, files=names), name=" + ".join(names.values()))

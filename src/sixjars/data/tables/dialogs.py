@@ -1,0 +1,76 @@
+"""Whole conversations, a list of turns on each line of JSON: every turn but the first answers those before it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from sixjars.data.tables.records import check_named, json_records, json_unit
+from sixjars.data.tables.rows import Fault, Key, Places, Record, Wanted, kept, listed, text_of, value_of
+from sixjars.data.storage.cache import Examples
+from sixjars.data.text.segments import marked
+from sixjars.errors import DataError
+
+_COLUMNS: Final[dict[str, Key]] = {"source": 1, "target": 2}  # no name of JSON is a number
+
+
+def read_dialogs(place: Places, wanted: Wanted) -> Examples:
+    """An example for each turn but the first, all with the line of their conversation.
+
+    The turns are a list of texts in the column of `source`; that of `target` is not read. The target is the turn, and
+    the source is all turns before it, a line for each: `< ` stands before what the speaker of the target said, and `> `
+    before what the other said. Who speaks is a list as long, in the column `wanted.speakers`; without it two people
+    take turns. White space inside a turn becomes one space. A conversation of one turn gives no example; if all are
+    such, that is an error.
+    """
+    if isinstance(place, Mapping):
+        raise DataError(
+            f"Format dialogs is one file of JSON lines, but files are given for {', '.join(place)}; name one file."
+        )
+    if set(wanted.fields) != set(_COLUMNS):
+        raise DataError(f"Format dialogs gives source and target, no more and no less, not {', '.join(wanted.fields)}.")
+    turns = wanted.fields["source"]
+    check_named(place, [turns, *wanted.filter, *([] if wanted.speakers is None else [wanted.speakers])])
+    pairs = replace(wanted, fields={name: _COLUMNS[name] for name in wanted.fields})
+    return kept(_records(place, turns, wanted), pairs, name=str(place), unit=json_unit(place))
+
+
+def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:
+    alone = answered = 0
+    for line, record in json_records(path):
+        try:
+            if isinstance(record, Fault):
+                raise ValueError(record.sentence)
+            values = {key: text_of(value_of(record, key), key) for key in wanted.filter}
+            if values != wanted.filter:
+                yield line, dict.fromkeys(_COLUMNS.values()) | values  # is counted as a row that does not fit
+                continue
+            found = _examples(record, turns, wanted.speakers)
+            alone, answered = alone + (not found), answered + len(found)
+            yield from ((line, example | values) for example in found)
+        except ValueError as error:
+            answered += wanted.on_bad_row == "error"  # then that row is named
+            yield line, Fault(line, str(error))
+    if alone and not answered:
+        which = "no conversation that fits 'filter'" if wanted.filter else "no conversation"
+        raise DataError(f"{path}: {which} has two turns or more, so there is no turn that answers another.")
+
+
+def _examples(record: Mapping[Any, Any], key: Key, speakers: Key | None) -> list[dict[Key, str | None]]:
+    """A source and a target for each turn but the first."""
+    turns = [" ".join(turn.split()) for turn in listed(value_of(record, key), key)]
+    for number, turn in enumerate(turns, 1):
+        if not turn:
+            raise ValueError(f"turn {number} is empty.")
+    who = [str(at % 2) for at in range(len(turns))]
+    if speakers is not None:
+        who = listed(value_of(record, speakers), speakers)
+        if len(who) != len(turns):
+            raise ValueError(f"has {len(turns)} turns, but column {speakers!r} names {len(who)} speakers.")
+    return [
+        {
+            _COLUMNS["source"]: "\n".join(marked(turns[at], own=who[at] == who[now]) for at in range(now)),
+            _COLUMNS["target"]: turns[now],
+        }
+        for now in range(1, len(turns))
+    ]

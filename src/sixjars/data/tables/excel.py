@@ -1,0 +1,124 @@
+"""Rows of an Excel workbook (.xlsx), one sheet of it; nothing in it is computed, and no other file is opened."""
+
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime, time
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final
+
+from sixjars.data.tables.delimited import read_fields
+from sixjars.data.tables.rows import Fields, Record, Wanted
+from sixjars.data.text.files import check_file
+from sixjars.errors import DataError, MissingExtra, shown, unknown
+from sixjars.progress import tell
+
+LARGEST: Final = 1 << 30
+"""Bytes that a workbook may unpack to; texts that many cells share are all in memory."""
+
+TITLES: Final = 5
+"""Rows that a title above a table may have."""
+MOST_ROWS: Final = 1 << 20
+"""Rows that a sheet can have."""
+_DAMAGED: Final = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, SyntaxError),
+    *(KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError),
+)
+
+
+def read_xlsx(path: Path, wanted: Wanted) -> Iterator[Record]:
+    """The rows of a sheet; as in CSV, the first has the names where columns are named."""
+    return read_fields(path, wanted, sheet_rows(path, wanted.table.sheet))
+
+
+def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
+    """The number of each row, and its cells as text, as many as the first row has.
+
+    Rows without a value are left out, and so is a title above the table. Without a name it is the first sheet.
+    """
+    with _opened(path) as book:
+        found, width = _sheet(book, path, sheet), 0
+        for number, cells in _below_title(_filled(path, found), path):
+            width = width or max(at for at, cell in enumerate(cells, 1) if cell)
+            yield number, (cells + [""] * width)[: max(width, len(cells))]
+    if not width:
+        raise DataError(f"{path} is empty: the sheet {found.title!r} has no cell with a value.")
+
+
+def is_blank(path: Path, sheet: str | None = None) -> bool:
+    """Whether a sheet has no cell with a value."""
+    with _opened(path) as book:
+        return next(_filled(path, _sheet(book, path, sheet)), None) is None
+
+
+def _sheet(book: Any, path: Path, sheet: str | None) -> Any:
+    """The one of this name, or the first."""
+    sheets = {found.title: found for found in book.worksheets}  # a chart sheet has no cells
+    if sheet is not None and sheet not in sheets:
+        raise DataError(f"{path}: {unknown('sheet', sheet, list(sheets))}")
+    found = sheets[sheet] if sheet is not None else book.worksheets[0]
+    found.reset_dimensions()  # some programs write a wrong size
+    return found
+
+
+def sheet_names(path: Path) -> list[str]:
+    """The sheets of a workbook that have cells."""
+    with _opened(path) as book:
+        return [found.title for found in book.worksheets]
+
+
+def _filled(path: Path, sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """The rows that have a value."""
+    for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
+        if number > MOST_ROWS:
+            raise DataError(f"{path} has a row beyond {MOST_ROWS:,}, the most of a sheet; is it damaged?")
+        cells = [_text(value) for value in values]
+        if any(cells):
+            yield number, cells
+
+
+def _below_title(rows: Iterator[tuple[int, list[str]]], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows without those at the top that have one value alone, where others have more."""
+    top = list(islice(rows, TITLES + 1))
+    alone = [sum(map(bool, cells)) == 1 for _, cells in top]
+    count = alone.index(False) if False in alone else 0
+    if count:
+        title = next(filter(None, top[0][1]))
+        tell(f"{path}: {shown(title)} above the table is taken for a title, not for a row.")
+    return chain(top[count:], rows)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The workbook; every way in which it or one of its sheets cannot be read is a sentence."""
+    check_file(path)
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtra("openpyxl", "excel") from None
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(one.file_size for one in packed.infolist())
+        if size > LARGEST:
+            raise DataError(f"{path} unpacks to {size:,} bytes, but {LARGEST:,} are the most; save it as .csv.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles
+            book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        with closing(book):
+            if not book.worksheets:
+                raise DataError(f"{path} has no sheet of cells.")
+            yield book
+    except _DAMAGED as error:
+        raise DataError(f"{path} is not an .xlsx workbook, is damaged, or is locked with a password.") from error
+
+
+def _text(value: object) -> str:
+    """A cell as text: a day without its midnight, truth values as JSON has them."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return str(value.date() if value.time() == time() else value)
+    return str(value).lower() if isinstance(value, bool) else str(value)

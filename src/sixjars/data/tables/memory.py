@@ -1,0 +1,107 @@
+"""Tables in memory: the rows of a pandas or Arrow table, or a list of dicts, where a recipe would name a file.
+
+A recipe calls such a table `memory:train`; whoever uses the recipe gives the table again.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import isnan
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import pyarrow
+
+from sixjars.data.tables.records import table_rows
+from sixjars.data.tables.rows import Fault, Record, Wanted, kept
+from sixjars.data.storage.cache import Examples
+from sixjars.errors import DataError, first_line, shown
+
+MEMORY: Final = "memory:"
+"""What the name of a table in memory begins with."""
+WANTED: Final = "data must be a pandas or Arrow table, or a list of dicts"
+_GIVEN: ContextVar[Mapping[str, Any]] = ContextVar("tables in memory", default=MappingProxyType({}))
+
+
+@contextmanager
+def given_tables(tables: Mapping[str, Any]) -> Iterator[None]:
+    """Inside, a recipe finds these tables by their names."""
+    before = _GIVEN.set({**_GIVEN.get(), **tables})
+    try:
+        yield
+    finally:
+        _GIVEN.reset(before)
+
+
+def tables_of(data: object, splits: Collection[str]) -> dict[str, Any]:
+    """The tables that a caller gives, by name: one for training, or one for each split that is named."""
+    if data is None:
+        return {}
+    named = data if isinstance(data, Mapping) else {"train": data}
+    if not named or not set(named) <= set(splits):
+        raise DataError(f"{WANTED}, or one of these for each of {', '.join(splits)}; but it has {shown([*named])}.")
+    return {f"{MEMORY}{name}": table_of(table) for name, table in named.items()}
+
+
+def table_of(data: Any) -> Any:
+    """One table: Arrow's, or a list of dicts; pandas and others are taken as they offer themselves to Arrow."""
+    if isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data):
+        return list(data)
+    if isinstance(data, str | os.PathLike):
+        raise DataError(
+            f"data is a table in memory, but {shown(os.fspath(data))} names a file; name it in the recipe, "
+            f"data: {{train: FILE}}, or in the overrides, ['data.train=FILE']."
+        )
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pyarrow.table(data)
+        if hasattr(data, "columns") and callable(getattr(data, "to_dict", None)):  # pandas before 2.2
+            return list(data.to_dict("records"))
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"the table cannot be read: {first_line(error)}.") from error
+    raise DataError(f"{WANTED}, but is {shown(data)} ({type(data).__name__}).")
+
+
+def read_memory(name: str, wanted: Wanted) -> Examples:
+    """The rows of a table that was given."""
+    table = _GIVEN.get().get(name)
+    if table is None:
+        split = name.removeprefix(MEMORY)
+        raise DataError(
+            f"{name} is data that was in memory, not a file; give it again from Python: data={{{split!r}: TABLE}}."
+        )
+    rows = _records(table, name, wanted) if isinstance(table, list) else table_rows(table, wanted, name)
+    return kept(rows, wanted, name=name, unit="row")
+
+
+def _records(rows: list[Mapping[str, Any]], name: str, wanted: Wanted) -> Iterator[Record]:
+    numbers = [key for key in wanted.keys if isinstance(key, int)]
+    if numbers:
+        raise DataError(f"{name}: dicts have names, not numbers, so column {numbers[0]} is not there; give its name.")
+    for number, row in enumerate(rows, start=1):
+        try:
+            yield number, {key: _plain(value) for key, value in row.items()}
+        except ValueError as error:
+            yield number, Fault(number, str(error))
+
+
+def _plain(value: Any) -> Any:
+    """A value as a file would have it: numbers as they are written, paths as texts, and no value for NaN."""
+    value = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, float) and isnan(value):
+        return None
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        return str(Path(value))
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def with_tables(tables: Iterable[str]) -> list[str]:
+    """What the recipe says when tables in memory take the place of its files."""
+    named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
+    return ["data.sample=null", *named] if named else []

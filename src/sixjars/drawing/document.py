@@ -1,0 +1,216 @@
+"""A document with its sentences and words shaded by their attention weights; as a picture file.
+
+Figure 5 of Yang et al. (2016), Hierarchical Attention Networks for Document Classification.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+from sixjars.data.text.segments import OTHER, OWN
+from sixjars.errors import ShapeError
+from sixjars.drawing.page import GREY, SMALL, figure_of, fit, ink, percent, saved_page, width_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_LINES = 100
+"""Of a longer document, the sentences with the most weight are shown."""
+NUMBER, CELL, LINE, BETWEEN = 0.34, 0.56, 0.215, 0.07
+"""Inches for a sentence's number and its shaded weight, for a line, and between sentences."""
+LEFT, WIDTH = NUMBER + CELL + 0.16, 7.5
+"""Inches before the words, and for a line of words."""
+SPACE, PAD = 0.07, 0.025
+"""Inches between words, and of shade on either side of one."""
+LETTERS = 9.0
+"""Points."""
+FLAT = "Blue: the attention weight, averaged over the output; the largest is darkest."
+"""Where there is one sentence, which has all weight."""
+TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answers."
+"""Of a conversation."""
+CAPTION = (
+    "Red: the weight of a sentence, all its words together.",
+    "Blue: the weight of a word within its sentence, times √(weight of the sentence). The largest are darkest.",
+)
+
+Line = list[tuple[int, float, float]]
+"""Words beside each other: which of the sentence's, its left edge and its width, in inches."""
+
+
+@final
+@dataclass(frozen=True)
+class _Sentence:
+    """One sentence of a document."""
+
+    number: int
+    words: tuple[str, ...]
+    weight: float
+    """p_s, the sum over its words."""
+    word_weights: tuple[float, ...]
+    """√p_s · p_w, where p_w is a word's share of its sentence."""
+    lines: tuple[Line, ...]
+
+
+Block = tuple[bool, list[_Sentence]]
+"""One sentence that is shown (True), or the sentences that are left out between two of those."""
+
+
+def draw_document(
+    path: Path, *, words: Sequence[str], segments: Sequence[int], weights: Sequence[float], title: str = ""
+) -> None:
+    """A block for each sentence: its number, its weight p_s as a shaded cell, and its shaded words.
+
+    `segments` has the sentence of each word, counted from 0; `weights` are over the words of the whole document. A word
+    is as dark as √p_s · p_w beside the largest of the document, where p_w = weight / p_s is its share of its sentence
+    (Yang et al. 2016, section 3.4): so a large weight in a light sentence is seen, but less than one in a heavy one.
+    One sentence alone has neither number nor weight.
+    """
+    left = 0.0 if len(set(segments)) == 1 else LEFT
+    sentences = _sentences(words, segments, weights, left)
+    blocks = _chosen(sentences)
+    peak = max((sentence.weight for sentence in sentences), default=0.0) or 1.0
+    word_peak = max((one for sentence in sentences for one in sentence.word_weights), default=0.0) or 1.0
+    height, caption = sum(_height(block) for block in blocks), _caption(sentences, blocks)
+    with saved_page(path, left + WIDTH, height, title=title, caption=caption) as page:
+        top = 0.0
+        for block in blocks:
+            shown, some = block
+            if shown:
+                if left:
+                    _weigh(page, some[0], top, peak)
+                _show(page, some[0], top, word_peak)
+            else:
+                more = f"… {len(some)} more, {percent(math.fsum(sentence.weight for sentence in some))}"
+                page.text(LEFT, top + LINE / 2, more, va="center", fontsize=SMALL, color=GREY)
+            top += _height(block)
+
+
+def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[float], left: float) -> list[_Sentence]:
+    """The document split into sentences, with their weights and lines."""
+    if not len(words) == len(segments) == len(weights):
+        raise ShapeError(
+            f"each word has a sentence and a weight, but there are {len(words)} words, "
+            f"{len(segments)} sentences' numbers and {len(weights)} weights."
+        )
+    back = next((two for two in pairwise(segments) if two[1] < two[0]), None)
+    if back is not None:
+        raise ShapeError(f"sentences come one after the other, but {back[1]} comes after {back[0]}.")
+    widths = _widths(words)
+    found = []
+    for segment, group in groupby(range(len(words)), key=segments.__getitem__):
+        positions = list(group)
+        weight = math.fsum(weights[at] for at in positions)
+        root = math.sqrt(weight) if weight > 0 else math.inf  # α / √p_s = √p_s · α / p_s
+        own = tuple(words[at] for at in positions)
+        lines = _lines([widths[word] for word in own], left)
+        found.append(_Sentence(segment + 1, own, weight, tuple(weights[at] / root for at in positions), lines))
+    return found
+
+
+def _widths(words: Sequence[str]) -> dict[str, float]:
+    """How wide each word is in inches; never more than a line."""
+    figure = figure_of(1.0, 1.0)
+    return {word: min(width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)), WIDTH) for word in set(words)}
+
+
+def _lines(widths: Sequence[float], left: float) -> tuple[Line, ...]:
+    """The words of a sentence in lines, no more than a page has."""
+    lines: list[Line] = [[]]
+    right = 0.0
+    for at, width in enumerate(widths):
+        if right and right + width > WIDTH:
+            lines.append([])
+            right = 0.0
+        lines[-1].append((at, left + right, width))
+        right += width + SPACE
+    return tuple(lines[: MOST_LINES - 2])  # with room for what is left out before and after it
+
+
+def _chosen(sentences: Sequence[_Sentence]) -> list[Block]:
+    """All sentences, if there is room; else those with the most weight, in their order, and gaps between them."""
+    if sum(len(sentence.lines) for sentence in sentences) <= MOST_LINES:
+        return [(True, [sentence]) for sentence in sentences]
+    taken: set[int] = set()
+    for at in sorted(range(len(sentences)), key=lambda at: -sentences[at].weight):
+        blocks = _blocks(sentences, taken | {at})
+        if sum(len(some[0].lines) if shown else 1 for shown, some in blocks) > MOST_LINES:
+            break
+        taken.add(at)
+    return _blocks(sentences, taken)
+
+
+def _blocks(sentences: Sequence[_Sentence], taken: Collection[int]) -> list[Block]:
+    """Those that are taken; the others between them become one gap, unless they are one sentence of one line."""
+    result: list[Block] = []
+    for there, group in groupby(range(len(sentences)), key=lambda at: at in taken):
+        some = [sentences[at] for at in group]
+        short = len(some) == len(some[0].lines) == 1
+        result += [(True, [sentence]) for sentence in some] if there or short else [(False, some)]
+    return result
+
+
+def _height(block: Block) -> float:
+    """Inches, the space below included."""
+    shown, some = block
+    return LINE * (len(some[0].lines) if shown else 1) + BETWEEN
+
+
+def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
+    if not sentences:
+        return "The document is empty."
+    if not any(sentence.weight > 0 for sentence in sentences):
+        return "No word has any weight."
+    shown = [some[0].weight for there, some in blocks if there]
+    if len(shown) == len(sentences):
+        turns = all(sentence.words[0] in (OTHER, OWN) for sentence in sentences)
+        return FLAT if len(sentences) == 1 else "\n".join([*CAPTION, *([TURNS] if turns else [])])
+    counts = f"{len(shown)} of {len(sentences)} sentences are shown, those with the most weight"
+    return "\n".join([*CAPTION, f"{counts}: {percent(math.fsum(shown))} together."])
+
+
+def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
+    """The number of a sentence, and its weight."""
+    middle, height = top + LINE / 2, LINE * len(sentence.lines)
+    page.text(NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center", fontsize=SMALL, color=GREY)
+    share, percentage = sentence.weight / peak, percent(sentence.weight)
+    _shade(page, (NUMBER, top, CELL, height), "Reds", share)
+    page.text(NUMBER + CELL / 2, middle, percentage, ha="center", va="center", fontsize=8, color=_ink("Reds", share))
+
+
+def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> None:
+    """The words of a sentence."""
+    bottom = top + LINE * len(sentence.lines)
+    for row, line in enumerate(sentence.lines):
+        for at, left, width in line:
+            share, y = sentence.word_weights[at] / word_peak, top + row * LINE
+            if share > 0.01:
+                _shade(page, (left - PAD, y, width + 2 * PAD, LINE), "Blues", share)
+            word = page.text(left, y + 0.72 * LINE, sentence.words[at], fontsize=LETTERS, color=_ink("Blues", share))
+            if width >= WIDTH:
+                fit(word, WIDTH)
+    if sum(len(line) for line in sentence.lines) < len(sentence.words):
+        page.text(sentence.lines[0][0][1] + WIDTH, bottom - LINE / 2, "…", va="center", fontsize=LETTERS, color=GREY)
+
+
+def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, share: float) -> None:
+    """A box, (left, top, width, height), as dark as its share of the largest; never so dark that it is nearly black."""
+    from matplotlib.patches import Rectangle
+
+    left, top, width, height = box
+    color = _color(colors, share)
+    page.add_patch(Rectangle((left, top + 0.015), width, height - 0.03, facecolor=color, edgecolor="none"))
+
+
+def _color(colors: str, share: float) -> tuple[float, ...]:
+    from matplotlib import colormaps
+
+    red, green, blue, alpha = colormaps[colors](0.9 * max(share, 0.0))
+    return float(red), float(green), float(blue), float(alpha)
+
+
+def _ink(colors: str, share: float) -> str:
+    """The colour of letters on a shade; words without much weight have none."""
+    return ink(_color(colors, share)) if share > 0.01 else "black"

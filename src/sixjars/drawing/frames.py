@@ -1,0 +1,91 @@
+"""The frames of a video with their attention weights, a row for each output token; as a picture file.
+
+Dims: F frames, G groups of neighbouring frames, T output tokens.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.errors import ShapeError
+from sixjars.drawing.overlay import aspect_of, resized
+from sixjars.drawing.page import GREY, SMALL, Weights, checked, fit, saved_page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_FRAMES = 16
+"""So many are shown; of a longer video, so many groups of neighbours."""
+GAP, LABEL = 0.06, 0.2
+"""Inches between frames, and for the number above a frame."""
+
+
+def draw_frames(
+    path: Path, frames: NDArray[np.uint8], weights: Weights, *, tokens: Sequence[str], title: str = ""
+) -> None:
+    """The frames (F, height, width, 3) in a row; below, for each output token a bar under each frame, its weight.
+
+    Of more than 16 frames, 16 are shown, evenly chosen, and each stands for its neighbours: their weights are added.
+    """
+    if frames.ndim != 4 or frames.shape[3] != 3 or not frames.size:
+        raise ShapeError(f"frames must be (number, height, width, 3), but are {frames.shape}.")
+    weights_TF = checked(weights, len(tokens), len(frames), positions="frames")
+    groups = frame_groups(len(frames))
+    weights_TG = grouped(weights_TF, groups)
+    peak = float(weights_TG.max(initial=0.0)) or 1.0
+    caption = f"Height: the attention weight, from 0 to {peak:.2f}." if tokens else "The output is empty."
+    if len(groups) < len(frames):
+        caption += f" {len(groups)} of {len(frames)} frames; the weights of those between are added to theirs."
+    aspect = aspect_of(frames[0])
+    wide = round(min(max(10.0 / len(groups), 0.7), 1.8, 2.4 * aspect), 2)
+    names = min(max((0.11 * len(token) for token in tokens), default=0.0) + 0.1, 1.6)
+    row = 0.46 if len(tokens) < 20 else 0.4
+    lefts = [names + at * (wide + GAP) for at in range(len(groups))]
+    ground = LABEL + round(wide / aspect, 2)
+    with saved_page(path, lefts[-1] + wide, ground + row * len(tokens) + 0.12, title=title, caption=caption) as page:
+        for left, group in zip(lefts, groups, strict=True):
+            image = resized(frames[group[len(group) // 2]])
+            page.imshow(image, extent=(left, left + wide, ground, LABEL), aspect="auto")
+            page.text(left + wide / 2, LABEL - 0.05, group_name(group), ha="center", fontsize=SMALL, color=GREY)
+        for token, weights_G in zip(tokens, weights_TG, strict=True):
+            ground += row
+            fit(page.text(0.0, ground - 0.04, token, fontsize=10, fontweight="bold"), names - 0.08)
+            _bars(page, lefts, (wide, row - 0.16, ground), weights_G, peak)
+
+
+def frame_groups(frames: int) -> list[range]:
+    """Frames that are shown as one: each by itself, or neighbours when there are many.
+
+    >>> frame_groups(3), [len(group) for group in frame_groups(24)]
+    ([range(0, 1), range(1, 2), range(2, 3)], [2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1])
+    """
+    count = min(frames, MOST_FRAMES)
+    return [range(-(-at * frames // count), -(-(at + 1) * frames // count)) for at in range(count)]
+
+
+def grouped(weights_TF: NDArray[np.float64], groups: Sequence[range]) -> NDArray[np.float64]:
+    """The weights of the frames of each group added."""
+    return np.add.reduceat(weights_TF, [group[0] for group in groups], axis=1)
+
+
+def group_name(group: range) -> str:
+    """The numbers of the frames, counted from 1."""
+    return str(group[0] + 1) if len(group) == 1 else f"{group[0] + 1}–{group[-1] + 1}"
+
+
+def _bars(
+    page: "Axes", lefts: Sequence[float], size: tuple[float, float, float], weights: NDArray[np.float64], peak: float
+) -> None:
+    """The bars of a token, `size` is (width, height, ground); the peak has full height, large weights have numbers."""
+    from matplotlib import colormaps
+
+    wide, full, ground = size
+    heights = full * weights / peak
+    page.bar(lefts, -full, wide, ground, align="edge", color="#f3f5f8")
+    page.bar(lefts, -heights, wide, ground, align="edge", color=colormaps["Blues"](0.35 + 0.55 * weights / peak))
+    for left, weight, height in zip(lefts, weights, heights, strict=True):
+        if weight >= 0.1:
+            page.text(left + wide / 2, ground - height - 0.025, f"{weight:.2f}", ha="center", fontsize=6.5)

@@ -1,0 +1,173 @@
+"""Lines between an input and an output, as thick as their attention weights; as a picture file.
+
+Dims: T output tokens, S source positions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.errors import DataError
+from sixjars.drawing.page import GREY, Weights, checked, figure_of, fit, saved_page, width_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAST = 0.05
+"""Smaller weights have no line."""
+LEAST_WIDE, WIDEST, BETWEEN, APART = 4.5, 13.0, 1.5, 0.16
+"""Inches of a page whose sentences lie above each other, from one to the other, and between two words."""
+ROW, COLUMN, GAP = 0.26, 2.6, 2.2
+"""Inches of a line of a page whose sentences stand beside each other, of its longest word, and between the two."""
+LETTERS, THICKEST = 11.0, 7.0
+"""Points."""
+BLUE, ORANGE = "#2171b5", "#b45309"
+
+Spot = tuple[float, float]
+
+
+def draw_lines(
+    path: Path,
+    weights: Weights,
+    *,
+    source: Sequence[str],
+    target: Sequence[str],
+    copied: Sequence[int | None] = (),
+    title: str = "",
+) -> None:
+    """The input above the output, or beside it where one of them is long; a line for each weight that is not small.
+
+    With `copied`, the position that each output token was copied from, or none: only these have lines, and colour.
+    """
+    weights_TS = checked(weights, len(target), len(source), positions="source tokens")
+    if not weights_TS.size:
+        raise DataError("there are no attention weights to draw.")
+    links_TS = _links(weights_TS, copied_links(source, target, copied)) if copied else weights_TS
+    certain = [at is not None for at in copied] or [False] * len(target)
+    places = _Places.of(source, target)
+    with saved_page(path, *places.size, title=title, caption=_caption(copied, across=places.across)) as page:
+        found = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
+        for weight, step, at in sorted(found):  # the thin ones first
+            places.link(page, at, step, weight, ORANGE if certain[step] else BLUE)
+        for at, word in enumerate(source):
+            places.write(page, word, places.source[at], "source", _ink(copied, links_TS[:, at]))
+        for step, word in enumerate(target):
+            color = ORANGE if certain[step] else _ink(copied, links_TS[step])
+            places.write(page, word, places.target[step], "target", color)
+
+
+def _ink(copied: Sequence[int | None], weights: NDArray[np.float64]) -> str:
+    """The colour of a word; grey where only copied words have lines, and this one has none."""
+    return GREY if copied and not (weights > 0).any() else "black"
+
+
+def _caption(copied: Sequence[int | None], *, across: bool) -> str:
+    above = "Above: the input." if across else "On the left: the input."
+    if not copied:
+        return f"{above} Thickness: the attention weight, where it is at least {LEAST:.2f}."
+    if all(at is None for at in copied):
+        above += " No word of this output had to be copied."
+    return (
+        f"{above} Orange: words that are not in the vocabulary, so they can only be copied. Other lines: words that "
+        "the input has too. Thickness: the attention weight there."
+    )
+
+
+def copied_links(source: Sequence[str], target: Sequence[str], copied: Sequence[int | None]) -> list[list[int]]:
+    """For each output token the positions that have the same word, that which it was copied from among them.
+
+    >>> copied_links(["Rex", "is", "Rex"], ["Rex", "ran"], [0, None])
+    [[0, 2], []]
+    """
+    return [
+        [place for place, word in enumerate(source) if word == token or place == at]
+        for token, at in zip(target, copied, strict=True)
+    ]
+
+
+def _links(weights_TS: NDArray[np.float64], places: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """The weights at these places of each row; the others are 0."""
+    links_TS = np.zeros_like(weights_TS)
+    for step, own in enumerate(places):
+        links_TS[step, own] = weights_TS[step, own]
+    return links_TS
+
+
+@final
+@dataclass(frozen=True)
+class _Places:
+    """Where the middle of each word lies, in inches."""
+
+    source: list[Spot]
+    target: list[Spot]
+    size: Spot
+    """Of the page."""
+    across: bool
+    """Whether the sentences lie above each other, and not beside each other."""
+
+    @classmethod
+    def of(cls, source: Sequence[str], target: Sequence[str]) -> "_Places":
+        """Above each other, where both have room."""
+        rows = [_widths(source), _widths(target)]
+        wide = max(LEAST_WIDE, *(sum(row) + APART * (len(row) - 1) for row in rows))
+        if wide <= WIDEST:
+            return cls(
+                _row(rows[0], wide, 0.1), _row(rows[1], wide, BETWEEN + 0.35), (wide, BETWEEN + 0.5), across=True
+            )
+        left = [(COLUMN, y) for y in _down(len(source), len(target))]
+        right = [(COLUMN + GAP, y) for y in _down(len(target), len(source))]
+        return cls(left, right, (2 * COLUMN + GAP, ROW * max(len(source), len(target))), across=False)
+
+    def link(self, page: "Axes", at: int, step: int, weight: float, color: str) -> None:
+        """A curve from a word of the source to one of the target, as thick as the weight."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path as Curve
+
+        (x, y), (to_x, to_y) = self.source[at], self.target[step]
+        if self.across:
+            begin, end = (x, y + 0.15), (to_x, to_y - 0.25)
+            middle = 0.5 * (begin[1] + end[1])
+            bend = [(x, middle), (to_x, middle)]
+        else:
+            begin, end = (x + 0.08, y), (to_x - 0.08, to_y)
+            middle = 0.5 * (begin[0] + end[0])
+            bend = [(middle, y), (middle, to_y)]
+        curve = Curve([begin, *bend, end], [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
+        alpha = 0.25 + 0.6 * min(weight, 1.0)
+        how = {"linewidth": THICKEST * weight, "alpha": alpha, "edgecolor": color}
+        page.add_patch(PathPatch(curve, fill=False, capstyle="round", **how))
+
+    def write(self, page: "Axes", word: str, spot: Spot, side: Literal["source", "target"], color: str) -> None:
+        """A word in its place; one that is too long for a column is made smaller."""
+        if self.across:
+            page.text(*spot, word, ha="center", va="center", fontsize=LETTERS, color=color)
+            return
+        how: Literal["left", "right"] = "right" if side == "source" else "left"
+        fit(page.text(*spot, word, ha=how, va="center", fontsize=LETTERS - 1, color=color), COLUMN)
+
+
+def _widths(words: Sequence[str]) -> list[float]:
+    figure = figure_of(1.0, 1.0)
+    return [width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)) for word in words]
+
+
+def _row(widths: Sequence[float], wide: float, y: float) -> list[Spot]:
+    """Words beside each other, spread over a page that is so wide, but not without end."""
+    between = min((wide - sum(widths)) / max(len(widths) - 1, 1), 4 * APART)
+    left = (wide - sum(widths) - between * (len(widths) - 1)) / 2
+    spots = []
+    for width in widths:
+        spots.append((left + width / 2, y))
+        left += width + between
+    return spots
+
+
+def _down(own: int, other: int) -> list[float]:
+    """Words below each other; those of the shorter sentence are spread out, but not without end, in the middle."""
+    step = ROW * min(max(other / own, 1.0), 3.0)
+    top = (ROW * max(own, other) - step * own) / 2
+    return [top + (at + 0.5) * step for at in range(own)]

@@ -1,0 +1,177 @@
+"""An image overlaid with attention weights, once for each output token; as a picture file.
+
+Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells, T output tokens,
+P pixels and N cells along one side.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.errors import ShapeError
+from sixjars.drawing.page import GREY, SMALL, Weights, checked, fit, percent, saved_page, width_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom as fractions of the image's width and height."""
+
+WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
+DARK = 0.2
+"""The brightness of a pixel without attention."""
+GLOW = 0.15
+"""How far full attention lifts a pixel towards white, so that it shows on black too."""
+SHARPEST = 600
+"""The pixels along the longer side of a panel; more would not be seen."""
+CAPTION = "Brightness: the attention weight, relative to the largest of the token. Number: the largest weight."
+GAP, LABEL = 0.16, 0.24
+"""Inches between panels, and for the token above a panel."""
+
+
+def draw_overlay(
+    path: Path,
+    image: NDArray[np.uint8],
+    weights: Weights,
+    *,
+    grid: tuple[int, int],
+    tokens: Sequence[str],
+    box: Box = WHOLE,
+    title: str = "",
+) -> None:
+    """The image (H, W, 3) by itself, then once for each output token, bright where its attention weights are large.
+
+    `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order. The cells fill
+    `box`, the square that was the network's input; outside it the image stays dark.
+    """
+    maps_Thw = checked(weights, len(tokens), grid[0] * grid[1], positions="cells").reshape(len(tokens), *grid)
+    if image.ndim != 3 or image.shape[2] != 3 or not image.size:
+        raise ShapeError(f"an image must be (height, width, 3), but is {image.shape}.")
+    if box[0] >= box[2] or box[1] >= box[3]:
+        raise ShapeError(f"the box of the network's input must be (left, top, right, bottom), but is {box}.")
+    image_HWC = resized(image)
+    cropped = box[0] > 0 or box[1] > 0 or box[2] < 1 or box[3] < 1
+    caption = (CAPTION if tokens else "The output is empty.") + (" Dashed: the network's input." if cropped else "")
+    panels = _Panels.of(len(tokens) + 1, aspect=aspect_of(image))
+    with saved_page(path, panels.page_width, panels.page_height, title=title, caption=caption) as page:
+        panels.show(page, 0, image_HWC)
+        if cropped:  # black and white dashes, which show on any image
+            panels.outline(page, 0, box, color="black", linewidth=1.0)
+            panels.outline(page, 0, box, color="white", linewidth=1.0, linestyle=(0, (4, 4)))
+        for at, (token, map_hw) in enumerate(zip(tokens, maps_Thw, strict=True), start=1):
+            panels.show(page, at, overlaid(image_HWC, map_hw, box))
+            panels.label(page, at, token, percent(map_hw.max()))
+
+
+def overlaid(image: NDArray[np.uint8], weights: NDArray[np.float64], box: Box = WHOLE) -> NDArray[np.uint8]:
+    """The image (H, W, 3) darkened, and bright where the weights (h, w) are large.
+
+    Cells flow into each other as cubic B-splines, which never overshoot; the largest weight has full brightness.
+
+    >>> grey = np.full((4, 4, 3), 100, dtype=np.uint8)
+    >>> overlaid(grey, np.array([[0.0, 0.0], [0.0, 1.0]]))[:, :, 0].diagonal().tolist()
+    [21, 36, 92, 123]
+    """
+    light_HW = lightness(weights, image.shape[0], image.shape[1], box)
+    light_HW1 = light_HW[:, :, None]
+    shown_HWC = image * (DARK + (1 - DARK) * light_HW1)
+    lifted: NDArray[np.float64] = shown_HWC + GLOW * light_HW1 * (255 - shown_HWC)
+    return lifted.round().astype(np.uint8)
+
+
+def lightness(weights: NDArray[np.float64], height: int, width: int, box: Box = WHOLE) -> NDArray[np.float64]:
+    """How bright each pixel is, (H, W), from 0 to 1: cells (h, w) as cubic B-splines, 1 at the largest weight."""
+    high, wide = weights.shape
+    rows_Hh, columns_Ww = _splines(height, high, box[1], box[3]), _splines(width, wide, box[0], box[2])
+    peak = (_splines(high, high, 0.0, 1.0) @ weights @ _splines(wide, wide, 0.0, 1.0).T).max()
+    if peak <= 0:
+        return np.zeros((height, width))
+    light_HW: NDArray[np.float64] = (rows_Hh @ weights @ columns_Ww.T / peak).clip(0.0, 1.0)
+    return light_HW
+
+
+def _splines(pixels: int, cells: int, start: float, end: float) -> NDArray[np.float64]:
+    """How much of each cell falls on each pixel of a side, (P, N), when the cells lie from `start` to `end`."""
+    place_P = ((np.arange(pixels) + 0.5) / pixels - start) / (end - start) * cells - 0.5
+    beside = np.arange(-2, cells + 2)  # the outermost cells go on beyond the edge
+    far = np.abs(place_P[:, None] - beside)
+    near = 2 / 3 - far**2 + far**3 / 2
+    bumps = np.where(far < 1, near, np.where(far < 2, (2 - far) ** 3 / 6, 0.0))
+    inside_P1 = ((place_P >= -0.5) & (place_P <= cells - 0.5))[:, None]
+    share_PN = np.zeros((pixels, cells))
+    for cell, bump_P in zip(beside.clip(0, cells - 1), (bumps * inside_P1).T, strict=True):
+        share_PN[:, cell] += bump_P
+    return share_PN
+
+
+def aspect_of(image: NDArray[np.uint8]) -> float:
+    """Width over height, within limits: a thread of pixels would vanish."""
+    height, width = image.shape[:2]
+    return float(min(max(width / height, 0.05), 20.0))
+
+
+def resized(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The same image with about as many pixels as a panel has: means of blocks, or pixels repeated."""
+    longer = max(image.shape[:2])
+    if longer <= SHARPEST:
+        times = ceil(SHARPEST / 2 / longer)
+        return image.repeat(times, axis=0).repeat(times, axis=1)
+    values, step = image.astype(np.float64), ceil(longer / SHARPEST)
+    for axis in (0, 1):
+        starts = np.arange(0, values.shape[axis], step)
+        sizes = np.diff(starts, append=values.shape[axis])  # the last block may be smaller
+        sums = np.add.reduceat(values, starts, axis=axis)
+        values = sums / (sizes[:, None, None] if axis == 0 else sizes[:, None])
+    return values.round().astype(np.uint8)
+
+
+@final
+@dataclass(frozen=True)
+class _Panels:
+    """Where the copies of the image lie, in inches."""
+
+    columns: int
+    width: float
+    height: float
+    slot: float
+    """From the left of one panel to that of the next."""
+    page_width: float
+    page_height: float
+
+    @classmethod
+    def of(cls, count: int, *, aspect: float) -> "_Panels":
+        """Room for so many panels of an image that is `aspect` times as wide as high."""
+        width = round(min(sqrt((3.2 if count < 20 else 2.4) * aspect), 3.4, 4.4 * aspect), 2)
+        height, slot = round(width / aspect, 2), max(width, 1.1) + GAP
+        rows = ceil(count / min(6, int(12.6 / slot)))
+        columns = ceil(count / rows)
+        return cls(columns, width, height, slot, columns * slot - GAP, rows * (LABEL + height + GAP))
+
+    def corner(self, at: int) -> tuple[float, float]:
+        """The top left corner of a panel."""
+        row, column = divmod(at, self.columns)
+        return column * self.slot, row * (LABEL + self.height + GAP) + LABEL
+
+    def show(self, page: "Axes", at: int, image: NDArray[np.uint8]) -> None:
+        """An image in its panel, with a thin frame that a white image needs on white paper."""
+        left, top = self.corner(at)
+        page.imshow(image, extent=(left, left + self.width, top + self.height, top), aspect="auto")
+        self.outline(page, at, WHOLE, color="#d1d5db", linewidth=0.6)
+
+    def label(self, page: "Axes", at: int, token: str, share: str) -> None:
+        """A token above its panel on the left, its largest weight on the right."""
+        left, top = self.corner(at)
+        room = self.slot - GAP
+        number = page.text(left + room, top - 0.05, share, ha="right", fontsize=SMALL, color=GREY)
+        name = page.text(left, top - 0.05, token, fontsize=10, fontweight="bold")
+        fit(name, room - width_of(number) - 0.08)
+
+    def outline(self, page: "Axes", at: int, box: Box, **how: Any) -> None:
+        """The edges of a box, as far as it lies in the panel."""
+        (left, top), sides = self.corner(at), np.array(box).clip(0, 1)
+        page.plot(left + self.width * sides[[0, 2, 2, 0, 0]], top + self.height * sides[[1, 1, 3, 3, 1]], **how)

@@ -1,0 +1,120 @@
+"""A parameter search as a picture: the score of each trial, and the score against each value that was searched."""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sixjars.drawing.page import COLORS, GREY, SMALL, figure_of, save, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Row = Mapping[str, Any]
+RED, BLUE = COLORS[0], COLORS[2]
+COLUMNS = 3
+"""Panels beside each other."""
+LONGEST = 14
+"""Letters of the name of a choice."""
+
+
+def draw_tuning(
+    path: str | Path,
+    trials: Sequence[Row],
+    axes: Mapping[str, str],
+    *,
+    metric: str,
+    better: Literal["higher", "lower"],
+    title: str,
+) -> None:
+    """One panel for the trials in order, with the best so far; one for each key, on the axis that its space has."""
+    count = 1 + len(axes)
+    columns = min(count, COLUMNS) if count != 4 else 2
+    figure = figure_of(3.9 * columns + 0.4, 3.3 * ceil(count / columns) + 0.5, "constrained")
+    panels = [figure.add_subplot(ceil(count / columns), columns, at) for at in range(1, count + 1)]
+    complete = [row for row in trials if row["state"] == "complete"]
+    choose = max if better == "higher" else min
+    best = choose(complete, key=lambda row: row["score"], default=None)
+    _draw_order(panels[0], trials, complete, higher=better == "higher")
+    for axis, (key, scale) in zip(panels[1:], axes.items(), strict=True):
+        _draw_key(axis, trials, key, scale)
+    for axis, name in zip(panels, ["number", *axes], strict=True):
+        if best is not None:
+            place = _places(trials, name)[json.dumps(best[name])] if axes.get(name) == "names" else best[name]
+            axis.scatter([place], [best["score"]], s=110, marker="*", color=RED, zorder=5, label="best")
+        axis.grid(axis="y", color="#dddddd")
+        axis.set_axisbelow(True)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in panels[::columns]:
+        axis.set_ylabel(f"{metric.replace('_', ' ')} ({better} is better)")
+    names = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
+    figure.legend(names.values(), names.keys(), loc="outside lower center", ncols=5, frameon=False, fontsize=SMALL + 1)
+    save(figure, path, title)
+
+
+def _draw_order(axis: "Axes", trials: Sequence[Row], complete: Sequence[Row], *, higher: bool) -> None:
+    """Scores by number; the best so far is a line, and a trial that failed is a mark below."""
+    from matplotlib.ticker import MaxNLocator
+
+    _scatter(axis, trials, lambda row: row["number"])
+    failed = [row["number"] for row in trials if row["state"] == "failed"]
+    if failed:
+        edge = axis.get_xaxis_transform()
+        axis.scatter(failed, [0.02] * len(failed), transform=edge, marker="x", s=26, color=GREY, label="failed")
+    if complete:
+        numbers, best = list[int](), list[float]()
+        for row in complete:
+            numbers.append(row["number"])
+            best.append(row["score"] if not best else (max if higher else min)(best[-1], row["score"]))
+        numbers.append(trials[-1]["number"])
+        axis.step(numbers, [*best, best[-1]], where="post", color=RED, linewidth=1.4, label="best so far", zorder=1)
+    axis.set_xlim(0.4, trials[-1]["number"] + 0.6)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_xlabel("trial")
+
+
+def _draw_key(axis: "Axes", trials: Sequence[Row], key: str, scale: str) -> None:
+    """Scores by the value of one key; choices stand side by side."""
+    axis.set_xlabel(key)
+    if scale != "names":
+        _scatter(axis, trials, lambda row: row[key])
+        if scale == "log":
+            _make_logarithmic(axis, [row[key] for row in trials])
+        return
+    places = _places(trials, key)
+    _scatter(axis, trials, lambda row: places[json.dumps(row[key])])
+    axis.set_xticks(list(places.values()), [shortened(text.strip('"'), LONGEST) for text in places])
+    axis.set_xlim(-0.6, len(places) - 0.4)
+
+
+def _make_logarithmic(axis: "Axes", values: Sequence[float]) -> None:
+    """A logarithmic axis with numbers as a recipe has them; the fewer decades, the closer its ticks."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    axis.set_xscale("log")
+    spread = max(values) / min(values)
+    subs = (1.0, 2.0, 5.0) if spread <= 100 else (1.0,)
+    axis.xaxis.set_major_locator(LogLocator(subs=subs) if spread >= 5 else MaxNLocator(4))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _places(trials: Sequence[Row], key: str) -> dict[str, int]:
+    """Where each choice stands: numbers in their order, then texts in theirs."""
+    values = {json.dumps(row[key]): row[key] for row in trials}
+    numbers = [text for text, value in values.items() if isinstance(value, int | float)]
+    ordered = sorted(numbers, key=lambda text: values[text]) + sorted(set(values) - set(numbers))
+    return {text: at for at, text in enumerate(ordered)}
+
+
+def _scatter(axis: "Axes", trials: Sequence[Row], place: Any) -> None:
+    """A dot for each complete trial, a hollow one for each that was pruned, at the best score that it had."""
+    looks: dict[str, dict[str, Any]] = {
+        "complete": {"color": BLUE, "alpha": 0.8, "edgecolors": "white", "linewidths": 0.6, "s": 40},
+        "pruned": {"facecolors": "white", "edgecolors": GREY, "s": 26},
+    }
+    for state, look in looks.items():
+        rows = [row for row in trials if row["state"] == state and row["score"] is not None]
+        if rows:
+            axis.scatter([place(row) for row in rows], [row["score"] for row in rows], label=state, zorder=3, **look)

@@ -1,0 +1,126 @@
+"""Parallel files as the data of a starter recipe: a file of lines for each field of the task, in the task's order."""
+
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+
+from sixjars.data.tables import read
+from sixjars.data.text.files import ending_of
+from sixjars.errors import DataError, unknown
+from sixjars.progress import number_of
+from sixjars.recipe.data import Column
+from sixjars.recipe.sections import DataSettings
+from sixjars.starter.choose_columns import guess, option_for
+from sixjars.starter.data_facts import Found, is_media
+from sixjars.starter.first_rows import Profile
+from sixjars.tasks import Slot, Task
+
+Data = Path | Mapping[str, Path]
+"""The user's data: a file or a folder, or parallel files by the names of their columns."""
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx", ".zip")
+"""Endings of files that have several columns."""
+
+
+def named(data: object) -> Data | None:
+    """The data that a user names: a file, several, or several by name; one alone is a file as well.
+
+    >>> named(["c.en", "c.de"]) == {"en": Path("c.en"), "de": Path("c.de")}
+    True
+    """
+    if data is None or isinstance(data, str | PathLike):
+        return None if data is None else Path(data)
+    several = [*data.values()] if isinstance(data, Mapping) else [*data] if isinstance(data, list | tuple) else []
+    if not several or not all(isinstance(file, str | PathLike) for file in several):
+        raise DataError(
+            f"data must be a file, a folder or several files, but is of type {type(data).__name__}; give a table in "
+            "memory to sixjars.train with a recipe as a dict, or save it as a .csv file first."
+        )
+    paths = [Path(file) for file in several]
+    if len(paths) == 1:
+        return paths[0]
+    return dict(zip(map(str, data) if isinstance(data, Mapping) else _names(paths), paths, strict=True))
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """What the columns are called: by the part of the names in which all files differ, the last such part.
+
+    >>> _names([Path("a/x.en.gz"), Path("a/x.de.gz")]), _names([Path("en.txt"), Path("de.txt")])
+    (['en', 'de'], ['en', 'de'])
+    """
+    parts = [re.split(r"[./\\]", str(file).removesuffix(".gz"))[::-1] for file in files]
+    for some in zip(*parts, strict=False):
+        if len({*some}) == len(files) and all(some):
+            return [*some]
+    same = next((str(file) for file in files if files.count(file) > 1), "")
+    if same:
+        raise DataError(f"{same} is named twice; each parallel file has the lines of another column.")
+    return [str(file) for file in files]
+
+
+def found_in_files(task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column] | None = None) -> Found:
+    """What parallel files tell; `wanted` has the names of those that the user gives to a field."""
+    _check(task, files)
+    columns = _columns(task, files, wanted or {})
+    places = {name: str(file) for name, file in files.items()}
+    settings = DataSettings.model_validate({"train": places, "on_bad_row": "skip"})
+    examples = read(places, columns, settings=settings)
+    texts = {name: examples.table.column(name).to_pylist() for name in columns}
+    return Found(
+        columns,
+        rows=examples.table.num_rows,
+        media=(),
+        settings={slot.name: _guess(slot, files[str(columns[slot.name])], texts[slot.name]) for slot in task.slots},
+        texts=texts,
+        skipped=examples.skipped,
+        notes=examples.notes,
+        chosen=_chosen(task, files, columns, "as you say" if wanted else "in the order of the files"),
+    )
+
+
+def _check(task: Task, files: Mapping[str, Path]) -> None:
+    """Refuse files that cannot be the columns of a task."""
+    fields = ", ".join(slot.name for slot in task.slots)
+    for file in files.values():
+        if ending_of(file) in TABLES or file.is_dir():
+            kind = "a folder" if file.is_dir() else "a table of its own"
+            raise DataError(
+                f"several files are parallel lines, a file for each of {fields}, but {file} is {kind}; give one to "
+                "--data, and name files of other splits in the recipe (valid: FILE, test: FILE)."
+            )
+    if any(map(is_media, task.slots)):
+        raise DataError(f"{task.role()}, so its data is one table with both in each row; name one file.")
+    if len(files) != len(task.slots):
+        need = number_of(len(task.slots), "file")
+        raise DataError(f"{task.role()}, which is {need} with a line for each row, but {len(files)} are named.")
+
+
+def _columns(task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column]) -> dict[str, Column]:
+    """The name of the file of each field: as the user says, else in the order of the task's fields."""
+    names, told, fields = list(files), dict[str, str](), [slot.name for slot in task.slots]
+    for field, key in wanted.items():
+        if field not in fields:
+            raise DataError(f"{unknown('field', field, fields)} That is what {task.name} has.")
+        number = str(key) not in names and str(key).isdecimal() and 0 < int(key) <= len(names)
+        told[field] = names[int(key) - 1] if number else str(key)
+        if told[field] not in names:
+            raise DataError(f"Parallel files: {unknown('column', key, names)}")
+        if [*told.values()].count(told[field]) > 1:
+            raise DataError(f"{files[told[field]]} is named for {' and '.join(told)}; each has a file of its own.")
+    left = iter(name for name in names if name not in told.values())
+    return {field: told.get(field) or next(left) for field in fields}
+
+
+def _guess(slot: Slot, file: Path, values: list[str]) -> dict[str, object]:
+    found = guess(slot, Profile(1, None, values))
+    if found is None:
+        raise DataError(f"{file} cannot be the {slot.name}; it holds other values.")
+    return found
+
+
+def _chosen(task: Task, files: Mapping[str, Path], columns: Mapping[str, Column], why: str) -> str:
+    """Which file is which field, and how it is turned round."""
+    told = ", ".join(f"{name} = {key!r} ({files[str(key)]})" for name, key in columns.items())
+    turned = " ".join(map(option_for, columns, [*columns.values()][::-1]))
+    alike = len(columns) == 2 and len({slot.kind for slot in task.slots}) == 1
+    return f"{told}, {why}" + (f"; the other way round: {turned}." if alike else ".")

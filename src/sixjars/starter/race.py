@@ -1,0 +1,396 @@
+"""A race: a few candidates for a recipe are trained for some minutes, and the best one becomes the recipe.
+
+Successive halving (Jamieson & Talwalkar 2016, https://arxiv.org/abs/1502.07943): in each round every
+candidate that is left trains for the same time, going on where it was; the better half stays. What
+is shared is time, not updates, because time is what a person gives. Candidates are scored on the
+validation set; the test set is not touched.
+"""
+
+import math
+import shutil
+import tempfile
+import threading
+import time
+from _thread import interrupt_main
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, final
+
+from sixjars.errors import DataError, Interrupted, RecipeError, shown
+from sixjars.evaluation.metrics import metric_named
+from sixjars.learning.checkpoints import write_whole
+from sixjars.learning.engine import Device, fabric_for
+from sixjars.progress import Reporter, duration, listening, number_of, usual_reporter
+from sixjars.recipe.files import overridden, read_text, values_from
+from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.sections import Recipe
+from sixjars.starter.candidates import candidates
+from sixjars.runs.folder import RunFolder
+from sixjars.runs.notes import SMALL_VALIDATION
+from sixjars.starter.recipe_text import with_values
+from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.tuning.space import overrides_of
+from sixjars.runs.train import fit
+from sixjars.tuning.trial import Pruned, ended
+from sixjars.tuning.tune import OF_A_TOKEN
+from sixjars.tasks import TASKS
+
+PLANNED: Final = 0.95
+"""Of the minutes; what is left is for the validation under way when they are over."""
+AGAIN: Final = 2.0
+"""Seconds after which whatever has not stopped when time is over is interrupted once more."""
+OPTIMISTIC: Final = (
+    "the scores are of the validation set, which chose the winner, so its score is a little too good; the test set "
+    "was not scored."
+)
+NOBODY: Final = "no candidate was scored in time, so the starter recipe stays; give more --minutes."
+STOPPED: Final = "stopped by Ctrl-C before any candidate was scored, so the starter recipe stays."
+SHORT: Final = (
+    "{} of {} did not get as far as the first validation that its recipe plans, so the scores say little; give more "
+    "--minutes."
+)
+ALL_FAILED: Final = "every candidate failed, so the starter recipe stays; the first one: {}"
+Clock = Callable[[], float]
+
+
+@final
+@dataclass
+class Candidate:
+    """One recipe of a race, and how it has done so far."""
+
+    name: str
+    changes: Mapping[str, Any]
+    recipe: Recipe
+    folder: Path
+    """Of its run, which goes on in each round."""
+    scores: list[tuple[float, float]] = field(default_factory=list)
+    """Of each validation the score, and the loss, which decides between equal ones."""
+    updates: int = 0
+    seconds: float = 0.0
+    """Of training, with validations."""
+    validation: float = 0.0
+    """Seconds of its longest one; so much earlier it pauses, to be validated in time."""
+    state: Literal["racing", "finished", "dropped", "failed"] = "racing"
+    """Finished is a training that came to its own end."""
+    why: str = ""
+    """The sentence of what failed."""
+    notes: list[str] = field(default_factory=list)
+    """Whether few rows validate: what such a race is worth."""
+
+    def ends(self, state: Literal["finished", "dropped", "failed"], why: str = "") -> None:
+        """It trains no more, so its checkpoints go, which may be gigabytes."""
+        self.state, self.why = state, why
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it did not get as far as the first validation that its recipe plans."""
+        return self.state != "failed" and self.updates < (self.recipe.learning.validate_every or 1)
+
+
+@final
+@dataclass(frozen=True)
+class Race:
+    """The result of a race.
+
+    >>> rows = ({"candidate": "starter", "score": 0.5, "updates": 90, "seconds": 9.0, "state": "finished", "why": ""},)
+    >>> race = Race("loss", "lower", "starter", rows)
+    >>> race.lines[0]
+    'starter  loss 0.5, 90 updates, 9 s'
+    """
+
+    metric: str
+    better: Literal["higher", "lower"]
+    winner: str | None
+    """The name of the best candidate; none where nothing was scored."""
+    rows: tuple[dict[str, Any], ...]
+    """One for each candidate, the best one first: candidate, score, updates, seconds, state, why."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of it, a sentence each."""
+    stopped: bool = False
+    """Whether Ctrl-C ended it early."""
+
+    @property
+    def lines(self) -> list[str]:
+        """Each row for a person."""
+        width = max((len(row["candidate"]) for row in self.rows), default=0)
+        return [f"{row['candidate']:{width}}  {_in_words(row, self.metric)}" for row in self.rows]
+
+
+def _in_words(row: Mapping[str, Any], metric: str) -> str:
+    if row["state"] == "failed":
+        return f"failed: {row['why']}"
+    score = "not scored" if row["score"] is None else f"{metric} {row['score']:.4g}"
+    updates = "1 update" if row["updates"] == 1 else f"{row['updates']:,} updates"
+    return f"{score}, {updates}, {duration(row['seconds'])}"
+
+
+def check_minutes(minutes: float, data: object) -> None:
+    """Refuse a race that cannot be, before anything is written."""
+    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < math.inf:
+        raise DataError(f"minutes: must be a number above 0, such as 5, but is {shown(minutes)}.")
+    if data is None:
+        raise DataError("a race trains on your data; name the file with --data FILE, or leave out --minutes.")
+
+
+def race(
+    file: str | Path,
+    *,
+    minutes: float,
+    device: Device = "auto",
+    reporter: Reporter | None = None,
+    outside: Outside = NOTHING,
+    clock: Clock = time.monotonic,
+) -> Race:
+    """Let a few candidates for a recipe file race for some minutes; the file is then the winner's recipe.
+
+    Ctrl-C ends the race early, and the best so far is the winner. Runs are temporary.
+    """
+    began, text = clock(), read_text(Path(file))
+    recipe = read_recipe(str(file), (), outside)
+    metric = recipe.learning.metric or "loss"
+    better = "lower" if metric == "loss" else metric_named(metric, outside).better
+    with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
+        entrants = entered(str(file), recipe, Path(folder), outside)
+        heats = Heats(entrants, better, Course(device, outside, clock, reporter or usual_reporter()))
+        stopped = heats.run(began + 60 * minutes)
+    result = heats.result(metric, began, stopped=stopped)
+    winner = next((each for each in entrants if each.name == result.winner), None)
+    if winner is not None:
+        text = with_values(text, winner.changes)
+    lines = [f"# Race    {sentence}" for sentence in result.notes] + [f"#         {line}" for line in result.lines]
+    write_whole(Path(file), headed(text, lines).encode())
+    return result
+
+
+def headed(text: str, lines: list[str]) -> str:
+    r"""The text of a recipe with further lines under the comments that it begins with.
+
+    >>> headed("# a\ntask: dialog\n", ["# b"])
+    '# a\n# b\ntask: dialog\n'
+    """
+    all_lines = text.splitlines()
+    at = next((at for at, line in enumerate(all_lines) if not line.startswith("#")), len(all_lines))
+    return "\n".join([*all_lines[:at], *lines, *all_lines[at:]]) + "\n"
+
+
+def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING) -> list[Candidate]:
+    """The candidates that a recipe can be made of, and whose scores can be compared.
+
+    Where the recipe cross-validates, they race on its first part: as many models would take all the time.
+    """
+    values, where = values_from(file)
+    folds = recipe.learning.folds
+    alone = {} if folds is None else {"learning.folds": None, "data.valid": 1 / folds}
+    metric, output = recipe.learning.metric or "loss", f"data.{TASKS[recipe.task].output.name}."
+    entrants = []
+    for number, (name, changes) in enumerate(candidates(TASKS[recipe.task], recipe).items(), start=1):
+        if metric in OF_A_TOKEN and any(key.startswith(output) for key in changes):
+            continue  # other tokens, so another mean
+        with suppress(RecipeError):  # values that do not fit each other
+            changed = recipe_of(overridden(values, overrides_of({**changes, **alone})), where, outside)
+            entrants.append(Candidate(name, changes, changed, folder / f"{number:02}"))
+    return entrants
+
+
+@final
+@dataclass(frozen=True)
+class Course:
+    """What all candidates of a race share."""
+
+    device: Device
+    outside: Outside
+    clock: Clock
+    reporter: Reporter
+
+
+@final
+class Heats:
+    """The rounds of a race."""
+
+    def __init__(self, entrants: list[Candidate], better: Literal["higher", "lower"], course: Course) -> None:
+        self.entrants, self.better, self.course = entrants, better, course
+        self.sign = 1.0 if better == "lower" else -1.0
+        self.rounds = max(1, math.ceil(math.log2(max(1, len(entrants)))))
+        self.end = math.inf
+
+    def run(self, end: float) -> bool:
+        """All rounds, until the clock says `end` at the latest; whether Ctrl-C ended them before."""
+        clock = self.course.clock
+        self.end = clock() + PLANNED * (end - clock())
+        rang = threading.Event()
+        try:
+            with alarm(end - clock(), rang):
+                for number in range(1, self.rounds + 1):
+                    self._round(number)
+        except (Interrupted, KeyboardInterrupt):
+            return not rang.is_set()
+        finally:
+            self.course.reporter.end()
+        return False
+
+    def _round(self, number: int) -> None:
+        """The same time for everyone who is left; then the better half stays."""
+        clock, left = self.course.clock, self.racing
+        for at, candidate in enumerate(left):
+            if clock() >= self.end:
+                return
+            # In trainings of one candidate. What one takes more or less than its share (the first reads the data
+            # for all) is spread over all rounds: in this one alone it would be the others' whole time.
+            to_come = len(left) - at + len(left) * (self.rounds - number)
+            what = f"round {number} of {self.rounds}, {candidate.name}"
+            self._train(candidate, (self.end - clock()) / to_come, what)
+        if number < self.rounds and clock() < self.end:
+            alive = [each for each in self.ranked if each.state in ("racing", "finished")]
+            for loser in alive[max(1, math.ceil(len(alive) / 2)) :]:
+                loser.ends("dropped")
+
+    @property
+    def racing(self) -> list[Candidate]:
+        """Those that train in the next round."""
+        return [each for each in self.entrants if each.state == "racing"]
+
+    @property
+    def ranked(self) -> list[Candidate]:
+        """The best one first; those that were not scored come last, and those that failed."""
+        worst = (math.inf, math.inf)
+        return sorted(self.entrants, key=lambda each: (each.state == "failed", self._best(each) or worst))
+
+    def _best(self, candidate: Candidate) -> tuple[float, float] | None:
+        """Its best score, turned so that less is better, and the loss with it."""
+        return min(((self.sign * score, loss) for score, loss in candidate.scores), default=None)
+
+    def _train(self, candidate: Candidate, seconds: float, what: str) -> None:
+        """Train for so long, going on where the round before ended."""
+        clock = self.course.clock
+        began = clock()
+        watching = Timed(candidate, self.course, seconds, self.end, what)
+
+        def train() -> None:
+            learning = candidate.recipe.learning
+            fabric = fabric_for(device=self.course.device, devices=1, precision=learning.precision)
+            run = RunFolder(candidate.folder, candidate.recipe, self.course.outside)
+            resume = (candidate.folder / "recipe.yaml").is_file()
+            with listening(watching):
+                fit(run, resume=resume, start=None, fabric=fabric, reporter=watching, enough=watching.enough)
+
+        try:
+            end = ended(train, lambda: 0.0)
+        finally:
+            candidate.seconds += clock() - began
+            self.course.reporter.end()
+        if end.state == "failed":
+            candidate.ends("failed", end.why)
+        elif end.state == "complete" and not watching.paused:
+            candidate.ends("finished")
+        row = self._row(candidate)
+        self.course.reporter.tried(f"{what}: {_in_words(row, candidate.recipe.learning.metric or 'loss')}")
+
+    def _row(self, candidate: Candidate) -> dict[str, Any]:
+        best = self._best(candidate)
+        score = None if best is None else best[0] * self.sign
+        rest = {"updates": candidate.updates, "seconds": round(candidate.seconds, 1)}
+        return {"candidate": candidate.name, "score": score, **rest, "state": candidate.state, "why": candidate.why}
+
+    def result(self, metric: str, began: float, *, stopped: bool) -> Race:
+        """What there is to say of the race."""
+        ranked, took = self.ranked, duration(self.course.clock() - began)
+        rows = tuple(map(self._row, ranked))
+        scored = [each for each in ranked if each.scores and each.state != "failed"]
+        if not scored:
+            failed = all(each.state == "failed" for each in ranked)
+            why = ALL_FAILED.format(self.entrants[0].why) if failed else STOPPED if stopped else NOBODY
+            return Race(metric, self.better, None, rows, (why,), stopped=stopped)
+        winner = scored[0]
+        by = "stopped by Ctrl-C; " if stopped else ""
+        entrants = number_of(len(ranked), "candidate")
+        best = f"{by}{winner.name} is the best of {entrants} after {took}, by {metric}."
+        short = sum(each.is_short for each in ranked)
+        too_short = [SHORT.format(short, entrants)] if short and not stopped else []
+        notes = (best, *too_short, *dict.fromkeys(winner.notes), OPTIMISTIC)
+        return Race(metric, self.better, winner.name, rows, notes, stopped=stopped)
+
+
+@final
+class Timed(Reporter):
+    """Shows the time of a candidate, keeps its scores, and says when it has had enough."""
+
+    def __init__(self, candidate: Candidate, course: Course, seconds: float, over: float, what: str) -> None:
+        self.candidate, self.course, self.seconds, self.over, self.what = candidate, course, seconds, over, what
+        self.began = self.stepped_at = course.clock()
+        self.until = over
+        self.paused = False
+
+    def enough(self) -> bool:
+        """Whether training pauses now, is validated and saved."""
+        self.paused = self.course.clock() >= self.until - self.candidate.validation
+        return self.paused
+
+    def begin(self, *, step: int, total: int) -> None:
+        """Reading the data is part of its time, but of half of it at most: the first candidate reads for all."""
+        self.stepped_at = self.course.clock()
+        fair = max(self.began + self.seconds, self.stepped_at + self.seconds / 2)
+        self.until = min(fair, self.over)
+
+    def note(self, sentence: str) -> None:
+        """Keep what there is to say of a small validation set; `train` tells all else of the data."""
+        if sentence.startswith(SMALL_VALIDATION.partition("{")[0]):
+            self.candidate.notes.append(sentence)
+
+    def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+        """Give up where reading alone takes too long."""
+        self._check_time()
+
+    def preparing(self, what: str, *, done: int, total: int) -> None:
+        """The same of features."""
+        self._check_time()
+
+    def _check_time(self) -> None:
+        if self.course.clock() >= self.over:
+            raise Pruned
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        """Show how much of its time has passed."""
+        self.candidate.updates, self.stepped_at = step, self.course.clock()
+        whole = max(1, math.ceil(self.until - self.began))
+        done = min(int(self.stepped_at - self.began), whole - 1)
+        self.course.reporter.preparing(f"{self.what}, seconds", done=done, total=whole)
+
+    def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
+        """Keep the score."""
+        seconds = self.course.clock() - self.stepped_at
+        self.candidate.validation = max(self.candidate.validation, seconds)
+        metric = self.candidate.recipe.learning.metric or "loss"
+        if math.isfinite(record[metric]):
+            self.candidate.scores.append((record[metric], record["loss"]))
+
+
+@contextmanager
+def alarm(seconds: float, rang: threading.Event) -> Iterator[None]:
+    """Interrupt what is inside when its time is over, as Ctrl-C would, again and again until it ends.
+
+    `rang` is set when it does. Outside of the main thread nothing can be interrupted.
+    """
+    off = threading.Event()
+
+    def wait() -> None:
+        pause = seconds
+        while not off.wait(max(0.0, pause)):
+            rang.set()
+            interrupt_main()
+            pause = AGAIN
+
+    thread = threading.Thread(target=wait, name="alarm", daemon=True)
+    if threading.current_thread() is threading.main_thread():
+        thread.start()
+    try:
+        yield
+    finally:
+        try:
+            off.set()
+            if thread.is_alive():
+                thread.join()  # an interrupt under way comes here, not after the end
+        finally:
+            off.set()  # again, for the interrupt may have come before the first time

@@ -1,0 +1,57 @@
+"""Changes values in the text of a recipe that `new` wrote, so that its comments stay."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from sixjars.recipe.files import inline, loaded, overridden
+from sixjars.tuning.space import overrides_of
+
+
+def with_values(text: str, changes: Mapping[str, Any]) -> str:
+    r"""The text of a recipe with other values of some keys, such as `model.encoder.size`.
+
+    Where the text is laid out otherwise than `new` does, comments are lost; the values never are.
+
+    >>> text = "task: dialog\nmodel:\n  # small\n  encoder: {size: 4, layers: 1}"
+    >>> print(with_values(text, {"model.encoder.size": 8}))
+    task: dialog
+    model:
+      # small
+      encoder: {size: 8, layers: 1}
+    """
+    values = loaded(text)
+    wanted = overridden(values, overrides_of(changes))
+    lines = text.splitlines()
+    for section in dict.fromkeys(key.partition(".")[0] for key in changes):
+        keys = [key for key in wanted[section] if values.get(section, {}).get(key) != wanted[section][key]]
+        lines = _with_section(lines, section, wanted[section], keys)
+    changed = "\n".join(lines) + ("\n" if text.endswith("\n") else "")
+    try:
+        if loaded(changed) == wanted:
+            return changed
+    except (yaml.YAMLError, ValueError):
+        pass
+    return yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _with_section(lines: list[str], section: str, values: Mapping[str, Any], keys: list[str]) -> list[str]:
+    """The lines with one section changed: the whole of it where it is one line, else the lines of some keys."""
+    begin = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
+    if begin is None:
+        return [*lines, f"{section}: {inline(values)}"]
+    if lines[begin].partition(":")[2].strip():
+        return [*lines[:begin], f"{section}: {inline(values)}", *lines[begin + 1 :]]
+    end = _end(lines, begin, "  ")
+    inside = lines[begin + 1 : end]
+    for key in keys:
+        at = next((at for at, line in enumerate(inside) if line.startswith(f"  {key}:")), len(inside))
+        inside[at : _end(inside, at, "    ")] = [f"  {key}: {inline(values[key])}"]
+    return [*lines[: begin + 1], *inside, *lines[end:]]
+
+
+def _end(lines: list[str], begin: int, indent: str) -> int:
+    """Where the lines under one line end, which are indented by so much."""
+    following = range(begin + 1, len(lines))
+    return next((at for at in following if not lines[at].startswith(indent)), len(lines))

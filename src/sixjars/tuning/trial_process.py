@@ -1,0 +1,164 @@
+"""A trial in a process of its own, on a device of its own: orders and answers are lines of JSON through its pipes.
+
+`python -m sixjars.tuning.trial_process PARENT` is that process. For each trial it reads an order, writes the score of
+each validation (and notes on the data), reads whether to go on, and writes how it ended. It ends soon after its parent.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from typing import IO, Any, Final, final
+
+from sixjars.errors import Interrupted, RunError
+from sixjars.learning.processes import end_after
+from sixjars.progress import Reporter
+from sixjars.tuning.trial import End, Memory, Order, Told, try_order
+
+GO, STOP = "go\n", "stop\n"
+STOPPED: Final = "stopped."
+ASKED_TO_STOP: Final = {Interrupted.exit_code, -signal.SIGINT, -signal.SIGTERM}
+"""Exit codes of a process that was asked to."""
+Note = Callable[[str], None]
+"""Is told what there is to say about the data."""
+ONE_OF: Final = [sys.executable, "-P", "-m", "sixjars.tuning.trial_process"]
+
+
+def place_of(job: int, jobs: int, *, gpus: int) -> dict[str, str]:
+    """The environment of a job: a GPU of its own where there are several, and its share of the processors.
+
+    >>> place_of(1, 2, gpus=2)["CUDA_VISIBLE_DEVICES"]
+    '1'
+    """
+    place = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    if gpus > 1:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus)))
+        names = [name for name in visible.split(",") if name][:gpus]
+        place["CUDA_VISIBLE_DEVICES"] = names[job % len(names)]
+    if "OMP_NUM_THREADS" not in os.environ:
+        place["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+    return place
+
+
+@final
+class TrialProcess:
+    """A process that makes one trial after the other, always in the same place; another one follows when it fails."""
+
+    def __init__(self, place: Mapping[str, str], note: Note) -> None:
+        self.place, self.note = place, note
+        self.child: subprocess.Popen[str] | None = None
+        self.complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self.stopped = False
+
+    def try_order(self, order: Order, told: Told) -> End:
+        """The end of a trial; one that was stopped raises `Interrupted`."""
+        child = self.child or self._started()
+        if self.stopped:
+            raise Interrupted(STOPPED)
+        end = _spoken_with(child, order, told, self.note)
+        if end is None:
+            end = self._explained(child.wait())
+        if end.state == "failed":  # what it holds is given back
+            self._end()
+        return end
+
+    def _started(self) -> "subprocess.Popen[str]":
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.complaints}
+        self.child = subprocess.Popen([*ONE_OF, str(os.getpid())], env={**os.environ, **self.place}, text=True, **pipes)
+        return self.child
+
+    def _explained(self, code: int) -> End:
+        """What a process died of."""
+        if self.stopped or code in ASKED_TO_STOP:
+            raise Interrupted(STOPPED)
+        if code < 0:
+            return End("failed", f"its process was killed (signal {-code}), perhaps because memory was short.")
+        self.complaints.seek(0)
+        last = [line.strip() for line in self.complaints if line.strip()][-1:]
+        raise RunError(f"a trial ended unexpectedly ({' '.join(last) or code}); with --jobs 1 it says where.")
+
+    def stop(self) -> None:
+        """End it at once, from any thread. What it writes is thrown away anyway."""
+        self.stopped = True
+        if self.child is not None:
+            self.child.kill()
+
+    def _end(self) -> None:
+        if self.child is not None:
+            self.child.kill()
+            with suppress(BrokenPipeError), self.child:  # closes its pipes, with an order in them perhaps, and waits
+                pass
+            self.child = None
+
+    def close(self) -> None:
+        """When no thread uses it any more."""
+        self._end()
+        self.complaints.close()
+
+
+def _spoken_with(child: "subprocess.Popen[str]", order: Order, told: Told, note: Note) -> End | None:
+    """Answers each score, until the end comes; nothing where the process has gone without one."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        _say(child.stdin, asdict(order))
+        for line in child.stdout:
+            event = json.loads(line)
+            if "state" in event:
+                return End(**event)
+            if "note" in event:
+                note(event["note"])
+                continue
+            child.stdin.write(GO if told(event["score"]) else STOP)
+            child.stdin.flush()
+    except BrokenPipeError:
+        pass
+    return None
+
+
+def _say(stream: IO[str], event: Mapping[str, Any]) -> None:
+    stream.write(json.dumps(event) + "\n")
+    stream.flush()
+
+
+@final
+class _Noting(Reporter):
+    """Passes on what there is to say about the data."""
+
+    def __init__(self, answers: IO[str]) -> None:
+        self.answers = answers
+
+    def note(self, sentence: str) -> None:
+        """To whoever reads the answers."""
+        _say(self.answers, {"note": sentence})
+
+
+def main() -> None:
+    """The process itself."""
+    end_after(int(sys.argv[1]))
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+
+    def told(score: float) -> bool:
+        _say(answers, {"score": score})
+        answer = sys.stdin.readline()
+        if not answer:
+            raise Interrupted(STOPPED)
+        return answer == GO
+
+    try:
+        while line := sys.stdin.readline():
+            given = json.loads(line)
+            order = Order(**{**given, "allow": tuple(given["allow"])})
+            _say(answers, asdict(try_order(order, told, Memory(reporter=_Noting(answers), notes=True))))
+    except (Interrupted, KeyboardInterrupt, BrokenPipeError):
+        os._exit(Interrupted.exit_code)
+
+
+if __name__ == "__main__":
+    main()
