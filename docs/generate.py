@@ -27,9 +27,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from sixjars.data.fields import FIELDS
+from sixjars.decoding import KINDS
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import METRICS
-from sixjars.decoding import KINDS
 from sixjars.model.build import GIVEN, TABLES, Network, build, is_section, schema_of
 from sixjars.model.visual import SMALL, shape_of
 from sixjars.recipe.data import FieldSettings

@@ -84,9 +84,9 @@ def _quick_trainings() -> Iterator[None]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from typer.main import get_command
 
-    from sixjars.starter import training_time as budget
     from sixjars.runs.curves import draw_curves
     from sixjars.samples import generate
+    from sixjars.starter import training_time as budget
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sixjars.runs.train.draw_curves", wraps(draw_curves)(lambda run: None))

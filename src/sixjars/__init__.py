@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Any
 from sixjars.version import version_of as version_of
 
 if TYPE_CHECKING:
+    from sixjars.comparison.compare import compare as compare
+    from sixjars.comparison.result import Comparison as Comparison
     from sixjars.data.field import Field as Field
     from sixjars.data.field import Positions as Positions
     from sixjars.data.packing import packed as packed
+    from sixjars.decoding import beam_rows as beam_rows
+    from sixjars.decoding import search as search
+    from sixjars.drawing.draw import draw as draw
+    from sixjars.drawing.heatmap import heat_map as heat_map
     from sixjars.errors import SixJarsError as SixJarsError
     from sixjars.evaluation.baselines.result import Baseline as Baseline
     from sixjars.evaluation.metrics.outcome import Metric as Metric
     from sixjars.evaluation.metrics.outcome import Outcome as Outcome
     from sixjars.evaluation.metrics.outcome import Score as Score
     from sixjars.evaluation.metrics.table import score as score
-    from sixjars.decoding import beam_rows as beam_rows
-    from sixjars.decoding import search as search
     from sixjars.flow.contracts import Bridge as Bridge
     from sixjars.flow.contracts import Decoder as Decoder
     from sixjars.flow.contracts import Encoder as Encoder
@@ -42,9 +46,6 @@ if TYPE_CHECKING:
     from sixjars.flow.values import Segments as Segments
     from sixjars.flow.values import State as State
     from sixjars.flow.values import StepOutput as StepOutput
-    from sixjars.drawing.draw import draw as draw
-    from sixjars.runs.explanation import Explanation as Explanation
-    from sixjars.drawing.heatmap import heat_map as heat_map
     from sixjars.loss import token_loss as token_loss
     from sixjars.model.bridges.attention import Attention as Attention
     from sixjars.model.bridges.attention import TwoLevelAttention as TwoLevelAttention
@@ -74,14 +75,13 @@ if TYPE_CHECKING:
     from sixjars.recipe.data import FieldSettings as FieldSettings
     from sixjars.recipe.sections import Recipe as Recipe
     from sixjars.recipe.sections import SearchSettings as SearchSettings
+    from sixjars.reports.report import report as report
     from sixjars.runs.align import Alignment as Alignment
     from sixjars.runs.align import align as align
-    from sixjars.starter.baselines import baselines as baselines
-    from sixjars.comparison.compare import compare as compare
-    from sixjars.comparison.result import Comparison as Comparison
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
+    from sixjars.runs.explanation import Explanation as Explanation
     from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
     from sixjars.runs.faithfulness import check_attention as check_attention
     from sixjars.runs.predict import Predictor as Predictor
@@ -89,14 +89,10 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
-    from sixjars.reports.report import report as report
     from sixjars.runs.result import Run as Run
     from sixjars.runs.share import pack as pack
     from sixjars.runs.share import push as push
-    from sixjars.starter.write import new as new
     from sixjars.runs.train import train as train
-    from sixjars.tuning.tune import tune as tune
-    from sixjars.tuning.result import Tuning as Tuning
     from sixjars.serving.client import Answer as Answer
     from sixjars.serving.client import Client as Client
     from sixjars.serving.export.agreement import Agreement as Agreement
@@ -104,6 +100,10 @@ if TYPE_CHECKING:
     from sixjars.serving.export.files import export as export
     from sixjars.serving.server.run import serve as serve
     from sixjars.serving.server.settings import ServerSettings as ServerSettings
+    from sixjars.starter.baselines import baselines as baselines
+    from sixjars.starter.write import new as new
+    from sixjars.tuning.result import Tuning as Tuning
+    from sixjars.tuning.tune import tune as tune
 
 _MODULES = {
     "data.field": "Field Positions",

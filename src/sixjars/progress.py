@@ -1,7 +1,7 @@
 """What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -158,6 +158,24 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def in_time(seconds: float) -> str:
+    """A time that may be shorter than a second.
+
+    >>> in_time(0.2), in_time(12.3)
+    ('less than a second', '12 s')
+    """
+    return duration(seconds) if seconds >= 1 else "less than a second"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words with commas, and the last with 'and'.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 @final

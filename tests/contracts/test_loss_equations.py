@@ -14,7 +14,6 @@ import yaml
 import sixjars
 from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Batch, Padded
-from sixjars.runs.explanation import explanation_of
 from sixjars.loss import Objective, Sealed, class_weights
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.build import Network
@@ -23,6 +22,7 @@ from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.explanation import explanation_of
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.recipes import read_recipe
 

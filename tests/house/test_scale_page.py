@@ -13,10 +13,10 @@ import pytest
 from tests.house.test_pages import DOCS, FENCE, OURS
 
 import sixjars
-from sixjars.cli import app
 from sixjars.bulk import on_ray
 from sixjars.bulk.job import Job
 from sixjars.bulk.work import Answered
+from sixjars.cli import app
 
 PAGE = (DOCS / "scale.md").read_text(encoding="utf-8")
 NOT_RUN = [block["body"] for block in FENCE.finditer(PAGE) if block["reason"]]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sixjars.cli import app
+from sixjars.tuning.result import PICTURE, RECIPE, TABLE
 from sixjars.tuning.space import RANGES, space_of
 from sixjars.tuning.study import EARLIEST, FEWEST, FILE, MOST
 from sixjars.tuning.tune import HOPELESS
-from sixjars.tuning.result import PICTURE, RECIPE, TABLE
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text(encoding="utf-8")
 CALLS = [

@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from sixjars.errors import DataError
 from sixjars.bulk import remote
 from sixjars.bulk.remote import Place, Storage
 from sixjars.bulk.sources import inputs_of
+from sixjars.errors import DataError
 
 from .conftest import Call
 from .test_bulk import WORDS, rows_of, there, written

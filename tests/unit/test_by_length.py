@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from matplotlib import colors, image
 from matplotlib.figure import Figure
 
+from sixjars.drawing.page import COLORS, draw_by_length
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import METRICS, Outcome, RationaleWeight
-from sixjars.drawing.page import COLORS, draw_by_length
 
 
 def test_no_example_is_lost_and_empty_ranges_have_no_value() -> None:

@@ -14,8 +14,8 @@ from torch import Tensor
 
 import sixjars
 from sixjars.data.packing import packed
-from sixjars.errors import LearningError
 from sixjars.decoding.scores import banned, min_length
+from sixjars.errors import LearningError
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import Batch, Padded, Segments, StepOutput

@@ -20,20 +20,20 @@ import sixjars
 from sixjars import progress
 from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
+from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
+from sixjars.comparison.result import Comparison, Contender, Cost, Differing, Measured
+from sixjars.comparison.seeds import seeds_of
+from sixjars.comparison.tables import Target
+from sixjars.drawing.page import draw_by_length
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
-from sixjars.drawing.page import draw_by_length
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
-from sixjars.comparison.result import Comparison, Contender, Cost, Differing, Measured
-from sixjars.comparison.tables import Target
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
 from sixjars.runs.scored_files import file_dataset
-from sixjars.comparison.seeds import seeds_of
 
 FEW = [
     "data.sample.size=64",

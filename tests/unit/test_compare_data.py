@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import sixjars
+from sixjars.comparison.compare import compare
 from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
-from sixjars.comparison.compare import compare
 from tests.unit.conftest import Call, recipe_from_file
 
 PAIRS = ["en\tde", *[f"word{n % 4} and{' more' * (n % 3)}\tWort{n % 3} und mehr" for n in range(24)], ""]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from sixjars.runs.explanation import Explanation
 from sixjars.learning.engine import learning_rate, optimizer_for
 from sixjars.recipe.sections import LearningSettings
 from sixjars.runs.explain import explain
+from sixjars.runs.explanation import Explanation
 from sixjars.runs.recipes import read_recipe
 
 RECIPE = "translation/sample_attention"

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
-from sixjars.errors import ShapeError
 from sixjars.drawing.document import MOST_LINES, draw_document
+from sixjars.errors import ShapeError
 
 from .pages import Pixels
 

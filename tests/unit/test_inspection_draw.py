@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import sixjars
-from sixjars.errors import DataError
-from sixjars.flow.values import Layout
 from sixjars.drawing import draw as module
 from sixjars.drawing.draw import picture_name
+from sixjars.errors import DataError
+from sixjars.flow.values import Layout
 from sixjars.runs.prediction import Prediction
 
 Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]

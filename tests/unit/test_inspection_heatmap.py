@@ -11,9 +11,9 @@ from matplotlib.image import imread
 from rich.console import Console, RenderableType
 
 import sixjars
-from sixjars.errors import DataError, ShapeError
 from sixjars.drawing.heatmap import WIDEST, confusion_in_terminal, heat_map, in_terminal
 from sixjars.drawing.page import GREY
+from sixjars.errors import DataError, ShapeError
 from tests.contracts.pairwise import named
 
 WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.54, 0.46]]

@@ -7,9 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
-from sixjars.errors import DataError, ShapeError
 from sixjars.drawing import page
 from sixjars.drawing.lines import BLUE, LEAST, ORANGE, THICKEST, draw_lines
+from sixjars.errors import DataError, ShapeError
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from sixjars.errors import ShapeError
 from sixjars.drawing.overlay import DARK, Box, draw_overlay, overlaid
+from sixjars.errors import ShapeError
 
 from .pages import Pixels, one_hot, read, red, runs
 

@@ -14,7 +14,6 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
-from sixjars.evaluation.by_length import Bucket
 from sixjars.drawing.heatmap import heat_map
 from sixjars.drawing.page import (
     draw_by_length,
@@ -29,6 +28,7 @@ from sixjars.drawing.page import (
     title_lines,
     width_of,
 )
+from sixjars.evaluation.by_length import Bucket
 
 
 def read(path: Path) -> NDArray[np.float64]:

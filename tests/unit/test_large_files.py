@@ -17,9 +17,9 @@ from sixjars import progress
 from sixjars.data import flat
 from sixjars.data.batches import Batches, IdColumn, by_length, token_borders
 from sixjars.data.flat import flattened
-from sixjars.data.tables import Examples
 from sixjars.data.storage import spool
 from sixjars.data.storage.spool import Spool, filtered
+from sixjars.data.tables import Examples
 from sixjars.data.text import files
 from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening

@@ -16,15 +16,15 @@ from sixjars.errors import DataError, LearningError
 from sixjars.model.build import build
 from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
-from sixjars.starter import race as racing
-from sixjars.starter.candidates import candidates
 from sixjars.runs.data import Blueprint, splits_of
 from sixjars.runs.notes import SMALL_VALIDATION
-from sixjars.starter.race import Race, check_minutes, entered, race
 from sixjars.runs.recipes import read_recipe
+from sixjars.starter import race as racing
+from sixjars.starter.candidates import candidates
+from sixjars.starter.race import Race, check_minutes, entered, race
 from sixjars.starter.write import new
-from sixjars.tuning.trial import Pruned
 from sixjars.tasks import TASKS
+from sixjars.tuning.trial import Pruned
 
 Call = Callable[..., Any]
 STEP = 0.1

@@ -13,9 +13,9 @@ import yaml
 
 import sixjars
 from sixjars.errors import DataError
-from sixjars.reports.tables import shown_number
 from sixjars.progress import Reporter
 from sixjars.reports import report as of_reports
+from sixjars.reports.tables import shown_number
 from tests.unit.conftest import Call, recipe_from_file
 
 FEW = ["data.sample.size=24", "data.sample.valid=4", "data.sample.test=12", "learning.steps=1"]

@@ -6,10 +6,10 @@ from time import monotonic
 
 import pytest
 
+from sixjars.drawing.view import Output
 from sixjars.evaluation.metrics import ClassRow, Confusion
 from sixjars.reports.page import report_page
 from sixjars.reports.values import Group, Shown
-from sixjars.drawing.view import Output
 from tests.unit.browser import CHROMIUM, Browser
 from tests.unit.test_report_html import LARGEST_FILE, example, large_view, report_of, summary_map, view
 from tests.unit.test_views_html import WEIGHTS

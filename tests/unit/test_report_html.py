@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sixjars.drawing.view import Output, View
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.runs.explanation import Explanation, Section, Weight
-from sixjars.reports.page import SECTIONS, report_page
 from sixjars.reports.charts import curves, number, thinned, ticks
 from sixjars.reports.example_views import LARGEST, chosen_rows
+from sixjars.reports.page import SECTIONS, report_page
 from sixjars.reports.summary_map import COLORS, neighbours_of, projected
 from sixjars.reports.tables import MOST_LABELS, confusion_table
 from sixjars.reports.values import ByLength, Example, Group, History, Report, Shown, SummaryMap
-from sixjars.drawing.view import Output, View
+from sixjars.runs.explanation import Explanation, Section, Weight
 from tests.unit.test_views_html import WEIGHTS, WILD, Reader
 
 LARGEST_FILE = 5_000_000

@@ -11,9 +11,9 @@ import pytest
 from torch import Tensor
 
 import sixjars
+from sixjars.decoding import Searcher
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import Judged, judged
-from sixjars.decoding import Searcher
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint

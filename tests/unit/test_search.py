@@ -10,9 +10,9 @@ import sixjars_runtime.search as runtime
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, ShapeError
 from sixjars.decoding import beam_rows, search
 from sixjars.decoding.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
+from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow.ranges import (
     LEAST_TEMPERATURE,
     LEAST_TOP_P,

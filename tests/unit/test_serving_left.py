@@ -12,8 +12,8 @@ import pytest
 from torch import Tensor
 
 import sixjars
-from sixjars.evaluation.score import answers, spelled
 from sixjars.decoding.problem import Column
+from sixjars.evaluation.score import answers, spelled
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import most_together
 from sixjars.runs.stepwise import Written, stepwise

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 import sixjars
-from sixjars.evaluation.score import answers
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER
+from sixjars.evaluation.score import answers
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.client import Answer, Client, Token

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from sixjars.recipe.sections import LearningSettings
-from sixjars.starter.data_facts import Found, usual_columns
 from sixjars.runs.recipes import read_recipe
-from sixjars.starter.write import new
+from sixjars.starter.data_facts import Found, usual_columns
 from sixjars.starter.learning_section import learning_lines, learning_of
+from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 
 LABELS = TASKS["document_classification"]

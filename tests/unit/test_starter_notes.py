@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from sixjars.errors import DataError
-from sixjars.starter import data_notes as starter_notes
 from sixjars.runs.recipes import read_recipe
+from sixjars.starter import data_notes as starter_notes
 from sixjars.starter.write import started
 
 

@@ -10,8 +10,8 @@ import pytest
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import read_recipe
-from sixjars.starter.write import new, started
 from sixjars.starter.text_settings import EXTRA_WORDS, MISSING
+from sixjars.starter.write import new, started
 
 HAS_VECTORS = importlib.util.find_spec("wordllama") is not None
 

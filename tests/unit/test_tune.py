@@ -18,12 +18,12 @@ from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.runs import trial, trial_process
+from sixjars.tuning.result import Tuning
 from sixjars.tuning.space import TRIALS, Space, space_of
 from sixjars.tuning.study import FILE, Aim, Study, check_installed
 from sixjars.tuning.trial import End, Memory, Order, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
 from sixjars.tuning.tune import Plan, check_values
-from sixjars.tuning.result import Tuning
 
 pytestmark = pytest.mark.usefixtures("unrendered")  # in this process; the searches that are killed draw in their own
 Maker = Callable[..., Any]

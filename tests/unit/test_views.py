@@ -9,12 +9,12 @@ import pytest
 
 from sixjars import Layout, Prediction
 from sixjars.cli.views import ViewName
-from sixjars.errors import DataError
 from sixjars.drawing.choice import FITTING, chosen, usual, views_of
 from sixjars.drawing.draw import PICTURES
 from sixjars.drawing.html import BODIES
 from sixjars.drawing.terminal import TERMINAL
 from sixjars.drawing.view import Output, View, view_of
+from sixjars.errors import DataError
 from tests.unit.test_inspection_draw import predictor
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sixjars.flow.values import Layout
 from sixjars.drawing.html import BODIES, fragment, page
 from sixjars.drawing.html_parts import light_uri, photo_uri
 from sixjars.drawing.overlay import DARK
 from sixjars.drawing.view import Output, View
+from sixjars.flow.values import Layout
 
 WILD = "</script><script>alert('x')</script>\"&"
 WEIGHTS = ((0.7, 0.2, 0.1, 0.0), (0.05, 0.05, 0.15, 0.75))

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, final
 
-from sixjars.data.text.files import ending_of
-from sixjars.errors import DataError
-from sixjars.model.compiling import compiled_for
-from sixjars.progress import number_of, tell
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
 from sixjars.bulk.sources import ENDINGS, inputs_of
 from sixjars.bulk.work import Answered, Order, Worker
+from sixjars.data.text.files import ending_of
+from sixjars.errors import DataError
+from sixjars.model.compiling import compiled_for
+from sixjars.progress import number_of, tell
 from sixjars.runs.computing import computing
 from sixjars.runs.predict import Predictor
 

@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.bulk.remote import Place
+from sixjars.bulk.sources import Inputs, rows_in, table_in
 from sixjars.data.text.files import is_gzipped
 from sixjars.errors import DataError, shown
 from sixjars.flow.small_files import read_limited
-from sixjars.bulk.remote import Place
-from sixjars.bulk.sources import Inputs, rows_in, table_in
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
 

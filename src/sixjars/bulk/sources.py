@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
+from sixjars.bulk.remote import Storage, is_remote
 from sixjars.data.text.files import ending_of, is_empty
 from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
-from sixjars.bulk.remote import Storage, is_remote
 from sixjars.runs.files import DELIMITERS, input_file
 from sixjars.runs.given import is_many, raw_lines
 from sixjars.runs.input_file import InputFile

@@ -10,13 +10,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
+from sixjars.bulk.plan import Part
+from sixjars.bulk.remote import Place
+from sixjars.bulk.sources import table_in
 from sixjars.errors import DataError
 from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
-from sixjars.bulk.plan import Part
-from sixjars.bulk.remote import Place
-from sixjars.bulk.sources import table_in
 from sixjars.runs.given import line_given, raw_lines, row_given, text_of
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor, load

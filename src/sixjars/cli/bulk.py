@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
+from sixjars.bulk import PART_ROWS
+from sixjars.bulk.remote import is_remote
 from sixjars.cli.input_notes import MOST_NOTES, is_failure, note_unknown
 from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Pace
 from sixjars.errors import DataError, Interrupted
-from sixjars.bulk import PART_ROWS
-from sixjars.bulk.remote import is_remote
 from sixjars.runs.given import is_many
 
 if TYPE_CHECKING:

@@ -79,9 +79,9 @@ def compare(
 ) -> None:
     """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained first."""
     from sixjars.cli.show import show_comparison
-    from sixjars.progress import ConsoleProgress, listening
     from sixjars.comparison.compare import compare as compare_them
     from sixjars.comparison.tables import Target
+    from sixjars.progress import ConsoleProgress, listening
 
     with listening(ConsoleProgress(notes())):
         comparison = compare_them(

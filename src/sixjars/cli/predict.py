@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
+from sixjars.bulk import PART_ROWS
+from sixjars.bulk.remote import local_path
 from sixjars.cli.bulk import (
     Bulk,
     EngineOption,
@@ -33,8 +35,6 @@ from sixjars.cli.options import (
 )
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, Interrupted
-from sixjars.bulk import PART_ROWS
-from sixjars.bulk.remote import local_path
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings

@@ -11,12 +11,12 @@ from rich.text import Text
 from sixjars.progress import number_of
 
 if TYPE_CHECKING:
+    from sixjars.comparison.result import Comparison
     from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.runs.explanation import Explanation, Weight
-    from sixjars.comparison.result import Comparison
-    from sixjars.starter.race import Race
     from sixjars.runs.result import Run
+    from sixjars.starter.race import Race
 
 MOST_LABELS = 20
 """Lines of the table of labels."""

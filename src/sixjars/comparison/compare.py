@@ -8,6 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from sixjars.comparison.result import Comparison, Contender, Differing, unique_names
+from sixjars.comparison.scored_run import ScoredRun
+from sixjars.comparison.seeds import seeds_of
+from sixjars.comparison.tables import RUNS, Target
 from sixjars.data.dataset import Dataset
 from sixjars.errors import DataError
 from sixjars.evaluation.bootstrap import exchanged
@@ -16,16 +20,12 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, usual_reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.comparison.result import Comparison, Contender, Differing, unique_names
-from sixjars.comparison.tables import RUNS, Target
 from sixjars.runs.evaluate import baselines_beside, judged_run, wanted_metrics, without_annotations
 from sixjars.runs.explain import is_run, recipe_or_run
 from sixjars.runs.extension import resume_run
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import check_not_read
 from sixjars.runs.recipes import metrics_of, read_recipe
-from sixjars.comparison.scored_run import ScoredRun
-from sixjars.comparison.seeds import seeds_of
 from sixjars.runs.train import train
 
 EXAMPLES: Final = 2

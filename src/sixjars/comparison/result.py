@@ -7,18 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.comparison.seeds import Seeds
 from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import FEW, Bucket
-from sixjars.evaluation.metrics import Interval, Score
-from sixjars.progress import duration, number_of
+from sixjars.evaluation.metrics import Interval, Score, rounded
+from sixjars.progress import duration, in_time, number_of
+from sixjars.runs.advice import PAGE
 from sixjars.runs.notebook import table
-from sixjars.comparison.seeds import Seeds
 
 SIGNIFICANT: Final = 0.05
 """A difference is called significant where p is below this."""
-PAGE: Final = "docs/bad_model.md"
-"""What to try where a baseline is as good."""
 BETTER, WORSE = "▲", "▼"
 UNITS: Final = ("B", "kB", "MB", "GB")
 
@@ -219,24 +218,6 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The table, for a notebook."""
         return table(*self.table(), self.title)
-
-
-def rounded(value: float, *, like: float | None = None) -> str:
-    """A score for a person; with as many digits as another one has.
-
-    >>> rounded(36.273), rounded(0.96849), rounded(9.21, like=36.273)
-    ('36.3', '0.968', '9.2')
-    """
-    return f"{value:.1f}" if abs(value if like is None else like) >= 10 else f"{value:.3f}"
-
-
-def in_time(seconds: float) -> str:
-    """A time that may be shorter than a second.
-
-    >>> in_time(0.2), in_time(12.3)
-    ('less than a second', '12 s')
-    """
-    return duration(seconds) if seconds >= 1 else "less than a second"
 
 
 def in_words(interval: Interval, between: str, *, like: float) -> str:

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Final, final
 
+from sixjars.comparison.result import Cost, Measured
+from sixjars.decoding import in_words
 from sixjars.errors import RunError
 from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Metric
 from sixjars.evaluation.metrics.table import widened
 from sixjars.evaluation.score import nbest_of
-from sixjars.decoding import in_words
 from sixjars.learning.cost import read_cost
-from sixjars.comparison.result import Cost, Measured
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.folder import RunFolder
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any, final
 
+from sixjars.progress import listed
 from sixjars.runs.folder import RunFolder, noted
 
 
@@ -31,15 +32,6 @@ class Seeds:
             f"{runs} are one recipe with seed {seeds}: mean {middle}, standard deviation {spread}, "
             f"from {written(min(own))} to {written(max(own))}"
         )
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words with commas, and the last with 'and'.
-
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def seeds_of(runs: Sequence[RunFolder]) -> tuple[Seeds, ...]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.comparison.result import BETTER, SIGNIFICANT, WORSE, Comparison, Differing
+from sixjars.drawing.page import draw_by_length
 from sixjars.errors import DataError
 from sixjars.evaluation.baselines.result import grid_of
-from sixjars.drawing.page import draw_by_length
-from sixjars.comparison.result import BETTER, SIGNIFICANT, WORSE, Comparison, Differing
 from sixjars.runs.output_file import check_new, check_writable
 
 PICTURES: Final = (".png", ".svg", ".pdf")

@@ -12,8 +12,8 @@ from typing import Any, Protocol, Self, TypeVar, final
 import torch
 from torch import Tensor
 
-from sixjars.errors import ShapeError
 from sixjars.decoding.scores import NEVER, Ranking, Rule, never_of, rule_of
+from sixjars.errors import ShapeError
 from sixjars.flow.searching import Hypothesis, SpecialTokens
 from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings

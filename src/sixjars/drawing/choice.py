@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from sixjars.errors import DataError
 from sixjars.drawing.view import View
+from sixjars.errors import DataError
 
 FITTING: Mapping[str, tuple[str, ...]] = {
     "words": ("heatmap", "lines", "document", "copying", "pharaoh"),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from sixjars.data.text.segments import OTHER, OWN
-from sixjars.errors import ShapeError
 from sixjars.drawing.page import GREY, SMALL, figure_of, fit, ink, percent, saved_page, width_of
+from sixjars.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sixjars.evaluation.agreement import Measured
 from sixjars.drawing.page import COLORS, GREY, SMALL, even_lines, figure_of, save
+from sixjars.evaluation.agreement import Measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

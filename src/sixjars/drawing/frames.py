@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import ShapeError
 from sixjars.drawing.overlay import aspect_of, resized
 from sixjars.drawing.page import GREY, SMALL, Weights, checked, fit, saved_page
+from sixjars.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from sixjars.errors import DataError, ShapeError
 from sixjars.drawing.page import (
     GREY,
     SMALL,
@@ -29,6 +28,7 @@ from sixjars.drawing.page import (
     shortened,
     title_lines,
 )
+from sixjars.errors import DataError, ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError
 from sixjars.drawing.page import GREY, Weights, checked, figure_of, fit, saved_page, width_of
+from sixjars.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import ShapeError
 from sixjars.drawing.page import GREY, SMALL, Weights, checked, fit, percent, saved_page, width_of
+from sixjars.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError
-from sixjars.evaluation.metrics.tours import nearest_tour
 from sixjars.drawing.heatmap import GRID, peak_of, show_cells
 from sixjars.drawing.page import GREY, Weights, checked, figure_of, ink, save
+from sixjars.errors import DataError
+from sixjars.evaluation.metrics.tours import nearest_tour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, final
 
 from sixjars.data.text.segments import OTHER, OWN
+from sixjars.drawing.page import Weights, shortened
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
-from sixjars.drawing.page import Weights, shortened
 
 SPACE = "␣"
 """How a space is written where characters are tokens."""

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from sixjars.errors import LearningError
 from sixjars.decoding.capture import CAPTURING, addresses
+from sixjars.errors import LearningError
 from sixjars.flow.values import Encoded, Padded
 from sixjars.learning.captured import Graph
 from sixjars.model.build import Network

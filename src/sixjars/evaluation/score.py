@@ -13,12 +13,12 @@ from torch import Tensor
 from sixjars.data.annotations import Links
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
+from sixjars.decoding import Searcher
+from sixjars.decoding.problem import Tell
 from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
 from sixjars.evaluation.metrics.attention import Box, boxes_of, linked, rationale_of
 from sixjars.evaluation.metrics.table import value_alone, widened
 from sixjars.evaluation.posterior import posterior_of
-from sixjars.decoding import Searcher
-from sixjars.decoding.problem import Tell
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Batch, Encoded, Padded
 from sixjars.loss import truth_loss

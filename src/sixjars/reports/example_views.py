@@ -6,9 +6,9 @@ from html import escape
 from sixjars.drawing.choice import usual, views_of
 from sixjars.drawing.html import fragment
 from sixjars.drawing.html_parts import photo_uri
+from sixjars.drawing.view import View
 from sixjars.reports.tables import cut, shown_number
 from sixjars.reports.values import Example, Group, Shown
-from sixjars.drawing.view import View
 
 EACH = 3
 """Examples of each group."""

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
+from sixjars.decoding.scores import order_in_words
+from sixjars.drawing.view import View, view_of
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import answers, encoded_batches, nbest_of
-from sixjars.decoding.scores import order_in_words
 from sixjars.flow.special import STOP, UNK
 from sixjars.reports.values import Example
-from sixjars.drawing.view import View, view_of
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.prediction import Finishing
 from sixjars.runs.requests import Found

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from html import escape
 
-from sixjars.runs.explanation import Section, Weight
 from sixjars.drawing.html import page
 from sixjars.reports.charts import learning_curves, length_bars, thinned
 from sixjars.reports.example_views import examples_html
@@ -21,6 +20,7 @@ from sixjars.reports.tables import (
     table,
 )
 from sixjars.reports.values import Report
+from sixjars.runs.explanation import Section, Weight
 
 
 def report_page(found: Report) -> str:

@@ -20,14 +20,15 @@ from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
 from sixjars.evaluation.metrics import Interval, Metric, Outcome, metric_named
 from sixjars.evaluation.score import encoded_batches, nbest_of
-from sixjars.reports.page import report_page
-from sixjars.reports.example_views import chosen_rows
-from sixjars.reports.summary_map import neighbours_of, projected
-from sixjars.reports.values import ByLength, Example, History, Report, Shown, SummaryMap
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
+from sixjars.reports.example_views import chosen_rows
+from sixjars.reports.examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
+from sixjars.reports.page import report_page
+from sixjars.reports.summary_map import neighbours_of, projected
+from sixjars.reports.values import ByLength, Example, History, Report, Shown, SummaryMap
 from sixjars.runs.beside import sentence_of
 from sixjars.runs.data import Splits
 from sixjars.runs.evaluate import (
@@ -44,7 +45,6 @@ from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.folds import note_of_folds
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import metrics_of
-from sixjars.reports.examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
 from sixjars.runs.scored_files import are_files
 from sixjars.runs.splits import SPLITS
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from sixjars.drawing.html_parts import deep, shade
+from sixjars.drawing.page import shortened
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.drawing.html_parts import deep, shade
-from sixjars.drawing.page import shortened
 from sixjars.reports.values import ByLength, History
 
 MOST_LABELS = 25

@@ -15,6 +15,8 @@ from sixjars.recipe.sections import Recipe
 
 Values = Mapping[str, Any]
 """A recipe, its keys with dots between them."""
+PAGE: Final = "docs/bad_model.md"
+"""What to try where a baseline is as good."""
 MUCH_DROPOUT: Final = 0.5
 SUBWORDS: Final = ("bpe", "unigram")
 SCRATCH: Final = "small"

@@ -13,13 +13,12 @@ from sixjars.evaluation.baselines.budget import Budget
 from sixjars.evaluation.baselines.problem import Problem
 from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.baselines.table import load_library, measured
-from sixjars.evaluation.metrics import METRICS, Metric, Score
+from sixjars.evaluation.metrics import METRICS, Metric, Score, rounded
 from sixjars.evaluation.score import groups_of
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, in_time
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.advice import advice_for
+from sixjars.runs.advice import PAGE, advice_for
 from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
-from sixjars.comparison.result import PAGE, in_time, rounded
 from sixjars.runs.folder import RunFolder, noted
 from sixjars.tasks import TASKS
 from sixjars.version import version_of

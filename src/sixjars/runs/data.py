@@ -15,8 +15,8 @@ from sixjars.data.dataset import NOTHING as NO_INPUT
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
 from sixjars.decoding.memory import free_on
+from sixjars.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.memory import in_words
 from sixjars.flow.values import Batch, Padded

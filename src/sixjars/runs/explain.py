@@ -8,7 +8,6 @@ from typing import Any, TypeGuard
 
 from sixjars.data.dataset import Fields
 from sixjars.errors import DataError, RecipeError, hint, shown
-from sixjars.runs.explanation import Explanation, explanation_of
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
 from sixjars.recipe.data import are_learned
@@ -17,6 +16,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.archive import is_packed
 from sixjars.runs.data import Blueprint, blank_batch, raw_examples
+from sixjars.runs.explanation import Explanation, explanation_of
 from sixjars.runs.folder import has_run, open_run
 from sixjars.runs.recipes import read_recipe
 from sixjars.tasks import TASKS

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 from sixjars.flow.contracts import Component, Generator
-from sixjars.runs.learning_equations import learning_lines
 from sixjars.model.build import Network
 from sixjars.recipe.data import are_learned
 from sixjars.recipe.sections import Recipe, SearchSettings
+from sixjars.runs.learning_equations import learning_lines
 
 
 @final

@@ -9,10 +9,10 @@ from typing import Any, Final, final
 import numpy as np
 
 from sixjars.data.dataset import Dataset
+from sixjars.drawing.faithfulness import draw_faithfulness
 from sixjars.errors import DataError
 from sixjars.evaluation.agreement import Measured
 from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
-from sixjars.drawing.faithfulness import draw_faithfulness
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sixjars.errors import memory_is_short
-from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER, Ranking
+from sixjars.errors import memory_is_short
+from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import STOP
 from sixjars.recipe.sections import SearchSettings

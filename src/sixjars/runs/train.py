@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from sixjars.data.tables.memory import given_tables, tables_of, with_tables
+from sixjars.decoding import in_words
 from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import judged
-from sixjars.decoding import in_words
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for

@@ -10,8 +10,8 @@ from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import inline
 from sixjars.starter.choose_columns import SPEAKERS
 from sixjars.starter.data_facts import Found, field_of, is_media
-from sixjars.starter.model_section import encoder_of, is_flat
 from sixjars.starter.data_notes import drops_single
+from sixjars.starter.model_section import encoder_of, is_flat
 from sixjars.starter.parallel_files import Data
 from sixjars.starter.text_settings import TextChoice, text_settings
 from sixjars.tasks import Slot, Task

@@ -11,8 +11,8 @@ from typing import Any, Final
 from sixjars.data.fields import FIELDS
 from sixjars.model.decoders import DECODERS
 from sixjars.recipe.files import inline
-from sixjars.starter.data_facts import Found, is_media
 from sixjars.runs.splits import LEAST, USUAL
+from sixjars.starter.data_facts import Found, is_media
 from sixjars.tasks import Slot, Task
 
 VALIDATIONS: Final = 30

@@ -26,16 +26,16 @@ from sixjars.progress import Reporter, duration, listening, number_of, usual_rep
 from sixjars.recipe.files import overridden, read_text, values_from
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.starter.candidates import candidates
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.notes import SMALL_VALIDATION
-from sixjars.starter.recipe_text import with_values
 from sixjars.runs.recipes import read_recipe, recipe_of
-from sixjars.tuning.space import overrides_of
 from sixjars.runs.train import fit
+from sixjars.starter.candidates import candidates
+from sixjars.starter.recipe_text import with_values
+from sixjars.tasks import TASKS
+from sixjars.tuning.space import overrides_of
 from sixjars.tuning.trial import Pruned, ended
 from sixjars.tuning.tune import OF_A_TOKEN
-from sixjars.tasks import TASKS
 
 PLANNED: Final = 0.95
 """Of the minutes; what is left is for the validation under way when they are over."""

@@ -14,10 +14,10 @@ from sixjars.progress import Reporter, listening, number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.starter.data_facts import Found, field_of, found_in, is_media, usual_columns
+from sixjars.starter.data_notes import LookedThrough, check_labels, counts_of, label_notes, look_through, unbalanced
 from sixjars.starter.data_section import NAMED, PARALLEL, field_settings, media_places, output_of, rows_lines
 from sixjars.starter.learning_section import learning_lines
 from sixjars.starter.model_section import model_lines
-from sixjars.starter.data_notes import LookedThrough, check_labels, counts_of, label_notes, look_through, unbalanced
 from sixjars.starter.parallel_files import Data, found_in_files, named
 from sixjars.starter.text_settings import choice_for
 from sixjars.tasks import TASK_NAMED, TASKS, Task

@@ -11,9 +11,9 @@ from typing import Any, Literal, final
 
 from sixjars.drawing.tuning import draw_tuning
 from sixjars.learning.checkpoints import write_whole
+from sixjars.progress import listed
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.notebook import table
-from sixjars.comparison.seeds import listed
 
 TABLE, RECIPE, PICTURE = "trials.csv", "best.yaml", "tune.png"
 WRITTEN = (TABLE, RECIPE, PICTURE)

@@ -25,14 +25,14 @@ from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.fine_tune import fingerprint
-from sixjars.tuning.space import TRIALS, WHERE, Space, SpaceLike, check_counts, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
-from sixjars.tuning.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, alone, check_installed, check_unused, is_begun
 from sixjars.runs.train import default_folder, recipe_of_training
+from sixjars.tasks import TASKS
+from sixjars.tuning.result import TABLE, WRITTEN, Tuning, line_of
+from sixjars.tuning.space import TRIALS, WHERE, Space, SpaceLike, check_counts, overrides_of, space_of
+from sixjars.tuning.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, alone, check_installed, check_unused, is_begun
 from sixjars.tuning.trial import End, Memory, Order, Told, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
-from sixjars.tuning.result import TABLE, WRITTEN, Tuning, line_of
-from sixjars.tasks import TASKS
 
 HOPELESS: Final = 3
 """When so many trials fail before one succeeds, the search ends."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import final
 
 from sixjars.data.bad_rows import SHOWN
+from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.captions import read_coco, read_flickr8k
 from sixjars.data.tables.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
 from sixjars.data.tables.dialect import ROWS, refitted
@@ -21,7 +22,6 @@ from sixjars.data.tables.headers import has_header
 from sixjars.data.tables.memory import MEMORY, read_memory
 from sixjars.data.tables.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.tables.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
-from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings

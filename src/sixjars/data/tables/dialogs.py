@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.records import check_named, json_records, json_unit
 from sixjars.data.tables.rows import Fault, Key, Places, Record, Wanted, kept, listed, text_of, value_of
-from sixjars.data.storage.cache import Examples
 from sixjars.data.text.segments import marked
 from sixjars.errors import DataError
 

@@ -11,8 +11,8 @@ from typing import Final, NoReturn
 from sixjars.data.media.files import is_hidden
 from sixjars.data.media.images import IMAGE_ENDINGS
 from sixjars.data.media.videos import VIDEO_ENDINGS
-from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept
 from sixjars.data.storage.cache import Examples
+from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept
 from sixjars.data.text.files import check_file
 from sixjars.errors import DataError
 

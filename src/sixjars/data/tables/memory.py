@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pyarrow
 
+from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.records import table_rows
 from sixjars.data.tables.rows import Fault, Record, Wanted, kept
-from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, first_line, shown
 
 MEMORY: Final = "memory:"

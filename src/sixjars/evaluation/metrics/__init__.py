@@ -18,6 +18,7 @@ from sixjars.evaluation.metrics.outcome import Outcome as Outcome
 from sixjars.evaluation.metrics.outcome import RationaleWeight as RationaleWeight
 from sixjars.evaluation.metrics.outcome import Score as Score
 from sixjars.evaluation.metrics.outcome import Sums as Sums
+from sixjars.evaluation.metrics.outcome import rounded as rounded
 from sixjars.evaluation.metrics.table import METRICS as METRICS
 from sixjars.evaluation.metrics.table import metric_named as metric_named
 from sixjars.evaluation.metrics.table import missed_of as missed_of

@@ -130,3 +130,12 @@ class Interval:
 
     low: float
     high: float
+
+
+def rounded(value: float, *, like: float | None = None) -> str:
+    """A score for a person; with as many digits as another one has.
+
+    >>> rounded(36.273), rounded(0.96849), rounded(9.21, like=36.273)
+    ('36.3', '0.968', '9.2')
+    """
+    return f"{value:.1f}" if abs(value if like is None else like) >= 10 else f"{value:.3f}"

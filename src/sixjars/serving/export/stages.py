@@ -16,11 +16,11 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.data.dataset import NOTHING
-from sixjars.errors import RunError
 from sixjars.decoding import KINDS, Searcher, beam_rows, ranking_of, row_ends
 from sixjars.decoding.beam import BeamRunning, best_ends, row_before
 from sixjars.decoding.problem import Problem
 from sixjars.decoding.scores import NEVER
+from sixjars.errors import RunError
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import PAD

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import DataError, RecipeError, RunError, unknown
 from sixjars.decoding.scores import NEVER
+from sixjars.errors import DataError, RecipeError, RunError, unknown
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor

@@ -6,10 +6,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.errors import DataError, RecipeError, SixJarsError
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.html import fragment
 from sixjars.drawing.view import BY_PROBABILITY, view_of
+from sixjars.errors import DataError, RecipeError, SixJarsError
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from sixjars.data.field import Field
 from sixjars.data.text.spelling import has_marked_words
-from sixjars.errors import DataError, RunError
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.view import BY_PROBABILITY
+from sixjars.errors import DataError, RunError
 from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import Features
 from sixjars.model.visual import VisualInput

@@ -9,9 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sixjars.errors import RunError
 from sixjars.drawing.html import live_files
 from sixjars.drawing.sections import kept
+from sixjars.errors import RunError
 from sixjars.recipe.sections import Recipe
 from sixjars.serving.pages import live
 

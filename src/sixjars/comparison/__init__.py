@@ -1,0 +1,1 @@
+"""Several recipes or runs side by side: scores, significance, cost, examples."""
