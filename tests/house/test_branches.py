@@ -29,12 +29,17 @@ ALLOWED = {
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
     ("evaluation/faithfulness.py", "dataset.fields.inputs[name].holds == 'tokens'"): "tokens have <unk> in their place",
     (
+        "evaluation/faithfulness.py",
+        "dataset.fields.inputs[network.encoder.positions_of()].holds == 'tokens'",
+    ): "the same",
+    (
         "starter/learning_section.py",
         "FIELDS[slot.kind].holds == 'tokens'",
     ): "it counts batches in tokens where there are any",
     ("starter/candidates.py", "getattr(field, 'vectors', None)"): "pretrained vectors have the size they have",
     ("starter/write.py", "holds == 'tokens'"): "a starter recipe smooths texts that are written",
     ("starter/write.py", "holds == 'classes'"): "and the relation of two sentences",
+    ("starter/text_settings.py", "'tokens' not in suggested"): "a key that statistics suggest for texts",
     ("starter/text_settings.py", "FIELDS[slot.kind].holds == 'tokens'"): "texts have pretrained vectors",
     ("starter/text_settings.py", "FIELDS[task.output.kind].holds == 'tokens'"): "and texts that are written tied ones",
     ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",

@@ -82,7 +82,7 @@ def _updates(_: Values) -> Iterator[str]:
 
 
 def _pairs_of_words(values: Values) -> Iterator[str]:
-    if values.get("model.encoder.kind") in ("text", "hierarchy"):
+    if "data.source.tokens" in values and "model.encoder.ngrams.size" not in values:  # one text, not yet in pairs
         yield from ("'model.encoder={kind: bag}'", "'model.bridge={kind: pooling, join_summary: true}'")
 
 

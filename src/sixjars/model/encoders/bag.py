@@ -16,6 +16,7 @@ from sixjars.flow.limits import Share, Size
 from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.frequencies import inverse_frequency, texts_with, weighing_column
 from sixjars.model.layers import WordEmbedding
 
 SCALE: Final = 20.0
@@ -133,25 +134,6 @@ class NgramVectors(nn.Module):
             "w′_j = E_idf2[q_j]: the weight of the pair, likewise",
             f"{result} = {SCALE:g} Σ_j (w_j E_gram1[x_j] + w′_j E_gram2[q_j]) / sqrt(Σ_j (w_j w_j + w′_j w′_j))",
         ]
-
-
-def weighing_column(weights: Tensor, without: int) -> Tensor:
-    """As a column, in which the first few weigh nothing."""
-    weights[:without] = 0.0
-    return weights.unsqueeze(1)
-
-
-def texts_with(features: Tensor, count: int) -> Tensor:
-    """How many rows of (B, S) have each of `count` features; a row counts once for each."""
-    ordered = features.sort(dim=1).values
-    is_first = torch.ones_like(ordered, dtype=torch.bool)
-    is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    return torch.bincount(ordered[is_first], minlength=count)
-
-
-def inverse_frequency(counts: Tensor, total: int) -> Tensor:
-    """log((1 + n) / (1 + n_g)) + 1 of what n_g of n texts have, and 0 of what none has."""
-    return torch.where(counts > 0, ((1 + total) / (1 + counts)).log() + 1, 0.0)
 
 
 @final

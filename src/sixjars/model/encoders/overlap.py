@@ -1,7 +1,7 @@
 """How much two sentences have in common: a few numbers of which most is known before anything is learned.
 
 Dims: B batch, K words of the first sentence, S words of the second, N words of either, E embedding features,
-      O = 9 numbers.
+      O = 9 numbers, R pairs of training.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Padded
-from sixjars.model.encoders.bag import inverse_frequency, texts_with, weighing_column
+from sixjars.model.frequencies import inverse_frequency, texts_with, weighing_column
 
 NUMBERS: Final = 9
 """O."""
