@@ -1,7 +1,7 @@
 """How much two sentences have in common: a few numbers of which most is known before anything is learned.
 
 Dims: B batch, K words of the first sentence, S words of the second, N words of either, E embedding features,
-      O = 9 numbers.
+      O = 9 numbers, R rows of the training set.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,8 @@
 """Two sentences, encoded by one network and compared.
 
 Dims: B batch, K words of the first sentence, S words of the second, D features of a word, M features of the memory,
-      E embedding features, F features of a comparison, N words of either sentence.
+      E embedding features, F features of a comparison, N words of either sentence,
+      O numbers of what both have in common.
 """
 
 from collections.abc import Iterable, Mapping
