@@ -5,6 +5,7 @@ import os
 import pickle
 import random
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 import yaml
 
 import sixjars
+from sixjars.errors import RunError
+from sixjars.flow.small_files import read_limited
 from sixjars.runs.curves import draw_curves
 from sixjars.runs.folder import open_run
 
@@ -248,6 +251,23 @@ def test_files_of_a_run_have_a_limit(call: Any, copy: Path, run_recipe: str, mon
         f"{copy / 'fields' / 'source.json'} is damaged: {copy / 'fields' / 'source.json'} is larger than 100 bytes."
     )
     assert call("train", run_recipe, "--out", copy, "--resume").code == 2
+
+
+def test_files_that_say_nothing_true_of_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of the system, which seem plain and empty: they may have no end, or wait for somebody to write."""
+    path = tmp_path / "file.json"
+    path.write_text('{"a": 1}')
+    assert read_limited(path, 8) == '{"a": 1}'
+    with pytest.raises(RunError, match="is larger than 7 bytes"):
+        read_limited(path, 7)
+    monkeypatch.setattr(stat, "S_ISREG", lambda mode: True)
+    path.unlink()
+    os.mkfifo(path)
+    assert read_limited(path) == ""
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(RunError, match="is larger than 1,000 bytes"):
+        read_limited(path, 1000)
 
 
 def test_a_vocabulary_whose_numbers_the_embedding_does_not_have(call: Any, copy: Path) -> None:

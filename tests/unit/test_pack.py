@@ -1,6 +1,7 @@
 """One file to share: what is in it, that it is used as a folder is, and that a stranger's file does no harm."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,17 @@ def test_a_run_without_weights(run: sixjars.Run, tmp_path: Path) -> None:
         (tmp_path / name).write_text((run.folder / name).read_text())
     with pytest.raises(RunError, match=r"has no trained weights yet \(model\.safetensors\), so there is nothing to"):
         sixjars.pack(tmp_path, tmp_path / "x.sixjars")
+
+
+def test_a_run_whose_weights_are_damaged(run: sixjars.Run, tmp_path: Path) -> None:
+    copy, out = tmp_path / "copy", tmp_path / "x.sixjars"
+    shutil.copytree(run.folder, copy)
+    for content in (b"", b"null", b"\xff" * 100, run.folder.joinpath("model.safetensors").read_bytes()[:900]):
+        (copy / "model.safetensors").write_bytes(content)
+        with pytest.raises(RunError) as caught:
+            sixjars.pack(copy, out)
+        assert str(caught.value).startswith(f"{copy / 'model.safetensors'} is damaged: ")
+        assert not out.exists()
 
 
 def test_text_of_the_recipe_stays_text_in_the_card(run: sixjars.Run, tmp_path: Path) -> None:

@@ -323,12 +323,30 @@ def test_a_row_that_is_longer_than_the_header_keeps_the_answer_in_its_column(
 ) -> None:
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_text(f"id,roman\n1,{WORDS[0]},,\n2\n3,{WORDS[1]}\n")
-    call("predict", run, "--input", path, "--output", out)
+    assert "more values" not in call("predict", run, "--input", path, "--output", out).err  # those are empty
     first, _, third = csv.DictReader(out.read_text().splitlines())
     assert [first, third] == [
         {"id": "1", "roman": WORDS[0], "target": answers[0]},
         {"id": "3", "roman": WORDS[1], "target": answers[1]},
     ]
+
+
+def test_texts_that_a_delimiter_cuts_are_told(call: Any, run: Path, tmp_path: Path) -> None:
+    """In training too; without a word, the answer would be that of the first part of the text."""
+    path = tmp_path / "in.csv"
+    path.write_text("roman,id\nghar, namaste,1\nghar,2\n" + "ghar, kamal,3\n" * 6)
+    told = (
+        f"note: {path}: 7 of 8 rows have more values than the header has names, 2 (input 1, 3, 4, 5, 6, ...), so "
+        "values may be in the wrong columns, and those beyond are left out: a delimiter inside a text ends it. "
+        'Enclose such texts in quotation marks (").'
+    )
+    parts = ("--output", tmp_path / "parts", "--part-rows", 5)
+    for command, *more in (["predict"], ["predict", *parts], ["inspect"]):
+        assert told in call(command, run, "--input", path, *more).err.splitlines()
+    path.write_text("roman,id\nghar, namaste,1\nghar,2\n")
+    assert "1 of 2 rows has more values" in call("predict", run, "--input", path).err
+    path.write_text('roman,id\n"ghar, namaste",1\n')
+    assert "more values" not in call("predict", run, "--input", path).err
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])

@@ -111,4 +111,7 @@ def rows_in(path: Path, table: InputFile | None) -> int:
     rows = table.rows()
     if table.blank or next(rows, None) is None:
         return 0
-    return table.count if table.count is not None else 1 + sum(1 for _ in rows)
+    count = table.count if table.count is not None else 1 + sum(1 for _ in rows)
+    for sentence in table.notes():
+        tell(sentence)
+    return count

@@ -10,6 +10,7 @@ from sixjars.runs.notes import cut_in_words, unknown_in_words
 from sixjars.runs.skipped import Skipped
 
 if TYPE_CHECKING:
+    from sixjars.runs.input_file import InputFile
     from sixjars.runs.prediction import Prediction
 
 MOST_NOTES = 20
@@ -20,6 +21,12 @@ def note_unknown(share: float | None) -> None:
     """A note where tokens of the inputs are unknown."""
     if share:
         note(f"note: {unknown_in_words(share)}")
+
+
+def note_table(table: "InputFile | None") -> None:
+    """Notes about the rows of a file with columns, after they were read."""
+    for sentence in table.notes() if table is not None else []:
+        note(f"note: {sentence}")
 
 
 def note_unknown_target(tokens: Sequence[str]) -> None:
@@ -55,9 +62,10 @@ class Notes:
     Where they are `typed`, whoever types is told of each at once.
     """
 
-    def __init__(self, pace: Pace, *, typed: bool = False) -> None:
+    def __init__(self, pace: Pace, *, typed: bool = False, table: "InputFile | None" = None) -> None:
         self.pace = pace
         self.typed = typed
+        self.table = table
         self.done = self.cut = 0
         self.skipped = Skipped()
         self.unknown = UnknownTokens()
@@ -87,6 +95,7 @@ class Notes:
         self.pace.clear()
         if self.cut > MOST_NOTES:
             note(f"note: {self.cut} of {self.done} inputs were cut.")
+        note_table(self.table)
         self.unknown.note()
         if self.skipped.count:
             note(f"note: {self.skipped.in_words(self.done, 'answers')}")

@@ -195,7 +195,7 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
     try:
         with noting():
-            work.through(waiting, sink, Notes(pace, typed=typed))
+            work.through(waiting, sink, Notes(pace, typed=typed, table=table))
     except KeyboardInterrupt:
         if asked.input is None or output is None:
             raise

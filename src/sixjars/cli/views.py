@@ -17,7 +17,7 @@ from sixjars.cli.faithfulness import (
     ReferenceOption,
     check_weights,
 )
-from sixjars.cli.input_notes import UnknownTokens, is_failure, note_unknown_target
+from sixjars.cli.input_notes import UnknownTokens, is_failure, note_table, note_unknown_target
 from sixjars.cli.inputs import Lines, at_terminal, note_cut, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, StrictOption, check_output, note, results
 from sixjars.cli.predict import (
@@ -166,6 +166,7 @@ class _Work:
                 own = dict(values) if isinstance(values, Mapping) else {}
                 wanted = str(own.pop(output, "")) if pairs else self.target
                 yield (own if own else values), wanted
+            note_table(table)
             return
         if not texts and file is None and at_terminal():
             raise DataError("give texts, --input FILE or lines on standard input.")

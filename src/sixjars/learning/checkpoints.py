@@ -120,6 +120,12 @@ def check_shapes(wanted: Mapping[str, Tensor], path: Path) -> None:
             raise RunError(f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}.")
 
 
+def saved_shapes(path: Path) -> list[tuple[int, ...]]:
+    """The shapes of saved tensors, by the header of the file alone."""
+    with _opened(path, "np") as file:
+        return [tuple(file.get_slice(name).get_shape()) for name in file.keys()]
+
+
 def load_weights(network: nn.Module, path: Path) -> None:
     """Put saved weights into a network of the same shape; no training ends in such that are not finite."""
     check_shapes(network.state_dict(), path)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.data.bad_rows import SHOWN
 from sixjars.data.tables.delimited import DELIMITERS as MARKS
 from sixjars.data.tables.delimited import header_names
 from sixjars.data.tables.excel import is_blank, sheet_names, sheet_rows
@@ -41,6 +42,8 @@ class Cells(InputFile):
         self.delimiter = ","
         self.mark = ""
         """What answers begin with."""
+        self._rows = self._wide = 0
+        self._wide_rows: list[int] = []
 
     @abstractmethod
     def records(self) -> Iterator[list[str]]:
@@ -49,6 +52,7 @@ class Cells(InputFile):
     def rows(self) -> Iterator[Row]:
         """A row that is too short has empty cells, and one that is too long is cut: answers are in their own column."""
         number, places = 0, dict[str, int]()
+        self._rows, self._wide, self._wide_rows = 0, 0, []
         try:
             for record in self.records():
                 number += 1
@@ -56,10 +60,26 @@ class Cells(InputFile):
                     places = self._places(record)
                     if self.header:
                         continue
+                self._rows += 1
+                if self.header and any(map(str.strip, record[len(self.names) :])):
+                    self._wide += 1
+                    self._wide_rows += [self._rows] if self._wide <= SHOWN else []
                 cells = (record + [""] * (len(self.names) - len(record)))[: len(self.names)]
                 yield self._row_of({field: cells[place] for field, place in places.items()}, cells)
         except csv.Error as error:
             raise DataError(f"{self.path}, row {number + 1}: is not CSV: {error}.") from None
+
+    def notes(self) -> list[str]:
+        """A sentence where rows have more values than the header has names: a text may have been cut at a delimiter."""
+        if not self._wide:
+            return []
+        have = "rows has" if self._wide == 1 else "rows have"
+        places = ", ".join(map(str, self._wide_rows)) + (", ..." if self._wide > SHOWN else "")
+        return [
+            f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header has names, "
+            f"{len(self.names)} (input {places}), so values may be in the wrong columns, and those beyond are left "
+            'out: a delimiter inside a text ends it. Enclose such texts in quotation marks (").'
+        ]
 
     def _places(self, first: list[str]) -> dict[str, int]:
         self.names = first if self.header else [str(at) for at in range(1, len(first) + 1)]

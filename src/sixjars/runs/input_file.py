@@ -40,6 +40,10 @@ class InputFile(ABC):
     def rows(self) -> Iterator[Row]:
         """One row after the other."""
 
+    def notes(self) -> list[str]:
+        """What a person should know about the rows that were read so far."""
+        return []
+
     @abstractmethod
     def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """A file of the same kind to write, with columns of texts or numbers added; the first row has been read."""

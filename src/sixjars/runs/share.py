@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from safetensors import safe_open
 
 from sixjars.errors import RunError
 from sixjars.flow.small_files import read_limited
+from sixjars.learning.checkpoints import saved_shapes
 from sixjars.progress import number_of
 from sixjars.recipe.outside import Outside
 from sixjars.runs.archive import CARD, ENDING, FILES, HUB, checked_name, reaching_the_hub
@@ -91,7 +91,7 @@ def model_card(run: RunFolder, licence: str = "", *, use: str) -> str:
     """What somebody who gets a run wants to know, and how to `use` it, as Markdown."""
     recipe, task = run.recipe, TASKS[run.recipe.task]
     fields = run.restored(Blueprint.of(recipe, run.outside).fields)
-    shapes = _shapes(run.weights)
+    shapes = saved_shapes(run.weights)
     lines = [
         f"# {task.name}: {task.title}",
         "",
@@ -122,11 +122,6 @@ def model_card(run: RunFolder, licence: str = "", *, use: str) -> str:
 def plain(value: object) -> str:
     """A text on one line that Markdown and HTML leave as it is."""
     return re.sub(r"[\s|`<>\[\]]+", " ", str(value)).strip()[:500]
-
-
-def _shapes(path: Path) -> list[list[int]]:
-    with safe_open(path, framework="numpy") as weights:
-        return [list(weights.get_slice(name).get_shape()) for name in weights.keys()]
 
 
 def _data(run: RunFolder) -> list[str]:

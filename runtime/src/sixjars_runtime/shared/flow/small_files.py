@@ -1,6 +1,7 @@
 """Small files of text and JSON, read with care: somebody else may have written or damaged them."""
 
 import json
+import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +14,25 @@ LARGEST: Final = 1 << 28
 
 
 def read_limited(path: Path, largest: int = LARGEST) -> str:
-    """The text of a plain file that is not too large; a device or a pipe is refused before it is read."""
+    """The text of a plain file that is not too large; a device or a pipe is refused before it is read.
+
+    Some files of the system call themselves plain and empty, but have no end, or wait for somebody to write: it is
+    what is read that counts, and nothing is waited for.
+    """
     state = path.stat()
     if not stat.S_ISREG(state.st_mode):
         raise RunError(f"{path} is not a plain file.")
     if state.st_size > largest:
         raise RunError(f"{path} is larger than {largest:,} bytes.")
-    return path.read_text(encoding="utf-8")
+    with open(path, "rb", opener=_without_waiting) as file:
+        content = file.read(largest + 1) or b""
+    if len(content) > largest:
+        raise RunError(f"{path} is larger than {largest:,} bytes.")
+    return content.decode("utf-8")
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # Windows has no such files
 
 
 def values_of_json(text: str) -> Any:
