@@ -17,7 +17,7 @@ import sixjars
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
-from sixjars.runs import trial, trial_process
+from sixjars.tuning import trial, trial_process
 from sixjars.tuning.result import Tuning
 from sixjars.tuning.space import TRIALS, Space, space_of
 from sixjars.tuning.study import FILE, Aim, Study, check_installed
