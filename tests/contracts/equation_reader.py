@@ -16,6 +16,7 @@ WORDS = {
     "before the first step every state is 0": "zero",
     "a word outside the vocabulary is <unk> in E_dec, and 0 in P_V": "unknown",
     "before the first step every weight is 0": "unattended",
+    "τ_j is at how many positions the word x_j stands in the text, τ′_j the pair q_j": "counted",
     "m_nk is 1 where the other sentence has the word x_nk too, else 0; <unk> is never the same word": "shared",
 }
 """Lines of plain words, each with the rule that it states."""
@@ -27,9 +28,9 @@ COMMENTS = (
     r"φ is 1 for words with a frozen vector, else 0",
     r"over the cells; \* is a convolution over frames and cells",
     r"the coverage",
-    r"the weight of the word, "
+    r"E_idf1 of a word is "
     r"log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has",
-    r"the weight of the pair, likewise",
+    r"E_idf2 likewise, of pairs",
     r"the pair's hash",
     r"0 beyond the ends",
 )
@@ -64,7 +65,7 @@ TOKEN = re.compile(
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)"
     r"|(?P<special><go>)"
     r"|(?P<reduce>softmax(?:_[jkn])?(?=\()|(?:mean|max)_[jk](?= )|Σ_(?:[jkn]|\{[^}]*\}))"
-    r"|(?P<function>(?:tanh|relu|abs|mean|var|sqrt|norm|σ)(?=\())"
+    r"|(?P<function>(?:tanh|relu|abs|mean|var|sqrt|log|norm|σ)(?=\())"
     r"|(?P<sign>mod(?= )|[-+⊙*/(),\[\]ᵀ])"
     r"|(?P<name>[A-Za-zα-ω][\u0302\u0303]?′?[⁰¹²³⁴⁵⁶⁷⁸⁹]*[→←]?"
     r"(?:_(?:\{(?:[^{}]|\{[^}]*\})*\}|(?:[^\s(){}\[\]ᵀ,;:]|,(?=\S))+))?)"

@@ -20,6 +20,7 @@ ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "relu": lambda x: np.maximum(x, 0),
     "sqrt": np.sqrt,
+    "log": np.log,
     "var": np.var,
     "mean": lambda x: x.mean((-2, -1)) if np.ndim(x) == 3 else np.mean(x),
 }
@@ -123,6 +124,8 @@ class Equations:
             return 0.0
         if base == "m" and "shared" in self.rules:
             return self._shared(*at)
+        if base in ("τ", "τ′") and "counted" in self.rules:
+            return self._occurrences({"τ": "x", "τ′": "q"}[base], *at)
         if (base, at) not in self.known:
             self.known[base, at] = self._found(base, at)
         return self.known[base, at]
@@ -164,6 +167,11 @@ class Equations:
     def _is_known(self, position: int) -> bool:
         """Whether there is a word of the vocabulary at a position."""
         return position <= self.example.positions and self.value("x", position) >= SPECIAL
+
+    def _occurrences(self, base: str, position: int) -> int:
+        """At how many positions a quantity has the value that it has at one."""
+        values = [self.value(base, place) for place in self.example.range("j", {})]
+        return values.count(self.value(base, position))
 
     def _shared(self, n: int, k: int) -> float:
         """Whether the other of two sentences has a word too."""

@@ -1,6 +1,7 @@
 """The learning section of starter recipes: enough updates, in small batches, ended by early stopping."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,13 @@ def test_few_validation_rows_are_scored_by_the_loss() -> None:
     assert lines[1].startswith("# `metric: loss` chooses the checkpoint: on about 282 validation rows")
     split = Found(usual_columns(LABELS), rows=12_000, splits={"train": "train", "valid": "dev"})
     assert learning_of(LABELS, split, 12_000).get("metric") is None  # 1,200 rows, in a split of the file
+
+
+def test_several_labels_a_row_are_scored_by_them() -> None:
+    """Each counts, so that few rows are no noise; and they improve where the loss does not any more."""
+    several = Found(usual_columns(LABELS), rows=3_000, settings={"label": {"multi_label": True}})
+    assert learning_of(LABELS, several, 3_000).get("metric") is None
+    assert learning_of(LABELS, replace(several, settings={}), 3_000)["metric"] == "loss"
 
 
 def test_batches_of_long_texts_hold_several() -> None:

@@ -75,6 +75,17 @@ def test_labels_that_a_row_has_several_of_are_counted_one_by_one(tmp_path: Path)
     assert recipe.model.encoder["ngrams"]["size"] == 16
 
 
+def test_marks_are_tokens_too(tmp_path: Path) -> None:
+    """Of mails in HTML; of prose two tokens a word are enough."""
+    html = '<p style="color:#000;margin:0">Hello,</p><br/>' * 20
+    for text, expected in (("Hello, my friend. " * 20, 120), (html, 23 * 20)):
+        folder = tmp_path / str(expected)
+        folder.mkdir()
+        rows = [(f"{text} {number}", "ab"[number % 2]) for number in range(40)]
+        length = setting(recipe_for(folder, "document_classification", rows, "text\tlabel"), "source", "max_length")
+        assert expected < length < 1.1 * expected
+
+
 def test_few_labelled_texts_are_cross_validated(tmp_path: Path) -> None:
     for count, folds in ((90, 5), (900, 5), (1_000, 3), (6_000, None)):
         folder = tmp_path / str(count)

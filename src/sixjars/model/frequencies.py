@@ -24,3 +24,12 @@ def texts_with(features: Tensor, count: int) -> Tensor:
 def inverse_frequency(counts: Tensor, total: int) -> Tensor:
     """log((1 + n) / (1 + n_g)) + 1 of what n_g of n texts have, and 0 of what none has."""
     return torch.where(counts > 0, ((1 + total) / (1 + counts)).log() + 1, 0.0)
+
+
+def occurrences(features: Tensor) -> Tensor:
+    """At how many positions of its row each feature of (B, S) stands, (B, S)."""
+    if torch.compiler.is_exporting():  # ONNX has no search in sorted numbers
+        return (features.unsqueeze(2) == features.unsqueeze(1)).sum(2)
+    ordered = features.sort(dim=1).values
+    first, behind = (torch.searchsorted(ordered, features, right=right) for right in (False, True))
+    return behind - first

@@ -23,6 +23,7 @@ MOST_SUBWORDS: Final = 16_000
 UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, which put no space between words."""
 LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+WORD_OR_MARK: Final = re.compile(r"\w+|[^\w\s]")
 ASSUMED_LENGTH: Final = 50
 """Words of a text where there is no data yet."""
 
@@ -60,8 +61,16 @@ MIXED: Final = 0.1
 
 def longest_of(texts: Sequence[str], tokens_of_word: int, most: int, *, words: bool = True) -> int:
     """The most tokens of a text in a recipe: all but the longest hundredth of the texts fit, up to `most`."""
-    lengths = sorted(len(text.split()) if words else len(text) for text in texts) or [ASSUMED_LENGTH]
-    return min(most, max(ASSUMED_LENGTH, lengths[len(lengths) * 99 // 100] * tokens_of_word))
+    lengths = sorted(_tokens(text, tokens_of_word, words=words) for text in texts)
+    longest = lengths[len(lengths) * 99 // 100] if lengths else ASSUMED_LENGTH * tokens_of_word
+    return min(most, max(ASSUMED_LENGTH, longest))
+
+
+def _tokens(text: str, tokens_of_word: int, *, words: bool) -> int:
+    """About how many tokens a text has; of HTML or a program it is the marks that count, not the words."""
+    if not words:
+        return len(text) * tokens_of_word
+    return max(len(text.split()) * tokens_of_word, len(WORD_OR_MARK.findall(text)))
 
 
 def some_of(texts: Sequence[str]) -> Sequence[str]:

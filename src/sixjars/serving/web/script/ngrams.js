@@ -1,6 +1,13 @@
 // Evidence of words and pairs of words, in the order of no words: their vectors, weighted and added up.
 const EVIDENCE_SCALE = 20, PAIR_FACTORS = [1000003, 10007]; // products stay below 2^53, so the hash is exact
 
+// At how many positions each number stands.
+function occurrences(numbers) {
+  const counts = new Map();
+  for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
+  return numbers.map((number) => counts.get(number));
+}
+
 class NgramVectors {
   constructor(weights, { buckets }, name) {
     this.buckets = buckets;
@@ -17,8 +24,9 @@ class NgramVectors {
   of(ids) {
     const pairs = ids.map((id, at) => this.pair(id, ids[at + 1]));
     const features = [...ids.map((id) => [this.words, id]), ...pairs.map((number) => [this.pairs, number])];
-    const shares = features.map(([kind, number]) => kind.weights[number]);
-    const length = Math.sqrt(Math.max(shares.reduce((sum, share) => sum + share * share, 0), 1e-12));
+    const counts = [...occurrences(ids), ...occurrences(pairs)];
+    const shares = features.map(([kind, number], at) => (kind.weights[number] * (1 + Math.log(counts[at]))) / counts[at]);
+    const length = Math.sqrt(Math.max(shares.reduce((sum, share, at) => sum + counts[at] * share * share, 0), 1e-12));
     const vectors = features.map(([{ table: { values, columns } }, number]) =>
       values.subarray(number * columns, (number + 1) * columns));
     return weighted(shares.map((share) => (EVIDENCE_SCALE * share) / length), vectors, this.words.table.columns);
