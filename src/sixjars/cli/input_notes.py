@@ -50,9 +50,13 @@ class UnknownTokens:
         self.tokens += prediction.tokens_read
         self.unknown += prediction.unknown_tokens
 
-    def note(self) -> None:
-        """Say how many."""
+    def note(self, table: "InputFile | None" = None) -> None:
+        """Say how many; where it is all of them, another column of the `table` may be meant."""
         note_unknown(self.unknown / self.tokens if self.tokens else None)
+        if self.tokens and self.unknown == self.tokens and table is not None:
+            told = table.other_columns()
+            if told:
+                note(f"note: {told}")
 
 
 @final
@@ -96,7 +100,7 @@ class Notes:
         if self.cut > MOST_NOTES:
             note(f"note: {self.cut} of {self.done} inputs were cut.")
         note_table(self.table)
-        self.unknown.note()
+        self.unknown.note(self.table)
         if self.skipped.count:
             note(f"note: {self.skipped.in_words(self.done, 'answers')}")
         return is_failure(self.skipped.count, self.done, strict=strict)
