@@ -121,7 +121,7 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
         bad = sorted([*bad, *faults], key=lambda fault: fault.line)[:SHOWN]
         first = first or min(faults, key=lambda fault: fault.line, default=None)
         if first is not None and wanted.on_bad_row == "error":
-            raise DataError(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
+            raise DataError.of_row(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
         skipped += len({(fault.file, fault.line) for fault in faults})
         spool.add(table)
     if not seen:
