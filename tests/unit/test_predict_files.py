@@ -250,6 +250,19 @@ def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("cut", [3, 4, 30])
+def test_inputs_that_are_cut_are_told_three_times(cut: int, call: Any, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("ghar\n" + f"{'ghar' * 300}\n" * cut)
+    said = call("predict", run, "--input", tmp_path / "in.txt")
+    assert len(said.out.splitlines()) == cut + 1
+    singles = [f"note: input {n} was cut, because it is longer than the run reads (max_length)." for n in (2, 3, 4)]
+    rest = [
+        "note: further notes about single inputs are left out.",
+        f"note: {cut} of {cut + 1} inputs were cut.",
+    ]
+    assert said.err.splitlines() == singles + (rest if cut > 3 else [])
+
+
 def test_an_input_of_which_nothing_can_be_used(call: Any, run: Path, tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     for content, told in (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sixjars.runs.input_file import InputFile
     from sixjars.runs.prediction import Prediction
 
-MOST_NOTES = 20
+MOST_NOTES = 3
 """Notes about single inputs that were cut; further ones are only counted."""
 
 
@@ -88,7 +88,7 @@ class Notes:
 
     def _tell_of_cut(self) -> None:
         self.cut += 1
-        if self.cut <= MOST_NOTES:
+        if self.cut <= MOST_NOTES or self.typed:
             self.pace.clear()
             note(f"note: {cut_in_words(f'input {self.done}')}")
         elif self.cut == MOST_NOTES + 1:
@@ -98,7 +98,7 @@ class Notes:
         """The numbers; whether the command failed: no input could be used, or if it is `strict`, some could not."""
         self.pace.clear()
         if self.cut > MOST_NOTES:
-            note(f"note: {self.cut} of {self.done} inputs were cut.")
+            note(f"note: {self.cut:,} of {self.done:,} inputs were cut.")
         note_table(self.table)
         self.unknown.note(self.table)
         if self.skipped.count:
