@@ -152,6 +152,10 @@ def test_a_label_with_few_rows_is_named_and_weights_are_offered(
     )
     assert told.count(" has 1 row: ") == 3
     assert "; and 1 more." in told
+    assert "?;" not in told
+    two = labelled(call, ["ham"] * 90 + ["spam"] * 30 + ["news", "weather"])
+    why = "has 1 row: a typo, or too few to learn it from"
+    assert f"label 'news' {why}; label 'weather' {why}? A label of 1 row" in two
     assert " has " not in labelled(call, [f"kind {n // 2}" for n in range(200)])
 
 

@@ -128,8 +128,9 @@ def _rare(label: str, counts: Mapping[str, int]) -> str:
 def _listed(sentences: Sequence[str]) -> str:
     """The first ones, and how many more."""
     more = f"; and {len(sentences) - NAMED} more" if len(sentences) > NAMED else ""
-    told = "; ".join(sentences[:NAMED]) + more
-    return told if told.endswith("?") else f"{told}."
+    asks = not more and sentences[-1].endswith("?")
+    told = "; ".join(one.removesuffix("?") for one in sentences[:NAMED])
+    return f"{told}{more}{'?' if asks else '.'}"
 
 
 @final
