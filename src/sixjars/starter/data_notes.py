@@ -10,6 +10,7 @@ from typing import Final, final
 from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
+from sixjars.data.storage.cache import Examples
 from sixjars.data.text.label_lists import hold_lists
 from sixjars.data.text.segments import SEPARATOR
 from sixjars.errors import DataError, MissingExtra, SixJarsError, shown
@@ -76,6 +77,18 @@ def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
         raise DataError(
             f"{data}: {rows} the {field.name} {shown(found.pop())}, so there is nothing to tell apart; training needs "
             "rows with two labels or more."
+        )
+
+
+def unlabelled(field: Field, column: str | int, examples: Examples) -> Iterator[str]:
+    """A sentence where rows that may have several labels have none."""
+    said = [f"column {column!r} {how}." for how in ("holds an empty list", "is empty")]
+    none = sum(examples.reasons.get(sentence, 0) for sentence in said) if field.multi_label else 0
+    if none:
+        have = "row has" if none == 1 else "rows have"
+        yield (
+            f"{none:,} {have} no {field.name}, which cannot be learned yet, so they are bad rows. Where "
+            "that is right of a text, give such rows a label for it, such as 'none'."
         )
 
 
