@@ -11,6 +11,7 @@ from sixjars.data.tables.rows import Fault
 from sixjars.errors import DataError
 from sixjars.recipe.sections import DataSettings
 from sixjars.starter.write import started
+from tests.conftest import Call
 
 UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
 GOOD = [f'Re: {row},"the bill, number {row}, is ready",{"ab"[row % 2]}' for row in range(60)]
@@ -83,7 +84,24 @@ def test_a_starter_recipe_that_does_not_skip_says_so(bad: int, tmp_path: Path) -
         "training stops at the first. Mend them, or write `on_bad_row: skip` to train without them."
     )
     assert (sentence in made.notes) == (bad > 6)
+    assert made.stops == (bad > 6)
     assert f"on_bad_row: {'skip' if bad == 6 else 'error'}" in made.path.read_text()
+
+
+@pytest.mark.parametrize("bad", [6, 7])
+def test_the_next_command_works_where_rows_are_bad(bad: int, call: Call, tmp_path: Path) -> None:
+    data = written(tmp_path, ["subject,text,label", *GOOD, *["Re: x,,a"] * bad])
+    recipe, options = tmp_path / "a.yaml", ("--task", "document_classification", "--no-estimate")
+    said = call("new", recipe, "--data", data, *options)
+    more = ["data.on_bad_row=skip"] if bad > 6 else []
+    assert said.err.endswith(f"; next: {' '.join(['sixjars train', str(recipe), *more])}\n")
+    out = ["--out", tmp_path / "run", "--device", "cpu", "learning.steps=1", "learning.folds=2"]
+    if bad > 6:
+        assert call("train", recipe, *out).err.splitlines()[-1] == (
+            f"sixjars: {data}, line 62: column 'text' is empty. Mend or remove it, or train with "
+            "data.on_bad_row=skip, which leaves such rows out."
+        )
+        assert call("train", recipe, *more, *out).code == 0
 
 
 CURLY = "curly quotation marks do not enclose a text"

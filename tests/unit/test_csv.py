@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data.tables import Examples, read, rows
-from sixjars.data.tables.dialect import dialect_of
+from sixjars.data.tables.dialect import dialect_of, refitted
 from sixjars.data.tables.quoted import csv_records
 from sixjars.data.tables.rows import Fault, Key
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column
+from sixjars.recipe.data import Column, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars.runs.files import input_file
 from sixjars.runs.requests import Unreadable
@@ -300,3 +300,36 @@ def test_an_input_that_is_not_utf8_is_told_as_a_row_of_the_data_is(
     with pytest.raises(DataError) as caught:
         read(name, {"source": "en"}, settings=DataSettings(folder=str(tmp_path), train="unused"))
     assert str(caught.value) == f"{tmp_path / name}, {sentence}"
+
+
+def mails(path: Path, delimiter: str, quoting: Any, lines: int, count: int) -> Path:
+    """An export: bodies of several lines, empty ones too; of HTML with commas, semicolons, quotes."""
+    items = [[f"item {n}, {at}; see below" for at in range(lines)] for n in range(9)]
+    plain = ["\n".join(["Dear team,", "", *some]) for some in items]
+    html = '<style>p {{margin:0cm; x:y}}</style><p class="a">We agreed on {0},50; thanks&nbsp;</p>'
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, delimiter=delimiter, quoting=quoting)
+        rows.writerow(["Subject", "Body", "From: (Name)", "Received", "Category"])
+        for at in range(count):
+            body = html.format(at) if at % 3 else plain[at % 9]
+            label = ("Billing", "", "Sales")[at % 3]
+            rows.writerow([f"order {at}", body, "Lukas", f"{at % 28}.04.2025 9:50", label])
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "|"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL], ids=["some", "every field"])
+@pytest.mark.parametrize(("lines", "count"), [(6, 600), (60, 300), (4000, 30)])
+def test_the_delimiter_is_judged_over_records(
+    delimiter: str, quoting: Any, lines: int, count: int, tmp_path: Path
+) -> None:
+    """Also where the lines that are looked at end inside of a field."""
+    found = dialect_of(mails(tmp_path / "mails.csv", delimiter, quoting, lines, count))
+    assert (found.delimiter, found.quotes, found.header) == (delimiter, True, True)
+    assert {*map(len, found.rows)} == {5}
+
+
+def test_a_second_file_of_such_records_has_a_delimiter_of_its_own(tmp_path: Path) -> None:
+    path = mails(tmp_path / "new.csv", ";", csv.QUOTE_MINIMAL, 6, 300)
+    found = refitted(path, ["Body", "Category"], TableSettings())
+    assert found == {"delimiter": ";", "quotes": True}

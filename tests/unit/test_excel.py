@@ -128,7 +128,7 @@ def test_a_sheet_is_chosen_by_its_name(tmp_path: Path) -> None:
 
 def test_a_bad_row_is_named_by_its_number_in_the_sheet(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", {"One": [("review", "rating"), ("a", "good"), (), ("b", None)]})
-    with pytest.raises(DataError, match=r"a\.xlsx, row 4: column 'rating' is empty\.$"):
+    with pytest.raises(DataError, match=r"a\.xlsx, row 4: column 'rating' is empty\. Mend or remove"):
         sixjars.train(recipe(path), out=tmp_path / "run")
 
 

@@ -27,6 +27,9 @@ SHORT = [[one + other, other + one] for one in WORDS[:7] for other in WORDS[:7] 
 JAPANESE = [[f"明日は{n}時に駅で友達に会います。", f"昨日は{n}時に家に帰りました。"] for n in range(150)]
 HINDI = [[f"यह घर {n} बहुत बड़ा है।", f"this house {n} is very big."] for n in range(150)]
 NUMBERS = [[f"{n}", f"{n} plus one"] for n in range(20)]
+LATIN = dict(zip("бвгдзклмн", "bvgdzklmn", strict=True))
+RUSSIAN = [[f"{a}а{b}ы", f"{LATIN[a]}a{LATIN[b]}y"] for a in LATIN for b in LATIN]
+COUNTED = [[f"{n}", *row, "" if n % 9 else "проверить"] for n, row in enumerate(RUSSIAN)]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,10 @@ NUMBERS = [[f"{n}", f"{n} plus one"] for n in range(20)]
         (["文章", "翻訳"], JAPANESE),
         (["मूल पाठ", "अनुवाद"], HINDI),
         (["amount", "meaning"], NUMBERS),
+        (["№", "слово", "translit", "примечание"], COUNTED),
+        (["№ п/п", "лексема", "запись", "что-то"], COUNTED),
+        (["слово", "translit"], RUSSIAN),
+        (["Wort", "Umschrift", "source"], [[*row, "web"] for row in RUSSIAN]),
     ],
 )
 def test_names_above_sentences(first: list[str], below: Pairs) -> None:
@@ -65,6 +72,9 @@ def test_names_above_sentences(first: list[str], below: Pairs) -> None:
         (["昨日は家に帰りました。", "翻訳"], JAPANESE),
         (["Raw Version", "Clean Version"], sentences(4)),
         (["hi", "hallo"], []),
+        (["нет слова", "net slova"], RUSSIAN),
+        (["море", "more"], RUSSIAN),
+        (["?", "!"], RUSSIAN),
     ],
 )
 def test_a_first_pair_is_no_header(first: list[str], below: Pairs) -> None:
@@ -79,6 +89,8 @@ def test_a_first_pair_is_no_header(first: list[str], below: Pairs) -> None:
         (["Raw Version", "Clean Version"], sentences(6)),
         (["Raw Version", "Clean Version"], SHORT),
         (["raw version", "clean version"], [[one, " ".join(other.split()[:3])] for one, other in sentences()]),
+        (["слово", "word"], RUSSIAN),
+        (["Wort", "Umschrift"], RUSSIAN),
     ],
 )
 def test_some_first_rows_are_not_clear(first: list[str], below: Pairs) -> None:

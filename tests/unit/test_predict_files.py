@@ -250,6 +250,19 @@ def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("cut", [3, 4, 30])
+def test_inputs_that_are_cut_are_told_three_times(cut: int, call: Any, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("ghar\n" + f"{'ghar' * 300}\n" * cut)
+    said = call("predict", run, "--input", tmp_path / "in.txt")
+    assert len(said.out.splitlines()) == cut + 1
+    singles = [f"note: input {n} was cut, because it is longer than the run reads (max_length)." for n in (2, 3, 4)]
+    rest = [
+        "note: further notes about single inputs are left out.",
+        f"note: {cut} of {cut + 1} inputs were cut.",
+    ]
+    assert said.err.splitlines() == singles + (rest if cut > 3 else [])
+
+
 def test_an_input_of_which_nothing_can_be_used(call: Any, run: Path, tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     for content, told in (
@@ -316,6 +329,30 @@ def test_unknown_tokens_are_told_whatever_is_written(call: Any, run: Path, tmp_p
     as_json = call("predict", run, "--input", tmp_path / "words.csv", "--json")
     assert [plain.err.strip(), table.err.strip(), as_json.err.strip()] == [told] * 3
     assert call("predict", run, "ghar").err == ""
+
+
+def test_where_all_is_unknown_other_columns_are_suggested(call: Any, run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("id,roman,deva\n1,我我,ghar\n2,我,kamal\n", encoding="utf-8")
+    said = call("predict", run, "--input", path)
+    assert said.err.splitlines() == [
+        "note: 100 % of the input tokens are unknown to the run (<unk>); outputs may be poor.",
+        f"note: read was 'roman' of {path}, which also has 'id', 'deva': if one is meant, call it 'source' there.",
+    ]
+    path.write_text("roman\n我我\n", encoding="utf-8")
+    assert "read was" not in call("predict", run, "--input", path).err
+
+
+def test_columns_by_number_are_told_with_their_first_cell(tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("слово,translit\nдом,dom\n", encoding="utf-8")
+    table = input_file(path, {"source": 2})
+    assert table is not None
+    assert list(table.rows())
+    assert table.other_columns() == (
+        f"read was column 2 ('translit') of {path}, which also has column 1 ('слово'): if one is "
+        "meant, move it to column 2."
+    )
 
 
 def test_a_row_that_is_longer_than_the_header_keeps_the_answer_in_its_column(

@@ -153,7 +153,12 @@ def test_two_texts_are_one_input(run: Path, call: Any) -> None:
 def test_one_text_is_not_enough(run: Path, call: Any) -> None:
     said = call("predict", run, "a cat sleeps")
     assert (said.code, said.out) == (2, "")
-    assert said.err == ("sixjars: sentence_pair reads sentence1 and sentence2: give 2 texts for each input, not 1.\n")
+    wanted = '{"premise": "...", "hypothesis": "..."}'
+    assert said.err == (
+        "sixjars: sentence_pair reads sentence1 and sentence2: give 2 texts for each input, not 1; "
+        f"or an object each: {wanted}.\n"
+    )
+    assert call("predict", run, '["a cat sleeps", "nobody rests"]').err == said.err
 
 
 def test_lines_have_a_tab_between_both(run: Path, call: Any) -> None:
@@ -161,7 +166,9 @@ def test_lines_have_a_tab_between_both(run: Path, call: Any) -> None:
     said = call("predict", run, "--input", "lines.txt")
     assert said.code == 0
     assert [bool(line) for line in said.out.splitlines()] == [True, False]
-    assert "must be sentence1 and sentence2 with a tab between them (input 2)." in said.err
+    wanted = '{"premise": "...", "hypothesis": "..."}'
+    told = f"must be sentence1 and sentence2 with a tab between them, or {wanted} (input 2)."
+    assert told in said.err
 
 
 def test_a_file_with_columns(run: Path, call: Any) -> None:

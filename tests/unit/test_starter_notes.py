@@ -133,6 +133,25 @@ def test_labels_with_commas_between_are_several_labels(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("count", [0, 1, 7])
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_rows_without_any_label_are_counted(count: int, ending: str, tmp_path: Path) -> None:
+    tags = [*TAGS * 24, *[[]] * count]
+    rows = [{"text": f"ticket {n} is here", "tags": some} for n, some in enumerate(tags)]
+    path = lined(tmp_path / "a.jsonl", [*rows, {"text": "ticket 200 is here", "tags": None}])
+    if ending == "csv":
+        path = tmp_path / "a.csv"
+        lines = [f'{row["text"]},"{", ".join(some)}"\n' for row, some in zip(rows, tags, strict=True)]
+        path.write_text("text,tags\n" + "".join(lines), encoding="utf-8")
+    made = started(tmp_path / "new.yaml", task="document_classification", data=path)
+    have = "1 row has" if count == 1 else f"{count} rows have"
+    sentence = (
+        f"{have} no label, which cannot be learned yet, so they are bad rows. Where that is right "
+        "of a text, give such rows a label for it, such as 'none'."
+    )
+    assert [note for note in made.notes if "learned yet" in note] == ([sentence] if count else [])
+
+
 @pytest.mark.parametrize("mark", [";", "|", "/"])
 def test_labels_with_other_marks_between_are_told_of(mark: str, tmp_path: Path) -> None:
     made = started(tmp_path / "new.yaml", task="document_classification", data=tagged(tmp_path / "a.csv", mark))

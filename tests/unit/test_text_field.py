@@ -41,6 +41,12 @@ def dataset(fields: Fields, **columns: list[str]) -> Dataset:
     return Dataset.in_memory(Examples.of(columns, where="a test"), fields)
 
 
+def test_a_large_vocabulary_is_written_as_all_numbers_are() -> None:
+    words = text("source", " ".join(f"w{n}" for n in range(2000)), size=1212)
+    assert words.facts()["vocabulary"] == 1212
+    assert words.describe() == "words, a vocabulary of 1,212"
+
+
 # Encoding
 
 

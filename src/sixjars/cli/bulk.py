@@ -8,7 +8,7 @@ import typer
 
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
-from sixjars.cli.input_notes import MOST_NOTES, is_failure, note_unknown
+from sixjars.cli.input_notes import is_failure, note_unknown
 from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Pace
 from sixjars.errors import DataError, Interrupted
@@ -44,6 +44,9 @@ WorkersOption = Annotated[
     int | None,
     typer.Option(min=1, help="Workers of Ray; else one for each GPU, or each CPU but one.", show_default=False),
 ]
+
+MOST_NOTES = 20
+"""Notes about files; further ones are left out."""
 
 
 @final
@@ -140,7 +143,8 @@ class _Told:
         """The numbers, and the exit code."""
         found = self.all
         if found.cut:
-            note(f"note: {found.cut} of {found.rows} inputs were cut, because they are longer than the run reads.")
+            cut = f"{found.cut:,} of {found.rows:,} inputs were cut"
+            note(f"note: {cut}, because they are longer than the run reads.")
         note_unknown(found.unknown / found.tokens if found.tokens else None)
         if found.failed:
             note(f"note: {found.skipped.in_words(found.rows, 'answers')}")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sixjars.runs.input_file import InputFile
     from sixjars.runs.prediction import Prediction
 
-MOST_NOTES = 20
+MOST_NOTES = 3
 """Notes about single inputs that were cut; further ones are only counted."""
 
 
@@ -50,9 +50,13 @@ class UnknownTokens:
         self.tokens += prediction.tokens_read
         self.unknown += prediction.unknown_tokens
 
-    def note(self) -> None:
-        """Say how many."""
+    def note(self, table: "InputFile | None" = None) -> None:
+        """Say how many; where it is all of them, another column of the `table` may be meant."""
         note_unknown(self.unknown / self.tokens if self.tokens else None)
+        if self.tokens and self.unknown == self.tokens and table is not None:
+            told = table.other_columns()
+            if told:
+                note(f"note: {told}")
 
 
 @final
@@ -84,7 +88,7 @@ class Notes:
 
     def _tell_of_cut(self) -> None:
         self.cut += 1
-        if self.cut <= MOST_NOTES:
+        if self.cut <= MOST_NOTES or self.typed:
             self.pace.clear()
             note(f"note: {cut_in_words(f'input {self.done}')}")
         elif self.cut == MOST_NOTES + 1:
@@ -94,9 +98,9 @@ class Notes:
         """The numbers; whether the command failed: no input could be used, or if it is `strict`, some could not."""
         self.pace.clear()
         if self.cut > MOST_NOTES:
-            note(f"note: {self.cut} of {self.done} inputs were cut.")
+            note(f"note: {self.cut:,} of {self.done:,} inputs were cut.")
         note_table(self.table)
-        self.unknown.note()
+        self.unknown.note(self.table)
         if self.skipped.count:
             note(f"note: {self.skipped.in_words(self.done, 'answers')}")
         return is_failure(self.skipped.count, self.done, strict=strict)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, final
 from sixjars.cli.options import note
 from sixjars.data.text.files import is_gzipped
 from sixjars.errors import DataError
-from sixjars.runs.given import object_named, parted, raw_lines, row_given, text_of
+from sixjars.runs.given import object_named, object_of, parted, raw_lines, row_given, text_of
 from sixjars.runs.notes import cut_in_words
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def on_one_line(predictor: "Predictor", texts: Sequence[str], questions: Sequenc
         return list(texts)
     if len(texts) % count:
         names = " and ".join(predictor.inputs)
-        raise DataError(f"{predictor.recipe.task} reads {names}: give {count} texts for each input, not {len(texts)}.")
+        told = f"{predictor.recipe.task} reads {names}: give {count} texts for each input, not {len(texts)}"
+        raise DataError(f"{told}; or an object each: {object_of(predictor)}.")
     return ["\t".join(texts[at : at + count]) for at in range(0, len(texts), count)]
 
 

@@ -99,10 +99,11 @@ def new(
         from sixjars.starter.race import check_minutes
 
         check_minutes(minutes, data)
-    for sentence in started(file, task=task, data=data, columns=columns).notes:
+    made = started(file, task=task, data=data, columns=columns)
+    for sentence in made.notes:
         note(sentence)
     in_a_hurry = minutes is not None and _race(file, minutes).stopped
-    note(f"wrote {file}; next: sixjars train {file}")
+    note(f"wrote {file}; next: sixjars train {file}{' data.on_bad_row=skip' if made.stops else ''}")
     if data and not no_estimate and not in_a_hurry:
         for sentence in estimated(file):
             note(sentence)

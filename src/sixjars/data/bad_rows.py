@@ -1,6 +1,7 @@
 """Rows that a field cannot use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +15,19 @@ SHOWN: Final = 5
 """Bad rows that a note names."""
 LEAVE_FILES_OUT: Final = " Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
 """What to do about a file of a data set that cannot be used."""
+LEAVE_ROWS_OUT: Final = " Mend or remove it, or train with data.on_bad_row=skip, which leaves such rows out."
+"""What to do about a row that cannot be used."""
+
+
+@contextmanager
+def remedied() -> Iterator[None]:
+    """An error about a bad row says that such rows may be left out, unless it has other advice."""
+    try:
+        yield
+    except DataError as error:
+        if not error.skippable or "`data." in str(error):
+            raise
+        raise DataError(f"{error}{LEAVE_ROWS_OUT}") from None
 
 
 def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, advice: str = "") -> Examples:
@@ -25,7 +39,8 @@ def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, ad
     lines = examples.table.column(LINE)
     if not skip:
         place = f", {examples.unit} {lines[first]}" if examples.unit else ""
-        raise DataError(f"{examples.where}{place}: {faults[first]}{advice}")
+        sentence = f"{examples.where}{place}: {faults[first]}{advice}"
+        raise DataError(sentence) if advice else DataError.of_row(sentence)
     if len(faults) == count:
         raise DataError(f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}")
     good = numpy.ones(count, dtype=bool)

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from sixjars.data.alignment.learned import unspaced
+from sixjars.data.bad_rows import remedied
 from sixjars.data.dataset import NOTHING as NO_INPUT
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
@@ -252,6 +253,7 @@ def _guided(train: Dataset, diagonal: float | None) -> Dataset:
     return replace(train, diagonal=diagonal, notes=train.notes if diagonal is not None else (*train.notes, sentence))
 
 
+@remedied()
 def admitted(blueprint: Blueprint) -> dict[str, Examples]:
     """The examples of every split that can be used; of images and videos the features are then stored."""
     recipe, fields = blueprint.recipe, blueprint.fields

@@ -20,7 +20,7 @@ from sixjars.data.tables.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.tables.records import DECODER, opened_parquet, wrapped_list
 from sixjars.data.tables.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, ending_of, is_windows, lines_of, opened
-from sixjars.errors import DataError
+from sixjars.errors import DataError, shown
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.requests import Unreadable
@@ -44,6 +44,7 @@ class Cells(InputFile):
         """What answers begin with."""
         self._rows = self._wide = 0
         self._wide_rows: list[int] = []
+        self._first: list[str] = []
 
     @abstractmethod
     def records(self) -> Iterator[list[str]]:
@@ -57,7 +58,8 @@ class Cells(InputFile):
             for record in self.records():
                 number += 1
                 if not places:
-                    places = self._places(record)
+                    places, self._first = self._places(record), record
+                    self.used = {field: self.names[place] for field, place in places.items()}
                     if self.header:
                         continue
                 self._rows += 1
@@ -80,6 +82,10 @@ class Cells(InputFile):
             f"{len(self.names)} (input {places}), so values may be in the wrong columns, and those beyond are left "
             'out: a delimiter inside a text ends it. Enclose such texts in quotation marks (").'
         ]
+
+    def _called(self, name: str) -> str:
+        """By its number, and what is in the first row, where there is no header."""
+        return super()._called(name) if self.header else f"column {name} ({shown(self._first[int(name) - 1])})"
 
     def _places(self, first: list[str]) -> dict[str, int]:
         self.names = first if self.header else [str(at) for at in range(1, len(first) + 1)]
@@ -181,7 +187,7 @@ class JsonFile(InputFile):
             return Row(Unreadable('is JSON, but not an object like {"text": "..."}.'), text)
         if found and not self.keys:
             self.names = list(found)
-            self.keys = {field: self._key(field, self.names) for field in self.wanted}
+            self.keys = self.used = {field: self._key(field, self.names) for field in self.wanted}
         values = {field: plain(_member(found, key)) for field, key in self.keys.items()}
         return self._row_of(values or dict.fromkeys(self.wanted, ""), text)
 
@@ -238,6 +244,7 @@ class ParquetFile(InputFile):
             self.schema, self.names = file.schema_arrow, file.schema_arrow.names
             self.size = self.count = file.metadata.num_rows
             keys = {field: self._named(key) or self._key(field, self.names) for field, key in self.wanted.items()}
+            self.used = keys
             for batch in file.iter_batches(_ROWS):
                 for at, record in enumerate(batch.to_pylist()):
                     self.read += 1

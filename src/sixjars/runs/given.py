@@ -47,13 +47,20 @@ def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None
     return None
 
 
+def object_of(predictor: "Predictor") -> str:
+    """The JSON object that gives an input by the names of its columns."""
+    columns = {field: field if isinstance(key, int) else key for field, key in predictor.columns.items()}
+    return json.dumps(dict.fromkeys(columns.values(), "..."), ensure_ascii=False)
+
+
 def parted(predictor: "Predictor", line: str) -> "Input":
     """The texts of a line with tabs between them."""
     from sixjars.runs.requests import Unreadable
 
     names, texts = list(predictor.inputs), line.split("\t")
     if len(texts) != len(names):
-        return Unreadable(f"must be {' and '.join(names)} with a tab between them.")
+        how = f"must be {' and '.join(names)} with a tab between them, or {object_of(predictor)}."
+        return Unreadable(how)
     return dict(zip(names, texts, strict=True))
 
 

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sixjars.data.tables.delimited import unused_delimiter
 from sixjars.data.tables.rows import Fault, Key, decoded
@@ -12,6 +12,9 @@ from sixjars.data.text.files import check_file, ending_of, is_gzipped
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, Row
 from sixjars.runs.requests import Unreadable, not_utf8
+
+_NAMED: Final = 5
+"""Columns that a sentence names."""
 
 
 class InputFile(ABC):
@@ -31,6 +34,8 @@ class InputFile(ABC):
         """Of the file that `answers` writes."""
         self.names: list[str] = []
         """Its columns, as far as rows were read."""
+        self.used: dict[str, str] = {}
+        """Of these, the one that each field is read from."""
         self.count: int | None = None
         """Its rows, where the file itself tells when the first is read."""
         self._fault = ""
@@ -43,6 +48,21 @@ class InputFile(ABC):
     def notes(self) -> list[str]:
         """What a person should know about the rows that were read so far."""
         return []
+
+    def other_columns(self) -> str:
+        """What was read, where something else may be meant: sentences that name the other columns."""
+        others = [name for name in self.names if name not in self.used.values()]
+        if not others:
+            return ""
+        [field, name], *more = self.used.items()
+        read = " and ".join([self._called(name), *(self._called(name) for _, name in more)])
+        named = ", ".join(map(self._called, others[:_NAMED])) + ("" if len(others) <= _NAMED else ", ...")
+        place = f"move it to column {name}" if name.isdecimal() else f"call it {field!r} there"
+        return f"read was {read} of {self.path}, which also has {named}: if one is meant, {place}."
+
+    def _called(self, name: str) -> str:
+        """A column, as a sentence names it."""
+        return repr(name)
 
     @abstractmethod
     def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:

@@ -17,6 +17,7 @@ from sixjars.errors import DataError, shown
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
 from sixjars.starter.choose_columns import SPEAKERS, SPLIT, Choice, choose, guess, is_label, odd_labels
+from sixjars.starter.data_notes import unlabelled
 from sixjars.starter.first_rows import Sample, sample_of
 from sixjars.tasks import Slot, Task
 
@@ -118,6 +119,7 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
         notes=(
             *_unclear(sample, data),
             *examples.notes,
+            *unlabelled(fields[task.output.name], columns[task.output.name], examples),
             *(odd_labels(task, choice, data) if choice is not None else ()),
         ),
         chosen=choice.told(sample) if choice is not None and sample is not None else SAYS.get(form, ""),

@@ -10,6 +10,7 @@ from typing import Final, final
 from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
+from sixjars.data.storage.cache import Examples
 from sixjars.data.text.label_lists import hold_lists
 from sixjars.data.text.segments import SEPARATOR
 from sixjars.errors import DataError, MissingExtra, SixJarsError, shown
@@ -79,6 +80,18 @@ def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
         )
 
 
+def unlabelled(field: Field, column: str | int, examples: Examples) -> Iterator[str]:
+    """A sentence where rows that may have several labels have none."""
+    said = [f"column {column!r} {how}." for how in ("holds an empty list", "is empty")]
+    none = sum(examples.reasons.get(sentence, 0) for sentence in said) if field.multi_label else 0
+    if none:
+        have = "row has" if none == 1 else "rows have"
+        yield (
+            f"{none:,} {have} no {field.name}, which cannot be learned yet, so they are bad rows. Where "
+            "that is right of a text, give such rows a label for it, such as 'none'."
+        )
+
+
 def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     """What a person should know of the labels, a sentence each."""
     counts = counts_of(field, texts)
@@ -128,8 +141,9 @@ def _rare(label: str, counts: Mapping[str, int]) -> str:
 def _listed(sentences: Sequence[str]) -> str:
     """The first ones, and how many more."""
     more = f"; and {len(sentences) - NAMED} more" if len(sentences) > NAMED else ""
-    told = "; ".join(sentences[:NAMED]) + more
-    return told if told.endswith("?") else f"{told}."
+    asks = not more and sentences[-1].endswith("?")
+    told = "; ".join(one.removesuffix("?") for one in sentences[:NAMED])
+    return f"{told}{more}{'?' if asks else '.'}"
 
 
 @final

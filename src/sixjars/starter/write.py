@@ -106,6 +106,8 @@ class Started:
     path: Path
     notes: tuple[str, ...]
     """Which columns were chosen and why, and what a person should know of the data; a sentence each."""
+    stops: bool = False
+    """Whether training stops at a bad row, unless it is told to skip."""
 
 
 def started(file: str | Path, *, task: str, data: Given = None, columns: Mapping[str, Column] | None = None) -> Started:
@@ -140,6 +142,7 @@ def started(file: str | Path, *, task: str, data: Given = None, columns: Mapping
             *_few_rows(declared, found),
             *(sentence for one in files for sentence in one.notes(_on_bad_row(found))),
         ),
+        stops=found.skipped > 0 and _on_bad_row(found) == "error",
     )
 
 

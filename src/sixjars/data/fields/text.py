@@ -335,7 +335,7 @@ class TextField(Field):
     def describe(self) -> str:
         """Tokens, segments and vocabulary."""
         made = str(self.settings.tokens) + (f" in {self.settings.segments}" if self.in_segments else "")
-        return f"{made}, a vocabulary of {self.facts()['vocabulary']}"
+        return f"{made}, a vocabulary of {self.facts()['vocabulary']:,}"
 
     @classmethod
     def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:

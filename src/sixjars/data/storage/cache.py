@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
@@ -120,6 +120,8 @@ class Examples:
     """What a person should know of the reading, a sentence each."""
     unit: str = "line"
     """What `line` counts; nothing where every row is a file, which its name tells better."""
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    """What was wrong with bad rows, as readers say it, and how many there were of each."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":

@@ -6,7 +6,6 @@ All of it is decided from the first rows, by rules: the same file always gives t
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -46,10 +45,10 @@ class Dialect:
 def dialect_of(path: Path, named: Collection[str] = ()) -> Dialect:
     """How a file is written; its ending decides only where the content does not. `named` as in `of_records`."""
     usual = _USUAL.get(ending_of(path))
-    lines = _first_lines(path)
+    sample = _sample(path)
     order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
     ways = [(mark, quotes) for mark in order for quotes in ((False, True) if mark == "\t" else (True, False))]
-    scored = {way: _consistency(lines, *way) for way in ways}
+    scored = {way: _consistency(sample, *way) for way in ways}
     best = max(ways, key=lambda way: scored[way])  # the first of equals
     if scored[best] <= 0:
         best = (usual or "\t", usual == ",")
@@ -98,14 +97,30 @@ def _has(first: Sequence[str], columns: Sequence[Key]) -> bool:
     return all(key <= len(names) if isinstance(key, int) else key in names for key in columns)
 
 
-def _first_lines(path: Path) -> list[str]:
-    size, found = 0, []
-    for _, line in islice(lines_of(path), ROWS):
-        found.append(line.decode(errors="replace").rstrip("\r\n"))
-        size += len(line)
-        if size > _BYTES:
+@final
+@dataclass(frozen=True)
+class _Sample:
+    """The beginning of a file."""
+
+    lines: list[str]
+    """Those that are not blank; as many as may hold `ROWS` records whose fields hold line breaks."""
+    first: list[str]
+    """Those of them that are among the first `ROWS` lines of the file."""
+    cut: bool
+    """Whether the file goes on behind them."""
+
+
+def _sample(path: Path) -> _Sample:
+    size, lines, first, cut = 0, [], 0, False
+    for number, raw in lines_of(path):
+        if cut := size > _BYTES:
             break
-    return found
+        size += len(raw)
+        line = raw.decode(errors="replace").rstrip("\r\n")
+        if line.strip():
+            lines.append(line)
+            first += number <= ROWS
+    return _Sample(lines, lines[:first], cut)
 
 
 def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
@@ -123,18 +138,17 @@ def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
     return found
 
 
-def _consistency(lines: Sequence[str], delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
+def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
     """How well columns fit a delimiter: the share of rows that have the usual number of fields, two or more.
 
     A field that begins with a space speaks against it, as commas in a sentence do. So does a broken quotation mark.
     Where there are no quotation marks at all, there is nothing to say for quotes, so the first way wins.
     """
-    filled = [line for line in lines if line.strip()]
-    rows = [line.split(delimiter) for line in filled]
-    broken = 0
+    rows, broken = [line.split(delimiter) for line in sample.first], 0
     if quotes:
-        rows, broken = _quoted(filled, delimiter)
-        if broken > _MOST_BROKEN * len(rows) or (delimiter == "\t" and (broken or not _needs_quotes(filled))):
+        rows, broken = _quoted(sample, delimiter)
+        letters = delimiter == "\t" and (broken or not _needs_quotes(sample.first))
+        if letters or broken > _MOST_BROKEN * len(rows):
             return 0.0
     if not rows:
         return 0.0
@@ -148,20 +162,24 @@ def _consistency(lines: Sequence[str], delimiter: str, quotes: bool) -> float:  
     return count / (len(rows) + broken) * (1 - 0.6 * spaced) - enclosed + bonus
 
 
-def _quoted(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int]:
-    """Rows by the rules of CSV, and how many quotation marks break them. The last row may be cut by the sample."""
+def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:
+    """The first `ROWS` records by the rules of CSV, and how many quotation marks break them.
+
+    A sample may be cut inside a field, which speaks neither for a delimiter nor against it.
+    """
     rows: list[list[str]] = []
     broken = 0
+    numbered = ((at, f"{line}\n".encode()) for at, line in enumerate(sample.lines, 1))
     try:
-        for _, fields in csv_fields(
-            ((at, f"{line}\n".encode()) for at, line in enumerate(lines, 1)), delimiter, Path()
-        ):
+        for _, fields in csv_fields(numbered, delimiter, Path()):
             if isinstance(fields, Fault):
                 broken += 1
             else:
                 rows.append(fields)
+            if len(rows) == ROWS or broken > _MOST_BROKEN * ROWS:
+                break
     except DataError:  # a field is never closed, and all lines behind it are lost
-        broken += len(lines) if len(lines) < ROWS else 0
+        broken += 0 if sample.cut else len(sample.lines)
     return rows, broken
 
 

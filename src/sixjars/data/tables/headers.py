@@ -26,10 +26,30 @@ KNOWN: Final = frozenset(
     english
     german french spanish italian portuguese dutch russian chinese japanese korean hindi arabic turkish polish deutsch
     instruction instructions command commands query completion
-    points order word words transliteration translation latin devanagari native url link from to
+    points order word words transliteration translit romanization transcription translation latin devanagari native url
+    link from to
     """.split()
 )
 """What people call columns."""
+_ELSEWHERE: Final = frozenset(
+    """
+    слово слова текст тексты предложение предложения фраза перевод транслит транслитерация метка метки класс категория
+    тема отзыв оценка вопрос ответ источник заголовок примечание комментарий слова речення переклад мітка категорія
+    wort wörter satz sätze umschrift übersetzung klasse kategorie frage antwort quelle ziel betreff bemerkung
+    mot mots texte phrase phrases traduction étiquette classe catégorie question réponse
+    palabra texto frase oración traducción etiqueta clase categoría pregunta respuesta
+    parola testo frase traduzione etichetta categoria domanda risposta palavra tradução rótulo pergunta resposta
+    woord zin vertaling słowo zdanie tłumaczenie etykieta kategoria slovo věta překlad kelime cümle çeviri etiket
+    词 词语 单词 句子 文本 翻译 拼音 标签 类别 问题 答案 単語 文 文章 翻訳 読み ラベル
+    質問 回答 단어 문장 번역 라벨 질문 답변
+    शब्द वाक्य पाठ अनुवाद लिप्यंतरण كلمة جملة نص ترجمة מילה משפט תרגום λέξη πρόταση μετάφραση
+    """.split()
+)
+"""The same in other languages; as the only name in a cell, for they are words of texts too."""
+_BY_NUMBER: Final = frozenset("# № n° nº".split())
+"""Signs that are the name of a column."""
+_WORDS: Final = frozenset("word words".split())
+"""Names that a list of words may begin with."""
 _ALSO_PROSE: Final = frozenset("no to it es de en hi from tag set time head key post user word".split())
 """Those that say nothing among other words: `guten Tag`, `go to bed`."""
 _END: Final = re.compile(r"[.!?…:;।。！？؟۔]['\"”’»)\]]*$")
@@ -89,16 +109,18 @@ def _judged(records: Sequence[Sequence[str]]) -> str:
         return "no"
     if named != [cell for cell in first if cell]:  # marks are at the end of sentences too: `No.`, `Go.`
         return "no" if "type" not in signs else "yes" if any(known) else "unclear"
+    elsewhere = _elsewhere(named, signs)
     longer = [sign for sign in signs if sign == "longer"]
     single = set(signs) <= {"longer", "labels"} and len(below) >= 5 and not any(" " in name for name in named)
-    if "type" in signs or all(known) or (longer and (single or sum(known) * 2 >= len(known))):
+    if elsewhere == "yes" or "type" in signs or all(known) or (longer and (single or sum(known) * 2 >= len(known))):
         return "yes"
     texts = [
         (cell, [*filter(None, column)])
         for cell, column, sign in zip(first, columns, signs, strict=True)
         if cell and sign != "labels"
     ]
-    return _by_style([_style(cell, column) for cell, column in texts if column], len(below))
+    said = _by_style([_style(cell, column) for cell, column in texts if column], len(below))
+    return elsewhere if said == "no" else said
 
 
 def _by_style(styles: Sequence[frozenset[str]], rows: int) -> str:
@@ -148,8 +170,22 @@ def _is_title(cell: str) -> bool:
     return len(words) > 1 and all(word[0].isupper() for word in (words[0], *inner, words[-1]))
 
 
+def _elsewhere(named: Sequence[str], signs: Sequence[str]) -> str:
+    """Whether cells that people call columns, in any language, are names: `unclear` where words are below them.
+
+    >>> [_elsewhere(cells, ["", ""]) for cells in (["слово", "translit"], ["слово", "word"], ["дом", "word"])]
+    ['yes', 'unclear', 'no']
+    """
+    cells = {cell.lower() for cell in named}
+    if not cells <= _ELSEWHERE | KNOWN:
+        return "no"
+    return "yes" if any(signs) or cells & (KNOWN - _WORDS) else "unclear"
+
+
 def _is_name(cell: str) -> bool:
     """Whether a cell without marks at its end may be a name: short, of letters first of all."""
+    if _BY_NUMBER.intersection(cell.split()[:1]):
+        return len(cell.split()) <= 3
     letters = "".join(one for one in cell if not unicodedata.category(one).startswith("M"))  # vowel signs of Devanagari
     return _NAME.fullmatch(letters) is not None and len(cell.split()) <= 4
 

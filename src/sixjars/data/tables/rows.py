@@ -1,5 +1,6 @@
 """Rows on their way from a file to a table: what a reader yields, and what keeps the good ones."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ Places = Path | Mapping[str, Path]
 """Where a split of the data is: one place, or several by name."""
 ToText = Callable[[object], str]
 """Makes one text of a list; where it cannot, it raises ValueError with the end of a sentence: `holds ...`."""
+_REASONS = 100  # that are kept, the most frequent ones
 AT_ONCE = 1 << 14  # records that become a piece of the table together
 
 
@@ -114,6 +116,7 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
     spool, skipped, seen = Spool(), 0, 0
     bad: list[Fault] = []
     first: Fault | None = None
+    reasons = Counter[str]()
     for piece in counted(_pieces(records, wanted), f"reading {name}", rows=lambda piece: len(piece.lines)):
         seen += len(piece.lines) + len(piece.faults)
         table, empty = _good_rows(piece.columns, piece.lines, wanted)
@@ -121,7 +124,8 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
         bad = sorted([*bad, *faults], key=lambda fault: fault.line)[:SHOWN]
         first = first or min(faults, key=lambda fault: fault.line, default=None)
         if first is not None and wanted.on_bad_row == "error":
-            raise DataError(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
+            raise DataError.of_row(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
+        reasons.update(fault.sentence for fault in faults)
         skipped += len({(fault.file, fault.line) for fault in faults})
         spool.add(table)
     if not seen:
@@ -134,7 +138,7 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
         raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
     named = [(fault.line, fault.sentence) for fault in bad]
     notes = (told(named, skipped, name=name, unit=unit, more=skipped > len(bad)),) if bad else ()
-    return Examples(table, skipped, name, notes, unit)
+    return Examples(table, skipped, name, notes, unit, dict(reasons.most_common(_REASONS)))
 
 
 def _pieces(records: Iterable[Any], wanted: Wanted) -> Iterator[Piece]:
