@@ -133,6 +133,33 @@ def test_two_zeros_say_nothing(recipe: Recipe) -> None:
     assert sentence_of([], [score_of(0.5)], recipe) == ""
 
 
+def test_a_baseline_that_gets_nothing_right_is_left_out(recipe: Recipe) -> None:
+    def both(name: str, exact: float, error: float) -> Baseline:
+        return replace(one(name, exact), scores=tuple(scores_of(exact, error)))
+
+    def scores_of(exact: float, error: float) -> list[Score]:
+        return [score_of(exact, "exact_match"), score_of(error, "character_error_rate", "lower")]
+
+    copying, nearest = both("copying the input", 0.0, 0.9), both("the nearest", 0.3, 0.95)
+    assert sentence_of([copying], scores_of(0.8, 0.1), recipe) == ""
+    assert sentence_of([copying, both("nothing", 0.0004, 0.7)], scores_of(0.8, 0.1), recipe) == ""
+    by_error = recipe.model_copy(
+        update={"learning": recipe.learning.model_copy(update={"metric": "character_error_rate"})}
+    )
+    assert sentence_of([copying], scores_of(0.8, 0.1), by_error) == ""
+    sentence = sentence_of([copying, nearest], scores_of(0.8, 0.1), by_error)
+    assert sentence == "character_error_rate: the nearest reaches 0.950 in 2 s; this model 0.100."
+    assert sentence_of([copying], scores_of(0.0, 0.1), recipe).startswith("character_error_rate: copying the input ")
+
+
+def test_a_comparison_leaves_out_what_gets_nothing_right() -> None:
+    from sixjars.comparison.result import Comparison, Contender, Measured
+
+    runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
+    found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one("copying the input", 0.0),))
+    assert found.beside() == ""
+
+
 def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
     changes = ["data.source.lowercase=true", "loss.smoothing=0.1", "model.encoder.dropout=0.5"]
     other = read_recipe(RECIPE, changes, NOTHING)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.comparison.seeds import Seeds
-from sixjars.evaluation.baselines.result import Baseline, best_by
+from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.evaluation.metrics import Interval, Score, rounded
@@ -196,12 +196,13 @@ class Comparison:
 
     def beside(self) -> str:
         """The best baseline beside all runs in a sentence, by the metric of the comparison; nothing without one."""
-        best = best_by(self.baselines, self.metric)
-        value = None if best is None else best.value(self.metric)
-        if best is None or value is None:
-            return ""
         scores = [(run.name, score.score) for run in self.contenders for score in run.scores]
+        every = [score for _, score in scores]
+        best = best_by([one for one in self.baselines if not has_nothing(one, every)], self.metric)
+        value = None if best is None else best.value(self.metric)
         own = [(name, score) for name, score in scores if score.name == self.metric]
+        if best is None or value is None or not any(says_something(value, score) for _, score in own):
+            return ""
         told = "; ".join(f"{name} {rounded(score.value, like=value)}" for name, score in own)
         behind = [name for name, score in own if (score.value > value) != (score.better == "higher")]
         worse = f" No better: {', '.join(behind)}; {PAGE} says what to try." if behind else ""

@@ -11,7 +11,7 @@ from typing import Final, final
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.baselines.budget import Budget
 from sixjars.evaluation.baselines.problem import Problem
-from sixjars.evaluation.baselines.result import Baseline, best_by
+from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
 from sixjars.evaluation.baselines.table import load_library, measured
 from sixjars.evaluation.metrics import METRICS, Metric, Score, rounded
 from sixjars.evaluation.score import groups_of
@@ -119,9 +119,10 @@ def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: 
     Where the model is no better, also what to try, in order.
     """
     metrics = sorted(scores, key=lambda score: score.name != recipe.learning.metric)
+    rivals = [one for one in baselines if not has_nothing(one, scores)]
     for score in metrics:
-        best = best_by(baselines, score.name)
-        if best is not None and (score.value or best.value(score.name)):  # two zeros say nothing
+        best = best_by(rivals, score.name)
+        if best is not None and says_something(best.value(score.name) or 0.0, score):
             return _sentence(best, score, recipe)
     return ""
 
