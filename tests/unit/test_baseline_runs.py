@@ -8,13 +8,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sixjars
 from sixjars.errors import DataError, Interrupted, RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.baselines.table import METHODS
-from sixjars.evaluation.metrics import Score
+from sixjars.evaluation.bootstrap import error_of_difference
+from sixjars.evaluation.metrics import Interval, Outcome, Score, metric_named
 from sixjars.progress import Reporter
 from sixjars.recipe.files import flat, packaged
 from sixjars.recipe.outside import NOTHING
@@ -63,8 +65,8 @@ def one(
     return Baseline(name, (score_of(value, metric, better),), 2.0, topic=topic)
 
 
-def score_of(value: float, metric: str = "accuracy@1", better: Any = "higher") -> Score:
-    return Score(metric, value, "", better, 100)
+def score_of(value: float, metric: str = "accuracy@1", better: Any = "higher", count: int = 4_000) -> Score:
+    return Score(metric, value, "", better, count)
 
 
 @pytest.fixture
@@ -94,7 +96,68 @@ def test_a_model_that_is_behind_is_told_what_to_try(recipe: Recipe) -> None:
 
 def test_a_model_that_is_as_good_is_no_better(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.8801)], [score_of(0.8799)], recipe)
-    assert "; this model 0.880 too, no better. Try, in this order: 1." in sentence
+    assert "; this model 0.880 too: no difference that 4000 rows can show. Try, in this order: 1." in sentence
+    sentence = sentence_of([one(LINEAR, 30.1, metric="bleu")], [score_of(30.1, "bleu")], recipe)
+    assert "; this model 30.1 too, no better. Try, in this order: 1." in sentence
+
+
+def test_a_difference_that_may_be_chance_is_none(recipe: Recipe) -> None:
+    """By 862 rows, two shares of about 0.87 differ by 0.032 or more: 1.96 * sqrt(2 * 0.87 * 0.13 / 862)."""
+    said = "accuracy@1: a linear model on word counts reaches 0.865 in 2 s; this model {}"
+    chance = ": no difference that 862 rows can show."
+    ahead, behind, clearly, worse = (
+        sentence_of([one(LINEAR, 0.8654)], [score_of(value, count=862)], recipe) for value in (0.8689, 0.85, 0.9, 0.82)
+    )
+    assert ahead == said.format("0.869") + chance
+    assert behind.startswith(said.format("0.850") + chance + " Try, in this order: 1. ")
+    assert clearly == said.format("0.900") + "."
+    assert worse.startswith(said.format("0.820") + ", which is worse. Try")
+
+
+def test_what_the_same_rows_tell_counts_more_than_a_guess(recipe: Recipe) -> None:
+    """1.96 standard errors of the paired difference are 0.0098 here, and 0.0392 there."""
+    model, scores = [score_of(0.885, count=862)], (score_of(0.865, count=862),)
+    known = [Baseline(LINEAR, scores, 2.0, errors={"accuracy@1": error}) for error in (0.005, 0.02)]
+    assert sentence_of(known[:1], model, recipe).endswith("; this model 0.885.")
+    assert sentence_of(known[1:], model, recipe).endswith(": no difference that 862 rows can show.")
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "f1", "ends"),
+    [
+        (0.869, 0.745, ": no difference that 862 rows can show. By macro_f1 it is worse: 0.745 against 0.783. Try"),
+        (0.869, 0.820, ": no difference that 862 rows can show. By macro_f1 it is better: 0.820 against 0.783."),
+        (0.869, 0.790, ": no difference that 862 rows can show."),
+        (0.930, 0.745, ". By macro_f1 it is worse: 0.745 against 0.783."),
+        (0.930, 0.820, "."),
+        (0.800, 0.820, ", which is worse. By macro_f1 it is better: 0.820 against 0.783."),
+    ],
+)
+def test_another_metric_that_says_the_opposite_is_named(recipe: Recipe, accuracy: float, f1: float, ends: str) -> None:
+    scores = (score_of(0.865, count=862), score_of(0.783, "macro_f1", count=862))
+    baseline = Baseline(LINEAR, scores, 1.0, topic="labels", errors={"accuracy@1": 0.01, "macro_f1": 0.01})
+    model = [score_of(accuracy, count=862), score_of(f1, "macro_f1", count=862)]
+    said = sentence_of([baseline], model, recipe).partition(f"; this model {accuracy:.3f}")[2]
+    assert said == ends or (ends.endswith("Try") and said.startswith(ends))
+
+
+def test_the_standard_error_of_a_difference_is_that_of_the_rows() -> None:
+    """Of shares, against the plain formula: the deviation of the differences of the rows."""
+    draw = np.random.default_rng(3)
+    right = draw.random((2, 1500)) < np.array([[0.8], [0.7]])
+    model, rival = ([Outcome(("a",), ("a" if hit else "b",)) for hit in hits] for hits in right)
+    found = error_of_difference(metric_named("accuracy@1"), rival, model)
+    wanted = np.std(right[0].astype(float) - right[1]) / 1500**0.5
+    assert found == pytest.approx(wanted, rel=0.1)
+    assert error_of_difference(metric_named("accuracy@1"), model, model) == 0.0
+    # Five rows that are all better are chance in one of sixteen cases: no difference that can be shown.
+    few = [replace(one, candidates=("a",)) for one in rival]
+    wrong = [at for at, one in enumerate(rival) if one.candidates == ("b",)]
+    five = [few[at] if at in wrong[:5] else one for at, one in enumerate(rival)]
+    error = error_of_difference(metric_named("accuracy@1"), rival, five)
+    assert error is not None
+    assert error * 1.96 > 5 / 1500
+    assert error_of_difference(metric_named("distinct1"), rival, model) is None
 
 
 @pytest.mark.parametrize(("metric", "value"), [("accuracy@1", 1.0), ("bleu", 100.0)])
@@ -328,9 +391,11 @@ def test_a_comparison_says_which_runs_are_no_better() -> None:
 
     runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
     found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))
-    assert found.beside() == (
-        "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800. No better: b; "
-        "docs/bad_model.md says what to try."
+    begins = "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800."
+    assert found.beside() == f"{begins} No better: b; docs/bad_model.md says what to try."
+    unsure = replace(runs[0], scores=(Measured(score_of(0.9), Interval(0.87, 0.93)),))
+    assert replace(found, contenders=(unsure, runs[1])).beside() == (
+        f"{begins} No difference that 4000 rows can show: a. No better: b; docs/bad_model.md says what to try."
     )
     assert replace(found, baselines=()).beside() == ""
 

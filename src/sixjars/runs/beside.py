@@ -13,9 +13,10 @@ from sixjars.evaluation.baselines.budget import Budget
 from sixjars.evaluation.baselines.problem import Problem
 from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
 from sixjars.evaluation.baselines.table import load_library, measured
+from sixjars.evaluation.baselines.verdict import Verdict, is_ahead, opposed, verdict_on
 from sixjars.evaluation.metrics import METRICS, Metric, Score, rounded
-from sixjars.evaluation.score import groups_of
-from sixjars.progress import Reporter, in_time
+from sixjars.evaluation.score import Judged, groups_of
+from sixjars.progress import Reporter, in_time, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.advice import PAGE, advice_for
 from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
@@ -44,12 +45,22 @@ class Beside:
     """That they may take."""
     group: bool = False
     """Whether rows with the same input are one example."""
+    model: Judged | None = None
+    """What the model makes of the same rows; nothing before there is one."""
 
     @classmethod
-    def of(cls, recipe: Recipe, metrics: Sequence[Metric], *, took: float, group: bool | None = None) -> "Beside":
+    def of(
+        cls,
+        recipe: Recipe,
+        metrics: Sequence[Metric],
+        *,
+        took: float,
+        group: bool | None = None,
+        model: Judged | None = None,
+    ) -> "Beside":
         """Beside a training or an evaluation that took so many seconds."""
         chosen = recipe.evaluation.group if group is None else group
-        return cls(recipe, by_importance(recipe, metrics), max(LEAST, SHARE * took), chosen)
+        return cls(recipe, by_importance(recipe, metrics), max(LEAST, SHARE * took), chosen, model)
 
     def key(self, train: str, scored: Dataset) -> dict[str, str]:
         """All that scores depend on; `train` is the fingerprint of the training set."""
@@ -58,6 +69,7 @@ class Beside:
             "scored": scored.table.fingerprint,
             "metrics": ",".join(metric.name for metric in self.metrics),
             "group": str(self.group).lower(),
+            "model": "" if self.model is None else self.model.fingerprint,
             "scikit-learn": version_of("scikit-learn"),
         }
 
@@ -69,6 +81,7 @@ class Beside:
             tuple(map(tuple, groups_of(scored, group=self.group))),
             most=max(metric.nbest for metric in self.metrics),
             longer_source=TASKS[self.recipe.task].longer_source,
+            model=None if self.model is None else self.model.compared,
         )
         load_library(problem)
         budget = Budget(self.seconds) if clock is None else Budget(self.seconds, clock)
@@ -116,33 +129,56 @@ def kept_baselines(
 def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: Recipe) -> str:
     """The best baseline beside a model, by the most important metric that both have; nothing where there is none.
 
-    Where the model is no better, also what to try, in order.
+    It says where the difference is less than the rows can show, and where another metric clearly
+    says something else. Where the model is no better, also what to try, in order.
     """
     metrics = sorted(scores, key=lambda score: score.name != recipe.learning.metric)
     rivals = [one for one in baselines if not has_nothing(one, scores)]
     for score in metrics:
         best = best_by(rivals, score.name)
         if best is not None and says_something(best.value(score.name) or 0.0, score):
-            return _sentence(best, score, recipe)
+            return _sentence(best, score, [one for one in metrics if one is not score], recipe)
     return ""
 
 
-def _sentence(best: Baseline, score: Score, recipe: Recipe) -> str:
-    value = best.value(score.name) or 0.0
+def _sentence(best: Baseline, score: Score, others: Sequence[Score], recipe: Recipe) -> str:
+    value, found = best.value(score.name) or 0.0, verdict_on(score, best) or "equal"
     of_baseline, of_model = rounded(value), rounded(score.value, like=value)
-    begins = f"{score.name}: {best.name} reaches {of_baseline} in {in_time(best.seconds)}; this model"
-    if of_baseline == of_model:
-        begins += f" {of_model} too"
-        if of_model in PERFECT:  # nothing is left to be better at
-            return f"{begins}."
-        begins += ", no better"
-    else:
-        begins += f" {of_model}"
-        if (score.value > value) == (score.better == "higher"):
-            return f"{begins}."
-        begins += ", which is worse"
-    changes = advice_for(best.topic, recipe)
+    reached = f"{best.name} reaches {of_baseline} in {in_time(best.seconds)}"
+    begins = f"{score.name}: {reached}; this model {of_model}"
+    same = of_baseline == of_model
+    if same and of_model in PERFECT:  # nothing is left to be better at
+        return f"{begins} too."
+    opposite = opposed(others, best, found)
+    says = f"{begins}{_in_words(found, score, same=same)}."
+    says += "".join(_opposite(*one, best) for one in opposite.items())
+    hows = opposite.values()
+    ahead = is_ahead(score, value) and not same and (found == "better" or "worse" not in hows)
+    if ahead or "better" in hows:
+        return says
+    return f"{says} {_to_try(best.topic, recipe)}"
+
+
+def _in_words(found: Verdict, score: Score, *, same: bool) -> str:
+    """What follows the score of the model."""
+    too = " too" if same else ""
+    if found == "no difference":
+        return f"{too}: no difference that {number_of(score.count, 'row')} can show"
+    if same:
+        return f"{too}, no better"
+    return ", which is worse" if found == "worse" else ""
+
+
+def _opposite(score: Score, how: Verdict, best: Baseline) -> str:
+    """Another metric that says something else."""
+    value = best.value(score.name) or 0.0
+    both = f"{rounded(score.value, like=value)} against {rounded(value)}"
+    return f" By {score.name} it is {how}: {both}."
+
+
+def _to_try(topic: str, recipe: Recipe) -> str:
+    changes = advice_for(topic, recipe)
     if not changes:
-        return f"{begins}. {PAGE} says what to try."
+        return f"{PAGE} says what to try."
     listed = "; ".join(f"{number}. {change}" for number, change in enumerate(changes, start=1))
-    return f"{begins}. Try, in this order: {listed}. {PAGE} says more."
+    return f"Try, in this order: {listed}. {PAGE} says more."

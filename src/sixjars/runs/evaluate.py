@@ -196,7 +196,8 @@ def baselines_beside(
     """What costs nothing, on the rows that a run was scored on; a note where the training set is not at hand."""
     if found.learned_from:
         return ()  # rows that were learned from say nothing of new ones
-    beside = Beside.of(run.recipe, metrics, took=found.seconds, group=found.judged.settings.group)
+    model = found.judged
+    beside = Beside.of(run.recipe, metrics, took=found.seconds, group=model.settings.group, model=model)
 
     def training() -> Dataset:
         return training_set(run) if found.splits is None else found.splits.train

@@ -1,7 +1,7 @@
 """What a baseline scored."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
 from sixjars.evaluation.metrics import Score, rounded
@@ -26,6 +26,8 @@ class Baseline:
     """Training rows that it learned from; nothing where it learned from none."""
     topic: str = ""
     """What helps a model that is worse: a key of the table of advice."""
+    errors: Mapping[str, float] = field(default_factory=dict)
+    """By metric, the standard error of the model's score less this one; where that is known."""
 
     def value(self, metric: str) -> float | None:
         """One score; nothing where it has none."""
