@@ -25,8 +25,9 @@ from sixjars.runs import advice, beside
 from sixjars.runs.baseline_file import FILE, MOST, Entry, keep_entry, kept_entry, read_entries
 from sixjars.runs.beside import LEAST, SHARE, STOPPED, Beside, sentence_of
 from sixjars.runs.evaluate import training_set
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.trend import Trend, trend_of
 from tests.conftest import Call, with_baselines
 
 RECIPE = "document_classification/sample_flat_initial"
@@ -237,6 +238,83 @@ def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
         "join_summary: true}')",
     ]
     assert after == [*before[2:3], "no label smoothing and no class weights (loss.smoothing=0)", *before[3:]]
+
+
+def log_of(folder: Path, train: list[float], valid: list[float]) -> None:
+    """A log as training writes it: a line for each validation."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = [
+        {"epoch": 1.0 + at, "step": 10 + 10 * at, "train_loss": one, "loss": other}
+        for at, (one, other) in enumerate(zip(train, valid, strict=True))
+    ]
+    (folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+FALLS = [2.0, 1.5, 1.1, 0.8, 0.5, 0.3]
+RISES = [1.9, 1.4, 1.2, 1.3, 1.4, 1.5]
+GAINS = [2.1, 1.7, 1.4, 1.2, 1.0, 0.8]
+FLAT = [1.0, 0.9, 0.8, 0.82, 0.81, 0.805]
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "trend"),
+    [
+        (FALLS, RISES, Trend(overfits=True, improves=False, stopped_early=True, has_gap=True)),
+        (FALLS, GAINS, Trend(overfits=False, improves=True, stopped_early=False, has_gap=True)),
+        (FALLS, FLAT, Trend(overfits=False, improves=False, stopped_early=True, has_gap=True)),
+        ([3.0] * 6, FLAT, Trend(overfits=False, improves=False, stopped_early=True, has_gap=False)),
+        (FALLS[:3], RISES[:3], None),
+        ([], [], None),
+    ],
+)
+def test_the_log_says_how_training_went(
+    tmp_path: Path, train: list[float], valid: list[float], trend: Trend | None
+) -> None:
+    changes = ["learning.metric=loss", "learning.patience=3"]
+    log_of(tmp_path, train, valid)
+    assert trend_of(RunFolder(tmp_path, read_recipe(RECIPE, changes, NOTHING))) == trend
+    (tmp_path / "log.jsonl").write_text("damaged\n")
+    assert trend_of(RunFolder(tmp_path, read_recipe(RECIPE, changes, NOTHING))) is None
+
+
+def test_of_folds_most_logs_count(tmp_path: Path) -> None:
+    changes = ["data.sample=null", "data.train=a.csv", "learning.folds=3", "learning.metric=loss"]
+    run = RunFolder(tmp_path, read_recipe(RECIPE, [*changes, "learning.patience=3"], NOTHING))
+    log_of(tmp_path, FALLS, GAINS)  # that of all rows, which validates by rows that it learns from
+    for number, valid in enumerate((RISES, GAINS, RISES), start=1):
+        log_of(tmp_path / "folds" / str(number), FALLS, valid)
+    found = trend_of(run)
+    assert found == Trend(overfits=True, improves=False, stopped_early=True, has_gap=True)
+
+
+def test_advice_is_chosen_by_the_log(recipe: Recipe) -> None:
+    def told(**facts: bool) -> list[str]:
+        usual = {"overfits": False, "improves": False, "stopped_early": False, "has_gap": True}
+        said = advice.advice_for("labels", recipe, Trend(**usual | facts))
+        return [one.partition(" (")[0] for one in said]
+
+    usual = [one.partition(" (")[0] for one in advice.advice_for("labels", recipe)]
+    assert usual[:2] == ["lowercase", "more dropout"]
+    assert told() == usual
+    assert told(stopped_early=True) == [one for one in usual if one != "more updates"]
+    assert told(has_gap=False) == [one for one in usual if one != "more dropout"]
+    assert told(improves=True) == ["more updates", *(one for one in usual if one != "more updates")]
+    rest = [one for one in usual if one not in ("more dropout", "more updates")]
+    overfits = told(overfits=True, stopped_early=True)
+    assert overfits == ["more dropout", "a smaller model", *rest, "more data"]
+
+
+def test_a_single_thing_to_try_needs_no_number() -> None:
+    told = Trend(overfits=False, improves=False, stopped_early=False, has_gap=False)
+    done = read_recipe("pointing/sample_sorting", [], NOTHING)
+    assert advice.advice_for("order", done, told) == [
+        "more updates (smaller batches, more learning.steps, more learning.patience)"
+    ]
+    sentence = sentence_of([one("the order", 0.9, topic="order")], [score_of(0.5)], done, told)
+    assert sentence.endswith(
+        ", which is worse. Try more updates (smaller batches, more learning.steps, more "
+        "learning.patience). docs/bad_model.md says more."
+    )
 
 
 TOPICS = {

@@ -21,6 +21,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.advice import PAGE, advice_for
 from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
 from sixjars.runs.folder import RunFolder, noted
+from sixjars.runs.trend import Trend
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
 
@@ -126,7 +127,12 @@ def kept_baselines(
     return entry.baselines
 
 
-def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: Recipe) -> str:
+def sentence_of(
+    baselines: Sequence[Baseline],
+    scores: Sequence[Score],
+    recipe: Recipe,
+    trend: Trend | None = None,
+) -> str:
     """The best baseline beside a model, by the most important metric that both have; nothing where there is none.
 
     It says where the difference is less than the rows can show, and where another metric clearly
@@ -137,26 +143,27 @@ def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: 
     for score in metrics:
         best = best_by(rivals, score.name)
         if best is not None and says_something(best.value(score.name) or 0.0, score):
-            return _sentence(best, score, [one for one in metrics if one is not score], recipe)
+            others = [one for one in metrics if one is not score]
+            said, ahead = _sentence(best, score, others)
+            return said if ahead else f"{said} {_to_try(advice_for(best.topic, recipe, trend))}"
     return ""
 
 
-def _sentence(best: Baseline, score: Score, others: Sequence[Score], recipe: Recipe) -> str:
+def _sentence(best: Baseline, score: Score, others: Sequence[Score]) -> tuple[str, bool]:
+    """Both scores, and what they say; and whether the model is ahead, so that there is nothing to try."""
     value, found = best.value(score.name) or 0.0, verdict_on(score, best) or "equal"
     of_baseline, of_model = rounded(value), rounded(score.value, like=value)
     reached = f"{best.name} reaches {of_baseline} in {in_time(best.seconds)}"
     begins = f"{score.name}: {reached}; this model {of_model}"
     same = of_baseline == of_model
     if same and of_model in PERFECT:  # nothing is left to be better at
-        return f"{begins} too."
+        return f"{begins} too.", True
     opposite = opposed(others, best, found)
     says = f"{begins}{_in_words(found, score, same=same)}."
     says += "".join(_opposite(*one, best) for one in opposite.items())
     hows = opposite.values()
     ahead = is_ahead(score, value) and not same and (found == "better" or "worse" not in hows)
-    if ahead or "better" in hows:
-        return says
-    return f"{says} {_to_try(best.topic, recipe)}"
+    return says, ahead or "better" in hows
 
 
 def _in_words(found: Verdict, score: Score, *, same: bool) -> str:
@@ -176,9 +183,10 @@ def _opposite(score: Score, how: Verdict, best: Baseline) -> str:
     return f" By {score.name} it is {how}: {both}."
 
 
-def _to_try(topic: str, recipe: Recipe) -> str:
-    changes = advice_for(topic, recipe)
+def _to_try(changes: Sequence[str]) -> str:
     if not changes:
         return f"{PAGE} says what to try."
+    if len(changes) == 1:
+        return f"Try {changes[0]}. {PAGE} says more."
     listed = "; ".join(f"{number}. {change}" for number, change in enumerate(changes, start=1))
     return f"Try, in this order: {listed}. {PAGE} says more."
