@@ -53,6 +53,7 @@ ALLOWED = (
     ("*", r"95 ?%(?= (?:of these scores|bootstrap|interval))", "the level of a confidence interval"),
     ("*", r"!\[[^]]*", "what a picture shows, in words"),
     ("*", r"(?:onnxruntime-node|fairseq|pymarian) \d+\.\d+", "the version of another package"),
+    ("docs/bad_model.md", r"or 2 seconds where|about 1 GB of memory", "limits of the program"),
     ("docs/comparing.md", r"1,000 times, as many|Below 0\.05|0\.002 is the least", "how the bootstrap is computed"),
     ("docs/data.md", r"5 % are held out|over 5 %|waits 0\.2 seconds|until 5 GB|than 20 GB", "defaults"),
     ("docs/data.md", r"0\.5 for half", "an example of a setting"),

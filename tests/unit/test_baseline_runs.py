@@ -8,13 +8,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sixjars
 from sixjars.errors import DataError, Interrupted, RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.baselines.table import METHODS
-from sixjars.evaluation.metrics import Score
+from sixjars.evaluation.bootstrap import error_of_difference
+from sixjars.evaluation.metrics import Interval, Outcome, Score, metric_named
 from sixjars.progress import Reporter
 from sixjars.recipe.files import flat, packaged
 from sixjars.recipe.outside import NOTHING
@@ -23,8 +25,9 @@ from sixjars.runs import advice, beside
 from sixjars.runs.baseline_file import FILE, MOST, Entry, keep_entry, kept_entry, read_entries
 from sixjars.runs.beside import LEAST, SHARE, STOPPED, Beside, sentence_of
 from sixjars.runs.evaluate import training_set
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.trend import Trend, trend_of
 from tests.conftest import Call, with_baselines
 
 RECIPE = "document_classification/sample_flat_initial"
@@ -63,8 +66,8 @@ def one(
     return Baseline(name, (score_of(value, metric, better),), 2.0, topic=topic)
 
 
-def score_of(value: float, metric: str = "accuracy@1", better: Any = "higher") -> Score:
-    return Score(metric, value, "", better, 100)
+def score_of(value: float, metric: str = "accuracy@1", better: Any = "higher", count: int = 4_000) -> Score:
+    return Score(metric, value, "", better, count)
 
 
 @pytest.fixture
@@ -94,7 +97,68 @@ def test_a_model_that_is_behind_is_told_what_to_try(recipe: Recipe) -> None:
 
 def test_a_model_that_is_as_good_is_no_better(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.8801)], [score_of(0.8799)], recipe)
-    assert "; this model 0.880 too, no better. Try, in this order: 1." in sentence
+    assert "; this model 0.880 too: no difference that 4000 rows can show. Try, in this order: 1." in sentence
+    sentence = sentence_of([one(LINEAR, 30.1, metric="bleu")], [score_of(30.1, "bleu")], recipe)
+    assert "; this model 30.1 too, no better. Try, in this order: 1." in sentence
+
+
+def test_a_difference_that_may_be_chance_is_none(recipe: Recipe) -> None:
+    """By 862 rows, two shares of about 0.87 differ by 0.032 or more: 1.96 * sqrt(2 * 0.87 * 0.13 / 862)."""
+    said = "accuracy@1: a linear model on word counts reaches 0.865 in 2 s; this model {}"
+    chance = ": no difference that 862 rows can show."
+    ahead, behind, clearly, worse = (
+        sentence_of([one(LINEAR, 0.8654)], [score_of(value, count=862)], recipe) for value in (0.8689, 0.85, 0.9, 0.82)
+    )
+    assert ahead == said.format("0.869") + chance
+    assert behind.startswith(said.format("0.850") + chance + " Try, in this order: 1. ")
+    assert clearly == said.format("0.900") + "."
+    assert worse.startswith(said.format("0.820") + ", which is worse. Try")
+
+
+def test_what_the_same_rows_tell_counts_more_than_a_guess(recipe: Recipe) -> None:
+    """1.96 standard errors of the paired difference are 0.0098 here, and 0.0392 there."""
+    model, scores = [score_of(0.885, count=862)], (score_of(0.865, count=862),)
+    known = [Baseline(LINEAR, scores, 2.0, errors={"accuracy@1": error}) for error in (0.005, 0.02)]
+    assert sentence_of(known[:1], model, recipe).endswith("; this model 0.885.")
+    assert sentence_of(known[1:], model, recipe).endswith(": no difference that 862 rows can show.")
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "f1", "ends"),
+    [
+        (0.869, 0.745, ": no difference that 862 rows can show. By macro_f1 it is worse: 0.745 against 0.783. Try"),
+        (0.869, 0.820, ": no difference that 862 rows can show. By macro_f1 it is better: 0.820 against 0.783."),
+        (0.869, 0.790, ": no difference that 862 rows can show."),
+        (0.930, 0.745, ". By macro_f1 it is worse: 0.745 against 0.783."),
+        (0.930, 0.820, "."),
+        (0.800, 0.820, ", which is worse. By macro_f1 it is better: 0.820 against 0.783."),
+    ],
+)
+def test_another_metric_that_says_the_opposite_is_named(recipe: Recipe, accuracy: float, f1: float, ends: str) -> None:
+    scores = (score_of(0.865, count=862), score_of(0.783, "macro_f1", count=862))
+    baseline = Baseline(LINEAR, scores, 1.0, topic="labels", errors={"accuracy@1": 0.01, "macro_f1": 0.01})
+    model = [score_of(accuracy, count=862), score_of(f1, "macro_f1", count=862)]
+    said = sentence_of([baseline], model, recipe).partition(f"; this model {accuracy:.3f}")[2]
+    assert said == ends or (ends.endswith("Try") and said.startswith(ends))
+
+
+def test_the_standard_error_of_a_difference_is_that_of_the_rows() -> None:
+    """Of shares, against the plain formula: the deviation of the differences of the rows."""
+    draw = np.random.default_rng(3)
+    right = draw.random((2, 1500)) < np.array([[0.8], [0.7]])
+    model, rival = ([Outcome(("a",), ("a" if hit else "b",)) for hit in hits] for hits in right)
+    found = error_of_difference(metric_named("accuracy@1"), rival, model)
+    wanted = np.std(right[0].astype(float) - right[1]) / 1500**0.5
+    assert found == pytest.approx(wanted, rel=0.1)
+    assert error_of_difference(metric_named("accuracy@1"), model, model) == 0.0
+    # Five rows that are all better are chance in one of sixteen cases: no difference that can be shown.
+    few = [replace(one, candidates=("a",)) for one in rival]
+    wrong = [at for at, one in enumerate(rival) if one.candidates == ("b",)]
+    five = [few[at] if at in wrong[:5] else one for at, one in enumerate(rival)]
+    error = error_of_difference(metric_named("accuracy@1"), rival, five)
+    assert error is not None
+    assert error * 1.96 > 5 / 1500
+    assert error_of_difference(metric_named("distinct1"), rival, model) is None
 
 
 @pytest.mark.parametrize(("metric", "value"), [("accuracy@1", 1.0), ("bleu", 100.0)])
@@ -133,6 +197,33 @@ def test_two_zeros_say_nothing(recipe: Recipe) -> None:
     assert sentence_of([], [score_of(0.5)], recipe) == ""
 
 
+def test_a_baseline_that_gets_nothing_right_is_left_out(recipe: Recipe) -> None:
+    def both(name: str, exact: float, error: float) -> Baseline:
+        return replace(one(name, exact), scores=tuple(scores_of(exact, error)))
+
+    def scores_of(exact: float, error: float) -> list[Score]:
+        return [score_of(exact, "exact_match"), score_of(error, "character_error_rate", "lower")]
+
+    copying, nearest = both("copying the input", 0.0, 0.9), both("the nearest", 0.3, 0.95)
+    assert sentence_of([copying], scores_of(0.8, 0.1), recipe) == ""
+    assert sentence_of([copying, both("nothing", 0.0004, 0.7)], scores_of(0.8, 0.1), recipe) == ""
+    by_error = recipe.model_copy(
+        update={"learning": recipe.learning.model_copy(update={"metric": "character_error_rate"})}
+    )
+    assert sentence_of([copying], scores_of(0.8, 0.1), by_error) == ""
+    sentence = sentence_of([copying, nearest], scores_of(0.8, 0.1), by_error)
+    assert sentence == "character_error_rate: the nearest reaches 0.950 in 2 s; this model 0.100."
+    assert sentence_of([copying], scores_of(0.0, 0.1), recipe).startswith("character_error_rate: copying the input ")
+
+
+def test_a_comparison_leaves_out_what_gets_nothing_right() -> None:
+    from sixjars.comparison.result import Comparison, Contender, Measured
+
+    runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
+    found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one("copying the input", 0.0),))
+    assert found.beside() == ""
+
+
 def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
     changes = ["data.source.lowercase=true", "loss.smoothing=0.1", "model.encoder.dropout=0.5"]
     other = read_recipe(RECIPE, changes, NOTHING)
@@ -147,6 +238,83 @@ def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
         "join_summary: true}')",
     ]
     assert after == [*before[2:3], "no label smoothing and no class weights (loss.smoothing=0)", *before[3:]]
+
+
+def log_of(folder: Path, train: list[float], valid: list[float]) -> None:
+    """A log as training writes it: a line for each validation."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = [
+        {"epoch": 1.0 + at, "step": 10 + 10 * at, "train_loss": one, "loss": other}
+        for at, (one, other) in enumerate(zip(train, valid, strict=True))
+    ]
+    (folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+FALLS = [2.0, 1.5, 1.1, 0.8, 0.5, 0.3]
+RISES = [1.9, 1.4, 1.2, 1.3, 1.4, 1.5]
+GAINS = [2.1, 1.7, 1.4, 1.2, 1.0, 0.8]
+FLAT = [1.0, 0.9, 0.8, 0.82, 0.81, 0.805]
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "trend"),
+    [
+        (FALLS, RISES, Trend(overfits=True, improves=False, stopped_early=True, has_gap=True)),
+        (FALLS, GAINS, Trend(overfits=False, improves=True, stopped_early=False, has_gap=True)),
+        (FALLS, FLAT, Trend(overfits=False, improves=False, stopped_early=True, has_gap=True)),
+        ([3.0] * 6, FLAT, Trend(overfits=False, improves=False, stopped_early=True, has_gap=False)),
+        (FALLS[:3], RISES[:3], None),
+        ([], [], None),
+    ],
+)
+def test_the_log_says_how_training_went(
+    tmp_path: Path, train: list[float], valid: list[float], trend: Trend | None
+) -> None:
+    changes = ["learning.metric=loss", "learning.patience=3"]
+    log_of(tmp_path, train, valid)
+    assert trend_of(RunFolder(tmp_path, read_recipe(RECIPE, changes, NOTHING))) == trend
+    (tmp_path / "log.jsonl").write_text("damaged\n")
+    assert trend_of(RunFolder(tmp_path, read_recipe(RECIPE, changes, NOTHING))) is None
+
+
+def test_of_folds_most_logs_count(tmp_path: Path) -> None:
+    changes = ["data.sample=null", "data.train=a.csv", "learning.folds=3", "learning.metric=loss"]
+    run = RunFolder(tmp_path, read_recipe(RECIPE, [*changes, "learning.patience=3"], NOTHING))
+    log_of(tmp_path, FALLS, GAINS)  # that of all rows, which validates by rows that it learns from
+    for number, valid in enumerate((RISES, GAINS, RISES), start=1):
+        log_of(tmp_path / "folds" / str(number), FALLS, valid)
+    found = trend_of(run)
+    assert found == Trend(overfits=True, improves=False, stopped_early=True, has_gap=True)
+
+
+def test_advice_is_chosen_by_the_log(recipe: Recipe) -> None:
+    def told(**facts: bool) -> list[str]:
+        usual = {"overfits": False, "improves": False, "stopped_early": False, "has_gap": True}
+        said = advice.advice_for("labels", recipe, Trend(**usual | facts))
+        return [one.partition(" (")[0] for one in said]
+
+    usual = [one.partition(" (")[0] for one in advice.advice_for("labels", recipe)]
+    assert usual[:2] == ["lowercase", "more dropout"]
+    assert told() == usual
+    assert told(stopped_early=True) == [one for one in usual if one != "more updates"]
+    assert told(has_gap=False) == [one for one in usual if one != "more dropout"]
+    assert told(improves=True) == ["more updates", *(one for one in usual if one != "more updates")]
+    rest = [one for one in usual if one not in ("more dropout", "more updates")]
+    overfits = told(overfits=True, stopped_early=True)
+    assert overfits == ["more dropout", "a smaller model", *rest, "more data"]
+
+
+def test_a_single_thing_to_try_needs_no_number() -> None:
+    told = Trend(overfits=False, improves=False, stopped_early=False, has_gap=False)
+    done = read_recipe("pointing/sample_sorting", [], NOTHING)
+    assert advice.advice_for("order", done, told) == [
+        "more updates (smaller batches, more learning.steps, more learning.patience)"
+    ]
+    sentence = sentence_of([one("the order", 0.9, topic="order")], [score_of(0.5)], done, told)
+    assert sentence.endswith(
+        ", which is worse. Try more updates (smaller batches, more learning.steps, more "
+        "learning.patience). docs/bad_model.md says more."
+    )
 
 
 TOPICS = {
@@ -301,9 +469,11 @@ def test_a_comparison_says_which_runs_are_no_better() -> None:
 
     runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
     found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))
-    assert found.beside() == (
-        "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800. No better: b; "
-        "docs/bad_model.md says what to try."
+    begins = "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800."
+    assert found.beside() == f"{begins} No better: b; docs/bad_model.md says what to try."
+    unsure = replace(runs[0], scores=(Measured(score_of(0.9), Interval(0.87, 0.93)),))
+    assert replace(found, contenders=(unsure, runs[1])).beside() == (
+        f"{begins} No difference that 4000 rows can show: a. No better: b; docs/bad_model.md says what to try."
     )
     assert replace(found, baselines=()).beside() == ""
 

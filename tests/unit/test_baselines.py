@@ -109,6 +109,19 @@ def test_the_linear_model_is_that_of_scikit_learn(documents: Splits) -> None:
     assert len(set(wanted)) > 2
 
 
+def test_the_linear_model_is_not_behind_one_of_all_labels() -> None:
+    """What anybody computes in five lines is no stronger, but for chance: two standard errors."""
+    splits = split_of("document_classification/sample_initial", "data.sample.size=200", "data.sample.test=400")
+    texts, labels = (column(splits.test, name) for name in ("source", "label"))
+    counted = TfidfVectorizer(ngram_range=(1, 2))
+    rows = counted.fit_transform(column(splits.train, "source"))
+    model = LogisticRegression(C=10, max_iter=1000).fit(rows, column(splits.train, "label"))
+    wanted = np.mean(model.predict(counted.transform(texts)) == labels)
+    ours = np.mean(np.array(outputs(problem_of(splits), "word counts")) == labels)
+    assert ours >= wanted - 2 * math.sqrt(wanted * (1 - wanted) / len(labels))
+    assert 0.3 < wanted < 0.99
+
+
 def test_two_labels_have_one_model(tmp_path: Path) -> None:
     draw = np.random.default_rng(5)
     kinds = {"ham": ["lunch", "thanks", "report"], "spam": ["money", "free", "winner"]}

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.comparison.seeds import Seeds
-from sixjars.evaluation.baselines.result import Baseline, best_by
-from sixjars.evaluation.bootstrap import Difference
+from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
+from sixjars.evaluation.baselines.verdict import Verdict, verdict
+from sixjars.evaluation.bootstrap import IN_LEVEL, Difference
 from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.evaluation.metrics import Interval, Score, rounded
 from sixjars.progress import duration, in_time, number_of
@@ -41,6 +42,12 @@ class Measured:
         if self.difference is None or self.difference.p >= SIGNIFICANT:
             return ""
         return BETTER if (self.difference.value > 0) == (self.score.better == "higher") else WORSE
+
+    def beside(self, value: float) -> Verdict:
+        """Whether it is better than a baseline: not where that lies in its interval."""
+        between = self.interval
+        error = None if between is None else (between.high - between.low) / 2 / IN_LEVEL
+        return verdict(self.score, value, error)
 
     @property
     def shown(self) -> str:
@@ -196,16 +203,24 @@ class Comparison:
 
     def beside(self) -> str:
         """The best baseline beside all runs in a sentence, by the metric of the comparison; nothing without one."""
-        best = best_by(self.baselines, self.metric)
+        every = [measured.score for run in self.contenders for measured in run.scores]
+        best = best_by([one for one in self.baselines if not has_nothing(one, every)], self.metric)
         value = None if best is None else best.value(self.metric)
+        scores = [(run.name, one) for run in self.contenders for one in run.scores]
+        own = {name: one for name, one in scores if one.score.name == self.metric}
         if best is None or value is None:
             return ""
-        scores = [(run.name, score.score) for run in self.contenders for score in run.scores]
-        own = [(name, score) for name, score in scores if score.name == self.metric]
-        told = "; ".join(f"{name} {rounded(score.value, like=value)}" for name, score in own)
-        behind = [name for name, score in own if (score.value > value) != (score.better == "higher")]
-        worse = f" No better: {', '.join(behind)}; {PAGE} says what to try." if behind else ""
-        return f"{self.metric}: {best.name} reaches {rounded(value)} in {in_time(best.seconds)}; {told}.{worse}"
+        if not any(says_something(value, one.score) for one in own.values()):
+            return ""
+        told = [f"{name} {rounded(one.score.value, like=value)}" for name, one in own.items()]
+        found = {name: one.beside(value) for name, one in own.items()}
+        unsure = [name for name, how in found.items() if how == "no difference"]
+        behind = [name for name, how in found.items() if how in ("worse", "equal")]
+        rows = number_of(next(iter(own.values())).score.count, "row")
+        verdicts = [f" No difference that {rows} can show: {', '.join(unsure)}."] if unsure else []
+        verdicts += [f" No better: {', '.join(behind)}; {PAGE} says what to try."] if behind else []
+        reached = f"{best.name} reaches {rounded(value)} in {in_time(best.seconds)}"
+        return f"{self.metric}: {reached}; {'; '.join(told)}.{''.join(verdicts)}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, Final, final
 
 import numpy as np
@@ -17,6 +18,8 @@ from sixjars.evaluation.metrics import Interval, Metric, Outcome, value_alone
 
 RESAMPLES: Final = 1000
 LEVEL: Final = 0.95
+IN_LEVEL: Final = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""Standard errors to each side that have this probability: 1.96."""
 SEED: Final = 0
 _AT_ONCE: Final = 4_000_000
 """Numbers in memory at a time."""
@@ -123,6 +126,23 @@ def difference(first: Statistics, other: Statistics) -> Difference | None:
     least = 2.0 ** (1 - _differing(first.rows, other.rows))
     value = other.value(other.rows.sum(0).tolist()) - first.value(first.rows.sum(0).tolist())
     return Difference(value, between, min(1.0, max(least, 2 * (1 + rarer) / (1 + len(changes)))))
+
+
+def error_of_difference(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> float | None:
+    """The standard error of how much two models differ, by the paired bootstrap; nothing without one.
+
+    Where the test finds no difference, as of few examples, it is so large that 1.96 of it are more
+    than the difference.
+    """
+    both = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
+    if both is None:
+        return None
+    places = range(len(both.rows))
+    found = difference(both.only(places[: len(first)]), both.only(places[len(first) :]))
+    if found is None:
+        return None
+    error = (found.interval.high - found.interval.low) / 2 / IN_LEVEL
+    return max(error, abs(found.value) / IN_LEVEL) if found.p > 1 - LEVEL else error
 
 
 def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> list[float]:

@@ -3,8 +3,10 @@
 Dims: B batch, T target positions, S source positions.
 """
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, final
 
 import torch
@@ -117,11 +119,24 @@ class Judged:
     rows: Sequence[int]
     """The row of the dataset that each example is, or the first of those with its input."""
 
+    def compared(self, metric: Metric) -> list[Outcome]:
+        """The outcomes that a metric reads."""
+        return self.outcomes[nbest_of(metric, self.settings)]
+
+    @property
+    def fingerprint(self) -> str:
+        """The same where a network makes the same of the same examples."""
+        made = hashlib.sha256()
+        for outcome in chain.from_iterable(self.outcomes[count] for count in sorted(self.outcomes)):
+            likelihood = round(outcome.log_probability or 0.0, 1)
+            made.update(repr((outcome.candidates, likelihood)).encode())
+        return made.hexdigest()[:16]
+
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
         """The metrics, each with its signature, which also says how outputs were chosen."""
         found = []
         for metric in metrics:
-            [one] = score(self.outcomes[nbest_of(metric, self.settings)], [metric])
+            [one] = score(self.compared(metric), [metric])
             searched = self.searches and "candidates" in metric.needs
             found.append(_with_search(one, widened(self.settings.search, metric.nbest)) if searched else one)
         return found

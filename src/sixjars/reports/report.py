@@ -47,6 +47,7 @@ from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import metrics_of
 from sixjars.runs.scored_files import are_files
 from sixjars.runs.splits import SPLITS
+from sixjars.runs.trend import trend_of
 
 ENDINGS = (".html", ".htm")
 BUCKETS = 5
@@ -94,7 +95,8 @@ def report(  # noqa: PLR0913 - the options of one report
     try:
         beside = baselines_beside(run, one, metrics, reporter) if baselines else ()
         found = _Gathering(run, one, metrics, reporter).report(given, data)
-        sentence = sentence_of(beside, [score for score, _ in found.scores], run.recipe)
+        scores = [score for score, _ in found.scores]
+        sentence = sentence_of(beside, scores, run.recipe, trend_of(run))
         found = replace(found, baselines=beside, beside=sentence)
     finally:
         reporter.end()

@@ -1,10 +1,11 @@
 """What to try where a baseline is as good as a model, or better: one table, in the order in which things helped.
 
 The order is that of measurements on real data: the change that brought most comes first. Each is said with the keys
-that a recipe needs for it, so that they can be written behind `sixjars train RECIPE`.
+that a recipe needs for it, so that they can be written behind `sixjars train RECIPE`. What the log of a run speaks for
+comes before all else, and what it speaks against is left out.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -12,6 +13,7 @@ from sixjars.data.text.wordllama import WIDTH
 from sixjars.model.bridges import BRIDGES
 from sixjars.recipe.files import flat
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.trend import Trend
 
 Values = Mapping[str, Any]
 """A recipe, its keys with dots between them."""
@@ -81,6 +83,16 @@ def _updates(_: Values) -> Iterator[str]:
     yield "smaller batches, more learning.steps, more learning.patience"
 
 
+def _smaller(values: Values) -> Iterator[str]:
+    sizes = [key for key in ("model.encoder.size", "model.decoder.size") if key in values]
+    if sizes:
+        yield f"less {' and '.join(sizes)}"
+
+
+def _more_data(_: Values) -> Iterator[str]:
+    yield "more rows to train on, or --from a run on similar ones"
+
+
 def _pairs_of_words(values: Values) -> Iterator[str]:
     if "data.source.tokens" in values and "model.encoder.ngrams.size" not in values:  # one text, not yet in pairs
         yield from ("'model.encoder={kind: bag}'", "'model.bridge={kind: pooling, join_summary: true}'")
@@ -117,6 +129,8 @@ DROPOUT: Final = Advice("more dropout", _dropout)
 VECTORS: Final = Advice("pretrained word vectors, if the texts are English, or a file of them", _vectors)
 PLAIN_LOSS: Final = Advice("no label smoothing and no class weights", _plain_loss)
 UPDATES: Final = Advice("more updates", _updates)
+SMALLER: Final = Advice("a smaller model", _smaller)
+MORE_DATA: Final = Advice("more data", _more_data)
 PAIRS_OF_WORDS: Final = Advice("an encoder of words and pairs of words", _pairs_of_words)
 WORDS_OF_BOTH: Final = Advice("comparing the words of both texts", _words_of_both)
 BACKBONE: Final = Advice("a pretrained backbone", _backbone)
@@ -136,6 +150,21 @@ ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {
 into an order."""
 
 
-def advice_for(topic: str, recipe: Recipe) -> list[str]:
-    """What to try, in order, but for what the recipe does already."""
-    return [said for one in ADVICE.get(topic, ()) if (said := one.for_recipe(recipe))]
+def advice_for(topic: str, recipe: Recipe, trend: Trend | None = None) -> list[str]:
+    """What to try, in order, but for what the recipe does already, and what the log speaks against."""
+    table = ADVICE.get(topic, ())
+    chosen = table if trend is None else _by_log(table, trend)
+    return [said for one in chosen if (said := one.for_recipe(recipe))]
+
+
+def _by_log(table: Sequence[Advice], trend: Trend) -> list[Advice]:
+    """What the log speaks for comes first: less freedom, or more updates."""
+    against = [UPDATES] if trend.overfits or trend.stopped_early else []
+    against += [] if trend.has_gap else [DROPOUT]
+    left = [one for one in table if one not in against]
+    if trend.overfits:
+        first = [one for one in left if one is DROPOUT]
+        return [*first, SMALLER, *(one for one in left if one is not DROPOUT), MORE_DATA]
+    if trend.improves:
+        return sorted(left, key=lambda one: one is not UPDATES)
+    return left

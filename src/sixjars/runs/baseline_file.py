@@ -14,7 +14,7 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.learning.checkpoints import write_whole
 
 FILE: Final = "baselines.json"
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Changes with the form of the file, and with any baseline that then has other scores."""
 LARGEST: Final = 1 << 22
 """Bytes; an entry has about two thousand."""

@@ -11,15 +11,17 @@ from typing import Final, final
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.baselines.budget import Budget
 from sixjars.evaluation.baselines.problem import Problem
-from sixjars.evaluation.baselines.result import Baseline, best_by
+from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
 from sixjars.evaluation.baselines.table import load_library, measured
+from sixjars.evaluation.baselines.verdict import Verdict, is_ahead, opposed, verdict_on
 from sixjars.evaluation.metrics import METRICS, Metric, Score, rounded
-from sixjars.evaluation.score import groups_of
-from sixjars.progress import Reporter, in_time
+from sixjars.evaluation.score import Judged, groups_of
+from sixjars.progress import Reporter, in_time, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.advice import PAGE, advice_for
 from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
 from sixjars.runs.folder import RunFolder, noted
+from sixjars.runs.trend import Trend
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
 
@@ -44,12 +46,22 @@ class Beside:
     """That they may take."""
     group: bool = False
     """Whether rows with the same input are one example."""
+    model: Judged | None = None
+    """What the model makes of the same rows; nothing before there is one."""
 
     @classmethod
-    def of(cls, recipe: Recipe, metrics: Sequence[Metric], *, took: float, group: bool | None = None) -> "Beside":
+    def of(
+        cls,
+        recipe: Recipe,
+        metrics: Sequence[Metric],
+        *,
+        took: float,
+        group: bool | None = None,
+        model: Judged | None = None,
+    ) -> "Beside":
         """Beside a training or an evaluation that took so many seconds."""
         chosen = recipe.evaluation.group if group is None else group
-        return cls(recipe, by_importance(recipe, metrics), max(LEAST, SHARE * took), chosen)
+        return cls(recipe, by_importance(recipe, metrics), max(LEAST, SHARE * took), chosen, model)
 
     def key(self, train: str, scored: Dataset) -> dict[str, str]:
         """All that scores depend on; `train` is the fingerprint of the training set."""
@@ -58,6 +70,7 @@ class Beside:
             "scored": scored.table.fingerprint,
             "metrics": ",".join(metric.name for metric in self.metrics),
             "group": str(self.group).lower(),
+            "model": "" if self.model is None else self.model.fingerprint,
             "scikit-learn": version_of("scikit-learn"),
         }
 
@@ -69,6 +82,7 @@ class Beside:
             tuple(map(tuple, groups_of(scored, group=self.group))),
             most=max(metric.nbest for metric in self.metrics),
             longer_source=TASKS[self.recipe.task].longer_source,
+            model=None if self.model is None else self.model.compared,
         )
         load_library(problem)
         budget = Budget(self.seconds) if clock is None else Budget(self.seconds, clock)
@@ -113,35 +127,66 @@ def kept_baselines(
     return entry.baselines
 
 
-def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: Recipe) -> str:
+def sentence_of(
+    baselines: Sequence[Baseline],
+    scores: Sequence[Score],
+    recipe: Recipe,
+    trend: Trend | None = None,
+) -> str:
     """The best baseline beside a model, by the most important metric that both have; nothing where there is none.
 
-    Where the model is no better, also what to try, in order.
+    It says where the difference is less than the rows can show, and where another metric clearly
+    says something else. Where the model is no better, also what to try, in order.
     """
     metrics = sorted(scores, key=lambda score: score.name != recipe.learning.metric)
+    rivals = [one for one in baselines if not has_nothing(one, scores)]
     for score in metrics:
-        best = best_by(baselines, score.name)
-        if best is not None and (score.value or best.value(score.name)):  # two zeros say nothing
-            return _sentence(best, score, recipe)
+        best = best_by(rivals, score.name)
+        if best is not None and says_something(best.value(score.name) or 0.0, score):
+            others = [one for one in metrics if one is not score]
+            said, ahead = _sentence(best, score, others)
+            return said if ahead else f"{said} {_to_try(advice_for(best.topic, recipe, trend))}"
     return ""
 
 
-def _sentence(best: Baseline, score: Score, recipe: Recipe) -> str:
-    value = best.value(score.name) or 0.0
+def _sentence(best: Baseline, score: Score, others: Sequence[Score]) -> tuple[str, bool]:
+    """Both scores, and what they say; and whether the model is ahead, so that there is nothing to try."""
+    value, found = best.value(score.name) or 0.0, verdict_on(score, best) or "equal"
     of_baseline, of_model = rounded(value), rounded(score.value, like=value)
-    begins = f"{score.name}: {best.name} reaches {of_baseline} in {in_time(best.seconds)}; this model"
-    if of_baseline == of_model:
-        begins += f" {of_model} too"
-        if of_model in PERFECT:  # nothing is left to be better at
-            return f"{begins}."
-        begins += ", no better"
-    else:
-        begins += f" {of_model}"
-        if (score.value > value) == (score.better == "higher"):
-            return f"{begins}."
-        begins += ", which is worse"
-    changes = advice_for(best.topic, recipe)
+    reached = f"{best.name} reaches {of_baseline} in {in_time(best.seconds)}"
+    begins = f"{score.name}: {reached}; this model {of_model}"
+    same = of_baseline == of_model
+    if same and of_model in PERFECT:  # nothing is left to be better at
+        return f"{begins} too.", True
+    opposite = opposed(others, best, found)
+    says = f"{begins}{_in_words(found, score, same=same)}."
+    says += "".join(_opposite(*one, best) for one in opposite.items())
+    hows = opposite.values()
+    ahead = is_ahead(score, value) and not same and (found == "better" or "worse" not in hows)
+    return says, ahead or "better" in hows
+
+
+def _in_words(found: Verdict, score: Score, *, same: bool) -> str:
+    """What follows the score of the model."""
+    too = " too" if same else ""
+    if found == "no difference":
+        return f"{too}: no difference that {number_of(score.count, 'row')} can show"
+    if same:
+        return f"{too}, no better"
+    return ", which is worse" if found == "worse" else ""
+
+
+def _opposite(score: Score, how: Verdict, best: Baseline) -> str:
+    """Another metric that says something else."""
+    value = best.value(score.name) or 0.0
+    both = f"{rounded(score.value, like=value)} against {rounded(value)}"
+    return f" By {score.name} it is {how}: {both}."
+
+
+def _to_try(changes: Sequence[str]) -> str:
     if not changes:
-        return f"{begins}. {PAGE} says what to try."
+        return f"{PAGE} says what to try."
+    if len(changes) == 1:
+        return f"Try {changes[0]}. {PAGE} says more."
     listed = "; ".join(f"{number}. {change}" for number, change in enumerate(changes, start=1))
-    return f"{begins}. Try, in this order: {listed}. {PAGE} says more."
+    return f"Try, in this order: {listed}. {PAGE} says more."

@@ -32,6 +32,7 @@ from sixjars.runs.notebook import baseline_table, score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
 from sixjars.runs.splits import SPLITS
+from sixjars.runs.trend import trend_of
 
 LARGEST: Final = 100_000_000
 """Bytes of training files that are read again for baselines beside other data: about ten seconds."""
@@ -119,7 +120,8 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
     if not baselines:
         return made
     beside = baselines_beside(run, found, wanted, reporter)
-    return replace(made, baselines=beside, beside=sentence_of(beside, made.scores, run.recipe))
+    sentence = sentence_of(beside, made.scores, run.recipe, trend_of(run))
+    return replace(made, baselines=beside, beside=sentence)
 
 
 @final
@@ -196,7 +198,8 @@ def baselines_beside(
     """What costs nothing, on the rows that a run was scored on; a note where the training set is not at hand."""
     if found.learned_from:
         return ()  # rows that were learned from say nothing of new ones
-    beside = Beside.of(run.recipe, metrics, took=found.seconds, group=found.judged.settings.group)
+    model = found.judged
+    beside = Beside.of(run.recipe, metrics, took=found.seconds, group=model.settings.group, model=model)
 
     def training() -> Dataset:
         return training_set(run) if found.splits is None else found.splits.train

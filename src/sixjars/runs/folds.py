@@ -1,7 +1,8 @@
 """k-fold cross-validation: a model for each part of the training set, and one that learns from all of it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
@@ -81,8 +82,21 @@ def mean_baselines(folds: Sequence[Sequence[Baseline]]) -> tuple[Baseline, ...]:
         same = [one for fold in folds for one in fold if one.name == first.name]
         if len(same) == len(folds) and all(len(one.scores) == len(first.scores) for one in same):
             seconds = sum(one.seconds for one in same)
-            found.append(replace(first, scores=means([one.scores for one in same]), seconds=seconds, rows=None))
+            scores = means([one.scores for one in same])
+            errors = _mean_errors([one.errors for one in same])
+            mean = replace(first, scores=scores, seconds=seconds, rows=None, errors=errors)
+            found.append(mean)
     return tuple(found)
+
+
+def _mean_errors(folds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The standard error of a mean over folds, by the metrics that all have; folds share no row.
+
+    >>> _mean_errors([{"bleu": 0.3, "ter": 1.0}, {"bleu": 0.4}])
+    {'bleu': 0.25}
+    """
+    shared = [name for name in folds[0] if all(name in one for one in folds)]
+    return {name: math.hypot(*(one[name] for one in folds)) / len(folds) for name in shared}
 
 
 def note_of_folds(run: RunFolder) -> str:

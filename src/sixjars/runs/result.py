@@ -14,6 +14,7 @@ from sixjars.runs.beside import sentence_of
 from sixjars.runs.folder import open_run
 from sixjars.runs.notebook import baseline_table, history_table, score_table
 from sixjars.runs.predict import Predictor
+from sixjars.runs.trend import trend_of
 
 
 @final
@@ -49,8 +50,10 @@ class Run:
     @property
     def beside(self) -> str:
         """The best baseline beside this model in a sentence, and what to try where it is as good or better."""
-        recipe = open_run(self.folder, self.outside).recipe if self.baselines else None
-        return "" if recipe is None else sentence_of(self.baselines, self.scores, recipe)
+        if not self.baselines:
+            return ""
+        run = open_run(self.folder, self.outside)
+        return sentence_of(self.baselines, self.scores, run.recipe, trend_of(run))
 
     @property
     def history(self) -> list[dict[str, float]]:

@@ -12,7 +12,7 @@ from sixjars.decoding import in_words
 from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
-from sixjars.evaluation.score import judged
+from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
@@ -166,17 +166,17 @@ def _cross_validated(run: RunFolder, options: Options, *, fabric: Engine, report
 
 def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
     blueprint, splits = fit(run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter)
-    trained = _finished(run, blueprint, splits, fabric, reporter)
+    trained, found = _finished(run, blueprint, splits, fabric, reporter)
     learned_from_all = run.recipe.learning.folds is not None  # no rows are left to score a baseline on
-    if not trained.scores or not options.baselines or learned_from_all:
+    if found is None or not options.baselines or learned_from_all:
         return trained
-    return replace(trained, baselines=_baselines(run, splits, reporter))
+    return replace(trained, baselines=_baselines(run, splits, found, reporter))
 
 
-def _baselines(run: RunFolder, splits: Splits, reporter: Reporter) -> tuple[Baseline, ...]:
+def _baselines(run: RunFolder, splits: Splits, model: Judged, reporter: Reporter) -> tuple[Baseline, ...]:
     """What costs nothing, on the rows of the final scores."""
-    spent = read_cost(run.folder)
-    beside = Beside.of(run.recipe, metrics_of(run.recipe, run.outside), took=0.0 if spent is None else spent.seconds)
+    spent, metrics = read_cost(run.folder), metrics_of(run.recipe, run.outside)
+    beside = Beside.of(run.recipe, metrics, took=0.0 if spent is None else spent.seconds, model=model)
     return kept_baselines(run, beside, splits.scored, lambda: splits.train, reporter)
 
 
@@ -329,11 +329,13 @@ def _validation(
     return validate
 
 
-def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter) -> Run:
-    """Score the final weights and keep the scores."""
+def _finished(
+    run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter
+) -> tuple[Run, Judged | None]:
+    """Score the final weights and keep the scores; one process of several does that."""
     recipe, scored, dropped, why = run.recipe, splits.scored, splits.train.dropped, splits.train.why_dropped
     if fabric.global_rank != 0:
-        return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
+        return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ()), None
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     found = judged(network, scored, recipe.evaluation, metrics, training=splits.train)
@@ -349,4 +351,5 @@ def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engi
     )
     draw_curves(run)
     missed = missed_of(recipe.expect, scores)
-    return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside, why)
+    where, count = scored.where, scores[0].count
+    return Run(run.folder, scores, count, where, splits.skipped, dropped, missed, run.outside, why), found

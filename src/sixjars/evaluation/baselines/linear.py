@@ -1,8 +1,10 @@
 """A linear model: logistic regression on TF-IDF of words and pairs of words, and on frozen features.
 
 One model for each label against all others, C = 10, by liblinear (Fan et al. 2008,
-https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once is no better, and slower: 0.862 in 12 s on
-755 held-out rows of AG news, in place of 0.865 in 0.4 s.
+https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once, which is what scikit-learn does by itself
+(lbfgs), is no better, and takes 3 to 30 times as long: 0.862 in 16 s on 755 held-out rows of AG news, in place of 0.865
+in 0.5 s. On 302 mails it was right six times more often (0.947, in place of 0.927) and on 3,020 others, by the model of
+the same training rows, 22 times less often (0.903, in place of 0.910): one table of a few hundred rows does not tell.
 
 Dims: R rows, L labels, W words and features.
 """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.text.statistics import are_unspaced
 from sixjars.evaluation.baselines.budget import Budget, Check
-from sixjars.evaluation.metrics import Outcome
+from sixjars.evaluation.metrics import Metric, Outcome
 from sixjars.evaluation.score import given_of, references_of
 
 SAMPLED: Final = 1_000
@@ -40,6 +40,8 @@ class Problem:
     longer_source: bool = False
     """Whether inputs are longer than outputs, as those of summaries."""
     seed: int = 0
+    model: Callable[[Metric], Sequence[Outcome]] | None = None
+    """What a model makes of the same examples, by a metric; nothing where there is none."""
 
     @cached_property
     def rows(self) -> list[int]:

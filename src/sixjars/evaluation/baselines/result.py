@@ -1,10 +1,10 @@
 """What a baseline scored."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
-from sixjars.evaluation.metrics import Score
+from sixjars.evaluation.metrics import Score, rounded
 
 
 @final
@@ -26,6 +26,8 @@ class Baseline:
     """Training rows that it learned from; nothing where it learned from none."""
     topic: str = ""
     """What helps a model that is worse: a key of the table of advice."""
+    errors: Mapping[str, float] = field(default_factory=dict)
+    """By metric, the standard error of the model's score less this one; where that is known."""
 
     def value(self, metric: str) -> float | None:
         """One score; nothing where it has none."""
@@ -43,6 +45,27 @@ def best_by(baselines: Sequence[Baseline], metric: str) -> Baseline | None:
         return None
     sign = -1.0 if scored[0][1].better == "higher" else 1.0
     return min(scored, key=lambda both: sign * both[1].value)[0]
+
+
+def says_something(value: float, score: Score) -> bool:
+    """Whether a model compares with the value of a baseline: not where that is 0, and 0 is the worst.
+
+    >>> says_something(0.0, Score("exact_match", 0.7, "", "higher", 9))
+    False
+    """
+    if score.better == "lower":
+        return bool(value or score.value)
+    return float(rounded(value)) != 0
+
+
+def has_nothing(baseline: Baseline, scores: Sequence[Score]) -> bool:
+    """Whether a baseline is 0 by all metrics where higher is better: a copy, where the output has another script.
+
+    Its error rates then say no more.
+    """
+    values = [(baseline.value(score.name), score) for score in scores if score.better == "higher"]
+    found = [(value, score) for value, score in values if value is not None and score.value]
+    return bool(found) and not any(says_something(value, score) for value, score in found)
 
 
 def grid_of(baselines: Sequence[Baseline]) -> tuple[list[str], list[list[str]]]:

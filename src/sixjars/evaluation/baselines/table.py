@@ -16,6 +16,7 @@ from sixjars.evaluation.baselines.nearest import nearest
 from sixjars.evaluation.baselines.ngrams import ORDER, kneser_ney, unigram
 from sixjars.evaluation.baselines.problem import Method, Predicted, Problem, always, called
 from sixjars.evaluation.baselines.result import Baseline
+from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Metric, Outcome, Score, score
 from sixjars.flow.contracts import Holds
 
@@ -25,6 +26,8 @@ TRIED: Final = 20
 """Outcomes that a metric is tried on, to know how long it takes for all."""
 ALWAYS: Final = 0.1
 """Seconds for a metric, even where a fit that is not interrupted has used up the time."""
+MOST_PAIRED: Final = 10_000
+"""Examples that the paired bootstrap draws from: a second for a metric. More show all of it."""
 MISSING: Final = (
     "scikit-learn is not installed, so {} is not among the baselines. Run: pip install 'sixjars[baselines]'"
 )
@@ -141,7 +144,10 @@ def _scored_baseline(method: Method, problem: Problem, metrics: Sequence[Metric]
     scores = tuple(scored(predicted, problem, metrics, budget))
     if not scores:
         raise TooMuch
-    return Baseline(_named(method, predicted, problem), scores, seconds, predicted.rows, method.topic(problem))
+    known = {score.name for score in scores}
+    errors = errors_of(predicted, problem, [one for one in metrics if one.name in known])
+    name, topic = _named(method, predicted, problem), method.topic(problem)
+    return Baseline(name, scores, seconds, predicted.rows, topic, errors)
 
 
 def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
@@ -160,6 +166,18 @@ def scored(predicted: Predicted, problem: Problem, metrics: Sequence[Metric], bu
             outcomes = outcomes_of(predicted, problem, metric)
             if _is_quick(metric, outcomes, budget):
                 yield from score(outcomes, [metric])
+
+
+def errors_of(predicted: Predicted, problem: Problem, metrics: Sequence[Metric]) -> dict[str, float]:
+    """How far the difference from the model may be off by chance, by the metrics that tell."""
+    model = problem.model
+    if model is None or len(problem.rows) > MOST_PAIRED:
+        return {}
+    found = dict[str, float]()
+    for metric in metrics:
+        error = error_of_difference(metric, outcomes_of(predicted, problem, metric), model(metric))
+        found |= {} if error is None else {metric.name: error}
+    return found
 
 
 def outcomes_of(predicted: Predicted, problem: Problem, metric: Metric) -> list[Outcome]:

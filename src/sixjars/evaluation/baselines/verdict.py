@@ -1,0 +1,67 @@
+"""Whether a model is better than a baseline, as far as so many examples can tell."""
+
+import math
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from sixjars.evaluation.baselines.result import Baseline
+from sixjars.evaluation.bootstrap import IN_LEVEL
+from sixjars.evaluation.metrics import METRICS, Score
+
+Verdict = Literal["better", "worse", "no difference", "equal"]
+"""Of the model. `no difference` is less than the examples can show; `equal` scores are the same,
+and no more is known of them."""
+SHARES: Final = ("accuracy@", "exact_match")
+"""Beginnings of metrics that are means over the examples, between 0 and 1."""
+
+
+def verdict_on(score: Score, baseline: Baseline) -> Verdict | None:
+    """What the score of a model says against a baseline; nothing where that has no such score.
+
+    >>> both = [Score("accuracy@1", value, "", "higher", 862) for value in (0.869, 0.865)]
+    >>> verdict_on(both[0], Baseline("a linear model", (both[1],), 1.0))
+    'no difference'
+    """
+    value = baseline.value(score.name)
+    if value is None:
+        return None
+    error = baseline.errors.get(score.name)
+    return verdict(score, value, _unpaired(score, value) if error is None else error)
+
+
+def verdict(score: Score, value: float, error: float | None) -> Verdict:
+    """Whether a score is off by more than 1.96 standard errors of the difference, where known."""
+    gain = score.value - value
+    if error is not None and abs(gain) <= IN_LEVEL * error:
+        return "no difference"
+    if not gain:
+        return "equal"
+    return "better" if (gain > 0) == (score.better == "higher") else "worse"
+
+
+def is_ahead(score: Score, value: float) -> bool:
+    """Whether a score is better than a value, by however little."""
+    return score.value > value if score.better == "higher" else score.value < value
+
+
+def opposed(scores: Sequence[Score], baseline: Baseline, found: Verdict) -> dict[Score, Verdict]:
+    """The scores that clearly say something else than was found by the most important one."""
+    every = {score: verdict_on(score, baseline) for score in scores}
+    return {one: how for one, how in every.items() if how in ("better", "worse") and how != found}
+
+
+def _unpaired(score: Score, value: float) -> float | None:
+    """The standard error of the difference of two shares, as if they were of different rows.
+
+    It is at most so much. Of metrics that are no means over the examples it is not known without
+    their outputs.
+    """
+    metric = METRICS.get(score.name)
+    is_mean = metric is not None and metric.per_example and metric.sums is None
+    if (
+        not (is_mean or score.name.startswith(SHARES))
+        or not all(0 <= share <= 1 for share in (score.value, value))
+        or not score.count
+    ):
+        return None
+    return math.sqrt(sum(share * (1 - share) for share in (score.value, value)) / score.count)
