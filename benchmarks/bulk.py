@@ -21,7 +21,12 @@ PARTS = 100
 LETTERS = "abdeghijklmnprstu"
 TINY = [
     *("data.sample.size=200", "data.sample.valid=20", "data.sample.test=20", "learning.epochs=1"),
-    *("model.encoder.size=16", "model.decoder.size=16", "model.bridge.size=16", "evaluation.search.max_length=12"),
+    *(
+        "model.encoder.size=16",
+        "model.decoder.size=16",
+        "model.bridge.size=16",
+        "evaluation.search.max_length=12",
+    ),
 ]
 
 
@@ -40,7 +45,9 @@ def workers_of(parent: int) -> list[int]:
     parents, named = {}, set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
             if "PartWorker" in (folder / "cmdline").read_text():
                 named.add(int(folder.name))
         except OSError:  # it has ended
@@ -83,12 +90,31 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run = train("transliteration/sample_attention", TINY, out=folder / "run", device="cpu").folder
+        run = train(
+            "transliteration/sample_attention", TINY, out=folder / "run", device="cpu"
+        ).folder
         write_rows(folder / "in.tsv", given.rows)
-        command = [sys.executable, "-m", "sixjars", "predict", str(run), "--input", f"{folder}/in.tsv"]
-        command += ["--output", f"{folder}/out", "--part-rows", str(-(-given.rows // PARTS)), "--device", "cpu"]
+        command = [
+            sys.executable,
+            "-m",
+            "sixjars",
+            "predict",
+            str(run),
+            "--input",
+            f"{folder}/in.tsv",
+        ]
+        command += [
+            "--output",
+            f"{folder}/out",
+            "--part-rows",
+            str(-(-given.rows // PARTS)),
+            "--device",
+            "cpu",
+        ]
         begun = time.monotonic()
-        work = subprocess.Popen([*command, "--engine", "ray", "--workers", str(given.workers)], text=True)
+        work = subprocess.Popen(
+            [*command, "--engine", "ray", "--workers", str(given.workers)], text=True
+        )
         killed_at(work, folder / "out", PARTS // 3)
         if work.wait() != 0:
             raise SystemExit(f"the work ended with exit code {work.returncode}.")

@@ -51,13 +51,17 @@ def asked(python: str, code: str, *words: str) -> Any:
     """What a process of its own prints, on one thread."""
     places = os.pathsep.join(str(ROOT / place) for place in ("src", "runtime/src"))
     surroundings = {**os.environ, "PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([python, "-c", code, *words], env=surroundings, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, "-c", code, *words], env=surroundings, capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout)
 
 
 def told(what: str, ratios: Sequence[float], bar: str, unit: str) -> None:
     """One line: the median ratio, its spread, the bar, and what both sides took."""
-    print(f"{what}: {statistics.median(ratios):.3g} ({min(ratios):.3g} to {max(ratios):.3g}); bar: {bar}; {unit}")
+    print(
+        f"{what}: {statistics.median(ratios):.3g} ({min(ratios):.3g} to {max(ratios):.3g}); bar: {bar}; {unit}"
+    )
 
 
 def seconds(predict: Callable[[Any], Any], inputs: Sequence[str]) -> float:
@@ -73,7 +77,10 @@ def cold(run: Path, exported: Path, one: str, python: str, turns: int) -> None:
     for _ in range(turns):
         (whole, most), (light, least) = (
             asked(which, COLD.format(module=module), str(folder), one)
-            for which, module, folder in ((sys.executable, "sixjars", run), (python, "sixjars_runtime", exported))
+            for which, module, folder in (
+                (sys.executable, "sixjars", run),
+                (python, "sixjars_runtime", exported),
+            )
         )
         times.append(light / whole)
         memory.append(least / most)
@@ -95,7 +102,9 @@ def main() -> None:
     cold(given.run, given.exported, inputs[0], given.python, given.turns)
     light = asked(given.python, SIZE, "numpy", "onnxruntime", "tokenizers") / 1e6
     whole = asked(sys.executable, SIZE, "sixjars") / 1e6
-    told("environment of torch's", [light / whole], "at most 0.2", f"{light:.0f} and {whole:.0f} MB")
+    told(
+        "environment of torch's", [light / whole], "at most 0.2", f"{light:.0f} and {whole:.0f} MB"
+    )
     warm(given.run, given.exported, inputs, given.turns)
 
 
@@ -110,9 +119,16 @@ def warm(run: Path, exported: Path, inputs: Sequence[str], turns: int) -> None:
     ours, theirs = sixjars.load(run, device="cpu"), sixjars_runtime.load(exported)
     for size, bar in ((1, 2.0), (64, 1.3)):
         batches = [(list(inputs) * size)[at * size : (at + 1) * size] for at in range(turns + 1)]
-        pairs = [(seconds(ours.predict, batch), seconds(theirs.predict, batch)) for batch in batches][1:]
+        pairs = [
+            (seconds(ours.predict, batch), seconds(theirs.predict, batch)) for batch in batches
+        ][1:]
         last = f"last: {1000 * pairs[-1][0]:.1f} and {1000 * pairs[-1][1]:.1f} ms"
-        told(f"times as fast as torch at batch {size}", [one / other for one, other in pairs], f"at least {bar}", last)
+        told(
+            f"times as fast as torch at batch {size}",
+            [one / other for one, other in pairs],
+            f"at least {bar}",
+            last,
+        )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def plain(text: str) -> str:
     'les eleves'
     """
     parts = unicodedata.normalize("NFKD", text.lower())
-    return " ".join("".join(letter for letter in parts if not unicodedata.combining(letter)).split())
+    return " ".join(
+        "".join(letter for letter in parts if not unicodedata.combining(letter)).split()
+    )
 
 
 def words_of(text: str, *, french: bool) -> str:
@@ -48,7 +50,10 @@ def words_of(text: str, *, french: bool) -> str:
     if not french:
         return " ".join(WORDS.findall(text))
     text = ELIDED.sub(lambda found: f"{found[1]}e ", text)
-    return " ".join(SPELLED.get(word, word) for word in WORDS.findall(text.replace("aujourd'hui", "aujourd' hui")))
+    return " ".join(
+        SPELLED.get(word, word)
+        for word in WORDS.findall(text.replace("aujourd'hui", "aujourd' hui"))
+    )
 
 
 def lengthened(lines: list[str]) -> list[str]:
@@ -83,7 +88,9 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     for split in ("train", "valid"):
-        with gzip.open(given.source / f"hansard36.{split}.en-fr.tsv.gz", "rt", encoding="utf-8") as file:
+        with gzip.open(
+            given.source / f"hansard36.{split}.en-fr.tsv.gz", "rt", encoding="utf-8"
+        ) as file:
             pairs = [line.rstrip("\n").split("\t") for line in file]
         english = [words_of(english, french=False) for english, _ in pairs]
         french = [words_of(french, french=True) for _, french in pairs]
@@ -95,9 +102,18 @@ def main() -> None:
         print(f"{split}: {len(pairs):,} pairs")
     for language in "ef":
         texts = (given.source / f"dev.{language}").read_text(encoding="utf-8").splitlines()
-        _written(given.folder / f"dev.{'en' if language == 'e' else 'fr'}", [plain(text) for text in texts])
-    links = [line.split() for line in (given.source / "dev.wa.nonullalign").read_text(encoding="utf-8").splitlines()]
-    _written(given.folder / "dev.links", [f"{number} {second} {first} {kind}" for number, first, second, kind in links])
+        _written(
+            given.folder / f"dev.{'en' if language == 'e' else 'fr'}",
+            [plain(text) for text in texts],
+        )
+    links = [
+        line.split()
+        for line in (given.source / "dev.wa.nonullalign").read_text(encoding="utf-8").splitlines()
+    ]
+    _written(
+        given.folder / "dev.links",
+        [f"{number} {second} {first} {kind}" for number, first, second, kind in links],
+    )
     print(f"dev: {len(links):,} links")
 
 

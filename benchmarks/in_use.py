@@ -20,7 +20,9 @@ HERE = Path(__file__).parent
 def ran(*words: str | Path) -> None:
     """One command, whose output is shown."""
     print(f"\n$ {' '.join(map(str, words))}", flush=True)
-    subprocess.run([sys.executable, *map(str, words)], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run(
+        [sys.executable, *map(str, words)], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
 
 
 def main() -> None:

@@ -96,21 +96,32 @@ class Topic(Facts):
 
     @model_validator(mode="after")
     def _whole(self) -> "Topic":
-        faults = [f"{name}: {fault}" for name, table in self.tables.items() for fault in self._faults(table)]
+        faults = [
+            f"{name}: {fault}"
+            for name, table in self.tables.items()
+            for fault in self._faults(table)
+        ]
         if faults:
             raise ValueError("; ".join(faults))
         return self
 
     def _faults(self, table: Table) -> Iterator[str]:
         names = [table.name(row) for row in table.rows]
-        yield from (f"{name!r} names two rows" for name in sorted({name for name in names if names.count(name) > 1}))
+        yield from (
+            f"{name!r} names two rows"
+            for name in sorted({name for name in names if names.count(name) > 1})
+        )
         for name, row in zip(names, table.rows, strict=True):
             if len(row.cells) != len(table.columns):
                 yield f"{name!r} has {len(row.cells)} cells, but there are {len(table.columns)} columns"
             facts = self.facts(table, row)
             if facts.source is not None:
                 continue
-            needed = ["command", "machine", *(["seeds", "chosen", "scored"] if table.kind == "score" else [])]
+            needed = [
+                "command",
+                "machine",
+                *(["seeds", "chosen", "scored"] if table.kind == "score" else []),
+            ]
             missing = [fact for fact in needed if getattr(facts, fact) is None]
             if missing:
                 yield f"{name!r} does not say its {', '.join(missing)}"
@@ -123,7 +134,9 @@ def read(text: str) -> Topic:
 
 def topics(folder: Path = RESULTS) -> dict[str, Topic]:
     """All of them, by name."""
-    return {path.stem: read(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))}
+    return {
+        path.stem: read(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))
+    }
 
 
 def figures(text: str) -> set[str]:
@@ -155,19 +168,32 @@ def markdown(topic: Topic, table: Table) -> str:
     differing = [name for name in SHOWN if len({getattr(fact, name) for fact in ours}) > 1]
     head = [*table.columns, *(["chosen by", "scored"] if table.kind == "score" else []), *differing]
     columns = zip(*(row.cells for row in table.rows), strict=True)
-    numeric = [at >= table.names and all(map(FIGURE_CELL.match, cells)) for at, cells in enumerate(columns)]
+    numeric = [
+        at >= table.names and all(map(FIGURE_CELL.match, cells)) for at, cells in enumerate(columns)
+    ]
     right = [*numeric, *[False] * (len(head) - len(numeric))]
     lines = [head, ["---:" if is_number else "---" for is_number in right]]
     for row, fact in zip(table.rows, facts, strict=True):
-        lines.append([*row.cells, *_splits(table, fact), *(getattr(fact, name) or NONE for name in differing)])
-    body = "".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines)
+        lines.append(
+            [
+                *row.cells,
+                *_splits(table, fact),
+                *(getattr(fact, name) or NONE for name in differing),
+            ]
+        )
+    body = "".join(
+        f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines
+    )
     return f"{body}\n{_below(table, ours, differing)}\n"
 
 
 def _splits(table: Table, fact: Facts) -> list[str]:
     if table.kind != "score":
         return []
-    return [SAME if fact.chosen and fact.chosen == fact.scored else fact.chosen or NONE, fact.scored or NONE]
+    return [
+        SAME if fact.chosen and fact.chosen == fact.scored else fact.chosen or NONE,
+        fact.scored or NONE,
+    ]
 
 
 def _below(table: Table, ours: list[Facts], differing: list[str]) -> str:
@@ -179,8 +205,14 @@ def _below(table: Table, ours: list[Facts], differing: list[str]) -> str:
 
     seeds = shared("seeds")
     seed_text = f"seed{'s' if ',' in seeds else ''} {seeds}" if seeds and seeds != NONE else ""
-    date = " ".join(text for text in (shared("date"), f"({shared('commit')})" if shared("commit") else "") if text)
-    command = shared("command")  # those of `sixjars` stand in blocks of the page, where other tests check them
+    date = " ".join(
+        text
+        for text in (shared("date"), f"({shared('commit')})" if shared("commit") else "")
+        if text
+    )
+    command = shared(
+        "command"
+    )  # those of `sixjars` stand in blocks of the page, where other tests check them
     command = f"`{command}`" if command and not command.startswith("sixjars ") else ""
     sentence = "; ".join(text for text in (seed_text, shared("machine"), date, command) if text)
     notes = [note for note in dict.fromkeys(fact.note for fact in ours) if note]

@@ -25,7 +25,12 @@ def places(segments: Segments) -> tuple[int, int, int, int]:
     texts, most = segments.segment_index.shape
     longest = int(lengths.max())
     packed = sum(pack.numel() for pack in segments.packs)
-    return int(lengths.sum()), packed, int((segments.segment_index >= 0).sum()) * longest, texts * most * longest
+    return (
+        int(lengths.sum()),
+        packed,
+        int((segments.segment_index >= 0).sum()) * longest,
+        texts * most * longest,
+    )
 
 
 def found_in(batches: Batches) -> Iterable[tuple[int, Segments]]:
@@ -43,8 +48,12 @@ def report(batches: Batches) -> list[str]:
         return ["No text of this recipe is in segments."]
     words, *sums = np.array([places(segments) for _, segments in found]).sum(axis=0).tolist()
     rectangles = np.mean([len(segments.packs) for _, segments in found])
-    lines = [f"{len({number for number, _ in found}):,} batches, {words:,} words, {rectangles:.1f} rectangles a batch"]
-    return lines + [f"{way:18} {1 - words / count:6.1%} padding" for way, count in zip(WAYS, sums, strict=True)]
+    lines = [
+        f"{len({number for number, _ in found}):,} batches, {words:,} words, {rectangles:.1f} rectangles a batch"
+    ]
+    return lines + [
+        f"{way:18} {1 - words / count:6.1%} padding" for way, count in zip(WAYS, sums, strict=True)
+    ]
 
 
 def main() -> None:

@@ -21,7 +21,17 @@ def timed(source: Path, run: Path, inputs: Path, output: Path) -> tuple[float, f
     """Seconds on the clock and of the CPU that one command takes, with the package in a folder."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    command = [sys.executable, "-m", "sixjars", "predict", str(run), "--input", str(inputs), "--output", str(output)]
+    command = [
+        sys.executable,
+        "-m",
+        "sixjars",
+        "predict",
+        str(run),
+        "--input",
+        str(inputs),
+        "--output",
+        str(output),
+    ]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(source)}, check=True)
     took = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -33,7 +43,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("run", type=Path)
     parser.add_argument("inputs", type=Path, help="one input a line")
-    parser.add_argument("--other", type=Path, required=True, help="the folder src of the other version")
+    parser.add_argument(
+        "--other", type=Path, required=True, help="the folder src of the other version"
+    )
     parser.add_argument("--turns", type=int, default=3)
     given = parser.parse_args()
     own = Path(__file__).parents[1] / "src"
@@ -42,7 +54,9 @@ def main() -> None:
         outputs = [Path(folder) / "other.txt", Path(folder) / "own.txt"]
         for turn in range(given.turns):
             sources = zip((given.other, own), outputs, strict=True)
-            (other, other_cpu), (here, here_cpu) = (timed(one, given.run, given.inputs, out) for one, out in sources)
+            (other, other_cpu), (here, here_cpu) = (
+                timed(one, given.run, given.inputs, out) for one, out in sources
+            )
             clock.append(other / here)
             work.append(other_cpu / here_cpu)
             print(
@@ -50,7 +64,9 @@ def main() -> None:
             )
         same = outputs[0].read_bytes() == outputs[1].read_bytes()
     for name, ratios in (("clock", clock), ("CPU", work)):
-        print(f"{name}: {statistics.median(ratios):.1f} times as fast ({min(ratios):.1f} to {max(ratios):.1f})")
+        print(
+            f"{name}: {statistics.median(ratios):.1f} times as fast ({min(ratios):.1f} to {max(ratios):.1f})"
+        )
     print("answers are equal" if same else "answers differ")
 
 

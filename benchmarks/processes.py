@@ -21,7 +21,12 @@ from typing import final
 from sixjars import train
 from sixjars.progress import Reporter
 
-DATA = ["data.sample.size=2000", "data.sample.valid=20", "data.sample.test=20", "learning.epochs=1000"]
+DATA = [
+    "data.sample.size=2000",
+    "data.sample.valid=20",
+    "data.sample.test=20",
+    "learning.epochs=1000",
+]
 FIRST = 2
 """Updates that do not count; nor does the last one."""
 
@@ -42,7 +47,9 @@ def one(given: argparse.Namespace, count: int) -> float:
     """Tokens a second with so many processes, measured in a process of its own, which starts the others."""
     command = [sys.executable, __file__, *sys.argv[1:], "--only", str(count)]
     threads = {"OMP_NUM_THREADS": str(given.threads)}
-    found = subprocess.run(command, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
+    found = subprocess.run(
+        command, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True
+    )
     return float(found.stdout.splitlines()[-1])
 
 
@@ -55,7 +62,9 @@ def measure(given: argparse.Namespace) -> None:
         train(
             "translation/sample_attention",
             [*DATA, *size],
-            out=os.environ.setdefault("BENCHMARK_RUN", f"{folder}/run"),  # one folder for all processes
+            out=os.environ.setdefault(
+                "BENCHMARK_RUN", f"{folder}/run"
+            ),  # one folder for all processes
             device=given.device,
             devices=given.only,
             fsdp=given.fsdp and given.only > 1,
@@ -73,16 +82,25 @@ def free_cores() -> int:
 def options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=100)
+        description=__doc__,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=100),
     )
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--devices", nargs="+", type=int, default=[1, 2], help="numbers of processes to compare")
+    parser.add_argument(
+        "--devices", nargs="+", type=int, default=[1, 2], help="numbers of processes to compare"
+    )
     parser.add_argument("--threads", type=int, default=1, help="of each process")
     parser.add_argument("--size", type=int, default=512, help="of encoder, decoder and attention")
-    parser.add_argument("--batch", type=int, default=512, help="examples of an update, of all processes")
-    parser.add_argument("--steps", type=int, default=6, help=f"updates; the first {FIRST} and the last do not count")
+    parser.add_argument(
+        "--batch", type=int, default=512, help="examples of an update, of all processes"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=6, help=f"updates; the first {FIRST} and the last do not count"
+    )
     parser.add_argument("--turns", type=int, default=2)
-    parser.add_argument("--fsdp", action="store_true", help="several processes have a share of the weights each")
+    parser.add_argument(
+        "--fsdp", action="store_true", help="several processes have a share of the weights each"
+    )
     parser.add_argument("--only", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.steps < FIRST + 2:
@@ -98,12 +116,16 @@ def main() -> None:
         return
     free = free_cores()
     if given.device == "cpu" and free < max(given.devices) * given.threads:
-        print(f"note: {free} cores are free, too few for {max(given.devices)} processes of {given.threads} threads.")
+        print(
+            f"note: {free} cores are free, too few for {max(given.devices)} processes of {given.threads} threads."
+        )
     turns = [[one(given, count) for count in given.devices] for _ in range(given.turns)]
     print(f"{'processes':>9}  {'tokens a second':>15}  times {given.devices[0]}  least to most")
     for at, count in enumerate(given.devices):
         ratios = sorted(turn[at] / turn[0] for turn in turns)
-        speed, middle = (statistics.median(values) for values in ([turn[at] for turn in turns], ratios))
+        speed, middle = (
+            statistics.median(values) for values in ([turn[at] for turn in turns], ratios)
+        )
         print(f"{count:9}  {speed:15,.0f}  {middle:7.2f}  {ratios[0]:.2f} to {ratios[-1]:.2f}")
 
 

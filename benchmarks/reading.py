@@ -61,14 +61,19 @@ def write_pairs(path: Path, rows: int) -> None:
     letters = noise.integers(len(LETTERS), size=(2, WORDS, 10))
     lengths = noise.integers(2, 11, size=(2, WORDS))
     sides = [
-        ["".join(LETTERS[at] for at in word[:length]) for word, length in zip(side, sizes, strict=True)]
+        [
+            "".join(LETTERS[at] for at in word[:length])
+            for word, length in zip(side, sizes, strict=True)
+        ]
         for side, sizes in zip(letters, lengths, strict=True)
     ]
 
     def sentences(words: list[str], count: int) -> list[str]:
         sizes = noise.integers(4, 20, size=count)
         chosen = iter(np.minimum(noise.zipf(1.15, size=int(sizes.sum())) - 1, WORDS - 1).tolist())
-        return [" ".join(words[next(chosen)] for _ in range(size)).capitalize() + "." for size in sizes]
+        return [
+            " ".join(words[next(chosen)] for _ in range(size)).capitalize() + "." for size in sizes
+        ]
 
     with path.open("w", encoding="utf-8") as file:
         file.write("source\ttarget\n")
@@ -83,8 +88,16 @@ def measured(file: Path, folder: Path, batch_tokens: int) -> Phases:
     size: dict[str, Any] = {"size": 16, "embedding": {"size": 8}}
     recipe = {
         "task": "translation",
-        "data": {"train": str(file), "source": {"column": "source"}, "target": {"column": "target"}},
-        "model": {"encoder": {"kind": "text", **size}, "bridge": {"size": 16}, "decoder": {"kind": "sequence", **size}},
+        "data": {
+            "train": str(file),
+            "source": {"column": "source"},
+            "target": {"column": "target"},
+        },
+        "model": {
+            "encoder": {"kind": "text", **size},
+            "bridge": {"size": 16},
+            "decoder": {"kind": "sequence", **size},
+        },
         "learning": {"steps": 2, "batch_tokens": batch_tokens},
     }
     phases = Phases()

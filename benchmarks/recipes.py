@@ -19,7 +19,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FEW = ["data.sample.size=400", "data.sample.valid=40", "data.sample.test=40", "learning.epochs=1000000"]
+FEW = [
+    "data.sample.size=400",
+    "data.sample.valid=40",
+    "data.sample.test=40",
+    "learning.epochs=1000000",
+]
 
 
 def serve(given: argparse.Namespace) -> None:
@@ -51,7 +56,9 @@ def started(source: Path, cache: str) -> subprocess.Popen[str]:
     paths = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
     own = {**os.environ, "PYTHONPATH": paths, "SIXJARS_CACHE": cache}
     command = [sys.executable, __file__, *sys.argv[1:], "--serve"]
-    return subprocess.Popen(command, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def asked(version: subprocess.Popen[str], recipe: str) -> object:
@@ -66,16 +73,25 @@ def asked(version: subprocess.Popen[str], recipe: str) -> object:
 def table(given: argparse.Namespace) -> None:
     """Print a row for each recipe: median seconds of both, and the ratio with its range."""
     folder = ROOT / "src" / "sixjars" / "recipes"
-    samples = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.glob("*/sample_*.yaml"))]
+    samples = [
+        path.relative_to(folder).with_suffix("").as_posix()
+        for path in sorted(folder.glob("*/sample_*.yaml"))
+    ]
     print("| recipe | before, s | now, s | before / now |\n| --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as cache:
-        versions = [started(source, f"{cache}/{number}") for number, source in enumerate([given.other, ROOT / "src"])]
+        versions = [
+            started(source, f"{cache}/{number}")
+            for number, source in enumerate([given.other, ROOT / "src"])
+        ]
         for recipe in given.recipes or samples:
             first = [asked(version, recipe) for version in versions]
             if any(isinstance(answer, str) for answer in first):
                 print(f"| {recipe} | {first[0]} | {first[1]} | |", flush=True)
                 continue
-            turns = [[float(str(asked(version, recipe))) for version in versions] for _ in range(given.turns)]
+            turns = [
+                [float(str(asked(version, recipe))) for version in versions]
+                for _ in range(given.turns)
+            ]
             before, now = (statistics.median(turn[at] for turn in turns) for at in (0, 1))
             ratios = sorted(turn[0] / turn[1] for turn in turns)
             ratio = f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
@@ -86,7 +102,9 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("recipes", nargs="*")
-    parser.add_argument("--other", type=Path, required=True, help="the folder src of another version")
+    parser.add_argument(
+        "--other", type=Path, required=True, help="the folder src of another version"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--turns", type=int, default=3)

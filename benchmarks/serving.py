@@ -95,7 +95,9 @@ def answered(connection: socket.socket) -> tuple[str, bool]:
         whole += _some(connection)
     head, _, body = whole.partition(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
-    [length] = [int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")]
+    [length] = [
+        int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")
+    ]
     while len(body) < length:
         body += _some(connection)
     return head.split(b" ", 2)[1].decode(), b"connection: close" in lines
@@ -121,7 +123,16 @@ class Server:
 
     def __init__(self, run: str, *options: str, port: int | None = None) -> None:
         self.port = free_port() if port is None else port
-        command = [sys.executable, "-m", "sixjars", "serve", f"run={run}", "--port", str(self.port), *options]
+        command = [
+            sys.executable,
+            "-m",
+            "sixjars",
+            "serve",
+            f"run={run}",
+            "--port",
+            str(self.port),
+            *options,
+        ]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
@@ -153,9 +164,14 @@ def server(run: str, *options: str) -> Iterator[Server]:
 
 
 @contextmanager
-def under_load(port: int, inputs: list[str], *, clients: int, seconds: float, each: int = 1) -> Iterator[list[Asked]]:
+def under_load(
+    port: int, inputs: list[str], *, clients: int, seconds: float, each: int = 1
+) -> Iterator[list[Asked]]:
     """So many clients for so long, each with another order of the inputs; what they asked is there at the end."""
-    callers = [Caller(port, inputs[at % len(inputs) :] + inputs[: at % len(inputs)], each) for at in range(clients)]
+    callers = [
+        Caller(port, inputs[at % len(inputs) :] + inputs[: at % len(inputs)], each)
+        for at in range(clients)
+    ]
     until, found = monotonic() + seconds, list[Asked]()
     threads = [Thread(target=caller.ask, args=[until]) for caller in callers]
     for thread in threads:
@@ -182,7 +198,9 @@ def milliseconds(asked: list[Asked]) -> tuple[float, float, float]:
     return cut[49], cut[98], max(times)
 
 
-def measured(port: int, inputs: list[str], clients: int, seconds: float) -> tuple[float, float, float]:
+def measured(
+    port: int, inputs: list[str], clients: int, seconds: float
+) -> tuple[float, float, float]:
     """Requests a second, and the milliseconds that half and 99 of 100 of them took at most."""
     load(port, inputs, clients, min(1.0, seconds))  # to get warm
     asked = load(port, inputs, clients, seconds)
@@ -196,19 +214,29 @@ def table(run: str, inputs: list[str], options: argparse.Namespace) -> None:
     found: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
     with ExitStack() as stack:
         servers = {
-            way: stack.enter_context(server(run, *more, "--device", options.device)) for way, more in ways.items()
+            way: stack.enter_context(server(run, *more, "--device", options.device))
+            for way, more in ways.items()
         }
         for clients in options.clients * options.rounds:
             for way, one in servers.items():
-                found.setdefault((way, clients), []).append(measured(one.port, inputs, clients, options.seconds))
-    middle = {key: [median(column) for column in zip(*values, strict=True)] for key, values in found.items()}
-    print("| clients | way | requests a second | p50 ms | p99 ms |\n| --- | --- | --- | --- | --- |")
+                found.setdefault((way, clients), []).append(
+                    measured(one.port, inputs, clients, options.seconds)
+                )
+    middle = {
+        key: [median(column) for column in zip(*values, strict=True)]
+        for key, values in found.items()
+    }
+    print(
+        "| clients | way | requests a second | p50 ms | p99 ms |\n| --- | --- | --- | --- | --- |"
+    )
     for clients in options.clients:
         for way in ways:
             speed, half, most = middle[way, clients]
             print(f"| {clients} | {way} | {speed:.0f} | {half:.1f} | {most:.1f} |")
         (fast, half, short), (slow, other, long) = (middle[way, clients] for way in ways)
-        print(f"| {clients} | ratio | {fast / slow:.2f} × | {half / other:.2f} × | {short / long:.2f} × |")
+        print(
+            f"| {clients} | ratio | {fast / slow:.2f} × | {half / other:.2f} × | {short / long:.2f} × |"
+        )
 
 
 def soak(run: str, inputs: list[str], options: argparse.Namespace) -> None:
@@ -226,7 +254,10 @@ def soak(run: str, inputs: list[str], options: argparse.Namespace) -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for minute in range(minutes):
         first = began + minute * each
-        print(f"| {minute + 1} |", row([own for own in asked if first <= own.began < first + each], memory[minute + 1]))
+        print(
+            f"| {minute + 1} |",
+            row([own for own in asked if first <= own.began < first + each], memory[minute + 1]),
+        )
     print("| all |", row(asked, memory[-1]))
     print(f"before the first request: {memory[0]:.0f} MB")
     failed = sum(one.status not in ("200", "503") for one in asked)
@@ -261,9 +292,13 @@ def ended(run: str, inputs: list[str], more: list[str], how: signal.Signals) -> 
     waiting = [own for own in asked if own.began < told - 0.005 and own.began + own.seconds > told]
     late = sum(own.status == "200" and own.began > back for own in asked)
     print(
-        f"{how.name}: exit code {code} after {gone - told:.1f} s, listening again {back - gone:.1f} s later; ", end=""
+        f"{how.name}: exit code {code} after {gone - told:.1f} s, listening again {back - gone:.1f} s later; ",
+        end="",
     )
-    print(f"{dict(counts)}, of these waiting at the signal {dict(Counter(own.status for own in waiting))}, ", end="")
+    print(
+        f"{dict(counts)}, of these waiting at the signal {dict(Counter(own.status for own in waiting))}, ",
+        end="",
+    )
     print(f"answered by the new server {late}")
     cut = sum(own.status == "cut" for own in waiting) if how == signal.SIGTERM else 0
     return counts["silent"] + cut
@@ -271,16 +306,25 @@ def ended(run: str, inputs: list[str], more: list[str], how: signal.Signals) -> 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run", help="the folder of a run that reads texts")
     parser.add_argument("inputs", nargs="*", help="texts to ask for")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, help="of which the middle is shown")
-    parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS", help="stay at saturation instead")
+    parser.add_argument(
+        "--soak", type=float, default=0.0, metavar="SECONDS", help="stay at saturation instead"
+    )
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    usual = ["I am going home", "my sister is reading a book", "we live in a big city", "he drinks water"]
+    usual = [
+        "I am going home",
+        "my sister is reading a book",
+        "we live in a big city",
+        "he drinks water",
+    ]
     inputs = options.inputs or usual
     (soak if options.soak else table)(options.run, inputs, options)
 

@@ -30,7 +30,17 @@ def served(run: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    command = [sys.executable, "-m", "sixjars", "serve", run, "--port", str(port), "--device", "cpu"]
+    command = [
+        sys.executable,
+        "-m",
+        "sixjars",
+        "serve",
+        run,
+        "--port",
+        str(port),
+        "--device",
+        "cpu",
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -86,14 +96,18 @@ def printed(name: str, *figures: float) -> None:
 
 def main() -> None:
     """Print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("run")
     parser.add_argument("inputs", nargs="+")
     parser.add_argument("--length", type=int)
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     length, inputs = options.length, options.inputs
-    search = {} if length is None else {"kind": "greedy", "min_length": length - 1, "max_length": length}
+    search = (
+        {} if length is None else {"kind": "greedy", "min_length": length - 1, "max_length": length}
+    )
     with served(options.run) as address:
 
         def ask(at: int) -> tuple[float, float]:

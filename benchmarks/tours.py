@@ -25,11 +25,16 @@ def main() -> None:
     given = parser.parse_args()
     print(f"{'cities':>6} {'over true':>10} {'over nearest':>13} {'valid':>6}")
     for cities in CITIES:
-        rows = generate("pointing", kind="tours", size=0, valid=0, test=given.tours, longest=cities, seed=1)["test"]
+        rows = generate(
+            "pointing", kind="tours", size=0, valid=0, test=given.tours, longest=cities, seed=1
+        )["test"]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "tours.jsonl"
             file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-            found = {score.name: score.value for score in evaluate(given.run, data=file, metrics=METRICS).scores}
+            found = {
+                score.name: score.value
+                for score in evaluate(given.run, data=file, metrics=METRICS).scores
+            }
         ratio, nearest, valid = (found[name] for name in METRICS)
         print(f"{cities:6} {ratio:10.4f} {nearest:13.4f} {valid:6.3f}", flush=True)
 

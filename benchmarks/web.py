@@ -53,7 +53,10 @@ def sizes(run: Path, page: Path) -> str:
     weights = len(content) + 4 * sum(map(prod, frozen))
     files = {path.name: path.read_bytes() for path in page.iterdir()}
     whole = sum(map(len, files.values()))
-    sent = sum(len(gzip.compress(one) if Path(name).suffix in TEXTS else one) for name, one in files.items())
+    sent = sum(
+        len(gzip.compress(one) if Path(name).suffix in TEXTS else one)
+        for name, one in files.items()
+    )
     each = ", ".join(f"{name} {len(one):,}" for name, one in sorted(files.items()))
     share = f"{whole / weights:.3f} times the weights, {sent / weights:.3f} where the host compresses texts"
     return f"weights {weights:,} bytes, folder {whole:,} ({each}): {share}"
@@ -87,12 +90,16 @@ def tried(browser: Browser, run: Path, page: Path, count: int) -> None:
 def main() -> None:
     """Print sizes and times of each run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("runs", type=Path, nargs="+", help="folders of trained runs of a synthetic corpus")
+    parser.add_argument(
+        "runs", type=Path, nargs="+", help="folders of trained runs of a synthetic corpus"
+    )
     parser.add_argument("--inputs", type=int, default=100)
     parser.add_argument("--only-sizes", action="store_true", help="do not open a browser")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        browser = None if given.only_sizes else stack.enter_context(Browser(Path(folder) / "profile"))
+        browser = (
+            None if given.only_sizes else stack.enter_context(Browser(Path(folder) / "profile"))
+        )
         for run in given.runs:
             page = export_web(run, Path(folder) / run.name)
             print(f"{run.name}\n  {sizes(run, page)}", flush=True)

@@ -33,7 +33,10 @@ class Page(HTMLParser):
 
 def faults(site: Path) -> Iterator[str]:
     """A sentence for each link that leads nowhere."""
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    pages = {
+        path.resolve(): Page(path.read_text(encoding="utf-8"))
+        for path in sorted(site.rglob("*.html"))
+    }
     if not pages:
         yield f"{site} has no pages."
     for path, page in pages.items():
@@ -47,13 +50,19 @@ def _fault(link: str, path: Path, pages: dict[Path, Page]) -> str:
     if parts.scheme in NOT_FOLLOWED:
         return ""
     if parts.scheme or parts.netloc:
-        well_formed = parts.scheme in {"http", "https"} and HOST.fullmatch(parts.hostname or "") and " " not in link
+        well_formed = (
+            parts.scheme in {"http", "https"}
+            and HOST.fullmatch(parts.hostname or "")
+            and " " not in link
+        )
         return "" if well_formed else "not a well-formed address"
     target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
     if not target.is_file():
         return "no such file"
     place = unquote(parts.fragment)
-    return "no such heading" if place and target in pages and place not in pages[target].places else ""
+    return (
+        "no such heading" if place and target in pages and place not in pages[target].places else ""
+    )
 
 
 def main() -> int:

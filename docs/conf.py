@@ -41,7 +41,11 @@ myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]  # an excerpt of a file need not be a whole one
 
 default_role = "literal"
-autodoc_default_options = {"members": True, "member-order": "bysource", "exclude-members": "model_config"}
+autodoc_default_options = {
+    "members": True,
+    "member-order": "bysource",
+    "exclude-members": "model_config",
+}
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
@@ -125,9 +129,17 @@ def relinked(text: str, *, origin: Path, page: Path) -> str:
 
     def link(match: re.Match[str]) -> str:
         target = (origin.parent / match[2]).resolve()
-        shown = [target / name for name in ("README.md", "index.md", "__init__.py")] if target.is_dir() else [target]
+        shown = (
+            [target / name for name in ("README.md", "index.md", "__init__.py")]
+            if target.is_dir()
+            else [target]
+        )
         found = next((path for path in shown if path.is_file()), None)
-        return match[0] if found is None else match[1] + os.path.relpath(pages.get(found, found), page.parent)
+        return (
+            match[0]
+            if found is None
+            else match[1] + os.path.relpath(pages.get(found, found), page.parent)
+        )
 
     return LINK.sub(link, text)
 
@@ -139,8 +151,14 @@ def contents(pages: set[str]) -> str:
     trees = []
     for caption, named in CONTENTS.items():
         listed = named | others if caption == last else named
-        lines = [f"{title} <{page}>" if title else page for page, title in listed.items() if page in pages]
-        trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *lines, "```"]))
+        lines = [
+            f"{title} <{page}>" if title else page
+            for page, title in listed.items()
+            if page in pages
+        ]
+        trees.append(
+            "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *lines, "```"])
+        )
     return "\n\n" + "\n\n".join(trees) + "\n"
 
 
@@ -153,10 +171,14 @@ def prepared(app: Any, docname: str, source: list[str]) -> None:
         app.env.note_dependency(str(origin))
         text = origin.read_text(encoding="utf-8")
     text = relinked(text, origin=origin, page=page)
-    source[0] = text + contents(app.env.found_docs - {docname}) if docname == app.config.root_doc else text
+    source[0] = (
+        text + contents(app.env.found_docs - {docname}) if docname == app.config.root_doc else text
+    )
 
 
-def without_limits(app: Any, what: str, name: str, obj: Any, options: Any, signature: str, returned: str) -> Any:
+def without_limits(
+    app: Any, what: str, name: str, obj: Any, options: Any, signature: str, returned: str
+) -> Any:
     """A signature with `int` where it has `Annotated[int, limits]`; the page of settings tells the limits."""
     if not signature or "Annotated[" not in signature:
         return None
@@ -170,7 +192,9 @@ class Bare(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """The type alone."""
         self.generic_visit(node)
-        annotated = ast.unparse(node.value).endswith("Annotated") and isinstance(node.slice, ast.Tuple)
+        annotated = ast.unparse(node.value).endswith("Annotated") and isinstance(
+            node.slice, ast.Tuple
+        )
         return node.slice.elts[0] if annotated else node
 
 

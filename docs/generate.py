@@ -46,7 +46,9 @@ NOTE = "<!-- Written by docs/generate.py; run `make docs` after a change. -->\n"
 HEAD = ("key", "may be", "default", "what it does")
 TINY = 4
 """Sizes of the networks that are built to be asked for their equations."""
-MEANINGS: dict[str, str] = yaml.safe_load((ROOT / "docs" / "parameters.yaml").read_text(encoding="utf-8"))
+MEANINGS: dict[str, str] = yaml.safe_load(
+    (ROOT / "docs" / "parameters.yaml").read_text(encoding="utf-8")
+)
 RATIONALES = {
     "rationale_sentence": "Attention on the sentence that decides the class.",
     "rationale_word": "Of the attention on that sentence, the share of the word that decides.",
@@ -61,7 +63,11 @@ def kind_text(annotation: Any, limits: Iterable[Any] = ()) -> str:
     """A type and its limits in words."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        flat = [each for given in inside[1:] for each in (given.metadata if isinstance(given, FieldInfo) else [given])]
+        flat = [
+            each
+            for given in inside[1:]
+            for each in (given.metadata if isinstance(given, FieldInfo) else [given])
+        ]
         return kind_text(inside[0], [*limits, *flat])
     if origin in (Union, UnionType):
         lines = [kind_text(inner, limits) for inner in inside if inner is not NoneType]
@@ -69,7 +75,12 @@ def kind_text(annotation: Any, limits: Iterable[Any] = ()) -> str:
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inside)
     if origin in (dict, tuple):
-        many = kind_text(inside[0]).replace("number", "numbers").replace("text", "texts").replace("integer", "integers")
+        many = (
+            kind_text(inside[0])
+            .replace("number", "numbers")
+            .replace("text", "texts")
+            .replace("integer", "integers")
+        )
         return f"section (name: {kind_text(inside[1])})" if origin is dict else f"list of {many}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "section"
@@ -99,23 +110,35 @@ def value_text(value: Any) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; bars inside cells are escaped."""
     lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines) + "\n"
+    return (
+        "".join(
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n"
+            for line in lines
+        )
+        + "\n"
+    )
 
 
 def _section(field: FieldInfo) -> type[BaseModel] | None:
     """The settings that stand below a key, if some do."""
     kinds = [field.annotation, *get_args(field.annotation)]
-    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+    return next(
+        (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None
+    )
 
 
-def keys_of(settings: type[BaseModel], where: str, sentences: Sentences | None = None) -> list[list[str]]:
+def keys_of(
+    settings: type[BaseModel], where: str, sentences: Sentences | None = None
+) -> list[list[str]]:
     """A row for each key: its full name, what may stand there, its default, its sentence."""
     rows = []
     for name, field in settings.model_fields.items():
         inner = _section(field)
         if field.exclude:  # the fields of a task have sections of their own
             continue
-        if sentences is not None and inner is not None:  # a module inside a component has no page of its own
+        if (
+            sentences is not None and inner is not None
+        ):  # a module inside a component has no page of its own
             rows += keys_of(inner, f"{where}.{name}", partial(_below, sentences, name))
             continue
         sentence = _description(settings, name) if sentences is None else sentences(name)
@@ -138,7 +161,9 @@ def sentences_of(settings: type[Settings]) -> dict[str, str]:
     found = {}
     for key, below in pairwise(section.body):
         match key, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(sentence))):
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
+                value=ast.Constant(value=str(sentence))
+            ):
                 found[name] = " ".join(sentence.split())
     return found
 
@@ -180,7 +205,9 @@ def _fields() -> str:
         title += "" if slots else f" of `kind: {kind}`"
         settings: type[FieldSettings] = FIELDS[kind].settings_class
         rows = keys_of(settings, f"data.{own[0]}")
-        lines.append(f"### {title}\n\n{(settings.__doc__ or '').strip().splitlines()[0]}\n\n{table(HEAD, rows)}")
+        lines.append(
+            f"### {title}\n\n{(settings.__doc__ or '').strip().splitlines()[0]}\n\n{table(HEAD, rows)}"
+        )
     return "".join(lines)
 
 
@@ -190,20 +217,32 @@ def network_of(task: Task, model: Mapping[str, Any]) -> Network:
     fields: dict[str, dict[str, Any]] = {slot.name: {} for slot in task.slots}
     if task.segments != "none":
         fields[first]["segments"] = task.segments
-    recipe = recipe_of({"task": task.name, "data": {"sample": {}, **fields}, "model": dict(model)}, "docs")
+    recipe = recipe_of(
+        {"task": task.name, "data": {"sample": {}, **fields}, "model": dict(model)}, "docs"
+    )
     blueprint = Blueprint.of(recipe)
     with torch.device("meta"):  # only its equations are wanted
-        return build(blueprint.plan, blueprint.fields.mapped(lambda field: field.assumed()).facts(), fresh=False)
+        return build(
+            blueprint.plan,
+            blueprint.fields.mapped(lambda field: field.assumed()).facts(),
+            fresh=False,
+        )
 
 
-def _equations(role: str, section: Mapping[str, Any], task: Task, bridge: str = "initial") -> list[str]:
+def _equations(
+    role: str, section: Mapping[str, Any], task: Task, bridge: str = "initial"
+) -> list[str]:
     """Those of a tiny network with this component in it."""
     chosen: dict[str, dict[str, Any]] = {"encoder": {}, "bridge": {"kind": bridge}, "decoder": {}}
     chosen[role] = dict(section)
     for each, given in chosen.items():
         component = TABLES[each][given.get("kind", getattr(task, each))]
         schema = schema_of(component, {*GIVEN[each], *_facts(task, each)}, is_section)
-        sizes = {name: TINY for name in ("size", "attention") if name in schema.model_fields and each != "bridge"}
+        sizes = {
+            name: TINY
+            for name in ("size", "attention")
+            if name in schema.model_fields and each != "bridge"
+        }
         inside = {name: {"size": TINY} for name in ("embedding",) if _is_section(schema, name)}
         encoders = [name for name in ("words", "sentence") if _is_section(schema, name)]
         words = {name: {"size": TINY, "embedding": {"size": TINY}} for name in encoders}
@@ -228,7 +267,9 @@ def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
     """What else a component can be, one key at a time."""
     for name, field in schema.model_fields.items():
         if get_origin(field.annotation) is Literal:
-            yield from ({name: value} for value in get_args(field.annotation) if value != field.default)
+            yield from (
+                {name: value} for value in get_args(field.annotation) if value != field.default
+            )
         elif field.annotation is bool:
             yield {name: not field.default}
         elif name == "layers":
@@ -246,8 +287,14 @@ def component_text(role: str, kind: str, task: Task) -> str:
         return next((MEANINGS[name] for name in known if name in MEANINGS), "–")
 
     usual = _equations(role, {"kind": kind}, task)
-    lines = [f"### `{role}: {{kind: {kind}}}`\n\n{_opening(component)} In Python: `{component.__name__}`.\n\n"]
-    lines += [table(HEAD, keys_of(schema, f"model.{role}", sentence)), "```text\n", *(f"{line}\n" for line in usual)]
+    lines = [
+        f"### `{role}: {{kind: {kind}}}`\n\n{_opening(component)} In Python: `{component.__name__}`.\n\n"
+    ]
+    lines += [
+        table(HEAD, keys_of(schema, f"model.{role}", sentence)),
+        "```text\n",
+        *(f"{line}\n" for line in usual),
+    ]
     for change in _changes(schema):
         if other := _difference(role, kind, change, task):
             [(key, value)] = change.items()
@@ -277,13 +324,17 @@ def _opening(thing: Any) -> str:
 
 def _model() -> str:
     """The model section: each component that a recipe can name."""
-    about = "encoder, bridge, decoder. The keys of a component are the parameters of its constructor."
+    about = (
+        "encoder, bridge, decoder. The keys of a component are the parameters of its constructor."
+    )
     lines = [f"## `model`\n\nJar 3: {about}\n\n", table(HEAD, [_kind_row(role) for role in TABLES])]
     for role, kinds in TABLES.items():
         for kind in kinds:
             usual = [TASKS["translation"], *TASKS.values()]
             task = next((task for task in usual if getattr(task, role) == kind), usual[0])
-            if role == "bridge" and kind != "two_level":  # the tasks that have them by default attend to images
+            if (
+                role == "bridge" and kind != "two_level"
+            ):  # the tasks that have them by default attend to images
                 task = TASKS["translation"]
             lines.append(component_text(role, kind, task))
     return "".join(lines)
@@ -326,14 +377,18 @@ def _metrics() -> str:
 
 
 def _searches() -> str:
-    return table(("kind", "what it finds"), [[f"`{kind}`", _opening(found)] for kind, found in KINDS.items()])
+    return table(
+        ("kind", "what it finds"), [[f"`{kind}`", _opening(found)] for kind, found in KINDS.items()]
+    )
 
 
 def _samples() -> str:
     rows = []
     kinds = {name: made for name, made in SAMPLES.items() if "/" in name}
     for name, made in SAMPLES.items():
-        if name in kinds or made not in kinds.values():  # the first of several kinds has a name of its own
+        if (
+            name in kinds or made not in kinds.values()
+        ):  # the first of several kinds has a name of its own
             task, _, kind = name.partition("/")
             usual = " or none" if made is SAMPLES[task] else ""
             longest = "none" if made.longest is None else f"{made.longest} {made.tokens}"
@@ -354,7 +409,10 @@ EXTRAS: Mapping[str, Callable[[], str]] = {
 @cache
 def settings_page() -> str:
     """docs/settings.md."""
-    tasks = [[_code([t.name, *t.also]), f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
+    tasks = [
+        [_code([t.name, *t.also]), f"{t.number}: {t.title}", _code(t.metrics)]
+        for t in TASKS.values()
+    ]
     lines = [
         f"# Every key of a recipe\n\n{NOTE}\n",
         "A recipe is one YAML file with six sections (the six jars): task, data, model, loss, learning, evaluation.\n",
@@ -394,7 +452,9 @@ def model_in_short(recipe: Recipe) -> str:
     }
     conditioned = named.get(bridge["kind"], bridge["kind"].replace("_", " "))
     copied = ", s_0 = h_T" if bridge["start"] == "copy" else ""
-    return f"{_encoder_in_short(recipe)} → {conditioned}{copied} → {_decoder_in_short(recipe.model)}"
+    return (
+        f"{_encoder_in_short(recipe)} → {conditioned}{copied} → {_decoder_in_short(recipe.model)}"
+    )
 
 
 def _encoder_in_short(recipe: Recipe) -> str:
@@ -455,17 +515,26 @@ NETWORKS = {"efficientnet_lite0": "EfficientNet-Lite0"}
 
 def _rnn_in_short(section: Mapping[str, Any]) -> str:
     layers = f"{section['layers']} × " if section["layers"] > 1 else ""
-    direction = {"backward": " backward", "both": " bidirectional"}.get(section.get("direction", ""), "")
+    direction = {"backward": " backward", "both": " bidirectional"}.get(
+        section.get("direction", ""), ""
+    )
     embedding = section.get("embedding")
     frozen = ", frozen vectors" if isinstance(embedding, Mapping) and embedding["frozen"] else ""
-    extras = "".join(f", {key}" for key in ("tied", "copying", "conditional") if section.get(key)) + frozen
+    extras = (
+        "".join(f", {key}" for key in ("tied", "copying", "conditional") if section.get(key))
+        + frozen
+    )
     return f"{layers}{section['cell'].upper()} {section['size']}{direction}{extras}"
 
 
 def _optimistic(recipe: Recipe) -> str:
     """Said of a score where no other rows are left for it than those that chose the checkpoint."""
     data = recipe.data
-    has_test = data.sample or data.test is not None or (data.split is not None and data.split.test is not None)
+    has_test = (
+        data.sample
+        or data.test is not None
+        or (data.split is not None and data.split.test is not None)
+    )
     return "" if has_test else "; this set chose the checkpoint too"
 
 
@@ -485,9 +554,13 @@ def recipes_page() -> str:
                 recipe = read_recipe(name)
                 link = f"[`{name.partition('/')[2]}`]({name}.yaml)"
                 expect = says["expect"] + _optimistic(recipe) if says.get("expect") else "–"
-                rows.append([link, says["shows"], model_in_short(recipe), says.get("cost") or "–", expect])
+                rows.append(
+                    [link, says["shows"], model_in_short(recipe), says.get("cost") or "–", expect]
+                )
         lines.append(f"## {task.number} `{task.name}`: {task.title}\n\n")
-        lines.append(table(("recipe", "what it shows", "encoder → bridge → decoder", "cost", "expect"), rows))
+        lines.append(
+            table(("recipe", "what it shows", "encoder → bridge → decoder", "cost", "expect"), rows)
+        )
     return "".join(lines).rstrip("\n") + "\n"
 
 
@@ -501,7 +574,9 @@ def _kept_tables() -> Any:
     return module
 
 
-MEASURED = re.compile(r"(?P<mark><!-- table: (?P<topic>\w+)/(?P<table>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+MEASURED = re.compile(
+    r"(?P<mark><!-- table: (?P<topic>\w+)/(?P<table>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
 """A table of measured figures in a page."""
 
 
@@ -552,12 +627,16 @@ def _read(path: Path) -> str | None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write what is stale, or only name it."""
     parser = argparse.ArgumentParser(description="Write the pages that the code itself can tell.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a page is out of date"
+    )
     parser.add_argument("--root", type=Path, default=ROOT, help="the project's folder")
     asked = parser.parse_args(arguments)
     old = stale(asked.root)
     for name, text in old.items():
-        sys.stderr.write(f"{name} is out of date; run `make docs`.\n" if asked.check else f"wrote {name}\n")
+        sys.stderr.write(
+            f"{name} is out of date; run `make docs`.\n" if asked.check else f"wrote {name}\n"
+        )
         if not asked.check:
             (asked.root / name).write_text(text, encoding="utf-8")
     return 1 if asked.check and old else 0

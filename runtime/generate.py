@@ -26,7 +26,9 @@ SHARED = (
     "flow/special.py",
 )
 """Modules of the toolkit that need numpy and small libraries alone."""
-PACKAGE = '"""Copies of modules of sixjars, written by runtime/generate.py: change the originals."""\n'
+PACKAGE = (
+    '"""Copies of modules of sixjars, written by runtime/generate.py: change the originals."""\n'
+)
 
 
 def copies() -> dict[Path, str]:
@@ -36,7 +38,11 @@ def copies() -> dict[Path, str]:
         text = (ROOT / "src" / "sixjars" / name).read_text(encoding="utf-8")
         text = re.sub(r"^from sixjars\.", "from sixjars_runtime.shared.", text, flags=re.MULTILINE)
         found[TARGET / name] = text.replace("'sixjars[", "'sixjars-runtime[")
-        found |= {folder / "__init__.py": PACKAGE for folder in (TARGET / name).parents if TARGET in folder.parents}
+        found |= {
+            folder / "__init__.py": PACKAGE
+            for folder in (TARGET / name).parents
+            if TARGET in folder.parents
+        }
     return found
 
 

@@ -57,7 +57,9 @@ def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
     def run(*arguments: object, stdin: bytes | None = b"") -> Said:
         capfd.readouterr()
         monkeypatch.setattr(sys, "argv", ["sixjars", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", None if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(
+            sys, "stdin", None if stdin is None else io.TextIOWrapper(io.BytesIO(stdin))
+        )
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capfd.readouterr()
@@ -97,8 +99,12 @@ def _quick_trainings() -> Iterator[None]:
         patch.setattr(FigureCanvasAgg, "print_png", barely_compressed(FigureCanvasAgg.print_png))
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
         patch.setattr("typer.main.get_command", lru_cache(get_command))
-        patch.setattr("sixjars.starter.training_time.measure_of", vars(budget)["budget_of"], raising=False)
-        patch.setattr("sixjars.starter.training_time.budget_of", lambda file: None)  # it takes seconds
+        patch.setattr(
+            "sixjars.starter.training_time.measure_of", vars(budget)["budget_of"], raising=False
+        )
+        patch.setattr(
+            "sixjars.starter.training_time.budget_of", lambda file: None
+        )  # it takes seconds
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
 
@@ -108,7 +114,9 @@ def barely_compressed(write: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(write)
     def quick(canvas: Any, file: Any, *, metadata: Any = None, pil_kwargs: Any = None) -> None:
-        write(canvas, file, metadata=metadata, pil_kwargs={"compress_level": 1, **(pil_kwargs or {})})
+        write(
+            canvas, file, metadata=metadata, pil_kwargs={"compress_level": 1, **(pil_kwargs or {})}
+        )
 
     return quick
 
@@ -130,9 +138,16 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run of the one whole training in the fast suite. Tests only read it."""
     import sixjars
 
-    easy = ["data.sample.size=3000", "data.sample.longest=8", "learning.rate=8e-3", "evaluation.search.max_length=20"]
+    easy = [
+        "data.sample.size=3000",
+        "data.sample.longest=8",
+        "learning.rate=8e-3",
+        "evaluation.search.max_length=20",
+    ]
     return once(
-        tmp_path_factory, "learned", lambda out: sixjars.train("transliteration/sample_attention", easy, out=out)
+        tmp_path_factory,
+        "learned",
+        lambda out: sixjars.train("transliteration/sample_attention", easy, out=out),
     )
 
 
@@ -155,7 +170,10 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 @lru_cache
 def with_baselines() -> dict[tuple[str, str], Any]:
     """What scores the baselines, as it was before the tests began."""
-    return {(place, name): getattr(import_module(f"sixjars.runs.{place}"), name) for place, name in BASELINES}
+    return {
+        (place, name): getattr(import_module(f"sixjars.runs.{place}"), name)
+        for place, name in BASELINES
+    }
 
 
 @pytest.fixture
@@ -179,4 +197,6 @@ def quick_trials(monkeypatch: pytest.MonkeyPatch, warm_python: str) -> None:
     from sixjars.tuning import trial_process
 
     code = "import os; os.getppid = lambda: {parent}; from sixjars.tuning.trial_process import main; main()"
-    monkeypatch.setattr(trial_process, "ONE_OF", [warm_python, "-c", code.format(parent=os.getpid())])
+    monkeypatch.setattr(
+        trial_process, "ONE_OF", [warm_python, "-c", code.format(parent=os.getpid())]
+    )

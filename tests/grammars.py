@@ -28,7 +28,10 @@ class Known:
     def entropy(self) -> float:
         """H(sentence), in nats."""
         uses = self._uses()
-        return sum(uses[symbol] * -sum(p * math.log(p) for p, _ in choices) for symbol, choices in self.rules.items())
+        return sum(
+            uses[symbol] * -sum(p * math.log(p) for p, _ in choices)
+            for symbol, choices in self.rules.items()
+        )
 
     def mean_tokens(self) -> float:
         """The expected number of words of a sentence, and one for `<stop>`."""
@@ -40,7 +43,11 @@ class Known:
         )
 
     def _inside(
-        self, symbol: str, start: int, words: list[str], known: dict[tuple[str, int], dict[int, float]]
+        self,
+        symbol: str,
+        start: int,
+        words: list[str],
+        known: dict[tuple[str, int], dict[int, float]],
     ) -> dict[int, float]:
         """For each place where `symbol`, begun at `start`, can end: the probability of these words."""
         if symbol not in self.rules:

@@ -29,7 +29,9 @@ class Reads(TorchDispatchMode):
             if _has_storage(tensor) and tensor.untyped_storage()._cdata not in self.own:
                 self.given.append(StorageWeakRef(tensor.untyped_storage()))  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
-        self.own |= {each.untyped_storage()._cdata for each in tree_leaves(made) if _has_storage(each)}
+        self.own |= {
+            each.untyped_storage()._cdata for each in tree_leaves(made) if _has_storage(each)
+        }
         return made
 
 

@@ -13,8 +13,24 @@ from pathlib import Path
 from typing import final
 
 LIBRARIES = (
-    *("torch", "lightning_fabric", "numpy", "pyarrow.csv", "pyarrow.parquet", "pydantic", "yaml", "tokenizers"),
-    *("safetensors.torch", "sacrebleu", "rapidfuzz.distance", "rouge_score.rouge_scorer", "typer", "rich.console"),
+    *(
+        "torch",
+        "lightning_fabric",
+        "numpy",
+        "pyarrow.csv",
+        "pyarrow.parquet",
+        "pydantic",
+        "yaml",
+        "tokenizers",
+    ),
+    *(
+        "safetensors.torch",
+        "sacrebleu",
+        "rapidfuzz.distance",
+        "rouge_score.rouge_scorer",
+        "typer",
+        "rich.console",
+    ),
     *("matplotlib.figure", "matplotlib.backends.backend_agg", "PIL.Image", "pytest"),
 )
 SERVER = r"""
@@ -136,7 +152,9 @@ class Warm:
         """To be called in place of `sys.executable`."""
         Path(self.python).write_text(PROGRAM.format(python=sys.executable, name=self.name))
         Path(self.python).chmod(0o755)
-        self.process = subprocess.Popen([sys.executable, "-c", SERVER, self.name, *LIBRARIES], stdin=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVER, self.name, *LIBRARIES], stdin=subprocess.PIPE
+        )
         while not Path(self.name).exists():
             assert self.process.poll() is None, "the server did not start"
             time.sleep(0.02)

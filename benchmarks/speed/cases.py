@@ -88,7 +88,11 @@ class Contestant(Protocol):
 
 
 def cases(
-    device: Device, shapes: list[tuple[str, int, int]], precisions: list[str], bridges: list[str], **search: int
+    device: Device,
+    shapes: list[tuple[str, int, int]],
+    precisions: list[str],
+    bridges: list[str],
+    **search: int,
 ) -> Iterator[Case]:
     """Every measurement of every shape; bridges other than additive attention only in training, int8 only in search.
 
@@ -96,7 +100,9 @@ def cases(
     """
     for (size, batch, length), measurement, bridge in product(shapes, MEASUREMENTS, bridges):
         for precision in precisions:
-            case = Case(measurement, device, precision, size, batch, length, search["tokens"], bridge)
+            case = Case(
+                measurement, device, precision, size, batch, length, search["tokens"], bridge
+            )
             if measurement == "training" and precision != "int8":
                 yield case
             elif measurement != "training" and bridge == "additive":

@@ -21,7 +21,12 @@ def timed(words: Sequence[str], path: Path) -> tuple[float, float]:
     """Seconds of one Python command with the packages of a folder: on the clock, and of the CPU."""
     paths = os.pathsep.join([str(path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
-    subprocess.run([sys.executable, *words], env={**os.environ, "PYTHONPATH": paths}, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, *words],
+        env={**os.environ, "PYTHONPATH": paths},
+        check=True,
+        capture_output=True,
+    )
     took, after = perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -33,7 +38,9 @@ def failure(error: subprocess.CalledProcessError) -> str:
     'ended with exit code 1 (ImportError: no module x)'
     """
     lines = (error.stderr or b"").decode(errors="replace").split("\n")
-    last = next((line.strip().rstrip(".") for line in reversed(lines) if line.strip()), "it printed nothing")
+    last = next(
+        (line.strip().rstrip(".") for line in reversed(lines) if line.strip()), "it printed nothing"
+    )
     return f"ended with exit code {error.returncode} ({last})"
 
 
@@ -50,7 +57,9 @@ def cold(sources: dict[str, Path], peers: dict[str, Path], rounds: int) -> list[
         for name, path in sources.items():
             commands["--help", name] = ["-m", "sixjars", "--help"], path
             commands["first prediction", name] = ["-m", "sixjars", "predict", run, "namaste"], path
-        commands |= {("--help", name): (["-m", name, "--help"], path) for name, path in peers.items()}
+        commands |= {
+            ("--help", name): (["-m", name, "--help"], path) for name, path in peers.items()
+        }
         for _ in range(rounds):
             for what, (words, path) in list(commands.items()):
                 try:
@@ -58,7 +67,10 @@ def cold(sources: dict[str, Path], peers: dict[str, Path], rounds: int) -> list[
                 except subprocess.CalledProcessError as error:
                     if what == TORCH or what[1] == OURS:
                         raise
-                    print(f"{what[1]} is left out of {what[0]!r}, for it {failure(error)}.", file=sys.stderr)
+                    print(
+                        f"{what[1]} is left out of {what[0]!r}, for it {failure(error)}.",
+                        file=sys.stderr,
+                    )
                     del commands[what], found[what]
     rows = []
     for what, taken in sorted(found.items()):

@@ -39,7 +39,10 @@ def products(case: Case) -> list[Product]:
     """Of one turn. What attention does for each pair of positions is no matrix product, and is left out."""
     h, e, v = case.sizes.hidden, case.sizes.embedding, case.sizes.vocabulary
     words, rows = case.batch * case.length, case.batch * case.beam
-    encoder = [*[Product(words, e, 3 * h), Product(case.batch, h, 3 * h, case.length)] * 2, Product(words, 2 * h, h)]
+    encoder = [
+        *[Product(words, e, 3 * h), Product(case.batch, h, 3 * h, case.length)] * 2,
+        Product(words, 2 * h, h),
+    ]
     first = Product(case.batch, 2 * h, h)
     if case.measurement == "training":
         steps = case.length
@@ -47,7 +50,11 @@ def products(case: Case) -> list[Product]:
     else:
         steps = case.tokens
         decoder = [Product(rows, e, 3 * h, steps), Product(rows, h, v, steps)]
-    decoder += [Product(rows, h, 3 * h, steps), Product(rows, 2 * h, 3 * h, steps), Product(rows, h, h, steps)]
+    decoder += [
+        Product(rows, h, 3 * h, steps),
+        Product(rows, 2 * h, 3 * h, steps),
+        Product(rows, h, h, steps),
+    ]
     forward = [*encoder, first, *decoder]
     if case.measurement != "training":
         return forward
@@ -91,7 +98,10 @@ class Floor:
                 made[rows, columns] = torch.randn(rows, columns, device=case.device, dtype=kind)
             return made[rows, columns]
 
-        work = [(matrix(one.rows, one.inner), matrix(one.inner, one.outer), one.times) for one in products(case)]
+        work = [
+            (matrix(one.rows, one.inner), matrix(one.inner, one.outer), one.times)
+            for one in products(case)
+        ]
         outputs = {(len(left), right.shape[1]): left @ right for left, right, _ in work}
 
         def turn() -> None:

@@ -31,7 +31,12 @@ from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettin
 
 from .cases import Case
 
-TRAINS: Mapping[str, Literal["32", "bf16", "fp16"]] = {"float32": "32", "tf32": "32", "bf16": "bf16", "fp16": "fp16"}
+TRAINS: Mapping[str, Literal["32", "bf16", "fp16"]] = {
+    "float32": "32",
+    "tf32": "32",
+    "bf16": "bf16",
+    "fp16": "fp16",
+}
 PREDICTS: Mapping[str, Precision] = {"float32": "32", "tf32": "32", "bf16": "bf16", "int8": "int8"}
 """What `learning.precision` and `--precision` call each precision of the benchmark."""
 
@@ -44,7 +49,11 @@ def bridge_of(kind: str, encoder: Encoder, size: int) -> Bridge:
         return EveryStep(summary_size=encoder.summary_size, state_size=size)
     if kind == "additive":
         return Attention(source_size=encoder.output_size, state_size=size, size=size)
-    return Attention(source_size=encoder.output_size, state_size=size, score="dot" if kind == "dot" else "general")
+    return Attention(
+        source_size=encoder.output_size,
+        state_size=size,
+        score="dot" if kind == "dot" else "general",
+    )
 
 
 def network_of(case: Case) -> Network:
@@ -101,12 +110,16 @@ class Ours:
         network = in_precision(network_of(case).to(case.device).eval(), PREDICTS[case.precision])
         batches = batches_of(case)
         kind: Literal["greedy", "beam"] = "greedy" if case.beam == 1 else "beam"
-        settings = SearchSettings(kind=kind, width=case.beam, max_length=case.tokens, min_length=case.tokens - 1)
+        settings = SearchSettings(
+            kind=kind, width=case.beam, max_length=case.tokens, min_length=case.tokens - 1
+        )
 
         def search(_: int = 0) -> object:
             found = []
             for batch, source in encoded_batches(network, batches, examples=case.batch):
-                found += answers(network, source, settings, seeds=batch.numbers.tolist(), attention=False)
+                found += answers(
+                    network, source, settings, seeds=batch.numbers.tolist(), attention=False
+                )
             return found
 
         def file() -> object:

@@ -20,7 +20,16 @@ PACKAGES = {
     "joeynmt": [
         "joeynmt==2.3.0",
         *("importlib_metadata<9", "zipp", "subword-nmt", "sentencepiece"),
-        *("tensorboard", "protobuf", "absl-py", "grpcio", "markdown", "werkzeug", "markupsafe", "six"),
+        *(
+            "tensorboard",
+            "protobuf",
+            "absl-py",
+            "grpcio",
+            "markdown",
+            "werkzeug",
+            "markupsafe",
+            "six",
+        ),
     ]
 }
 """What each peer imports and this project does not bring. They are installed without their own requirements, which
@@ -31,7 +40,17 @@ def installed(name: str, folder: Path) -> bool:
     """Whether a peer is in its folder, now at the latest; where there is no network it must be there already."""
     if (folder / name).is_dir():
         return True
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), *PACKAGES[name]]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(folder),
+        *PACKAGES[name],
+    ]
     return subprocess.run(command, check=False).returncode == 0
 
 
@@ -49,7 +68,10 @@ class JoeyNMT:
             return None
         torch.manual_seed(0)
         logging.disable(logging.INFO)
-        autocast: dict[str, Any] = {"device_type": case.device, "enabled": case.precision in {"bf16", "fp16"}}
+        autocast: dict[str, Any] = {
+            "device_type": case.device,
+            "enabled": case.precision in {"bf16", "fp16"},
+        }
         autocast["dtype"] = torch.float16 if case.precision == "fp16" else torch.bfloat16
         return (self._training if case.measurement == "training" else self._search)(case, autocast)
 
@@ -57,8 +79,16 @@ class JoeyNMT:
         from joeynmt.config import parse_train_args
         from joeynmt.training import TrainManager
 
-        asked = {"optimizer": "adam", "learning_rate": 1e-3, "clip_grad_norm": 1.0, "normalization": "tokens"}
-        asked |= {"scheduling": "exponential", "batch_size": case.batch}  # between epochs, so never here
+        asked = {
+            "optimizer": "adam",
+            "learning_rate": 1e-3,
+            "clip_grad_norm": 1.0,
+            "normalization": "tokens",
+        }
+        asked |= {
+            "scheduling": "exponential",
+            "batch_size": case.batch,
+        }  # between epochs, so never here
         folder = mkdtemp()
         atexit.register(rmtree, folder, ignore_errors=True)
         manager = TrainManager(
@@ -94,7 +124,9 @@ class JoeyNMT:
         length = {"max_output_length": case.tokens, "min_output_length": case.tokens}
 
         def found() -> None:
-            with torch.autocast(**autocast):  # its beam search makes the first state outside its own, and would fail
+            with torch.autocast(
+                **autocast
+            ):  # its beam search makes the first state outside its own, and would fail
                 for _ in range(case.batches):
                     search(
                         model=model,
@@ -115,7 +147,9 @@ class JoeyNMT:
         layer = {"type": "recurrent", "rnn_type": "gru", "hidden_size": sizes.hidden}
         layer["embeddings"] = {"embedding_dim": sizes.embedding}
         decoder = {**layer, "attention": "bahdanau", "init_hidden": "bridge"}
-        model = build_model({"encoder": {**layer, "bidirectional": True}, "decoder": decoder}, words, words)
+        model = build_model(
+            {"encoder": {**layer, "bidirectional": True}, "decoder": decoder}, words, words
+        )
         model.loss_function = ("crossentropy", 0.0)
         return model.to(case.device)
 

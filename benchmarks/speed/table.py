@@ -46,7 +46,8 @@ def lines(table: Sequence[Sequence[str]]) -> list[str]:
     """A table in Markdown, its first row the names of the columns."""
     widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
     rows = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in table
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+        for row in table
     ]
     return [rows[0], "| " + " | ".join("-" * width for width in widths) + " |", *rows[1:]]
 
@@ -60,11 +61,22 @@ def table(rows: Sequence[Row], others: Sequence[str], bandwidth: float) -> list[
     found = [head]
     for row in rows:
         case, own = row.case, row.times[OURS]
-        shape = f"{case.batch}×{case.length}" + ("" if case.measurement == "training" else f" to {case.tokens}")
-        cells = [named(case), case.size, shape, case.precision, spread(own), number(case.outputs / median(own) * 1000)]
+        shape = f"{case.batch}×{case.length}" + (
+            "" if case.measurement == "training" else f" to {case.tokens}"
+        )
+        cells = [
+            named(case),
+            case.size,
+            shape,
+            case.precision,
+            spread(own),
+            number(case.outputs / median(own) * 1000),
+        ]
         for name in others:
             there = name in row.times
-            cells += [spread(row.times[name]), f"**{spread(row.ratios(name))}**"] if there else ["", ""]
+            cells += (
+                [spread(row.times[name]), f"**{spread(row.ratios(name))}**"] if there else ["", ""]
+            )
         if FLOOR in row.times:
             against = [1 / ratio for ratio in row.ratios(FLOOR)]
             copied = number(least_bytes(case) / bandwidth * 1000)
@@ -82,7 +94,9 @@ def named(case: Case) -> str:
 
 def best(rows: Sequence[Row], others: Sequence[str]) -> list[str]:
     """For each measurement, ours at its best precision against each other one at its best."""
-    found = [["measurement", "size", "batch×length", "ours", *(f"{name}, ratio" for name in others)]]
+    found = [
+        ["measurement", "size", "batch×length", "ours", *(f"{name}, ratio" for name in others)]
+    ]
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.case.bridge == "additive":
@@ -91,7 +105,10 @@ def best(rows: Sequence[Row], others: Sequence[str]) -> list[str]:
     for group, few in groups.items():
         medians = {name: fastest(few, name) for name in (OURS, *others)}
         own, precision = medians[OURS]
-        against = [f"{value / own:.2f} ({value:.1f} ms, {how})" if how else "" for value, how in _of(medians, others)]
+        against = [
+            f"{value / own:.2f} ({value:.1f} ms, {how})" if how else ""
+            for value, how in _of(medians, others)
+        ]
         found.append([*group, f"{own:.1f} ms, {precision}", *against])
     return lines(found)
 

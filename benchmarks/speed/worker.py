@@ -34,7 +34,9 @@ class Worker:
     def __init__(self, name: str, kind: str, *, path: Path | None, threads: int) -> None:
         self.name = name
         before = [str(path)] if path is not None else []
-        paths = os.pathsep.join([*before, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]).rstrip(os.pathsep)
+        paths = os.pathsep.join(
+            [*before, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        ).rstrip(os.pathsep)
         self.process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.worker", kind],
             env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": str(threads)},
@@ -86,7 +88,9 @@ class Served:
             self._prepare(case)
         if self.turn is None:
             return None
-        return self._timed(case.device, turns) if what == "time" else profiled(case.device, self.turn)
+        return (
+            self._timed(case.device, turns) if what == "time" else profiled(case.device, self.turn)
+        )
 
     def _prepare(self, case: Case) -> None:
         import torch
@@ -132,8 +136,16 @@ def machine(device: str) -> Mapping[str, Any]:
 
     from .floor import bandwidth
 
-    name = torch.cuda.get_device_name() if device == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    return {"device": name, "torch": torch.__version__, "bandwidth": bandwidth(device, lambda: wait(device))}
+    name = (
+        torch.cuda.get_device_name()
+        if device == "cuda"
+        else f"{torch.get_num_threads()} CPU threads"
+    )
+    return {
+        "device": name,
+        "torch": torch.__version__,
+        "bandwidth": bandwidth(device, lambda: wait(device)),
+    }
 
 
 def profiled(device: str, turn: Callable[[], object]) -> str:

@@ -38,7 +38,9 @@ def main() -> None:
             for seed in map(int, options.seeds.split(",")):
                 place = options.work.resolve() / f"{name}-{rows}-{seed}"
                 try:
-                    result = measured(name, options.data.resolve(), place, rows, seed, options.device)
+                    result = measured(
+                        name, options.data.resolve(), place, rows, seed, options.device
+                    )
                 except RuntimeError as error:
                     result = {"set": name, "rows": rows, "seed": seed, "error": str(error)}
                 print(json.dumps(result), flush=True)

@@ -28,7 +28,11 @@ class DataSet:
 
 def lines(path: Path) -> Iterator[str]:
     """The lines of a text file, plain or gzipped."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    opened = (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8")
+    )
     with opened as file:
         yield from (line.rstrip("\n") for line in file)
 
@@ -86,24 +90,33 @@ def sick(folder: Path, split: str) -> Iterator[Row]:
 
 def snli(folder: Path, split: str) -> Iterator[Row]:
     """The same of a larger corpus."""
-    yield from (tuple(line.split("\t")) for line in list(lines(folder / f"snli_small/{split}.tsv.gz"))[1:])
+    yield from (
+        tuple(line.split("\t")) for line in list(lines(folder / f"snli_small/{split}.tsv.gz"))[1:]
+    )
 
 
 def tatoeba(folder: Path, split: str) -> Iterator[Row]:
     """English and French sentences, in an order of chance: the file is sorted by length."""
-    rows = [tuple(line.split("\t")[:2]) for line in lines(folder / f"tatoeba/eng-fra.{split}.tsv.gz")]
+    rows = [
+        tuple(line.split("\t")[:2]) for line in lines(folder / f"tatoeba/eng-fra.{split}.tsv.gz")
+    ]
     random.Random(0).shuffle(rows)
     yield from rows
 
 
 def hindi(folder: Path, split: str) -> Iterator[Row]:
     """Words in Latin letters and in Devanagari."""
-    yield from (tuple(line.split("\t")[:2]) for line in lines(folder / f"xlit_crowd/hi-en.{split}.tsv"))
+    yield from (
+        tuple(line.split("\t")[:2]) for line in lines(folder / f"xlit_crowd/hi-en.{split}.tsv")
+    )
 
 
 def headlines(folder: Path, split: str) -> Iterator[Row]:
     """Stories of Reuters and their headlines."""
-    yield from (tuple(line.split("\t")[:2]) for line in lines(folder / f"reuters21578/headline.{split}.tsv.gz"))
+    yield from (
+        tuple(line.split("\t")[:2])
+        for line in lines(folder / f"reuters21578/headline.{split}.tsv.gz")
+    )
 
 
 def dialogs(folder: Path, split: str) -> Iterator[Row]:
@@ -118,7 +131,11 @@ def dialogs(folder: Path, split: str) -> Iterator[Row]:
 def questions(folder: Path, split: str) -> Iterator[Row]:
     """Images of shapes and questions about them; the images lie beside the table."""
     for row in records(folder / f"easy_vqa/questions.{split}.jsonl.gz"):
-        yield f"{row['image_id']}.png" if "image_id" in row else row["image"], row["question"], row["answer"]
+        yield (
+            f"{row['image_id']}.png" if "image_id" in row else row["image"],
+            row["question"],
+            row["answer"],
+        )
 
 
 def text_of(value: Any) -> str:
@@ -140,7 +157,9 @@ SETS: dict[str, DataSet] = {
     "reuters_headlines": DataSet("summarization", TWO, headlines, "rougeL"),
     "bbc_headlines": DataSet("summarization", TWO, bbc_headlines, "rougeL"),
     "dialogs": DataSet("dialog", TWO, dialogs, "bleu"),
-    "easy_vqa": DataSet("image_question_answering", ("image", "question", "answer"), questions, "accuracy@1"),
+    "easy_vqa": DataSet(
+        "image_question_answering", ("image", "question", "answer"), questions, "accuracy@1"
+    ),
 }
 
 

@@ -62,7 +62,9 @@ def called(*arguments: str, folder: Path) -> Finished:
     return Finished(results, time.monotonic() - began, usage.ru_maxrss / 2**20, cpu)
 
 
-def measured(name: str, folder: Path, place: Path, most: int, seed: int, device: str) -> dict[str, Any]:
+def measured(
+    name: str, folder: Path, place: Path, most: int, seed: int, device: str
+) -> dict[str, Any]:
     """The score of what `new` and `train` give, and of what costs nothing."""
     data = SETS[name]
     train, dev = rows_of(name, folder, most, seed)
@@ -77,7 +79,9 @@ def measured(name: str, folder: Path, place: Path, most: int, seed: int, device:
     seeds = [f"learning.seed={seed}", f"data.seed={seed}"] if seed else []
     run = f"run-{time.time_ns()}"
     trained = called("train", recipe.name, *seeds, "--out", run, "--device", device, folder=place)
-    evaluated = called("evaluate", run, "--data", held_out, "--metrics", data.metric, "--json", folder=place)
+    evaluated = called(
+        "evaluate", run, "--data", held_out, "--metrics", data.metric, "--json", folder=place
+    )
     scores = json.loads(evaluated.output)
     result = {
         "set": name,
@@ -124,7 +128,9 @@ def quarter_costs(run: Path, recipe: Path, metric: str) -> float | None:
         scored = [line for line in lines if metric in line and chooses in line]
         early = [line for line in scored if line["step"] <= planned["steps"] / 4]
         if early:
-            best, first = (max(some, key=lambda line: sign * line[chooses]) for some in (scored, early))
+            best, first = (
+                max(some, key=lambda line: sign * line[chooses]) for some in (scored, early)
+            )
             costs.append(best[metric] - first[metric])
     points = 1.0 if metric in ("bleu", "chrf") else 100.0
     return round(points * mean(costs), 2) if costs else None

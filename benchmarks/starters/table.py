@@ -34,7 +34,9 @@ COMMAND: Final = "python -m benchmarks.starters DATA --only {} --rows {}"
 def keep(files: Iterable[Path], kept: Path, machine: str) -> None:
     """Put what was measured into the kept table, in place of the rows of the same set and size."""
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    latest = {(line["set"], line["rows"], line["seed"]): line for line in lines if "error" not in line}
+    latest = {
+        (line["set"], line["rows"], line["seed"]): line for line in lines if "error" not in line
+    }
     sizes: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for (name, rows, _), line in sorted(latest.items()):
         sizes.setdefault((name, rows), []).append(line)

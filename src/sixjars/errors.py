@@ -186,9 +186,14 @@ PLACES: Final = {
     "evaluation.search": "width nbest max_length temperature",
 }
 """Keys that people write one level too high, and the section that they belong to."""
-_PLACE_OF: Final = {key: f"{section}.{key}" for section, keys in PLACES.items() for key in keys.split()}
+_PLACE_OF: Final = {
+    key: f"{section}.{key}" for section, keys in PLACES.items() for key in keys.split()
+}
 DEVICE_WORDS: Final = {"gpu", "gpus", "cuda", "device", "devices", "accelerator"}
-_SECTIONS: Final = {"learning", "epochs"}  # one of these is known where the keys of a recipe or of `learning` are
+_SECTIONS: Final = {
+    "learning",
+    "epochs",
+}  # one of these is known where the keys of a recipe or of `learning` are
 
 
 MEMORY_IS_SHORT: Final = ("out of memory", "allocate memory", "not enough memory")
@@ -225,7 +230,9 @@ def hint(got: object, known: Collection[str]) -> str:
     name = str(got)[:200]
     alias = ALIASES.get(name.lower(), name)
     if name.lower() in DEVICE_WORDS and _SECTIONS.intersection(known):
-        return " Where to compute is no key of a recipe: say --device cuda (in Python: device='cuda')."
+        return (
+            " Where to compute is no key of a recipe: say --device cuda (in Python: device='cuda')."
+        )
     same = [one for one in known if _letters(one) == _letters(name)]
     begun = [one for one in known if len(name) > 3 and one.lower().startswith(name.lower())]
     near = [alias] if alias in known else same or get_close_matches(name, known, n=1, cutoff=0.7)
@@ -247,7 +254,11 @@ def file_hint(got: str, files: Iterable[str]) -> str:
     (" Did you mean 'mine.yaml'?", '')
     """
     wanted = PurePath(got)
-    beside = {PurePath(one).stem: one for one in files if PurePath(one).suffix.lower() == wanted.suffix.lower()}
+    beside = {
+        PurePath(one).stem: one
+        for one in files
+        if PurePath(one).suffix.lower() == wanted.suffix.lower()
+    }
     near = get_close_matches(wanted.stem, beside, n=1, cutoff=0.7)
     return f" Did you mean {beside[near[0]]!r}?" if near else ""
 
@@ -258,4 +269,6 @@ def unknown(what: str, got: object, known: Collection[str]) -> str:
     >>> unknown("key", "hiden", ["hidden", "layers"])
     "key 'hiden' is unknown. Did you mean 'hidden'? Known: hidden, layers."
     """
-    return f"{what} {shown(str(got))} is unknown.{hint(got, known)} Known: {', '.join(sorted(known))}."
+    return (
+        f"{what} {shown(str(got))} is unknown.{hint(got, known)} Known: {', '.join(sorted(known))}."
+    )

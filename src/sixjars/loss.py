@@ -46,7 +46,9 @@ def labels_loss(logits: Tensor, target: Padded) -> Tensor:
     >>> labels_loss(torch.zeros(1, 3), Padded.of([[0, 2]])) / torch.log(torch.tensor(2.0))
     tensor([3.])
     """
-    truth_BV = torch.zeros_like(logits).scatter_reduce(1, target.values, target.mask.to(logits.dtype), "amax")
+    truth_BV = torch.zeros_like(logits).scatter_reduce(
+        1, target.values, target.mask.to(logits.dtype), "amax"
+    )
     return F.binary_cross_entropy_with_logits(logits, truth_BV, reduction="none").sum(-1)
 
 
@@ -81,7 +83,9 @@ def coverage_loss(weights: Tensor, mask: Tensor) -> Tensor:
     return torch.minimum(weights, earlier_BTS).sum(-1) * mask
 
 
-def class_weights(settings: LossSettings, counts: Mapping[str, int], name: Callable[[str], str] = str) -> Tensor:
+def class_weights(
+    settings: LossSettings, counts: Mapping[str, int], name: Callable[[str], str] = str
+) -> Tensor:
     """The weight of each label, (V,), from how often it is in the training set.
 
     Where the case of labels does not count, `name` gives the spelling that `counts` has of one in the settings.
@@ -93,13 +97,19 @@ def class_weights(settings: LossSettings, counts: Mapping[str, int], name: Calla
     tensor([0.6667, 2.0000])
     """
     if settings.class_weights == "balanced":
-        return torch.tensor([sum(counts.values()) / (len(counts) * max(count, 1)) for count in counts.values()])
+        return torch.tensor(
+            [sum(counts.values()) / (len(counts) * max(count, 1)) for count in counts.values()]
+        )
     chosen: dict[str, float] = {}
     for label, weight in (settings.class_weights or {}).items():
         if name(label) not in counts:
             raise RecipeError([unknown("loss.class_weights: label", label, list(counts))])
         if name(label) in chosen:
-            raise RecipeError([f"loss.class_weights: {name(label)!r} is there twice, for its case does not count."])
+            raise RecipeError(
+                [
+                    f"loss.class_weights: {name(label)!r} is there twice, for its case does not count."
+                ]
+            )
         chosen[name(label)] = weight
     return torch.tensor([chosen.get(label, 1.0) for label in counts])
 
@@ -119,7 +129,9 @@ CHUNK = {"cpu": 2**23}
 CHUNK_ELSEWHERE = 2**28
 
 
-def gradient_of(logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
+def gradient_of(
+    logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of each token, (N,), smoothed and plain; and the gradient of the logits, by a kernel in their place."""
     if has_kernels(logits):
         from sixjars.model.fast.output_kernels import fused_gradient
@@ -137,7 +149,9 @@ def gradient_of(logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float)
         loss_N = torch.lerp(plain_N, total_N - values.mean(1), smoothing)
     if smoothing:
         shares.sub_(smoothing / values.shape[1])
-    shares.scatter_add_(1, truth.unsqueeze(1), torch.full_like(plain_N, smoothing - 1.0).unsqueeze(1))
+    shares.scatter_add_(
+        1, truth.unsqueeze(1), torch.full_like(plain_N, smoothing - 1.0).unsqueeze(1)
+    )
     return loss_N * factor, plain_N, shares.mul_(factor.unsqueeze(1)).to(logits.dtype)
 
 
@@ -153,7 +167,13 @@ class OutputLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, truth: Tensor, factor: Tensor, smoothing: float
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        truth: Tensor,
+        factor: Tensor,
+        smoothing: float,
     ) -> tuple[Tensor, Tensor]:
         """Both sums, and (kept for the backward pass) all gradients."""
         whole, real_N = states, _counted(factor)
@@ -166,7 +186,9 @@ class OutputLoss(torch.autograd.Function):
         with torch.autocast(states.device.type, enabled=False):
             for at in range(0, len(states), rows):
                 part, own, factors = (tensor[at : at + rows] for tensor in (states, truth, factor))
-                loss_N, plain_N, d_logits_NV = gradient_of(matrix.times(part, bias=bias), own, factors, smoothing)
+                loss_N, plain_N, d_logits_NV = gradient_of(
+                    matrix.times(part, bias=bias), own, factors, smoothing
+                )
                 loss, plain = loss + loss_N.sum(), plain + (plain_N * (factors != 0.0)).sum()
                 if learns:
                     d_states.append(product(d_logits_NV, weight.t()))
@@ -174,7 +196,9 @@ class OutputLoss(torch.autograd.Function):
                     d_bias = _added(d_bias, summed_rows(d_logits_NV))
         if learns:
             found = torch.cat(d_states)
-            found = found if real_N is None else torch.zeros_like(whole).index_copy_(0, real_N, found)
+            found = (
+                found if real_N is None else torch.zeros_like(whole).index_copy_(0, real_N, found)
+            )
             ctx.save_for_backward(found, d_weight, d_bias)
             ctx.dtypes = states.dtype, weight.dtype, bias.dtype
         ctx.mark_non_differentiable(plain)
@@ -184,7 +208,10 @@ class OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_loss: Tensor, _: Tensor) -> Any:
         """The gradients times what the sum is multiplied by."""
-        scaled = ((d_loss * one).to(dtype) for one, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True))
+        scaled = (
+            (d_loss * one).to(dtype)
+            for one, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
+        )
         return *scaled, None, None, None
 
 
@@ -209,13 +236,19 @@ def _added(total: Tensor | None, part: Tensor) -> Tensor:
     return wide(part) if total is None else total.add_(part)
 
 
-def output_loss(linear: LinearLogits, truth: Tensor, factor: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+def output_loss(
+    linear: LinearLogits, truth: Tensor, factor: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
     """Σ of factor times loss over all tokens, and Σ of the plain -log P where the factor is not 0.
 
     `truth` (B, T) are the true tokens, `factor` (B, T) is 0 where padded.
     """
     dtype = computed_in(linear.states)
-    states_NH, weight, bias = linear.states.flatten(0, 1).to(dtype), linear.weight.to(dtype), linear.bias.to(dtype)
+    states_NH, weight, bias = (
+        linear.states.flatten(0, 1).to(dtype),
+        linear.weight.to(dtype),
+        linear.bias.to(dtype),
+    )
     factor_N = factor.flatten().to(torch.promote_types(dtype, torch.float32))
     made = OutputLoss.apply(states_NH, weight, bias, truth.flatten(), factor_N, smoothing)  # type: ignore[no-untyped-call]
     return cast("tuple[Tensor, Tensor]", made)
@@ -274,7 +307,9 @@ class Objective(nn.Module):
         if not guide and not self.settings.coverage:
             return 0.0
         if output.weights is None:
-            raise RecipeError([f"loss.{'guide' if guide else 'coverage'} needs a bridge with attention."])
+            raise RecipeError(
+                [f"loss.{'guide' if guide else 'coverage'} needs a bridge with attention."]
+            )
         cost, weights = torch.zeros((), device=output.device), wide(output.weights)
         if guide and batch.alignment is not None:
             cost = cost + guide * guided_loss(weights, batch.alignment).sum()

@@ -115,7 +115,11 @@ def reached(share: float) -> None:
 
 
 def counted(
-    items: Iterable[T], what: str, *, rows: Callable[[T], int] | None = None, total: int | None = None
+    items: Iterable[T],
+    what: str,
+    *,
+    rows: Callable[[T], int] | None = None,
+    total: int | None = None,
 ) -> Iterator[T]:
     """The same items; whoever listens learns now and then how many `rows` were used, of how many; not without a name.
 
@@ -204,10 +208,16 @@ class ConsoleProgress(Reporter):
         from rich import progress as bars
 
         self.end()
-        counts = bars.BarColumn(bar_width=None), bars.MofNCompleteColumn(), bars.TextColumn("{task.fields[more]}")
+        counts = (
+            bars.BarColumn(bar_width=None),
+            bars.MofNCompleteColumn(),
+            bars.TextColumn("{task.fields[more]}"),
+        )
         times = bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
         text, quiet = bars.TextColumn("[bold]{task.description}"), not self.console.is_terminal
-        bar = self.bar = bars.Progress(text, *counts, *times, console=self.console, transient=True, disable=quiet)
+        bar = self.bar = bars.Progress(
+            text, *counts, *times, console=self.console, transient=True, disable=quiet
+        )
         self.task = bar.add_task(what, total=total, more="", **values)
         self.what, self.told_at = what, self.clock()
         bar.start()
@@ -233,7 +243,10 @@ class ConsoleProgress(Reporter):
         bar.update(self.task, completed=rows, total=total, more=more)
         if self._is_due():
             left = f"about {duration((total - rows) / speed)} left" if total and speed else ""
-            self._line(f"{what}: {rows:,} rows " + (f"of about {total:,}  {more}  {left}" if left else "so far"))
+            self._line(
+                f"{what}: {rows:,} rows "
+                + (f"of about {total:,}  {more}  {left}" if left else "so far")
+            )
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """Show a bar of its own until all is ready; then one line that stays."""
@@ -277,7 +290,9 @@ class ConsoleProgress(Reporter):
             late = self.steps_at[len(self.steps_at) // 2 - 1 :]  # earlier steps may record graphs
             each = sorted(end - begin for begin, end in pairwise(late))
             whole = duration(each[len(each) // 2] * (self.total - self.first))
-            self._line(f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted")
+            self._line(
+                f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted"
+            )
         elif self._is_due():
             self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")
 
@@ -289,7 +304,9 @@ class ConsoleProgress(Reporter):
         line += f"  validation: loss {record['loss']:.3g}"
         scores = [f"{name} {value:.3g}" for name, value in record.items() if name not in told]
         if scores:
-            line += "".join(f"  {score}" for score in scores) + (f" ({self.search})" if self.search else "")
+            line += "".join(f"  {score}" for score in scores) + (
+                f" ({self.search})" if self.search else ""
+            )
         self._line(line + ("  best" if is_best else ""))
         self.told_at = self.clock()
 

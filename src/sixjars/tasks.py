@@ -25,10 +25,17 @@ class Slot:
 
 SOURCE = Slot("source", "text", "x", ("source", "src", "input"))
 QUESTION = Slot("question", "text", "x", ("question",))
-IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path", "picture", "photo"))
-VIDEO = Slot("video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path"))
+IMAGE = Slot(
+    "image", "image", "I", ("image", "file_name", "filename", "file", "path", "picture", "photo")
+)
+VIDEO = Slot(
+    "video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path")
+)
 SENTENCE1 = Slot(
-    "sentence1", "text", "x_1", tuple("sentence1 premise text_a question1 text1 sentence_a s1 first left query".split())
+    "sentence1",
+    "text",
+    "x_1",
+    tuple("sentence1 premise text_a question1 text1 sentence_a s1 first left query".split()),
 )
 SENTENCE2 = Slot(
     "sentence2",

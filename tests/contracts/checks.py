@@ -28,7 +28,10 @@ def gradients(module: nn.Module, number: Tensor) -> dict[str, Tensor]:
 def weighed(*tensors: Tensor) -> Tensor:
     """A number that depends on every entry, on each differently."""
     return torch.stack(
-        [(tensor * torch.linspace(0.5, 1.5, tensor.numel()).view_as(tensor)).sum() for tensor in tensors]
+        [
+            (tensor * torch.linspace(0.5, 1.5, tensor.numel()).view_as(tensor)).sum()
+            for tensor in tensors
+        ]
     ).sum()
 
 

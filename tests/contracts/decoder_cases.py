@@ -58,7 +58,11 @@ def _bridge(bridge: str, kind: type[Decoder], settings: Mapping[str, Any]) -> Br
 
 
 def _sequence(
-    cell: CellName, layers: int, bridge: str, matrix: Literal["own", "tied"] = "own", **settings: bool
+    cell: CellName,
+    layers: int,
+    bridge: str,
+    matrix: Literal["own", "tied"] = "own",
+    **settings: bool,
 ) -> Callable[[], Generator]:
     def make() -> Generator:
         made = _bridge(bridge, SequenceDecoder, {"cell": cell, "size": SIZE, "layers": layers})
@@ -90,7 +94,9 @@ def _pointer(cell: CellName, layers: int, bridge: str, visits: Visits) -> Callab
 def _label(bridge: str, *, multi_label: bool = False) -> Callable[[], LabelDecoder]:
     def make() -> LabelDecoder:
         made = _bridge(bridge, LabelDecoder, {"size": SIZE})
-        return LabelDecoder(bridge=made, classes=CLASSES, size=SIZE, dropout=0.2, multi_label=multi_label)
+        return LabelDecoder(
+            bridge=made, classes=CLASSES, size=SIZE, dropout=0.2, multi_label=multi_label
+        )
 
     return make
 
@@ -126,10 +132,16 @@ GENERATORS: dict[str, Callable[[], Generator]] = {
     "pointer-all-lstm": _pointer("lstm", 2, "initial", "all"),
     "pointer-some-lstm-stacked": _pointer("lstm", 2, "additive", "some"),
 }
-EXPORTED = ("sequence-lstm-2-additive-own", "conditional-gru-2-two_level-own", "pointer-some-lstm-stacked")
+EXPORTED = (
+    "sequence-lstm-2-additive-own",
+    "conditional-gru-2-two_level-own",
+    "pointer-some-lstm-stacked",
+)
 """Those whose export is tried in every run of the tests; it takes seconds."""
 LABELS: dict[str, Callable[[], LabelDecoder]] = {
-    **{f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"},  # which needs several steps
+    **{
+        f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"
+    },  # which needs several steps
     "label-multi": _label("additive", multi_label=True),
 }
 CASES: dict[str, Make] = {**GENERATORS, **LABELS}
@@ -144,7 +156,11 @@ def truth_for(decoder: Decoder) -> Padded:
     """Their targets: texts or orders of different lengths with junk behind them, or one label each."""
     if isinstance(decoder, PointerDecoder):
         return stretched(Padded.of(list(ORDERS if decoder.stop is None else SOME)), 0)
-    return Padded.of([[3], [0], [5]]) if isinstance(decoder, LabelDecoder) else stretched(Padded.of(list(TARGETS)), 0)
+    return (
+        Padded.of([[3], [0], [5]])
+        if isinstance(decoder, LabelDecoder)
+        else stretched(Padded.of(list(TARGETS)), 0)
+    )
 
 
 def attends_to_segments(bridge: Bridge) -> bool:

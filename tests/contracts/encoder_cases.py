@@ -61,7 +61,9 @@ def of_text(make: Callable[[], Encoder]) -> Case:
 
 def _text(cell: CellName, direction: Direction, layers: int) -> Case:
     return of_text(
-        lambda: TextEncoder(embedding=words(), cell=cell, size=3, layers=layers, direction=direction, dropout=0.2)
+        lambda: TextEncoder(
+            embedding=words(), cell=cell, size=3, layers=layers, direction=direction, dropout=0.2
+        )
     )
 
 
@@ -91,25 +93,45 @@ def _wide_deep(cell: CellName, direction: Direction) -> Case:
 
 
 def _hierarchy(
-    cell: CellName, directions: tuple[Direction, Direction], pool: Literal["last", "attention"], *widths: int
+    cell: CellName,
+    directions: tuple[Direction, Direction],
+    pool: Literal["last", "attention"],
+    *widths: int,
 ) -> Case:
     """The directions of words and of segments, and the widths of the rectangles; as many layers, to save cases."""
     layers = len(widths)
 
     def make() -> Encoder:
-        below = TextEncoder(embedding=words(), cell=cell, size=3, layers=layers, direction=directions[0], dropout=0.2)
+        below = TextEncoder(
+            embedding=words(),
+            cell=cell,
+            size=3,
+            layers=layers,
+            direction=directions[0],
+            dropout=0.2,
+        )
         return HierarchyEncoder(
-            words=below, cell=cell, size=2, layers=layers, direction=directions[1], dropout=0.2, pool=pool
+            words=below,
+            cell=cell,
+            size=2,
+            layers=layers,
+            direction=directions[1],
+            dropout=0.2,
+            pool=pool,
         )
 
     return Case(make, lambda: {"source": documents(*widths)}, "source")
 
 
-def _pair(cell: CellName, direction: Direction, compare: Literal["summaries", "words"] = "summaries") -> Case:
+def _pair(
+    cell: CellName, direction: Direction, compare: Literal["summaries", "words"] = "summaries"
+) -> Case:
     """Sentences of different lengths, the second with padding where the first has none."""
 
     def make() -> Encoder:
-        sentence = TextEncoder(embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2)
+        sentence = TextEncoder(
+            embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2
+        )
         return PairEncoder(sentence=sentence, compare=compare)
 
     def inputs() -> Inputs:
@@ -129,7 +151,13 @@ def _points(cell: CellName, direction: Direction, layers: int) -> Case:
 def _video(reads: Reads, cell: CellName, direction: Direction, layers: int = 1) -> Case:
     def make() -> Encoder:
         return VideoEncoder(
-            backbone=learning(), reads=reads, cell=cell, size=3, layers=layers, direction=direction, dropout=0.2
+            backbone=learning(),
+            reads=reads,
+            cell=cell,
+            size=3,
+            layers=layers,
+            direction=direction,
+            dropout=0.2,
         )
 
     unused = LATE if reads == "clips" else ()  # clips are made of the maps alone
@@ -140,15 +168,27 @@ def _image(visual: Visual, positions: int, *, unused: tuple[str, ...] = ()) -> C
     def make() -> Encoder:
         return ImageEncoder(backbone=visual(), dropout=0.2)
 
-    return Case(make, lambda: {"image": images(visual())}, positions, summarises=positions == 0, unused=unused)
+    return Case(
+        make,
+        lambda: {"image": images(visual())},
+        positions,
+        summarises=positions == 0,
+        unused=unused,
+    )
 
 
 def _question(
-    summary: Literal["both", "question"], visual: Visual, positions: int, *, unused: tuple[str, ...] = ()
+    summary: Literal["both", "question"],
+    visual: Visual,
+    positions: int,
+    *,
+    unused: tuple[str, ...] = (),
 ) -> Case:
     def make() -> Encoder:
         question = TextEncoder(embedding=words(), size=3, direction="both")
-        return ImageQuestionEncoder(image=ImageEncoder(backbone=visual()), question=question, summary=summary)
+        return ImageQuestionEncoder(
+            image=ImageEncoder(backbone=visual()), question=question, summary=summary
+        )
 
     def inputs() -> Inputs:
         return {"image": images(visual()), "question": texts()}
@@ -156,7 +196,9 @@ def _question(
     return Case(make, inputs, positions, summarises=positions == 0, unused=unused)
 
 
-TEXTS, RARE_TEXTS = named(_text, "text", cell=get_args(CellName), direction=get_args(Direction), layers=(1, 2))
+TEXTS, RARE_TEXTS = named(
+    _text, "text", cell=get_args(CellName), direction=get_args(Direction), layers=(1, 2)
+)
 VIDEOS, RARE_VIDEOS = named(
     _video, "video", reads=get_args(Reads), cell=get_args(CellName), direction=get_args(Direction)
 )
@@ -171,7 +213,9 @@ HIERARCHIES = {
 
 CASES: dict[str, Case] = {
     "none": Case(lambda: NothingEncoder(size=6), lambda: {"nothing": Padded.of([[], [], []])}),
-    "text-frozen-vectors": of_text(lambda: TextEncoder(embedding=words(frozen=True), size=3, direction="both")),
+    "text-frozen-vectors": of_text(
+        lambda: TextEncoder(embedding=words(frozen=True), size=3, direction="both")
+    ),
     **TEXTS,
     **HIERARCHIES,
     "pair-gru": _pair("gru", "both"),
@@ -209,10 +253,14 @@ CASES: dict[str, Case] = {
         "video",
     ),
     "video-vectors": Case(
-        lambda: VideoEncoder(backbone=vectors(), size=3, dropout=0.2), lambda: {"video": frames(vectors())}, "video"
+        lambda: VideoEncoder(backbone=vectors(), size=3, dropout=0.2),
+        lambda: {"video": frames(vectors())},
+        "video",
     ),
     "video-given": Case(
-        lambda: VideoEncoder(backbone=given(), size=3, dropout=0.2), lambda: {"video": frames(given())}, "video"
+        lambda: VideoEncoder(backbone=given(), size=3, dropout=0.2),
+        lambda: {"video": frames(given())},
+        "video",
     ),
 }
 EXPORTED = ("text-gru-both-2", "hierarchy-rnn-last", "points-rnn", "bag-counted", "pair-words-gru")

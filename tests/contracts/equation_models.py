@@ -41,7 +41,11 @@ def letters_of(component: Component, without: str = "\0") -> dict[str, Numbers]:
 def all_letters(network: Network) -> dict[str, Numbers]:
     """Those of the whole model, in which no letter means two weights."""
     decoder = network.decoder
-    sections = [letters_of(network.encoder), letters_of(decoder.bridge), letters_of(decoder, "bridge.")]
+    sections = [
+        letters_of(network.encoder),
+        letters_of(decoder.bridge),
+        letters_of(decoder, "bridge."),
+    ]
     assert len({letter for section in sections for letter in section}) == sum(map(len, sections))
     return {letter: weight for section in sections for letter, weight in section.items()}
 
@@ -49,7 +53,9 @@ def all_letters(network: Network) -> dict[str, Numbers]:
 class Model:
     """A network of random weights in 64 bits, its input, and its target."""
 
-    def __init__(self, encoder: Encoder, decoder: Decoder, inputs: Mapping[str, Padded], target: Padded) -> None:
+    def __init__(
+        self, encoder: Encoder, decoder: Decoder, inputs: Mapping[str, Padded], target: Padded
+    ) -> None:
         self.network = Network(encoder, decoder).eval()
         self.inputs, self.target = dict(inputs), target
         with torch.no_grad():
@@ -59,7 +65,11 @@ class Model:
     def equations(self, row: int) -> Equations:
         """The printed lines, for one row."""
         network = self.network
-        lines = [network.encoder.equations(), network.decoder.bridge.equations(), network.decoder.equations()]
+        lines = [
+            network.encoder.equations(),
+            network.decoder.bridge.equations(),
+            network.decoder.equations(),
+        ]
         return Equations(lines, all_letters(network), self.example(row))
 
     def example(self, row: int) -> Example:
@@ -103,7 +113,10 @@ class Model:
             return {"r": values_at(vectors[row].numpy())}  # v is their mean
         if name == "video":
             return {"r": values_at(cells), "v": values_at(vectors[row].numpy())}
-        return {"r": values_at(cells[0].reshape(len(cells[0]), -1).T), "v": lambda: vectors[row, 0].numpy()}
+        return {
+            "r": values_at(cells[0].reshape(len(cells[0]), -1).T),
+            "v": lambda: vectors[row, 0].numpy(),
+        }
 
 
 def values_at(values: Any) -> Callable[[int], Any]:
@@ -129,12 +142,22 @@ def compare(model: Model) -> None:
             assert encoded.segments is not None
             agree(found.value("g", n), encoded.segments.memory[row, n - 1], f"g_{n}")
     output = network.decoder.teach(encoded, target)
-    for row, t in zip(*(where.tolist() for where in torch.nonzero(target.mask, as_tuple=True)), strict=True):
-        chances = torch.sigmoid(output.logits[row, t]) if output.multi_label else output.logits[row, t].softmax(-1)
+    for row, t in zip(
+        *(where.tolist() for where in torch.nonzero(target.mask, as_tuple=True)), strict=True
+    ):
+        chances = (
+            torch.sigmoid(output.logits[row, t])
+            if output.multi_label
+            else output.logits[row, t].softmax(-1)
+        )
         found, at = rows[row], (t + 1,) if network.decoder.searches else ()
         agree(padded(found.value("P", *at), len(chances)), chances, f"P at {t + 1}")
         if output.weights is not None and not isinstance(network.decoder, PointerDecoder):
-            agree(attention(found, t + 1), output.weights[row, t, : found.example.positions], f"α at {t + 1}")
+            agree(
+                attention(found, t + 1),
+                output.weights[row, t, : found.example.positions],
+                f"α at {t + 1}",
+            )
     if network.decoder.searches:
         compare_steps(model, rows)
 
@@ -182,7 +205,11 @@ def compare_steps(model: Model, rows: list[Equations]) -> None:
             if context.vector.shape[1]:
                 agree(found.value("c", t), context.vector[row], f"c_{t}")
             if context.weights is not None:
-                agree(attention(found, t), context.weights[row, : found.example.positions], f"α at {t}")
+                agree(
+                    attention(found, t),
+                    context.weights[row, : found.example.positions],
+                    f"α at {t}",
+                )
             if after.cell is not None:
                 tag = "m_dec" if decoder.rnn.layers == 1 else f"m_dec{decoder.rnn.layers}"
                 agree(found.value(tag, t), after.cell[row, -1], f"{tag},{t}")

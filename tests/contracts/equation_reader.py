@@ -172,7 +172,11 @@ class Parser:
         elif kind == "name":
             tree = self.name(text)
         elif kind in ("reduce", "function"):
-            tree = ("sum", text[2:].strip("{}"), self.product()) if text[0] == "Σ" else (kind, text, self.factor())
+            tree = (
+                ("sum", text[2:].strip("{}"), self.product())
+                if text[0] == "Σ"
+                else (kind, text, self.factor())
+            )
         elif text == "(":
             tree = self.inside(")")
         elif text == "[":
@@ -205,8 +209,13 @@ def expanded(lines: list[str]) -> list[str]:
     found: list[str] = []
     for line in lines:
         if turned := TURNED.fullmatch(line):
-            start = len(found) - next((at for at, one in enumerate(reversed(found)) if "→" not in one), len(found))
-            block = [one.replace("→", "←").replace(f"{turned[2]}-1", f"{turned[2]}+1") for one in found[start:]]
+            start = len(found) - next(
+                (at for at, one in enumerate(reversed(found)) if "→" not in one), len(found)
+            )
+            block = [
+                one.replace("→", "←").replace(f"{turned[2]}-1", f"{turned[2]}+1")
+                for one in found[start:]
+            ]
             defined = turned[1]
         elif raised := RAISED.fullmatch(line):
             changes = {raised[3]: raised[2], "¹": raised[4], raised[6]: raised[5]}
@@ -230,9 +239,13 @@ def read(line: str) -> tuple[Line, ...]:
     if FEATURES.fullmatch(line):
         return ()
     apart = re.fullmatch(r"((?:[^:{]|\{[^}]*\}|:(?! ))*)(?:: (.*))?", line)
-    if apart is None or (apart[2] is not None and not any(re.fullmatch(known, apart[2]) for known in COMMENTS)):
+    if apart is None or (
+        apart[2] is not None and not any(re.fullmatch(known, apart[2]) for known in COMMENTS)
+    ):
         raise Unreadable(line)
-    ending = next((end for end in sorted(CONDITIONS, key=len, reverse=True) if apart[1].endswith(end)), "")
+    ending = next(
+        (end for end in sorted(CONDITIONS, key=len, reverse=True) if apart[1].endswith(end)), ""
+    )
     sides = LEFT.fullmatch(apart[1].removesuffix(ending))
     if sides is None:
         raise Unreadable(line)
@@ -242,7 +255,10 @@ def read(line: str) -> tuple[Line, ...]:
     tree, rule = Parser(sides[2]).whole(), CONDITIONS.get(ending, "")
     if sides[1].startswith("["):
         names = [split(name) for name in sides[1][1:-1].split(", ")]
-        return tuple(Line(*name, ("share", tree, at, len(names)), rule, line) for at, name in enumerate(names))
+        return tuple(
+            Line(*name, ("share", tree, at, len(names)), rule, line)
+            for at, name in enumerate(names)
+        )
     return (Line(*_defined(sides[1]), tree, rule, line),)
 
 

@@ -86,7 +86,9 @@ class Example:
         """All values of an index."""
         last = {"j": self.positions, "n": len(self.segments), "k": self.words}[index]
         if index == "k" and self.segments:
-            last = self.segments[env.get("n", 1) - 1]  # of a pair, k alone counts the words of the first sentence
+            last = self.segments[
+                env.get("n", 1) - 1
+            ]  # of a pair, k alone counts the words of the first sentence
         return range(1, last + 1)
 
 
@@ -114,7 +116,11 @@ class Equations:
         others = self.lines.setdefault(line.base, [])
         general = {one.indices for one in others if is_general(one)} if is_general(line) else set()
         twice = any(len(indices) == len(line.indices) for indices in general)
-        if twice or line.indices in {one.indices for one in others} or line.text.partition(" = ")[0] in self.weights:
+        if (
+            twice
+            or line.indices in {one.indices for one in others}
+            or line.text.partition(" = ")[0] in self.weights
+        ):
             raise Unreadable(f"{line.text!r}: {line.base} means two things")
         others.append(line)
 
@@ -132,7 +138,9 @@ class Equations:
 
     def _found(self, base: str, at: tuple[Any, ...]) -> Any:
         lines = [line for line in self.lines.get(base, []) if len(line.indices) == len(at)]
-        named = [line for line in lines if not is_general(line) and line.indices == tuple(map(str, at))]
+        named = [
+            line for line in lines if not is_general(line) and line.indices == tuple(map(str, at))
+        ]
         if named:
             return self._evaluated(named[0], {})
         if base in self.example.given:
@@ -161,7 +169,9 @@ class Equations:
         if line.rule == "even" and "ω" not in self.lines:
             self.lines["ω"] = list(read("ω_nk = 1 / K"))
         if "y_t" in line.text.partition(" = ")[2]:  # a chance that is told for each word
-            return np.array([self.eval(line.tree, env | {"y_t": word}) for word in range(self.example.outputs)])
+            return np.array(
+                [self.eval(line.tree, env | {"y_t": word}) for word in range(self.example.outputs)]
+            )
         return self.eval(line.tree, env | {"rule": line.rule})
 
     def _is_known(self, position: int) -> bool:
@@ -227,7 +237,9 @@ class Equations:
 
     def _chance(self, name: str, _: Tree, env: Env) -> Any:
         chances = self.value(name, env["t"])
-        return 0.0 if env["y_t"] >= len(chances) and "unknown" in self.rules else chances[env["y_t"]]
+        return (
+            0.0 if env["y_t"] >= len(chances) and "unknown" in self.rules else chances[env["y_t"]]
+        )
 
     def _name(self, text: str, env: Env) -> Any:
         if text in self.weights:
@@ -240,7 +252,10 @@ class Equations:
         if indices and (around := WINDOW.fullmatch(indices[0])):
             window = [env["j"] + by for by in range(-int(around[1]), int(around[1]) + 1)]
             others = [self.index(index, env) for index in indices[1:]]
-            inside = [self.value(base, j, *others) if 1 <= j <= self.example.positions else None for j in window]
+            inside = [
+                self.value(base, j, *others) if 1 <= j <= self.example.positions else None
+                for j in window
+            ]
             blank = np.zeros_like(next(frame for frame in inside if frame is not None))
             return np.stack([blank if frame is None else frame for frame in inside])
         return self.value(base, *(self.index(index, env) for index in indices))
@@ -264,16 +279,26 @@ class Equations:
             return stacked.mean(0) if name.startswith("mean") else stacked.max(0)
         if env.get("rule") == "segment":
             values = [j for j in values if self.example.place(j)["n"] == env["n"]]
-        return softmax([self.eval(body, env | {index: value}) for value in values])[values.index(env[index])]
+        return softmax([self.eval(body, env | {index: value}) for value in values])[
+            values.index(env[index])
+        ]
 
     def _function(self, name: str, body: Tree, env: Env) -> Any:
         value = self.eval(body, env)
-        return ELEMENTWISE[name](value) if name in ELEMENTWISE else self.eval(self.lines[name][0].tree, {"a": value})
+        return (
+            ELEMENTWISE[name](value)
+            if name in ELEMENTWISE
+            else self.eval(self.lines[name][0].tree, {"a": value})
+        )
 
 
 def _combined(kind: str, values: list[Any]) -> Any:
     if kind == "ᵀ":  # a vector that torch keeps as a matrix of one row is printed as the vector
-        return values[0] if np.ndim(values[0]) == 2 and len(values[0]) == 1 else np.atleast_2d(values[0])
+        return (
+            values[0]
+            if np.ndim(values[0]) == 2 and len(values[0]) == 1
+            else np.atleast_2d(values[0])
+        )
     left, right = values
     if kind == "+":
         return left + (right[:, None, None] if np.ndim(left) == 3 else right)

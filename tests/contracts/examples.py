@@ -32,12 +32,16 @@ def words(*, size: int = 5, frozen: bool = False) -> WordEmbedding:
     if not frozen:
         return WordEmbedding(vocabulary=VOCABULARY, size=size, dropout=0.2)
     known = torch.tensor([5, 6, 9])
-    return WordEmbedding(vocabulary=VOCABULARY, size=size, frozen=True, vectors=(known, torch.randn(3, size)))
+    return WordEmbedding(
+        vocabulary=VOCABULARY, size=size, frozen=True, vectors=(known, torch.randn(3, size))
+    )
 
 
 def learning(train_from: str | None = None) -> VisualInput:
     """A small backbone that learns from pixels."""
-    return VisualInput(pixels=PIXELS, widths=(4, 6), frozen=train_from is None, train_from=train_from)
+    return VisualInput(
+        pixels=PIXELS, widths=(4, 6), frozen=train_from is None, train_from=train_from
+    )
 
 
 def features() -> VisualInput:
@@ -73,7 +77,9 @@ def documents(*widths: int) -> Padded:
 def frames(visual: VisualInput, lengths: tuple[int, ...] = LENGTHS) -> Padded:
     """Ragged videos as a visual input takes them."""
     learns = visual.backbone is not None
-    return ragged(3 * visual.pixels**2 if learns else numbers_of(visual.shape), pixels=learns, lengths=lengths)
+    return ragged(
+        3 * visual.pixels**2 if learns else numbers_of(visual.shape), pixels=learns, lengths=lengths
+    )
 
 
 def numbers_of(shape: MapShape) -> int:
@@ -102,7 +108,9 @@ def stretched(padded: Padded, by: int) -> Padded:
     if padded.segments is not None:
         wider = tuple(width + 1 for width in widths_of(padded))
         segments = padded.segments.segment_index.shape[1] + by
-        return repacked(documents_of(padded), wider, positions=padded.mask.shape[1] + by, segments=segments)
+        return repacked(
+            documents_of(padded), wider, positions=padded.mask.shape[1] + by, segments=segments
+        )
     mask_BS = nn.functional.pad(padded.mask, (0, by))
     if padded.values.dim() == 2:
         ids_BS = nn.functional.pad(padded.values, (0, by))
@@ -139,12 +147,16 @@ def without(padded: Padded, row: int) -> Padded:
     return Padded(padded.values, padded.mask & (torch.arange(padded.rows) != row).unsqueeze(-1))
 
 
-def encoded(size: int, lengths: tuple[int, ...] = LENGTHS, *, summary: int | None = None, segment: int = 0) -> Encoded:
+def encoded(
+    size: int, lengths: tuple[int, ...] = LENGTHS, *, summary: int | None = None, segment: int = 0
+) -> Encoded:
     """What an encoder might have returned, as leaves that take gradients; zeros where padded."""
     mask_BS = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     memory_BSD = (torch.randn(*mask_BS.shape, size) * mask_BS.unsqueeze(-1)).requires_grad_()
     summary_BK = torch.randn(len(lengths), summary or size, requires_grad=True)
-    return Encoded(memory_BSD, mask_BS, summary_BK, segments=_level(mask_BS, segment) if segment else None)
+    return Encoded(
+        memory_BSD, mask_BS, summary_BK, segments=_level(mask_BS, segment) if segment else None
+    )
 
 
 def _level(mask_BS: Tensor, size: int) -> SegmentLevel:
@@ -166,7 +178,9 @@ def stretched_source(source: Encoded, by: int) -> Encoded:
         within_BS = None if level.weights is None else nn.functional.pad(level.weights, (0, by))
         of_BS = nn.functional.pad(level.segment_of, (0, by))
         level = SegmentLevel(*_stretched(level.memory, level.mask, by), of_BS, within_BS)
-    return Encoded(memory_BSD, mask_BS, source.summary.detach().clone().requires_grad_(), segments=level)
+    return Encoded(
+        memory_BSD, mask_BS, source.summary.detach().clone().requires_grad_(), segments=level
+    )
 
 
 def _stretched(memory: Tensor, mask: Tensor, by: int) -> tuple[Tensor, Tensor]:
@@ -184,7 +198,9 @@ def alone(source: Encoded, row: int) -> Encoded:
     if level is not None:
         count = int(level.mask.sum())
         within = None if level.weights is None else level.weights[:, :length]
-        level = SegmentLevel(level.memory[:, :count], level.mask[:, :count], level.segment_of[:, :length], within)
+        level = SegmentLevel(
+            level.memory[:, :count], level.mask[:, :count], level.segment_of[:, :length], within
+        )
     return Encoded(own.memory[:, :length], own.mask[:, :length], own.summary, segments=level)
 
 

@@ -34,12 +34,22 @@ def with_gradients(module: nn.Module, inputs: Result, made: Callable[[], Result]
     torch.manual_seed(6)
     total = sum((torch.randn_like(value) * value).sum() for value in results.values())
     assert isinstance(total, Tensor)
-    wanted = {name: weight for name, weight in [*module.named_parameters(), *inputs.items()] if weight.requires_grad}
-    gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, materialize_grads=True)
-    return results | {f"gradient of {name}": each for name, each in zip(wanted, gradients, strict=True)}
+    wanted = {
+        name: weight
+        for name, weight in [*module.named_parameters(), *inputs.items()]
+        if weight.requires_grad
+    }
+    gradients = torch.autograd.grad(
+        total, list(wanted.values()), allow_unused=True, materialize_grads=True
+    )
+    return results | {
+        f"gradient of {name}": each for name, each in zip(wanted, gradients, strict=True)
+    }
 
 
-def compared(module: nn.Module, inputs: Result, made: Callable[[], Result], *, within: float) -> None:
+def compared(
+    module: nn.Module, inputs: Result, made: Callable[[], Result], *, within: float
+) -> None:
     """Compare what is made, and its gradients, by the two paths."""
     with path(module, fast=False):
         slow = with_gradients(module, inputs, made)
@@ -66,6 +76,8 @@ def of_decoder(decoder: Decoder, within: float, given: Encoded | None = None) ->
     def made() -> Result:
         output = decoder.teach(source, target)
         loss = truth_loss(output, target)
-        return {"loss": loss} if output.weights is None else {"loss": loss, "weights": output.weights}
+        return (
+            {"loss": loss} if output.weights is None else {"loss": loss, "weights": output.weights}
+        )
 
     compared(decoder, inputs, made, within=within)

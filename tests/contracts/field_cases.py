@@ -115,10 +115,14 @@ def text(name: str = "source", **settings: Any) -> Field:
     return TextField(name, TextSettings(**settings))
 
 
-def media(kind: type[ImageField | VideoField], settings: Any, *, cells: bool) -> Callable[[Path], Field]:
+def media(
+    kind: type[ImageField | VideoField], settings: Any, *, cells: bool
+) -> Callable[[Path], Field]:
     """A field of files, with the stand-in."""
     name = "image" if kind is ImageField else "video"
-    return lambda folder: kind(name, settings).equipped(Equipment((folder,), Extractor(cells), stored=True))
+    return lambda folder: kind(name, settings).equipped(
+        Equipment((folder,), Extractor(cells), stored=True)
+    )
 
 
 NO_TEXT = ((5, "must be a text, but is 5."), (None, "must be a text, but is None."))
@@ -133,7 +137,12 @@ WORDS = ("The", "cat", "sat", ".", "It", "slept", "!")
 of_text = Case(
     lambda _: text(),
     SENTENCES,
-    bad=(*EMPTY, *NO_TEXT, (["a"], "must be a text, but is ['a']."), ({"a": 1}, "must be a text, but is {'a': 1}.")),
+    bad=(
+        *EMPTY,
+        *NO_TEXT,
+        (["a"], "must be a text, but is ['a']."),
+        ({"a": 1}, "must be a text, but is {'a': 1}."),
+    ),
     foreign=(5, 1.5),
     described="words, a vocabulary of 21",
     drawn=WORDS,
@@ -145,7 +154,9 @@ def tokens_of_a_file(folder: Path, **equipment: Any) -> Field:
     tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.BpeTrainer(vocab_size=200, special_tokens=["[CLS]", "[UNK]", "[SEP]"], show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=200, special_tokens=["[CLS]", "[UNK]", "[SEP]"], show_progress=False
+    )
     tokenizer.train_from_iterator(SENTENCES, trainer)
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 0))
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -174,13 +185,20 @@ to_text = replace(of_text, make=lambda _: output(text("target")), drawn=(), is_o
 of_label = Case(
     lambda _: output(LabelField("label", LabelSettings())),
     ("cat", "dog", "cat", "a long label"),
-    bad=(*EMPTY, (1.5, "must be a text, but is 1.5."), (["cat"], "must be a text, but is ['cat'].")),
+    bad=(
+        *EMPTY,
+        (1.5, "must be a text, but is 1.5."),
+        (["cat"], "must be a text, but is ['cat']."),
+    ),
     foreign=(1.5, None),
     described="one of 3",
     is_output=True,
 )
 TOURS = ("0.1,0.7 0.3,0.2 1,1", "5,6", "0,0 1,0 1,1 0,1")
-NO_ORDER, NO_POINTS = ("must be a list of positions like [2, 0, 1], but ", "must be a list of points like [[0.12, 0.7]")
+NO_ORDER, NO_POINTS = (
+    "must be a list of positions like [2, 0, 1], but ",
+    "must be a list of points like [[0.12, 0.7]",
+)
 of_order = Case(
     lambda _: output(OrderField("order", OrderSettings())),
     ([2, 0, 1], "0", [3, 1]),
@@ -206,7 +224,10 @@ of_points = Case(
         ("", "there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
         ("1,x", "'x' of point '1,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
         ("1,2,3", "a point has 3 coordinates, but data.points.dimensions is 2."),
-        ("1,2 3", "a point has 1 coordinate and the first has 2 coordinates; all must have as many"),
+        (
+            "1,2 3",
+            "a point has 1 coordinate and the first has 2 coordinates; all must have as many",
+        ),
         ("1,nan", "'nan' of point '1,nan' is not a finite 32-bit number."),
         ([[1, [2]]], "has [2] in it."),
         ([True], "has True in it."),
@@ -244,17 +265,28 @@ of_video = Case(
     drawn=("1", "2", "3", "4"),
 )
 of_features = Case(
-    lambda folder: FeaturesField("image", FeaturesSettings()).equipped(Equipment((folder,), stored=True)),
+    lambda folder: FeaturesField("image", FeaturesSettings()).equipped(
+        Equipment((folder,), stored=True)
+    ),
     ("long.npy", "short.npy", "longest.npy"),
     bad=(
         *EMPTY,
         *NO_TEXT,
         ("gone.npy", "file gone.npy does not exist."),
-        ("notes.npy", "notes.npy is not a .npy file of numbers, or is damaged from its first bytes."),
+        (
+            "notes.npy",
+            "notes.npy is not a .npy file of numbers, or is damaged from its first bytes.",
+        ),
         ("wide.npy", "wide.npy has vectors of 6 numbers, but "),
-        ("deep.npy", "deep.npy has the shape (1, 2, 3, 5), but features are (C), (N, C) or (H, W, C): one vector, "),
+        (
+            "deep.npy",
+            "deep.npy has the shape (1, 2, 3, 5), but features are (C), (N, C) or (H, W, C): one vector, ",
+        ),
         ("nan.npy", "nan.npy has nan at [0, 4], which is no finite 32-bit number."),
-        ("objects.npy", "objects.npy holds pickled Python objects, which are never loaded; save an array of numbers."),
+        (
+            "objects.npy",
+            "objects.npy holds pickled Python objects, which are never loaded; save an array of numbers.",
+        ),
     ),
     foreign=("red.png",),
     described="given features, vectors of 5 numbers",
@@ -265,7 +297,10 @@ CASES: dict[str, Case] = {
     "text": of_text,
     "text, tokens of a file": of_a_file,
     "text to output, tokens of a file": replace(
-        of_a_file, make=lambda folder: tokens_of_a_file(folder, target_options={}), drawn=(), is_output=True
+        of_a_file,
+        make=lambda folder: tokens_of_a_file(folder, target_options={}),
+        drawn=(),
+        is_output=True,
     ),
     "text, lowercased": replace(
         of_text,
@@ -324,12 +359,20 @@ CASES: dict[str, Case] = {
         described="characters, a vocabulary of 32",
     ),
     "text, output of bpe": replace(
-        to_text, make=lambda _: output(text("target", tokens="bpe", size=40)), described="bpe, a vocabulary of 40"
+        to_text,
+        make=lambda _: output(text("target", tokens="bpe", size=40)),
+        described="bpe, a vocabulary of 40",
     ),
     "text, output with copying": replace(
         to_text,
         make=lambda _: output(text("target", min_count=2), copies=True),
-        beside={"source": ("It slept! The cat sat.", "Rain.", "A dog came back, far away. It ran. It ate.")},
+        beside={
+            "source": (
+                "It slept! The cat sat.",
+                "Rain.",
+                "A dog came back, far away. It ran. It ate.",
+            )
+        },
         source=text(segments="sentences"),
         described="words, a vocabulary of 6",
     ),
@@ -343,7 +386,10 @@ CASES: dict[str, Case] = {
             *EMPTY,
             *NO_LIST,
             ([" "], "holds an empty label."),
-            (["a, b"], "holds the label 'a, b', but a comma stands between labels; write it without."),
+            (
+                ["a, b"],
+                "holds the label 'a, b', but a comma stands between labels; write it without.",
+            ),
         ),
         foreign=([1.5], [None]),
         described="any of 3",
@@ -354,7 +400,10 @@ CASES: dict[str, Case] = {
         make=lambda _: output(OrderField("order", OrderSettings()), complete=True),
         values=([2, 0, 1], "0", [3, 1, 0, 2]),
         texts=("2 0 1", "0", "3 1 0 2"),
-        bad=(("0 1", "has 2 of 3 points, but model.decoder.visits is all; say visits: some."), *of_order.bad),
+        bad=(
+            ("0 1", "has 2 of 3 points, but model.decoder.visits is all; say visits: some."),
+            *of_order.bad,
+        ),
     ),
     "points": of_points,
     "points, numbers": replace(
@@ -371,7 +420,9 @@ CASES: dict[str, Case] = {
         drawn=("3", "1.5"),
     ),
     "image": of_image,
-    "image, features": replace(of_image, make=media(ImageField, ImageSettings(fit="pad"), cells=False)),
+    "image, features": replace(
+        of_image, make=media(ImageField, ImageSettings(fit="pad"), cells=False)
+    ),
     "video": of_video,
     "video, features": replace(
         of_video, make=media(VideoField, VideoSettings(rate=2.0), cells=False), drawn=("1", "2")

@@ -16,7 +16,9 @@ JUNK = 7
 """A real word that stands in the padding, where it must have no influence."""
 
 
-def repacked(documents: Documents, widths: tuple[int, ...], *, positions: int = 1, segments: int = 1) -> Padded:
+def repacked(
+    documents: Documents, widths: tuple[int, ...], *, positions: int = 1, segments: int = 1
+) -> Padded:
     """Documents in rectangles of the given widths, narrow ones first: each segment in the first that holds it.
 
     There are at least so many `positions` and `segments`. Later rows are packed before earlier ones, and every
@@ -32,7 +34,9 @@ def repacked(documents: Documents, widths: tuple[int, ...], *, positions: int = 
         for number, segment in enumerate(documents[row]):
             pack = next(at for at, width in enumerate(widths) if width >= len(segment))
             homes[row, number] = pack, len(packs[pack])
-            packs[pack].append([*range(place, place + len(segment)), *[-1] * (widths[pack] - len(segment))])
+            packs[pack].append(
+                [*range(place, place + len(segment)), *[-1] * (widths[pack] - len(segment))]
+            )
             place += len(segment)
     before = [0, *accumulate(len(pack) for pack in packs)]
     values_BS = torch.tensor([[*row, *[JUNK] * (positions - len(row))] for row in rows])
@@ -41,7 +45,9 @@ def repacked(documents: Documents, widths: tuple[int, ...], *, positions: int = 
     for (row, number), (pack, line_number) in homes.items():
         index_BP[row, number] = before[pack] + line_number
     places = [place for pack in packs for line in pack for place in line]
-    real = next((at for at, place in enumerate(places) if place >= 0), 0)  # also where padded: the mask alone counts
+    real = next(
+        (at for at, place in enumerate(places) if place >= 0), 0
+    )  # also where padded: the mask alone counts
     position_BS, of_BS = torch.full_like(values_BS, real), torch.zeros_like(values_BS)
     for at, place in enumerate(places):
         if place >= 0:
@@ -49,7 +55,9 @@ def repacked(documents: Documents, widths: tuple[int, ...], *, positions: int = 
     for row, document in enumerate(documents):
         numbers = [number for number, segment in enumerate(document) for _ in segment]
         of_BS[row, : len(numbers)] = torch.tensor(numbers, dtype=torch.long)
-    return Padded(values_BS, mask_BS, Segments(tuple(map(torch.tensor, packs)), index_BP, position_BS, of_BS))
+    return Padded(
+        values_BS, mask_BS, Segments(tuple(map(torch.tensor, packs)), index_BP, position_BS, of_BS)
+    )
 
 
 def documents_of(padded: Padded) -> Documents:

@@ -26,7 +26,9 @@ def pairwise(**settings: Sequence[Any]) -> list[Case]:
     return chosen
 
 
-def named(make: Callable[..., Any], prefix: str, **settings: Sequence[Any]) -> tuple[dict[str, Any], set[str]]:
+def named(
+    make: Callable[..., Any], prefix: str, **settings: Sequence[Any]
+) -> tuple[dict[str, Any], set[str]]:
     """All combinations under their names, made; and the names of those that are not in the selection."""
     every = [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
     chosen = pairwise(**settings)

@@ -49,29 +49,55 @@ class Case:
 
 CASES: dict[str, Case] = {
     "initial-linear": Case(6, 5, lambda: InitialState(summary_size=5, state_size=4, state_count=2)),
-    "initial-copy": Case(6, 4, lambda: InitialState(summary_size=4, state_size=4, state_count=2, start="copy")),
-    "every-step-linear": Case(6, 5, lambda: EveryStep(summary_size=5, state_size=4, state_count=2)),
-    "every-step-copy": Case(6, 4, lambda: EveryStep(summary_size=4, state_size=4, state_count=2, start="copy")),
-    "additive-linear": Case(6, 5, lambda: Attention(source_size=6, summary_size=5, state_size=4, size=3)),
-    "additive-copy": Case(6, 4, lambda: Attention(source_size=6, summary_size=4, state_size=4, size=3, start="copy")),
-    "additive-one-size": Case(6, 6, lambda: Attention(source_size=6, state_size=4, size=3)),
-    "dot-linear": Case(4, 5, lambda: Attention(source_size=4, summary_size=5, state_size=4, score="dot")),
-    "dot-copy": Case(4, 4, lambda: Attention(source_size=4, state_size=4, score="dot", start="copy")),
-    "general-linear": Case(6, 5, lambda: Attention(source_size=6, summary_size=5, state_size=4, score="general")),
-    "general-copy": Case(
-        6, 4, lambda: Attention(source_size=6, summary_size=4, state_size=4, score="general", start="copy")
+    "initial-copy": Case(
+        6, 4, lambda: InitialState(summary_size=4, state_size=4, state_count=2, start="copy")
     ),
-    "pooling-linear": Case(6, 5, lambda: AttentionPooling(source_size=6, state_size=4, size=3, state_count=2)),
-    "pooling-copy": Case(4, 5, lambda: AttentionPooling(source_size=4, state_size=4, size=3, start="copy")),
+    "every-step-linear": Case(6, 5, lambda: EveryStep(summary_size=5, state_size=4, state_count=2)),
+    "every-step-copy": Case(
+        6, 4, lambda: EveryStep(summary_size=4, state_size=4, state_count=2, start="copy")
+    ),
+    "additive-linear": Case(
+        6, 5, lambda: Attention(source_size=6, summary_size=5, state_size=4, size=3)
+    ),
+    "additive-copy": Case(
+        6, 4, lambda: Attention(source_size=6, summary_size=4, state_size=4, size=3, start="copy")
+    ),
+    "additive-one-size": Case(6, 6, lambda: Attention(source_size=6, state_size=4, size=3)),
+    "dot-linear": Case(
+        4, 5, lambda: Attention(source_size=4, summary_size=5, state_size=4, score="dot")
+    ),
+    "dot-copy": Case(
+        4, 4, lambda: Attention(source_size=4, state_size=4, score="dot", start="copy")
+    ),
+    "general-linear": Case(
+        6, 5, lambda: Attention(source_size=6, summary_size=5, state_size=4, score="general")
+    ),
+    "general-copy": Case(
+        6,
+        4,
+        lambda: Attention(
+            source_size=6, summary_size=4, state_size=4, score="general", start="copy"
+        ),
+    ),
+    "pooling-linear": Case(
+        6, 5, lambda: AttentionPooling(source_size=6, state_size=4, size=3, state_count=2)
+    ),
+    "pooling-copy": Case(
+        4, 5, lambda: AttentionPooling(source_size=4, state_size=4, size=3, start="copy")
+    ),
     "pooling-join-linear": Case(
         6,
         5,
-        lambda: AttentionPooling(source_size=6, summary_size=5, state_size=4, size=3, state_count=2, join_summary=True),
+        lambda: AttentionPooling(
+            source_size=6, summary_size=5, state_size=4, size=3, state_count=2, join_summary=True
+        ),
     ),
     "pooling-join-copy": Case(
         3,
         1,
-        lambda: AttentionPooling(source_size=3, summary_size=1, state_size=4, size=3, start="copy", join_summary=True),
+        lambda: AttentionPooling(
+            source_size=3, summary_size=1, state_size=4, size=3, start="copy", join_summary=True
+        ),
     ),
     "pooling-join-segments": Case(
         6,
@@ -81,7 +107,11 @@ CASES: dict[str, Case] = {
         ),
     ),
     "pooling-segments": Case(
-        6, 5, lambda: AttentionPooling(source_size=6, segment_size=3, state_size=4, size=3, state_count=2)
+        6,
+        5,
+        lambda: AttentionPooling(
+            source_size=6, segment_size=3, state_size=4, size=3, state_count=2
+        ),
     ),
     "pooling-segments-evenly": Case(
         6,
@@ -93,14 +123,27 @@ CASES: dict[str, Case] = {
     "two-level-linear": Case(
         6,
         5,
-        lambda: TwoLevelAttention(source_size=6, segment_size=3, summary_size=5, state_size=4, size=3, state_count=2),
+        lambda: TwoLevelAttention(
+            source_size=6, segment_size=3, summary_size=5, state_size=4, size=3, state_count=2
+        ),
     ),
     "two-level-copy": Case(
-        6, 4, lambda: TwoLevelAttention(source_size=6, segment_size=4, state_size=4, size=3, start="copy"), segment=4
+        6,
+        4,
+        lambda: TwoLevelAttention(
+            source_size=6, segment_size=4, state_size=4, size=3, start="copy"
+        ),
+        segment=4,
     ),
-    "location-linear": Case(6, 5, lambda: LocationAttention(source_size=6, summary_size=5, state_size=4, size=3)),
+    "location-linear": Case(
+        6, 5, lambda: LocationAttention(source_size=6, summary_size=5, state_size=4, size=3)
+    ),
     "location-copy": Case(
-        6, 4, lambda: LocationAttention(source_size=6, summary_size=4, state_size=4, size=3, radius=1, start="copy")
+        6,
+        4,
+        lambda: LocationAttention(
+            source_size=6, summary_size=4, state_size=4, size=3, radius=1, start="copy"
+        ),
     ),
 }
 
@@ -134,7 +177,9 @@ def output(bridge: Bridge, source: Encoded, query: Tensor) -> tuple[Tensor, Cont
     return prepared.first_state, context
 
 
-def levels(source: Encoded, longer: Encoded, bridge: Bridge) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def levels(
+    source: Encoded, longer: Encoded, bridge: Bridge
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """The vectors of each level that a bridge sums or weighs: of a source and of a longer one, and where those are."""
     if reads_memory(bridge):
         yield source.memory, longer.memory, longer.mask
@@ -168,7 +213,9 @@ def test_padding_has_no_influence(bridge: Bridge, source: Encoded, query: Tensor
         assert not context_again.weights[:, 4:].any()
 
 
-def test_padding_has_no_influence_on_gradients(bridge: Bridge, source: Encoded, query: Tensor) -> None:
+def test_padding_has_no_influence_on_gradients(
+    bridge: Bridge, source: Encoded, query: Tensor
+) -> None:
     first, context = output(bridge, source, query)
     before = gradients(bridge, weighed(first, context.vector))
     longer = stretched_source(source, 3)
@@ -185,7 +232,9 @@ def test_padding_has_no_influence_on_gradients(bridge: Bridge, source: Encoded, 
         assert not long.grad[~mask].any()
 
 
-def test_rows_have_no_influence_on_each_other(bridge: Bridge, source: Encoded, query: Tensor) -> None:
+def test_rows_have_no_influence_on_each_other(
+    bridge: Bridge, source: Encoded, query: Tensor
+) -> None:
     first, context = output(bridge, source, query)
     for row in range(3):
         own_first, own = output(bridge, alone(source, row), query[row : row + 1])
@@ -210,19 +259,25 @@ def test_the_encoder_learns_through_it(bridge: Bridge, source: Encoded, query: T
     assert (source.segments.memory.grad is not None) == attends_to_segments(bridge)
     if source.memory.grad is not None:
         assert source.memory.grad[source.mask].any(dim=1).all()
-    if source.segments.memory.grad is not None:  # the only segment of a text has the weight 1 whatever is in it
+    if (
+        source.segments.memory.grad is not None
+    ):  # the only segment of a text has the weight 1 whatever is in it
         several = source.segments.mask & (source.segments.mask.sum(1, keepdim=True) > 1)
         assert source.segments.memory.grad[several].any(dim=1).all()
 
 
-def test_saving_keeps_every_bit(bridge: Bridge, case: Case, source: Encoded, query: Tensor, tmp_path: Path) -> None:
+def test_saving_keeps_every_bit(
+    bridge: Bridge, case: Case, source: Encoded, query: Tensor, tmp_path: Path
+) -> None:
     first, context = output(bridge, source, query)
     first_again, again = output(reloaded(bridge, case.make, tmp_path), source, query)
     assert torch.equal(first_again, first)
     assert torch.equal(again.vector, context.vector)
 
 
-def test_weights_are_a_distribution_over_real_positions(bridge: Bridge, source: Encoded, query: Tensor) -> None:
+def test_weights_are_a_distribution_over_real_positions(
+    bridge: Bridge, source: Encoded, query: Tensor
+) -> None:
     weights = output(bridge, source, 10 * query)[1].weights
     assert (weights is not None) == bridge.has_attention
     if weights is not None:
@@ -280,7 +335,9 @@ def test_nothing_is_kept_between_calls(bridge: Bridge, source: Encoded, query: T
     assert held(bridge) == before
 
 
-def test_what_follows_the_state_depends_on_it_and_nothing_else_does(bridge: Bridge, source: Encoded) -> None:
+def test_what_follows_the_state_depends_on_it_and_nothing_else_does(
+    bridge: Bridge, source: Encoded
+) -> None:
     prepared = bridge.start(source)
     one, two = (bridge.step(query, prepared) for query in torch.randn(2, 3, STATE))
     assert torch.equal(one.vector, two.vector) != bridge.follows_state

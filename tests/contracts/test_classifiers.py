@@ -51,11 +51,15 @@ def test_probabilities_of_one_label_sum_to_1(decoder: LabelDecoder, source: Enco
 
 
 def test_the_truth_is_no_input(decoder: LabelDecoder, source: Encoded) -> None:
-    one, two = (decoder.teach(source, Padded.of(labels)).logits for labels in ([[1]] * 3, [[4]] * 3))
+    one, two = (
+        decoder.teach(source, Padded.of(labels)).logits for labels in ([[1]] * 3, [[4]] * 3)
+    )
     assert torch.equal(one, two)
 
 
-def test_a_label_that_is_not_in_the_list_teaches_nothing(decoder: LabelDecoder, source: Encoded) -> None:
+def test_a_label_that_is_not_in_the_list_teaches_nothing(
+    decoder: LabelDecoder, source: Encoded
+) -> None:
     """Its row has the same loss and gradient as no row at all."""
     label = Padded(torch.tensor([[3], [0], [5]]), torch.tensor([[True], [False], [True]]))
     loss_BT = token_loss(decoder.teach(source, label).logits, label)
@@ -63,7 +67,9 @@ def test_a_label_that_is_not_in_the_list_teaches_nothing(decoder: LabelDecoder, 
     with_it = gradients(decoder, loss_BT.sum())
     others = torch.tensor([0, 2])
     rest = label.pick(others)
-    without = gradients(decoder, token_loss(decoder.teach(source.pick(others), rest).logits, rest).sum())
+    without = gradients(
+        decoder, token_loss(decoder.teach(source.pick(others), rest).logits, rest).sum()
+    )
     for name, gradient in without.items():
         torch.testing.assert_close(with_it[name], gradient)
 
@@ -71,9 +77,12 @@ def test_a_label_that_is_not_in_the_list_teaches_nothing(decoder: LabelDecoder, 
 def test_picked_and_repeated_rows_are_the_same_rows(decoder: LabelDecoder, source: Encoded) -> None:
     rows = torch.tensor([2, 0, 2, 1])
     whole = decoder.choose(source)
-    torch.testing.assert_close(decoder.choose(source.pick(rows)).log_probabilities, whole.log_probabilities[rows])
     torch.testing.assert_close(
-        decoder.choose(source.repeat(2)).log_probabilities, whole.log_probabilities.repeat_interleave(2, 0)
+        decoder.choose(source.pick(rows)).log_probabilities, whole.log_probabilities[rows]
+    )
+    torch.testing.assert_close(
+        decoder.choose(source.repeat(2)).log_probabilities,
+        whole.log_probabilities.repeat_interleave(2, 0),
     )
 
 
@@ -95,10 +104,14 @@ class FlatChoice(nn.Module):
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         memory, mask, summary, *level = inputs
         output = self.decoder.choose(Encoded(memory, mask, summary, segments=SegmentLevel(*level)))
-        return tuple(tensor for tensor in (output.log_probabilities, output.weights) if tensor is not None)
+        return tuple(
+            tensor for tensor in (output.log_probabilities, output.weights) if tensor is not None
+        )
 
 
-@pytest.mark.parametrize("make", params(LABELS, set(LABELS) - {"label-every_step", "label-two_level"}), indirect=True)
+@pytest.mark.parametrize(
+    "make", params(LABELS, set(LABELS) - {"label-every_step", "label-two_level"}), indirect=True
+)
 def test_choosing_exports_for_any_number_of_rows(decoder: LabelDecoder, source: Encoded) -> None:
     def plain(source: Encoded) -> tuple[Tensor, ...]:
         assert source.segments is not None
@@ -108,7 +121,12 @@ def test_choosing_exports_for_any_number_of_rows(decoder: LabelDecoder, source: 
             source.segments.segment_of,
             source.segments.weights,
         )
-        return source.memory.detach(), source.mask, source.summary.detach(), *(one for one in level if one is not None)
+        return (
+            source.memory.detach(),
+            source.mask,
+            source.summary.detach(),
+            *(one for one in level if one is not None),
+        )
 
     flat = FlatChoice(decoder)
     program = exported(flat, plain(source))

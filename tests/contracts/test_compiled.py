@@ -48,7 +48,11 @@ def gapped(*shape: int) -> Tensor:
 
 
 def step_of(
-    cell: contracts.Cell, shape: tuple[int, ...], gates: int, summands: int, make: Callable[..., Tensor]
+    cell: contracts.Cell,
+    shape: tuple[int, ...],
+    gates: int,
+    summands: int,
+    make: Callable[..., Tensor],
 ) -> list[Tensor]:
     """One step and back with random numbers, the same whatever the cell is."""
     torch.manual_seed(1)
@@ -59,7 +63,9 @@ def step_of(
     kept, saved = cell.forward(given, recurrent, hidden, memory, after)
     d_given, d_recurrent = torch.zeros(wide), torch.zeros(*wide[:-1], wide[-1] + 2)[..., : wide[-1]]
     d_after = tuple(make(*shape) for _ in range(summands))
-    back = cell.backward(d_after, make(*shape) if summands > 1 else None, saved, d_given, d_recurrent)
+    back = cell.backward(
+        d_after, make(*shape) if summands > 1 else None, saved, d_given, d_recurrent
+    )
     return [one for one in (after, kept, d_given, d_recurrent, *back) if one is not None]
 
 
@@ -67,9 +73,12 @@ def step_of(
 @pytest.mark.parametrize("summands", [1, 2])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", GATES)
-def test_cells(name: str, shape: tuple[int, ...], summands: int, make: Callable[..., Tensor], kernels: Library) -> None:
+def test_cells(
+    name: str, shape: tuple[int, ...], summands: int, make: Callable[..., Tensor], kernels: Library
+) -> None:
     ours, theirs = (
-        step_of(cell, shape, GATES[name], summands, make) for cell in (COMPILED[name](kernels), steps.CELLS[name])
+        step_of(cell, shape, GATES[name], summands, make)
+        for cell in (COMPILED[name](kernels), steps.CELLS[name])
     )
     for found, expected in zip(ours, theirs, strict=True):
         near(found, expected)
@@ -91,14 +100,18 @@ def test_more_summands_of_a_gradient(name: str, count: int, kernels: Library) ->
 
 
 def attention_of(
-    kind: Callable[[contracts.Sources, int], steps.Attending], sizes: tuple[int, int, int, int], largest: float
+    kind: Callable[[contracts.Sources, int], steps.Attending],
+    sizes: tuple[int, int, int, int],
+    largest: float,
 ) -> list[Tensor]:
     """Three steps and back; the last row has nothing to attend to, others have padding."""
     torch.manual_seed(2)
     rows, positions, size, width = sizes
     keys, memory = largest * torch.randn(rows, positions, size), torch.randn(rows, positions, width)
     mask = torch.arange(positions) < torch.arange(rows).flip(0).mul(2).unsqueeze(1)
-    sources = contracts.Sources(keys, memory.transpose(0, 1).contiguous().transpose(0, 1), mask, torch.randn(size))
+    sources = contracts.Sources(
+        keys, memory.transpose(0, 1).contiguous().transpose(0, 1), mask, torch.randn(size)
+    )
     attending, queries = kind(sources, 3), gapped(3, rows, size)
     d_queries = torch.zeros(3, rows, size + 5)[..., :size]
     for at in range(3):
@@ -109,22 +122,39 @@ def attention_of(
         attending.backward(at, queries, extra[at] if at else None, d_queries[at])
     d_keys, d_score = attending.key_gradients(queries)
     assert d_score is not None
-    return [attending.contexts, attending.weights, d_queries, d_keys, d_score, attending.memory_gradient()]
+    return [
+        attending.contexts,
+        attending.weights,
+        d_queries,
+        d_keys,
+        d_score,
+        attending.memory_gradient(),
+    ]
 
 
 @pytest.mark.parametrize("largest", [1.0, 30.0])
-@pytest.mark.parametrize("sizes", [(4, 6, 5, 7), (1, 1, 1, 1), (3, 0, 4, 5), (0, 3, 4, 5), (9, 21, 130, 33)])
+@pytest.mark.parametrize(
+    "sizes", [(4, 6, 5, 7), (1, 1, 1, 1), (3, 0, 4, 5), (0, 3, 4, 5), (9, 21, 130, 33)]
+)
 def test_attention(sizes: tuple[int, int, int, int], largest: float, kernels: Library) -> None:
     """Also with keys so large that powers of them would not be exact."""
-    ours = attention_of(lambda sources, count: CompiledAdditive(sources, count, kernels), sizes, largest)
+    ours = attention_of(
+        lambda sources, count: CompiledAdditive(sources, count, kernels), sizes, largest
+    )
     for found, expected in zip(ours, attention_of(steps.Additive, sizes, largest), strict=True):
         near(found, expected)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("shape", [(6, 7), (1, 1), (5, 4001), (3, 64)])
-def test_cross_entropy(shape: tuple[int, int], smoothing: float, kernels: Library, plain: Callable[[], None]) -> None:
-    logits, truth, factor = 5 * torch.randn(shape), torch.randint(shape[1], shape[:1]), torch.rand(shape[0])
+def test_cross_entropy(
+    shape: tuple[int, int], smoothing: float, kernels: Library, plain: Callable[[], None]
+) -> None:
+    logits, truth, factor = (
+        5 * torch.randn(shape),
+        torch.randint(shape[1], shape[:1]),
+        torch.rand(shape[0]),
+    )
     ours = gradient_of(logits.clone(), truth, factor, smoothing)
     plain()
     for found, expected in zip(ours, gradient_of(logits, truth, factor, smoothing), strict=True):
@@ -141,7 +171,10 @@ def test_tokens_that_are_not_in_the_vocabulary_are_refused(kernels: Library) -> 
     for token in (-1, 5):
         with pytest.raises(RuntimeError, match="index"):
             gradient_of(torch.randn(2, 5), torch.tensor([0, token]), torch.ones(2), 0.0)
-    assert [len(part) for part in gradient_of(torch.randn(0, 5), torch.zeros(0).long(), torch.ones(0), 0.0)] == [0] * 3
+    assert [
+        len(part)
+        for part in gradient_of(torch.randn(0, 5), torch.zeros(0).long(), torch.ones(0), 0.0)
+    ] == [0] * 3
 
 
 def test_what_is_not_a_number_stays_so(kernels: Library) -> None:
@@ -154,7 +187,9 @@ def test_what_is_not_a_number_stays_so(kernels: Library) -> None:
     for name, gates in GATES.items():
         after, given = torch.empty(1, 2), torch.zeros(1, 2 * gates)
         given[:] = float("nan")
-        COMPILED[name](kernels).forward((given,), (given,), torch.zeros(1, 2), torch.zeros(1, 2), after)
+        COMPILED[name](kernels).forward(
+            (given,), (given,), torch.zeros(1, 2), torch.zeros(1, 2), after
+        )
         assert torch.isnan(after).all()
 
 
@@ -165,7 +200,9 @@ def test_large_numbers(kernels: Library) -> None:
         ends = []
         for cell in (COMPILED[name](kernels), steps.CELLS[name]):
             after, own = torch.empty(1, 6), given[:, : 6 * gates]
-            cell.forward((own,), (torch.zeros_like(own),), torch.ones(1, 6), torch.ones(1, 6), after)
+            cell.forward(
+                (own,), (torch.zeros_like(own),), torch.ones(1, 6), torch.ones(1, 6), after
+            )
             ends.append(after)
         torch.testing.assert_close(*ends)
 
@@ -173,7 +210,11 @@ def test_large_numbers(kernels: Library) -> None:
 @pytest.mark.parametrize("sources", [3, 1])
 def test_one_step_of_search(sources: int, kernels: Library) -> None:
     """Six rows, two or six of each source."""
-    keys, memory, mask = torch.randn(sources, 5, 4), torch.randn(sources, 5, 7), torch.rand(sources, 5) > 0.3
+    keys, memory, mask = (
+        torch.randn(sources, 5, 4),
+        torch.randn(sources, 5, 7),
+        torch.rand(sources, 5) > 0.3,
+    )
     mask[:, 0] = True
     query, score, many = torch.randn(6, 4), torch.randn(4), 6 // sources
     found = compiled.attend(query, contracts.Sources(keys, memory, mask, score), None, kernels)
@@ -192,18 +233,30 @@ def test_log_softmax(shape: tuple[int, int], kernels: Library, plain: Callable[[
     with torch.no_grad():
         found = compiled.log_probabilities(logits.clone())
         plain()
-        torch.testing.assert_close(found, compiled.log_probabilities(logits), rtol=WITHIN, atol=1e-6)
+        torch.testing.assert_close(
+            found, compiled.log_probabilities(logits), rtol=WITHIN, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("rows", [0, 1, 9])
 @pytest.mark.parametrize("cell", GATES)
 def test_steps_in_use(cell: str, rows: int, kernels: Library) -> None:
     wide = GATES[cell] * 5
-    given, recurrent, hidden, memory = gapped(rows, wide), gapped(rows, wide), gapped(rows, 5), gapped(rows, 5)
+    given, recurrent, hidden, memory = (
+        gapped(rows, wide),
+        gapped(rows, wide),
+        gapped(rows, 5),
+        gapped(rows, 5),
+    )
     before = hidden, memory if cell == "lstm" else None
-    assert compiled.compiled_step(cell, given, recurrent, before) is None  # gradients may be asked for
+    assert (
+        compiled.compiled_step(cell, given, recurrent, before) is None
+    )  # gradients may be asked for
     with torch.no_grad():
-        made, expected = compiled.compiled_step(cell, given, recurrent, before), STEPS[cell](given, recurrent, before)
+        made, expected = (
+            compiled.compiled_step(cell, given, recurrent, before),
+            STEPS[cell](given, recurrent, before),
+        )
     assert made is not None
     near(made[0], expected[0])
     assert (made[1] is None) is (expected[1] is None)
@@ -213,7 +266,9 @@ def test_steps_in_use(cell: str, rows: int, kernels: Library) -> None:
 
 @pytest.mark.parametrize("cell", GATES)
 def test_whole_decoders_in_use(cell: str, kernels: Library, plain: Callable[[], None]) -> None:
-    decoder = DECODERS[next(one for one in DECODERS if f"-{cell}" in one and "additive" in one)]().eval()
+    decoder = DECODERS[
+        next(one for one in DECODERS if f"-{cell}" in one and "additive" in one)
+    ]().eval()
     assert isinstance(decoder, SequenceDecoder)
     source, found = source_for(), []
     with torch.no_grad():
@@ -229,7 +284,10 @@ def test_whole_decoders_in_use(cell: str, kernels: Library, plain: Callable[[], 
 
 @pytest.mark.parametrize("cell", GATES)
 def test_whole_decoders(cell: str, kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, used = next(one for one in DECODERS if f"-{cell}" in one and "additive" in one), set[str]()
+    name, used = (
+        next(one for one in DECODERS if f"-{cell}" in one and "additive" in one),
+        set[str](),
+    )
     run = kernels.run
 
     def noted(kernel: str, *fields: object) -> None:
@@ -269,11 +327,15 @@ def test_a_result_does_not_depend_on_the_number_of_threads(kernels: Library) -> 
             found.append(
                 [
                     *attention_of(
-                        lambda sources, count: CompiledAdditive(sources, count, kernels), (64, 9, 40, 8), 1.0
+                        lambda sources, count: CompiledAdditive(sources, count, kernels),
+                        (64, 9, 40, 8),
+                        1.0,
                     )[:5],
                     *step_of(COMPILED["gru"](kernels), (64, 80), 3, 2, torch.randn),
                     *step_of(COMPILED["lstm"](kernels), (64, 80), 4, 2, torch.randn),
-                    compiled.gradient(torch.ones(64, 300).cumsum(1), truth[:, 0], factor[:, 0], 0.1, kernels)[2],
+                    compiled.gradient(
+                        torch.ones(64, 300).cumsum(1), truth[:, 0], factor[:, 0], 0.1, kernels
+                    )[2],
                 ]
             )
     finally:

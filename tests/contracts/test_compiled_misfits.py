@@ -38,7 +38,9 @@ def attention() -> Attention:
     return Attention(source_size=4, state_size=6, size=5).eval()
 
 
-def test_narrower_numbers_of_autocast(attention: Attention, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_narrower_numbers_of_autocast(
+    attention: Attention, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = torch.randn(2, 6)
 
     def weights() -> Tensor:
@@ -60,7 +62,9 @@ def test_queries_of_no_source(attention: Attention, sources: int, queries: int) 
 @torch.no_grad()
 def test_a_mask_of_whole_numbers(attention: Attention) -> None:
     with pytest.raises(RuntimeError):
-        attention.step(torch.randn(1, 6), prepared(attention, sources=1, mask=torch.tensor([[1, 0, 1]])))
+        attention.step(
+            torch.randn(1, 6), prepared(attention, sources=1, mask=torch.tensor([[1, 0, 1]]))
+        )
 
 
 @torch.no_grad()

@@ -63,7 +63,9 @@ def loss(decoder: Decoder, source: Encoded, target: Padded) -> Tensor:
 
 def test_every_decoder_has_a_case_with_every_bridge() -> None:
     made = [make() for name, make in CASES.items() if name not in RARE]
-    unfit = {(DECODERS["label"], BRIDGES["location"])}  # a label has one step, before which there is none
+    unfit = {
+        (DECODERS["label"], BRIDGES["location"])
+    }  # a label has one step, before which there is none
     pairs = set(product(DECODERS.values(), BRIDGES.values())) - unfit
     assert {(type(one), type(one.bridge)) for one in made} == pairs
     assert all(isinstance(one, Generator) == one.searches for one in made)
@@ -78,7 +80,9 @@ def test_sizes_are_as_announced(decoder: Decoder, source: Encoded, target: Padde
         assert output.weights.shape == (*target.mask.shape, source.mask.shape[1])
 
 
-def test_padding_of_the_source_has_no_influence(decoder: Decoder, source: Encoded, target: Padded) -> None:
+def test_padding_of_the_source_has_no_influence(
+    decoder: Decoder, source: Encoded, target: Padded
+) -> None:
     longer = stretched_source(source, 3)
     output, again = decoder.teach(source, target), decoder.teach(longer, target)
     torch.testing.assert_close(again.logits[..., : output.logits.shape[-1]], output.logits)
@@ -93,7 +97,9 @@ def test_padding_of_the_source_has_no_influence(decoder: Decoder, source: Encode
         assert level.memory.grad is None or not level.memory.grad[~level.mask].any()
 
 
-def test_rows_have_no_influence_on_each_other(decoder: Decoder, source: Encoded, target: Padded) -> None:
+def test_rows_have_no_influence_on_each_other(
+    decoder: Decoder, source: Encoded, target: Padded
+) -> None:
     together = decoder.teach(source, target)
     for row in range(3):
         own = decoder.teach(alone(source, row), only(target, row))
@@ -101,7 +107,9 @@ def test_rows_have_no_influence_on_each_other(decoder: Decoder, source: Encoded,
         torch.testing.assert_close(own.logits[0], together_with_others[:, : own.logits.shape[-1]])
 
 
-def test_every_weight_learns_and_so_does_the_encoder(decoder: Decoder, source: Encoded, target: Padded) -> None:
+def test_every_weight_learns_and_so_does_the_encoder(
+    decoder: Decoder, source: Encoded, target: Padded
+) -> None:
     found = gradients(decoder.train(), loss(decoder, source, target))
     assert found
     assert not unlearned(found)
@@ -114,17 +122,26 @@ def test_every_weight_learns_and_so_does_the_encoder(decoder: Decoder, source: E
     assert (source.segments.memory.grad is not None) == attends_to_segments(decoder.bridge)
     if source.memory.grad is not None:
         assert source.memory.grad[source.mask].any(dim=1).all()
-    if source.segments.memory.grad is not None:  # the only segment of a text has the weight 1 whatever is in it
+    if (
+        source.segments.memory.grad is not None
+    ):  # the only segment of a text has the weight 1 whatever is in it
         several = source.segments.mask & (source.segments.mask.sum(1, keepdim=True) > 1)
         assert source.segments.memory.grad[several].any(dim=1).all()
 
 
-def test_saving_keeps_every_bit(decoder: Decoder, make: Make, source: Encoded, target: Padded, tmp_path: Path) -> None:
-    before, after = decoder.teach(source, target), reloaded(decoder, make, tmp_path).teach(source, target)
+def test_saving_keeps_every_bit(
+    decoder: Decoder, make: Make, source: Encoded, target: Padded, tmp_path: Path
+) -> None:
+    before, after = (
+        decoder.teach(source, target),
+        reloaded(decoder, make, tmp_path).teach(source, target),
+    )
     assert torch.equal(after.logits, before.logits)
 
 
-def test_weights_are_a_distribution_over_real_positions(decoder: Decoder, source: Encoded, target: Padded) -> None:
+def test_weights_are_a_distribution_over_real_positions(
+    decoder: Decoder, source: Encoded, target: Padded
+) -> None:
     output = decoder.teach(source, target)
     weights = output.weights
     if weights is not None:
@@ -140,7 +157,10 @@ def test_a_row_of_padding_gives_finite_numbers(decoder: Decoder, target: Padded)
     assert output.logits.isfinite().all()
     if output.weights is not None:
         assert not output.weights[1].any()
-    assert all(gradient.isfinite().all() for gradient in gradients(decoder, loss(decoder, source, target)).values())
+    assert all(
+        gradient.isfinite().all()
+        for gradient in gradients(decoder, loss(decoder, source, target)).values()
+    )
 
 
 def test_deterministic_when_not_training(decoder: Decoder, source: Encoded, target: Padded) -> None:

@@ -119,12 +119,16 @@ def test_every_weight_learns(encoder: Encoder, case: Case, inputs: Inputs) -> No
     assert unlearned(slopes) == [name for name in slopes if name.startswith(case.unused)]
 
 
-def test_every_weight_learns_through_the_summary_alone(encoder: Encoder, case: Case, inputs: Inputs) -> None:
+def test_every_weight_learns_through_the_summary_alone(
+    encoder: Encoder, case: Case, inputs: Inputs
+) -> None:
     without_gradient = unlearned(gradients(encoder, weighed(encoder(**inputs).summary)))
     assert all(name.startswith(case.unused) for name in without_gradient) == case.summarises
 
 
-def test_saving_keeps_every_bit(encoder: Encoder, case: Case, inputs: Inputs, tmp_path: Path) -> None:
+def test_saving_keeps_every_bit(
+    encoder: Encoder, case: Case, inputs: Inputs, tmp_path: Path
+) -> None:
     before, after = encoder(**inputs), reloaded(encoder, case.make, tmp_path)(**inputs)
     assert torch.equal(before.memory, after.memory)
     assert torch.equal(before.summary, after.summary)
@@ -135,9 +139,13 @@ def test_a_row_of_padding_gives_zeros(encoder: Encoder, inputs: Inputs) -> None:
     read = {name: given for name, given in inputs.items() if name != "image"}
     encoded = encoder(**inputs | {name: without(given, 1) for name, given in read.items()})
     if isinstance(encoder, NothingEncoder):
-        assert torch.equal(encoded.summary[1], encoded.summary[0])  # there is no source at all: every row is alike
+        assert torch.equal(
+            encoded.summary[1], encoded.summary[0]
+        )  # there is no source at all: every row is alike
     elif read:
-        of_it = encoder.summary_size if len(inputs) == 1 else 6  # the question comes before the image
+        of_it = (
+            encoder.summary_size if len(inputs) == 1 else 6
+        )  # the question comes before the image
         assert not encoded.summary[1, :of_it].any()
         assert encoded.summary[0].any()
     assert torch.equal(encoded.memory[1].any(-1), encoded.mask[1])
@@ -159,9 +167,15 @@ def test_nothing_is_kept_between_calls(encoder: Encoder, case: Case, inputs: Inp
 
 
 def test_picked_and_repeated_rows_are_the_same_rows(encoder: Encoder, inputs: Inputs) -> None:
-    mixed, repeated = encoder(**chosen(inputs, 2, 0, 2, 1)), encoder(**chosen(inputs, 0, 0, 1, 1, 2, 2))
+    mixed, repeated = (
+        encoder(**chosen(inputs, 2, 0, 2, 1)),
+        encoder(**chosen(inputs, 0, 0, 1, 1, 2, 2)),
+    )
     encoded = encoder(**inputs)
-    for one, two in ((encoded.pick(torch.tensor([2, 0, 2, 1])), mixed), (encoded.repeat(2), repeated)):
+    for one, two in (
+        (encoded.pick(torch.tensor([2, 0, 2, 1])), mixed),
+        (encoded.repeat(2), repeated),
+    ):
         torch.testing.assert_close(one.memory, two.memory)
         torch.testing.assert_close(one.summary, two.summary)
         assert torch.equal(one.mask, two.mask)
@@ -199,20 +213,30 @@ class Flat(nn.Module):
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         rest = iter(inputs)
-        encoded: Encoded = self.encoder(**{name: padded(*islice(rest, count)) for name, count in self.counts.items()})
-        level = () if encoded.segments is None else (encoded.segments.memory, encoded.segments.weights)
-        return tuple(tensor for tensor in (encoded.memory, encoded.summary, *level) if tensor is not None)
+        encoded: Encoded = self.encoder(
+            **{name: padded(*islice(rest, count)) for name, count in self.counts.items()}
+        )
+        level = (
+            () if encoded.segments is None else (encoded.segments.memory, encoded.segments.weights)
+        )
+        return tuple(
+            tensor for tensor in (encoded.memory, encoded.summary, *level) if tensor is not None
+        )
 
 
 @pytest.mark.parametrize("case", params(CASES, set(CASES) - set(EXPORTED)), indirect=True)
-@pytest.mark.filterwarnings("ignore:The tensor attributes.*_flat_weights:UserWarning")  # of torch's own RNNs
+@pytest.mark.filterwarnings(
+    "ignore:The tensor attributes.*_flat_weights:UserWarning"
+)  # of torch's own RNNs
 def test_exports_for_any_number_of_rows(encoder: Encoder, case: Case, inputs: Inputs) -> None:
     def flattened(inputs: Inputs) -> tuple[Tensor, ...]:
         return tuple(tensor for given in inputs.values() for tensor in plain(given))
 
     flat = Flat(encoder, inputs)
     counted = [
-        f"segments_{at - 5}" if at >= 5 else "rows" for given in inputs.values() for at in range(len(plain(given)))
+        f"segments_{at - 5}" if at >= 5 else "rows"
+        for given in inputs.values()
+        for at in range(len(plain(given)))
     ]
     program = exported(flat, flattened(inputs), counted=counted)
     others = case.inputs()

@@ -22,7 +22,17 @@ from sixjars.model.encoders.video import VideoEncoder
 
 from .encoder_cases import ngrams
 from .equation_models import Model, compare
-from .examples import TARGETS, documents, frames, images, learning, other_texts, ragged, texts, words
+from .examples import (
+    TARGETS,
+    documents,
+    frames,
+    images,
+    learning,
+    other_texts,
+    ragged,
+    texts,
+    words,
+)
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 STATE = 4
@@ -40,12 +50,18 @@ MADE: dict[str, tuple[Callable[[], Encoder], Callable[[], Inputs]]] = {
         lambda: HierarchyEncoder(words=_words(), size=3, pool="attention"),
         lambda: {"source": documents(1, 3)},
     ),
-    "bag": (lambda: BagEncoder(embedding=words(), ngrams=ngrams(counted=True)), lambda: {"source": texts()}),
+    "bag": (
+        lambda: BagEncoder(embedding=words(), ngrams=ngrams(counted=True)),
+        lambda: {"source": texts()},
+    ),
     "wide_deep": (
         lambda: WideDeepEncoder(deep=_words(), ngrams=ngrams(counted=True)),
         lambda: {"source": texts()},
     ),
-    "pair": (lambda: PairEncoder(sentence=_words()), lambda: {"sentence1": other_texts(), "sentence2": texts()}),
+    "pair": (
+        lambda: PairEncoder(sentence=_words()),
+        lambda: {"sentence1": other_texts(), "sentence2": texts()},
+    ),
     "image": (lambda: ImageEncoder(backbone=learning()), lambda: {"image": images(learning())}),
     "image_question": (
         lambda: ImageQuestionEncoder(image=ImageEncoder(backbone=learning()), question=_words()),
@@ -63,7 +79,10 @@ MADE: dict[str, tuple[Callable[[], Encoder], Callable[[], Inputs]]] = {
 GIVEN: dict[str, tuple[dict[str, Any], list[list[int]]]] = {
     "sequence": ({"cell": "lstm", "layers": 2}, list(TARGETS)),
     "label": ({"classes": 5}, [[1], [0], [4]]),
-    "pointer": ({"cell": "lstm", "layers": 1, "attention": 3, "visits": "some"}, [[6, 4, 2], [4, 2], [4, 6, 2]]),
+    "pointer": (
+        {"cell": "lstm", "layers": 1, "attention": 3, "visits": "some"},
+        [[6, 4, 2], [4, 2], [4, 6, 2]],
+    ),
 }
 """The settings of each decoder, and targets for it."""
 
@@ -80,11 +99,14 @@ def decoder_for(encoder: Encoder, bridge: str, decoder: str) -> Decoder:
         "state_count": shape.state_count,
     }
     made: Any = BRIDGES[bridge]
-    settings["bridge"] = made(**{name: size for name, size in sizes.items() if name in signature(made).parameters})
+    settings["bridge"] = made(
+        **{name: size for name, size in sizes.items() if name in signature(made).parameters}
+    )
     given = {"embedding": words(size=3), "source_size": encoder.output_size}
     kind: Any = DECODERS[decoder]
     found: Decoder = kind(
-        **settings, **{name: one for name, one in given.items() if name in signature(kind).parameters}
+        **settings,
+        **{name: one for name, one in given.items() if name in signature(kind).parameters},
     )
     return found
 
@@ -102,9 +124,12 @@ def test_every_kind_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoder", "bridge", "decoder"), [kinds for kinds in product(ENCODERS, BRIDGES, DECODERS) if fits(*kinds)]
+    ("encoder", "bridge", "decoder"),
+    [kinds for kinds in product(ENCODERS, BRIDGES, DECODERS) if fits(*kinds)],
 )
 def test_of_all_that_fit(encoder: str, bridge: str, decoder: str) -> None:
     make, inputs = MADE[encoder]
     source = make()
-    compare(Model(source, decoder_for(source, bridge, decoder), inputs(), Padded.of(GIVEN[decoder][1])))
+    compare(
+        Model(source, decoder_for(source, bridge, decoder), inputs(), Padded.of(GIVEN[decoder][1]))
+    )

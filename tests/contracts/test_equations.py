@@ -58,12 +58,16 @@ H, V = 4, VOCABULARY
 ORDERS = {"all": ([6, 4, 7, 5, 2], [4, 2], [4, 6, 5, 2]), "some": ([6, 4, 2], [4, 2], [4, 6, 2])}
 
 
-def sequence(bridge: Callable[..., Bridge], cell: str = "gru", layers: int = 1, **settings: Any) -> SequenceDecoder:
+def sequence(
+    bridge: Callable[..., Bridge], cell: str = "gru", layers: int = 1, **settings: Any
+) -> SequenceDecoder:
     """A decoder of tokens; `bridge` makes its bridge from the sizes of the initial state."""
     shape = state_shape({"size": H, "cell": cell, "layers": layers})
     made = bridge(state_size=H, state_count=shape.state_count)
     embedding = words(size=H if settings.get("tied") else 3, frozen=settings.pop("frozen", False))
-    return SequenceDecoder(bridge=made, embedding=embedding, cell=cell, size=H, layers=layers, **settings)  # type: ignore[arg-type]
+    return SequenceDecoder(
+        bridge=made, embedding=embedding, cell=cell, size=H, layers=layers, **settings
+    )  # type: ignore[arg-type]
 
 
 def sized(kind: Callable[..., Bridge], encoder: Encoder, **settings: Any) -> Callable[..., Bridge]:
@@ -79,9 +83,13 @@ def sized(kind: Callable[..., Bridge], encoder: Encoder, **settings: Any) -> Cal
     return lambda **state: kind(**sizes, **state, **settings)
 
 
-def text(cell: str = "gru", direction: str = "both", layers: int = 1, size: int = 2, **settings: Any) -> TextEncoder:
+def text(
+    cell: str = "gru", direction: str = "both", layers: int = 1, size: int = 2, **settings: Any
+) -> TextEncoder:
     embedding = words(size=3, frozen=settings.pop("frozen", False))
-    return TextEncoder(embedding=embedding, cell=cell, size=size, layers=layers, direction=direction)  # type: ignore[arg-type]
+    return TextEncoder(
+        embedding=embedding, cell=cell, size=size, layers=layers, direction=direction
+    )  # type: ignore[arg-type]
 
 
 def translation(encoder: TextEncoder, decoder: Decoder) -> Model:
@@ -113,7 +121,9 @@ def test_cells_directions_and_layers(cell: str, direction: str, layers: int) -> 
     ],
 )
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_bridges_and_scores(kind: Callable[..., Bridge], settings: dict[str, Any], start: str, cell: str) -> None:
+def test_bridges_and_scores(
+    kind: Callable[..., Bridge], settings: dict[str, Any], start: str, cell: str
+) -> None:
     # What is copied has the size of the state, also where the summary stands beside the pooled states.
     encoder = text(size=1 if start == "copy" and "join_summary" in settings else 2)
     compare(translation(encoder, sequence(sized(kind, encoder, start=start, **settings), cell)))
@@ -125,7 +135,9 @@ def test_bridges_and_scores(kind: Callable[..., Bridge], settings: dict[str, Any
         compare(Model(encoder, decoder, {"source": texts()}, Padded.of([[1], [0], [4]])))
 
 
-@pytest.mark.parametrize("settings", [{"tied": True}, {"frozen": True}, {"frozen": True, "tied": True}])
+@pytest.mark.parametrize(
+    "settings", [{"tied": True}, {"frozen": True}, {"frozen": True, "tied": True}]
+)
 def test_tied_and_frozen_embeddings(settings: dict[str, Any]) -> None:
     encoder = text(frozen=settings.get("frozen", False))
     compare(translation(encoder, sequence(sized(Attention, encoder), **settings)))
@@ -147,13 +159,22 @@ def test_copying(cell: str) -> None:
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 def test_conditional_decoders(cell: str, layers: int, score: str) -> None:
     encoder = text(cell)
-    compare(translation(encoder, sequence(sized(Attention, encoder, score=score), cell, layers, conditional=True)))
+    compare(
+        translation(
+            encoder,
+            sequence(sized(Attention, encoder, score=score), cell, layers, conditional=True),
+        )
+    )
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_conditional_decoders_that_know_where_attention_was(layers: int) -> None:
     encoder = text("gru")
-    compare(translation(encoder, sequence(sized(LocationAttention, encoder), "gru", layers, conditional=True)))
+    compare(
+        translation(
+            encoder, sequence(sized(LocationAttention, encoder), "gru", layers, conditional=True)
+        )
+    )
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
@@ -191,12 +212,22 @@ def test_hierarchies(cell: str, pool: str, directions: tuple[str, str]) -> None:
 @pytest.mark.parametrize("visits", ["all", "some"])
 @pytest.mark.parametrize("kind", [InitialState, EveryStep, Attention, LocationAttention])
 @pytest.mark.parametrize(("cell", "layers"), [("rnn", 1), ("gru", 2), ("lstm", 1)])
-def test_pointers_to_points(kind: Callable[..., Bridge], visits: str, cell: str, layers: int) -> None:
-    encoder = PointsEncoder(dimensions=2, embedding=3, cell=cell, size=2, direction="both", layers=layers)  # type: ignore[arg-type]
+def test_pointers_to_points(
+    kind: Callable[..., Bridge], visits: str, cell: str, layers: int
+) -> None:
+    encoder = PointsEncoder(
+        dimensions=2, embedding=3, cell=cell, size=2, direction="both", layers=layers
+    )  # type: ignore[arg-type]
     count = state_shape({"size": H, "cell": cell, "layers": layers}).state_count
     bridge, size = sized(kind, encoder)(state_size=H, state_count=count), encoder.output_size
-    decoder = PointerDecoder(bridge=bridge, source_size=size, cell=cell, size=H, layers=layers, visits=visits)  # type: ignore[arg-type]
-    compare(Model(encoder, decoder, {"points": ragged(2, pixels=False)}, Padded.of(list(ORDERS[visits]))))
+    decoder = PointerDecoder(
+        bridge=bridge, source_size=size, cell=cell, size=H, layers=layers, visits=visits
+    )  # type: ignore[arg-type]
+    compare(
+        Model(
+            encoder, decoder, {"points": ragged(2, pixels=False)}, Padded.of(list(ORDERS[visits]))
+        )
+    )
 
 
 @pytest.mark.parametrize("visual", [learning, features])
@@ -204,14 +235,26 @@ def test_images(visual: Callable[[], Any]) -> None:
     for kind, conditional in ((InitialState, False), (Attention, False), (Attention, True)):
         encoder = ImageEncoder(backbone=visual())
         inputs, target = {"image": images(encoder.backbone)}, Padded.of(list(TARGETS))
-        compare(Model(encoder, sequence(sized(kind, encoder), "lstm", conditional=conditional), inputs, target))
+        compare(
+            Model(
+                encoder,
+                sequence(sized(kind, encoder), "lstm", conditional=conditional),
+                inputs,
+                target,
+            )
+        )
 
 
 def test_given_features() -> None:
     """Regions of an image, whose mean is the whole, and frames of a video."""
-    for name, encoder in (("image", ImageEncoder(backbone=given())), ("video", VideoEncoder(backbone=given(), size=3))):
+    for name, encoder in (
+        ("image", ImageEncoder(backbone=given())),
+        ("video", VideoEncoder(backbone=given(), size=3)),
+    ):
         inputs = {name: frames(given(), (6, 1, 3))}
-        compare(Model(encoder, sequence(sized(Attention, encoder)), inputs, Padded.of(list(TARGETS))))
+        compare(
+            Model(encoder, sequence(sized(Attention, encoder)), inputs, Padded.of(list(TARGETS)))
+        )
 
 
 @pytest.mark.parametrize("reads", ["frames", "clips", "both"])
@@ -222,10 +265,14 @@ def test_videos(reads: str, direction: str) -> None:
     compare(Model(encoder, sequence(sized(Attention, encoder)), inputs, Padded.of(list(TARGETS))))
 
 
-@pytest.mark.parametrize(("summary", "kind"), [("both", InitialState), ("both", Attention), ("question", Attention)])
+@pytest.mark.parametrize(
+    ("summary", "kind"), [("both", InitialState), ("both", Attention), ("question", Attention)]
+)
 def test_questions_about_images(summary: str, kind: Callable[..., Bridge]) -> None:
     question = text("lstm", "both", 2, frozen=True)
-    encoder = ImageQuestionEncoder(image=ImageEncoder(backbone=learning()), question=question, summary=summary)  # type: ignore[arg-type]
+    encoder = ImageQuestionEncoder(
+        image=ImageEncoder(backbone=learning()), question=question, summary=summary
+    )  # type: ignore[arg-type]
     decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
     inputs = {"image": images(encoder.image.backbone), "question": texts()}
     compare(Model(encoder, decoder, inputs, Padded.of([[1], [2], [3]])))
@@ -246,8 +293,15 @@ def test_pairs_of_sentences_by_words(kind: Callable[..., Bridge], cell: str, lay
     """Words of both sentences, an unknown word in both, and sentences that have nothing in common."""
     encoder = PairEncoder(sentence=text(cell, "both", layers), compare="words")
     decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
-    first, second = Padded.of([[5, 3, 7, 8], [9], [4, 10, 11]]), Padded.of([[8, 3], [5, 6, 7], [11, 11]])
-    compare(Model(encoder, decoder, {"sentence1": first, "sentence2": second}, Padded.of([[1], [2], [3]])))
+    first, second = (
+        Padded.of([[5, 3, 7, 8], [9], [4, 10, 11]]),
+        Padded.of([[8, 3], [5, 6, 7], [11, 11]]),
+    )
+    compare(
+        Model(
+            encoder, decoder, {"sentence1": first, "sentence2": second}, Padded.of([[1], [2], [3]])
+        )
+    )
 
 
 @pytest.mark.parametrize("deep", [False, True])
@@ -278,7 +332,10 @@ def test_language_models(cell: str) -> None:
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ("e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j)", "e_jt = V_attᵀ tanh(U_att s_t + W_att h_j)"),
+        (
+            "e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j)",
+            "e_jt = V_attᵀ tanh(U_att s_t + W_att h_j)",
+        ),
         ("c_t = Σ_j α_jt h_j", "c_t = Σ_j α_jt h_T"),
         ("d_0 = tanh(W_0 h_T + b_0)", "d_0 = W_0 h_T + b_0"),
     ],
@@ -329,11 +386,23 @@ def test_letters_of_recipes_mean_one_thing(name: str) -> None:
     blueprint = Blueprint.of(read_recipe(name))
     fields = blueprint.fields.mapped(lambda field: field.assumed())
     facts = {
-        field: told | ({"vocabulary": V} if "vocabulary" in told else {}) for field, told in fields.facts().items()
+        field: told | ({"vocabulary": V} if "vocabulary" in told else {})
+        for field, told in fields.facts().items()
     }
     network = build(blueprint.plan, facts, fresh=False)
-    lines = [network.encoder.equations(), network.decoder.bridge.equations(), network.decoder.equations()]
+    lines = [
+        network.encoder.equations(),
+        network.decoder.bridge.equations(),
+        network.decoder.equations(),
+    ]
     letters = all_letters(network)
     Equations(lines, letters, Example({}))
-    printed = [name for component in lines for line in expanded(component) for name in names_in(line)]
-    assert set(letters) - set(printed) <= {"γ_r", "δ_r", "γ_v", "δ_v"}  # of features that nobody attends to
+    printed = [
+        name for component in lines for line in expanded(component) for name in names_in(line)
+    ]
+    assert set(letters) - set(printed) <= {
+        "γ_r",
+        "δ_r",
+        "γ_v",
+        "δ_v",
+    }  # of features that nobody attends to

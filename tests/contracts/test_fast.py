@@ -23,7 +23,11 @@ from .encoder_cases import Case
 from .fast_paths import Result, compared, learnable, of_decoder
 from .pairwise import params
 
-SEVERAL = ("sequence-gru-2-two_level-own", "conditional-lstm-2-additive-own", "conditional-gru-1-general-own")
+SEVERAL = (
+    "sequence-gru-2-two_level-own",
+    "conditional-lstm-2-additive-own",
+    "conditional-gru-1-general-own",
+)
 """Attention at two levels, and attention between two cells."""
 
 
@@ -44,7 +48,9 @@ def test_every_decoder(name: str, mode: str) -> None:
     of_decoder(DECODERS[name]().train(mode == "train"), within=1e-10)
 
 
-@pytest.mark.parametrize("name", [name for name in DECODERS if "additive" in name and name not in RARE_DECODERS])
+@pytest.mark.parametrize(
+    "name", [name for name in DECODERS if "additive" in name and name not in RARE_DECODERS]
+)
 def test_decoders_with_attention_in_32_bits(name: str) -> None:
     torch.manual_seed(2)
     of_decoder(DECODERS[name]().eval(), within=1e-4)
@@ -74,10 +80,16 @@ def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("shape", [(6, 5), (1, 6, 5), (2, 6, 5)])
 @pytest.mark.parametrize("fewest", [1, 1000])
-def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_times_a_matrix_and_back(
+    shape: tuple[int, ...], fewest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(steps, "FEWEST_STEPS", fewest)
     weight = torch.randn(shape)
-    factor, rows, others = steps.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
+    factor, rows, others = (
+        steps.Factor(weight),
+        torch.randn(*shape[:-2], 3, 5),
+        torch.randn(*shape[:-2], 3, 6),
+    )
     assert factor.packs is (fewest == 1)
     room = torch.empty_like(others)
     torch.testing.assert_close(factor.times(rows), rows @ weight.mT)
@@ -88,7 +100,9 @@ def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monke
         torch.testing.assert_close(sum(factor.plus(others, rows)), rows @ weight.mT + others)
     if weight.dim() == 2 or factor.packs:
         bias = torch.randn(*shape[:-1])
-        torch.testing.assert_close(factor.times(rows, bias=bias), rows @ weight.mT + bias.unsqueeze(-2))
+        torch.testing.assert_close(
+            factor.times(rows, bias=bias), rows @ weight.mT + bias.unsqueeze(-2)
+        )
 
 
 def test_no_rows_times_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,12 +116,19 @@ def test_no_rows_times_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_attention_in_16_bits_is_as_exact_as_they_are() -> None:
     """Also where V_att is far from 0 on average: what no softmax sees must not cost the digits of what it sees."""
     torch.manual_seed(4)
-    given = torch.randn(3, 7, 256), torch.randn(3, 7, 5), 0.3 + 0.1 * torch.randn(256), torch.randn(3, 256)
+    given = (
+        torch.randn(3, 7, 256),
+        torch.randn(3, 7, 5),
+        0.3 + 0.1 * torch.randn(256),
+        torch.randn(3, 256),
+    )
     keys, memory, score, query = (tensor.bfloat16() for tensor in given)
     weights = []
     for dtype in (torch.bfloat16, torch.float64):
         mask = torch.ones(3, 7, dtype=torch.bool)
-        attending = steps.Additive(contracts.Sources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1)
+        attending = steps.Additive(
+            contracts.Sources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1
+        )
         attending.forward(0, query.to(dtype))
         weights.append(attending.weights[0])
     apart = (weights[0] - weights[1]).abs().sum(1).mean()
@@ -117,11 +138,16 @@ def test_attention_in_16_bits_is_as_exact_as_they_are() -> None:
 @pytest.mark.usefixtures("in_64_bits")
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("chunk", [1, 30, 1000])
-def test_the_loss_in_chunks_is_the_cross_entropy(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loss_in_chunks_is_the_cross_entropy(
+    smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(output_layer.CHUNK, "cpu", chunk)
     states, weight, bias = torch.randn(2, 3, 4), torch.randn(7, 4), torch.randn(7)
     learned = [tensor.requires_grad_() for tensor in (states, weight, bias)]
-    truth, factor = torch.tensor([[1, 6, 0], [3, 3, 2]]), torch.tensor([[1.0, 0.5, 0.0], [2.0, 1.0, 1.0]])
+    truth, factor = (
+        torch.tensor([[1, 6, 0], [3, 3, 2]]),
+        torch.tensor([[1.0, 0.5, 0.0], [2.0, 1.0, 1.0]]),
+    )
     logits = nn.functional.linear(states, weight, bias)
     each = nn.functional.cross_entropy(
         logits.flatten(0, 1), truth.flatten(), reduction="none", label_smoothing=smoothing
@@ -143,7 +169,9 @@ def test_a_second_backward_pass_gives_the_same(name: str, in_64_bits: None) -> N
     weights = [weight for weight in decoder.parameters() if weight.requires_grad]
     once = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
     again = torch.autograd.grad(loss, weights, allow_unused=True)
-    assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True) if one is not None)
+    assert all(
+        torch.equal(one, other) for one, other in zip(once, again, strict=True) if one is not None
+    )
 
 
 @pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", *SEVERAL])
@@ -161,7 +189,9 @@ def test_a_loss_of_the_weights_alone(name: str, in_64_bits: None) -> None:
 
 
 @pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", *SEVERAL])
-def test_nothing_is_kept_for_a_backward_pass_that_does_not_come(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_kept_for_a_backward_pass_that_does_not_come(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     decoder = DECODERS[name]().eval()
     monkeypatch.setattr(recurrent, "unrolled", lambda *_: pytest.fail("the fast path"))
     with torch.no_grad():

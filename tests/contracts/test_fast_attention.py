@@ -24,7 +24,10 @@ from .fast_paths import Result, compared, learnable, of_decoder
 
 ATTENDING = [
     f"{kind}-{cell}-{layers}-{bridge}-own"
-    for kind, bridges in (("sequence", ("two_level",)), ("conditional", ("additive", "dot", "general", "two_level")))
+    for kind, bridges in (
+        ("sequence", ("two_level",)),
+        ("conditional", ("additive", "dot", "general", "two_level")),
+    )
     for cell in ("rnn", "gru", "lstm")
     for layers in (1, 2)
     for bridge in bridges
@@ -37,8 +40,18 @@ def copying(kind: str, *, conditional: bool) -> SequenceDecoder:
     """A decoder that copies: its gate reads the contexts, its output the weights."""
     sizes: dict[str, Any] = {"source_size": SIZE, "summary_size": SUMMARY, "state_size": SIZE}
     sizes |= {"state_count": 4, "size": 3}
-    bridge = Attention(**sizes) if kind == "attention" else TwoLevelAttention(segment_size=SEGMENT, **sizes)
-    how: dict[str, Any] = {"cell": "lstm", "size": SIZE, "layers": 2, "dropout": 0.2, "copying": True}
+    bridge = (
+        Attention(**sizes)
+        if kind == "attention"
+        else TwoLevelAttention(segment_size=SEGMENT, **sizes)
+    )
+    how: dict[str, Any] = {
+        "cell": "lstm",
+        "size": SIZE,
+        "layers": 2,
+        "dropout": 0.2,
+        "copying": True,
+    }
     return SequenceDecoder(bridge=bridge, embedding=words(size=4), conditional=conditional, **how)
 
 
@@ -48,7 +61,9 @@ def with_nothing(row: int) -> Encoded:
     level = source.segments
     assert level is not None
     empty_B1 = (torch.arange(len(LENGTHS)) == row).unsqueeze(1)
-    return replace(source, mask=source.mask & ~empty_B1, segments=replace(level, mask=level.mask & ~empty_B1))
+    return replace(
+        source, mask=source.mask & ~empty_B1, segments=replace(level, mask=level.mask & ~empty_B1)
+    )
 
 
 @pytest.mark.usefixtures("in_64_bits")
@@ -66,7 +81,9 @@ def test_the_paths_are_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert taken == [name]
 
 
-@pytest.mark.parametrize("name", [name for name in ATTENDING if "additive" in name or "two_level" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in ATTENDING if "additive" in name or "two_level" in name]
+)
 def test_the_paths_are_alike_in_32_bits(name: str) -> None:
     torch.manual_seed(2)
     of_decoder(CASES[name]().eval(), within=1e-4)
@@ -88,7 +105,9 @@ def test_large_keys(name: str) -> None:
     of_decoder(
         CASES[name]().eval(),
         within=1e-8,
-        given=replace(source, memory=400 * source.memory, segments=replace(level, memory=400 * level.memory)),
+        given=replace(
+            source, memory=400 * source.memory, segments=replace(level, memory=400 * level.memory)
+        ),
     )
 
 
@@ -100,13 +119,21 @@ def test_copying_coverage_and_guided_attention(kind: str, *, conditional: bool) 
     decoder = copying(kind, conditional=conditional).train()
     source, inputs = learnable(source_for())
     target, vocabulary = truth_for(decoder), decoder.output.out_features
-    source = replace(source, copy_ids=torch.tensor([[4, vocabulary + 1, 6, 4], [9, 5, 0, 0], [11, 2, vocabulary, 0]]))
+    source = replace(
+        source,
+        copy_ids=torch.tensor([[4, vocabulary + 1, 6, 4], [9, 5, 0, 0], [11, 2, vocabulary, 0]]),
+    )
 
     def made() -> Result:
         output = decoder.teach(source, target)
         assert output.weights is not None
-        truth_BTS = torch.softmax(torch.randn(output.weights.shape), dim=-1) * source.mask.unsqueeze(1)
-        attended = guided_loss(output.weights, truth_BTS), coverage_loss(output.weights, target.mask)
+        truth_BTS = torch.softmax(
+            torch.randn(output.weights.shape), dim=-1
+        ) * source.mask.unsqueeze(1)
+        attended = (
+            guided_loss(output.weights, truth_BTS),
+            coverage_loss(output.weights, target.mask),
+        )
         return {"loss": truth_loss(output, target), "guided": attended[0], "coverage": attended[1]}
 
     compared(decoder, inputs, made, within=1e-10)
@@ -126,7 +153,9 @@ def test_the_paths_are_alike_on_cuda(name: str) -> None:
 
 
 @ON_CUDA
-@pytest.mark.parametrize("name", [name for name in ATTENDING if "additive" in name or "two_level" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in ATTENDING if "additive" in name or "two_level" in name]
+)
 def test_a_row_with_nothing_to_attend_to_on_cuda(name: str) -> None:
     torch.manual_seed(2)
     decoder, source = on_cuda(CASES[name]().eval(), with_nothing(1))
@@ -134,14 +163,19 @@ def test_a_row_with_nothing_to_attend_to_on_cuda(name: str) -> None:
 
 
 @ON_CUDA
-@pytest.mark.parametrize("name", [name for name in ATTENDING if "gru-2" in name or "lstm-2" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in ATTENDING if "gru-2" in name or "lstm-2" in name]
+)
 def test_a_recorded_step_and_its_gradients(name: str) -> None:
     """A graph refuses whatever the host would have to wait for; launched again, it gives the same."""
     torch.manual_seed(2)
     decoder, given = on_cuda(CASES[name]().eval(), source_for())
     source, inputs = learnable(given)
     target = truth_for(decoder).to("cuda")
-    learned = [*inputs.values(), *(weight for weight in decoder.parameters() if weight.requires_grad)]
+    learned = [
+        *inputs.values(),
+        *(weight for weight in decoder.parameters() if weight.requires_grad),
+    ]
 
     def gradients() -> list[Tensor]:
         loss = truth_loss(decoder.teach(source, target), target).sum()

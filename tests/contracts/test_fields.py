@@ -69,7 +69,9 @@ def dataset(case: Case, field: Field, *, stored: bool = False) -> Dataset:
     fields = Fields({field.name: field}, NO_OUTPUT)
     if case.is_output:
         source = case.source
-        fields = Fields({} if source is None else {source.name: source.learned(case.beside[source.name])}, field)
+        fields = Fields(
+            {} if source is None else {source.name: source.learned(case.beside[source.name])}, field
+        )
     admitted = fields.all[field.name].admit(examples(case, field), skip=False)
     return Dataset.stored(admitted, fields) if stored else Dataset.in_memory(admitted, fields)
 
@@ -86,9 +88,17 @@ def contents(value: Padded) -> list[Any]:
     if value.segments is None:
         return real
     flat = value.values.flatten().tolist()
-    lines = [[flat[place] for place in line if place >= 0] for pack in value.segments.packs for line in pack.tolist()]
-    index = [[place for place in row if place >= 0] for row in value.segments.segment_index.tolist()]
-    return [[row, [lines[place] for place in places]] for row, places in zip(real, index, strict=True)]
+    lines = [
+        [flat[place] for place in line if place >= 0]
+        for pack in value.segments.packs
+        for line in pack.tolist()
+    ]
+    index = [
+        [place for place in row if place >= 0] for row in value.segments.segment_index.tolist()
+    ]
+    return [
+        [row, [lines[place] for place in places]] for row, places in zip(real, index, strict=True)
+    ]
 
 
 def refusals(case: Case, field: Field, value: Any) -> Iterator[str]:
@@ -110,24 +120,34 @@ def refusals(case: Case, field: Field, value: Any) -> Iterator[str]:
     except DataError as error:
         found += 1
         start, line, told = str(error).partition(f"line {len(case.kept) + 1}: ")
-        yield told if (start, bool(line)) == ("rows.tsv, ", True) else f"{error} does not begin with its place"
+        yield (
+            told
+            if (start, bool(line)) == ("rows.tsv, ", True)
+            else f"{error} does not begin with its place"
+        )
     assert found, f"{value!r} is not refused"
 
 
 def test_every_kind_of_field_has_a_case(folder: Path) -> None:
     assert {type(case.make(folder)) for case in CASES.values()} == set(FIELDS.values())
     assert all(kind.kind == name for name, kind in FIELDS.items())
-    assert all(kind.settings_class.model_fields["kind"].default == name for name, kind in FIELDS.items())
+    assert all(
+        kind.settings_class.model_fields["kind"].default == name for name, kind in FIELDS.items()
+    )
 
 
 def test_values_of_json_become_text(case: Case, field: Field) -> None:
-    assert [field.text_of(json.loads(json.dumps(value))) for value in case.values] == list(case.kept)
+    assert [field.text_of(json.loads(json.dumps(value))) for value in case.values] == list(
+        case.kept
+    )
     assert [field.text_of(text) for text in case.kept] == list(case.kept)
     for text in case.kept:
         assert text in [field.text_of(value) for value in field.arguments(text)]
 
 
-def test_bad_values_are_refused_in_a_sentence_that_names_the_field(case: Case, field: Field) -> None:
+def test_bad_values_are_refused_in_a_sentence_that_names_the_field(
+    case: Case, field: Field
+) -> None:
     assert case.bad
     for value, wanted in case.bad:
         sentences = list(refusals(case, field, value))
@@ -175,7 +195,9 @@ def test_what_was_learned_is_kept(case: Case, raw: Field, field: Field) -> None:
     assert again.facts() == field.facts()
     assert again.describe() == field.describe()
     assert again.to_json() == field.to_json()
-    assert contents(rows_of(case, dataset(case, again))) == contents(rows_of(case, dataset(case, field)))
+    assert contents(rows_of(case, dataset(case, again))) == contents(
+        rows_of(case, dataset(case, field))
+    )
     assert {name: encoder.key() for name, encoder in again.encoders().items()} == {
         name: encoder.key() for name, encoder in field.encoders().items()
     }
@@ -187,7 +209,9 @@ def test_what_is_output_comes_back_as_text(case: Case, field: Field) -> None:
     target = rows_of(case, data)
     if not case.is_output:
         return
-    for row, (ids, mask, text) in enumerate(zip(target.values, target.mask, case.kept, strict=True)):
+    for row, (ids, mask, text) in enumerate(
+        zip(target.values, target.mask, case.kept, strict=True)
+    ):
         real, words = ids[mask].tolist(), data.source_words(row)
         assert field.decode(real, words) == field.normalize(text) == data.targets[row]
         assert len(field.tokens(real, words)) == len(real)
@@ -200,7 +224,9 @@ def test_what_no_decoder_outputs_is_refused(case: Case, field: Field) -> None:
     if field.holds not in ("points", "pixels", "features"):
         return
     for call in (field.decode, field.tokens):
-        with pytest.raises(NotImplementedError, match=f"^no decoder outputs a field of kind {field.kind}\\.$"):
+        with pytest.raises(
+            NotImplementedError, match=f"^no decoder outputs a field of kind {field.kind}\\.$"
+        ):
             call([0])
 
 
@@ -234,18 +260,26 @@ def test_facts_bound_the_numbers(case: Case, field: Field) -> None:
     """A network that is as large as the facts say can be given every value."""
     values, facts = rows_of(case, dataset(case, field)).values, field.facts()
     for name in {"vocabulary", "classes"} & set(facts):
-        assert case.source is not None or int(values.max()) < facts[name]  # copies are numbered behind the vocabulary
+        assert (
+            case.source is not None or int(values.max()) < facts[name]
+        )  # copies are numbered behind the vocabulary
     if "dimensions" in facts:
         assert values.shape[2:] == (facts["dimensions"],)
 
 
-def test_every_value_is_used_whole_or_is_told_to_be_cut(case: Case, raw: Field, field: Field) -> None:
+def test_every_value_is_used_whole_or_is_told_to_be_cut(
+    case: Case, raw: Field, field: Field
+) -> None:
     data = dataset(case, field)
     assert field.usable(data.table).all()
-    longer = raw.settings.model_copy(update={"max_length": 999} if hasattr(raw.settings, "max_length") else {})
+    longer = raw.settings.model_copy(
+        update={"max_length": 999} if hasattr(raw.settings, "max_length") else {}
+    )
     whole = type(raw)(raw.name, longer).equipped(raw.equipment).learned(case.kept)
     lengths = zip(data.lengths(field.name), dataset(case, whole).lengths(field.name), strict=True)
-    assert field.truncated(data.table, range(len(data))).tolist() == [own < full for own, full in lengths]
+    assert field.truncated(data.table, range(len(data))).tolist() == [
+        own < full for own, full in lengths
+    ]
 
 
 def test_tokens_belong_to_words_that_are_counted(case: Case, field: Field) -> None:
@@ -269,7 +303,9 @@ def test_a_blank_is_a_value_that_a_network_could_be_given(case: Case, field: Fie
     assert blank.mask.shape == blank.values.shape[:2]
     assert (blank.segments is None) == (real.segments is None)
     if not blank.values.is_floating_point():
-        limit = field.facts().get("vocabulary") or field.facts().get("classes") or real.values.max() + 3
+        limit = (
+            field.facts().get("vocabulary") or field.facts().get("classes") or real.values.max() + 3
+        )
         assert int(blank.values.max()) < max(int(limit), 256 if field.is_media else 0)
 
 
@@ -278,7 +314,9 @@ def test_settings_are_guessed_from_its_own_values_alone(case: Case, field: Field
     for values in (list(case.values), list(case.kept)):
         found = kind.guess(values)
         assert found is not None
-        made = kind(field.name, kind.settings_class(column="column", **found)).equipped(field.equipment)
+        made = kind(field.name, kind.settings_class(column="column", **found)).equipped(
+            field.equipment
+        )
         for text, value in zip(case.kept, values, strict=True):
             assert made.text_of(value) == text  # so guessed, it takes them
     assert kind.guess(list(case.foreign)) is None
@@ -301,7 +339,10 @@ def test_use_changes_no_field_and_threads_do_not_meet(case: Case, raw: Field, fi
         assert all(now[key] is state[key] for key in now)
 
 
-FROZEN = {name for name in CASES if name.partition(",")[0] == "features"} | {"image, features", "video, features"}
+FROZEN = {name for name in CASES if name.partition(",")[0] == "features"} | {
+    "image, features",
+    "video, features",
+}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

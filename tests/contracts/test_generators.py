@@ -53,7 +53,9 @@ def stepped(decoder: Generator, source: Encoded, target: Padded) -> DecoderOutpu
         outputs.append(output)
         token = following
     weights = [output.weights for output in outputs if output.weights is not None]
-    lowest = torch.finfo(torch.get_default_dtype()).min  # what may not come is -inf for search, a number for the loss
+    lowest = torch.finfo(
+        torch.get_default_dtype()
+    ).min  # what may not come is -inf for search, a number for the loss
     logits_BTV = torch.stack([output.log_probabilities for output in outputs], 1).clamp(min=lowest)
     return DecoderOutput(logits_BTV, torch.stack(weights, 1) if weights else None)
 
@@ -66,7 +68,9 @@ def test_teaching_equals_stepping(decoder: Generator, source: Encoded, target: P
         torch.testing.assert_close(at_once.weights, by_steps.weights, atol=1e-12, rtol=0)
 
 
-def test_padding_of_the_target_has_no_influence(decoder: Generator, source: Encoded, target: Padded) -> None:
+def test_padding_of_the_target_has_no_influence(
+    decoder: Generator, source: Encoded, target: Padded
+) -> None:
     longer = stretched(target, 3)
     output, again = decoder.teach(source, target), decoder.teach(source, longer)
     torch.testing.assert_close(again.logits[longer.mask], output.logits[target.mask])
@@ -78,8 +82,13 @@ def test_padding_of_the_target_has_no_influence(decoder: Generator, source: Enco
 def test_the_future_has_no_influence(decoder: Generator, source: Encoded, target: Padded) -> None:
     changed = target.values.clone()
     changed[:, 2:] = 10
-    before, after = (decoder.teach(source, Padded(values, target.mask)).logits for values in (target.values, changed))
-    torch.testing.assert_close(after[:, :3], before[:, :3])  # the third step is given the second token, not the third
+    before, after = (
+        decoder.teach(source, Padded(values, target.mask)).logits
+        for values in (target.values, changed)
+    )
+    torch.testing.assert_close(
+        after[:, :3], before[:, :3]
+    )  # the third step is given the second token, not the third
     assert not torch.allclose(after[:, 3], before[:, 3])
 
 
@@ -92,15 +101,23 @@ def test_two_sources_never_mix(decoder: Generator, source: Encoded) -> None:
 
 
 @pytest.mark.parametrize("change", ["pick", "repeat"])
-def test_picked_and_repeated_rows_are_the_same_rows(decoder: Generator, source: Encoded, change: str) -> None:
+def test_picked_and_repeated_rows_are_the_same_rows(
+    decoder: Generator, source: Encoded, change: str
+) -> None:
     rows = torch.tensor([2, 0, 2, 1]) if change == "pick" else torch.tensor([0, 0, 1, 1, 2, 2])
     state, prepared = decoder.start(source)
     state = decoder.step(torch.full((3,), decoder.special.go), state, prepared)[1]
-    moved = (state.pick(rows), prepared.pick(rows)) if change == "pick" else (state.repeat(2), prepared.repeat(2))
+    moved = (
+        (state.pick(rows), prepared.pick(rows))
+        if change == "pick"
+        else (state.repeat(2), prepared.repeat(2))
+    )
     wanted, wanted_state = decoder.step(TOKEN, state, prepared)
     got, got_state = decoder.step(TOKEN[rows], *moved)
     torch.testing.assert_close(got.log_probabilities, wanted.log_probabilities[rows])
-    for one, other in zip(FlatStep.flat(TOKEN, got_state), FlatStep.flat(TOKEN, wanted_state.pick(rows)), strict=True):
+    for one, other in zip(
+        FlatStep.flat(TOKEN, got_state), FlatStep.flat(TOKEN, wanted_state.pick(rows)), strict=True
+    ):
         torch.testing.assert_close(one, other)
 
 
@@ -109,8 +126,12 @@ def test_a_step_outputs_log_probabilities(decoder: Generator, source: Encoded) -
     torch.testing.assert_close(output.log_probabilities.exp().sum(1), torch.ones(3))
 
 
-def test_steps_are_deterministic_when_not_training(decoder: Generator, source: Encoded, target: Padded) -> None:
-    assert torch.equal(stepped(decoder, source, target).logits, stepped(decoder, source, target).logits)
+def test_steps_are_deterministic_when_not_training(
+    decoder: Generator, source: Encoded, target: Padded
+) -> None:
+    assert torch.equal(
+        stepped(decoder, source, target).logits, stepped(decoder, source, target).logits
+    )
 
 
 @final

@@ -35,7 +35,9 @@ ONE = "L = -log P(y = ℓ | x), divided by the number of true labels"
 SEVERAL = "L = -Σ_{y ∈ ℓ} log P(y | x) - Σ_{y ∉ ℓ} log(1 - P(y | x)), divided by the number of true labels"
 
 
-def printed_loss(lines: list[str], chances: Any, weights: Any, truth: list[int], true_weights: Any) -> float:
+def printed_loss(
+    lines: list[str], chances: Any, weights: Any, truth: list[int], true_weights: Any
+) -> float:
     """The sum that the lines describe, of one row: chances (T, V), weights (T, S); the division is left out."""
     first, *more = lines
     if first == SEVERAL:
@@ -45,13 +47,19 @@ def printed_loss(lines: list[str], chances: Any, weights: Any, truth: list[int],
         assert first in (TOKENS, ONE)
         total = -sum(np.log(chances[t, label]) for t, label in enumerate(truth))
     for line in more:
-        if smoothed := re.fullmatch(rf"label smoothing: the truth is {NUMBER} at ℓ(_t)?, {NUMBER} over all \w+", line):
+        if smoothed := re.fullmatch(
+            rf"label smoothing: the truth is {NUMBER} at ℓ(_t)?, {NUMBER} over all \w+", line
+        ):
             right, spread = float(smoothed[1]), float(smoothed[3])
             total *= right
             total -= sum(spread * np.log(chances[t]).mean() for t in range(len(truth)))
-        elif guided := re.fullmatch(rf"- {NUMBER} Σ_t Σ_j α\*_jt log α_jt: guided attention, where .*", line):
+        elif guided := re.fullmatch(
+            rf"- {NUMBER} Σ_t Σ_j α\*_jt log α_jt: guided attention, where .*", line
+        ):
             total -= float(guided[1]) * (true_weights * np.log(weights)).sum()
-        elif covered := re.fullmatch(rf"\+ {NUMBER} Σ_t Σ_j min\(α_jt, Σ_{{τ<t}} α_jτ\): coverage", line):
+        elif covered := re.fullmatch(
+            rf"\+ {NUMBER} Σ_t Σ_j min\(α_jt, Σ_{{τ<t}} α_jτ\): coverage", line
+        ):
             for t in range(len(truth)):
                 total += float(covered[1]) * np.minimum(weights[t], weights[:t].sum(0)).sum()
         else:
@@ -81,7 +89,9 @@ def loss_of(kind: str, targets: list[list[int]], overrides: list[str]) -> None:
     source, target = replace(texts(), copy_ids=torch.tensor(COPIED)), Padded.of(targets)
     true_weights = torch.zeros(3, target.mask.shape[1], 4)
     true_weights[:, 0, 0] = 1.0
-    batch = Batch({"source": source}, target, torch.arange(3), true_weights if recipe.loss.guide else None)
+    batch = Batch(
+        {"source": source}, target, torch.arange(3), true_weights if recipe.loss.guide else None
+    )
     found = Objective(network, recipe.loss)(Sealed(batch))[0]
     output = network(batch.inputs, target)
     chances = output.logits.sigmoid() if kind == "labels" else output.logits.softmax(-1)
@@ -137,34 +147,54 @@ def test_of_weighted_labels(weights: Any) -> None:
     first, line = explanation_of(made, network, title="", data=[]).sections[5].lines
     assert first == ONE
     if weights == "balanced":
-        assert line == "class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ"
+        assert (
+            line
+            == "class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ"
+        )
         expected = {label: 10 / (3 * count) for label, count in counts.items()}
     else:
         listed = re.fullmatch(r"class weights: each times (.*), 1 for others", line)
         assert listed is not None
         expected = dict.fromkeys(counts, 1.0)
-        expected |= {label: float(number) for number, label in re.findall(r"([\d.]+) for (\w+)", listed[1])}
+        expected |= {
+            label: float(number) for number, label in re.findall(r"([\d.]+) for (\w+)", listed[1])
+        }
     batch = Batch({"source": texts()}, Padded.of(truth), torch.arange(3))
     objective = Objective(network, loss, weights=class_weights(loss, counts))
     total, plain = objective(Sealed(batch)).tolist()
     chances = network(batch.inputs, batch.target).logits.softmax(-1).detach().numpy()
     costs = [-np.log(chances[row, 0, label]) for row, [label] in enumerate(truth)]
     by_number = list(expected.values())
-    assert total == pytest.approx(sum(by_number[label] * cost for [label], cost in zip(truth, costs, strict=True)))
+    assert total == pytest.approx(
+        sum(by_number[label] * cost for [label], cost in zip(truth, costs, strict=True))
+    )
     assert plain == pytest.approx(sum(costs))
 
 
-@pytest.mark.parametrize(("labels", "multi_label"), [(["a", "b", "a"], False), ([["a"], ["b", "c"], ["a"]], True)])
-def test_it_is_divided_by_the_number_of_true_labels(labels: list[Any], multi_label: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("labels", "multi_label"), [(["a", "b", "a"], False), ([["a"], ["b", "c"], ["a"]], True)]
+)
+def test_it_is_divided_by_the_number_of_true_labels(
+    labels: list[Any], multi_label: bool, tmp_path: Path
+) -> None:
     """Of one update at a rate of nearly 0, so that the weights are those that the loss was computed with."""
     torch.set_default_dtype(torch.float32)  # training is always in 32 bits
     rows = [{"text": "one two", "label": label} for label in labels]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    data = {"train": "rows.jsonl", "valid": "rows.jsonl", "folder": str(tmp_path), "source": {"segments": "none"}}
+    data = {
+        "train": "rows.jsonl",
+        "valid": "rows.jsonl",
+        "folder": str(tmp_path),
+        "source": {"segments": "none"},
+    }
     recipe = {
         "task": "document_classification",
         "data": {**data, "label": {"multi_label": multi_label}},
-        "model": {"encoder": {"kind": "text", "size": 4}, "bridge": {"kind": "initial"}, "decoder": {"size": 4}},
+        "model": {
+            "encoder": {"kind": "text", "size": 4},
+            "bridge": {"kind": "initial"},
+            "decoder": {"size": 4},
+        },
         "learning": {"steps": 1, "rate": 1e-30},
     }
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
@@ -179,8 +209,12 @@ def test_it_is_divided_by_the_number_of_true_labels(labels: list[Any], multi_lab
         .network(blueprint, splits.fields)
         .eval()(batch.inputs, batch.target)
     )
-    chances = (output.logits.sigmoid() if multi_label else output.logits.softmax(-1)).detach().numpy()
+    chances = (
+        (output.logits.sigmoid() if multi_label else output.logits.softmax(-1)).detach().numpy()
+    )
     truths = [batch.target.values[row][batch.target.mask[row]].tolist() for row in range(3)]
     total = sum(printed_loss([line], chances[row], None, truths[row], None) for row in range(3))
     logged = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[0])["train_loss"]
-    assert logged == pytest.approx(total / sum(map(len, labels)), rel=1e-5)  # sums of a few numbers of 7 digits
+    assert logged == pytest.approx(
+        total / sum(map(len, labels)), rel=1e-5
+    )  # sums of a few numbers of 7 digits

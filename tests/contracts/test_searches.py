@@ -51,14 +51,18 @@ class Toy:
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        return np.arange(self.positions) < np.random.default_rng(self.seed).integers(1, 5, (self.sources, 1))
+        return np.arange(self.positions) < np.random.default_rng(self.seed).integers(
+            1, 5, (self.sources, 1)
+        )
 
     @property
     def prefix(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         words = np.random.default_rng(self.seed).integers(4, self.words, (self.sources, 2))
         return words, np.arange(2) < np.arange(self.sources)[:, None] % 3
 
-    def step(self, token: NDArray[Any], state: Floats, mask: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+    def step(
+        self, token: NDArray[Any], state: Floats, mask: NDArray[Any]
+    ) -> tuple[Floats, Floats, Floats]:
         words = self.numbers(self.words, self.size, at=2)
         after = np.tanh(state @ self.numbers(self.size, self.size, at=1) + words[token])
         logits = after @ self.numbers(self.size, self.words, at=3)
@@ -74,14 +78,32 @@ def by_torch(toy: Toy, how: dict[str, Any], seeds: list[int], *, prefixed: bool)
 
     def step(token: torch.Tensor, state: State) -> tuple[StepOutput, State]:
         scores, weights, after = toy.step(token.numpy(), state.hidden.numpy(), mask)
-        return StepOutput(torch.from_numpy(scores), torch.from_numpy(weights)), State(torch.from_numpy(after))
+        return StepOutput(torch.from_numpy(scores), torch.from_numpy(weights)), State(
+            torch.from_numpy(after)
+        )
 
     values, real = toy.prefix
-    prefix = Padded(torch.from_numpy(values), torch.from_numpy(real)).repeat(rows) if prefixed else None
-    state, special = State(torch.from_numpy(toy.state)).repeat(rows), SpecialTokens(GO, STOP, (PAD,), UNK)
-    found = sixjars.search(step, state, whole, special, prefix=prefix, mask=torch.from_numpy(mask), seeds=seeds)
+    prefix = (
+        Padded(torch.from_numpy(values), torch.from_numpy(real)).repeat(rows) if prefixed else None
+    )
+    state, special = (
+        State(torch.from_numpy(toy.state)).repeat(rows),
+        SpecialTokens(GO, STOP, (PAD,), UNK),
+    )
+    found = sixjars.search(
+        step, state, whole, special, prefix=prefix, mask=torch.from_numpy(mask), seeds=seeds
+    )
     return [
-        [(one.tokens, one.score, one.log_probability, one.finished, [list(row) for row in one.weights]) for one in few]
+        [
+            (
+                one.tokens,
+                one.score,
+                one.log_probability,
+                one.finished,
+                [list(row) for row in one.weights],
+            )
+            for one in few
+        ]
         for few in found
     ]
 
@@ -104,7 +126,16 @@ def by_runtime(toy: Toy, how: dict[str, Any], seeds: list[int], *, prefixed: boo
         seeds=seeds,
     )
     return [
-        [(one.tokens, one.score, one.log_probability, one.finished, np.array(one.weights).tolist()) for one in few]
+        [
+            (
+                one.tokens,
+                one.score,
+                one.log_probability,
+                one.finished,
+                np.array(one.weights).tolist(),
+            )
+            for one in few
+        ]
         for few in found
     ]
 
@@ -124,12 +155,22 @@ def compare(one: Found, other: Found) -> None:
 def test_both_searches_find_the_same(how: dict[str, Any], prefixed: bool) -> None:
     for seed in range(4):
         toy, seeds = Toy(seed, sources=7), list(range(10, 17))
-        compare(by_torch(toy, how, seeds, prefixed=prefixed), by_runtime(toy, how, seeds, prefixed=prefixed))
+        compare(
+            by_torch(toy, how, seeds, prefixed=prefixed),
+            by_runtime(toy, how, seeds, prefixed=prefixed),
+        )
 
 
-@given(some.integers(0, 10**6), some.integers(1, 5), some.sampled_from(SETTINGS), some.integers(40, 200))
+@given(
+    some.integers(0, 10**6),
+    some.integers(1, 5),
+    some.sampled_from(SETTINGS),
+    some.integers(40, 200),
+)
 @settings(max_examples=25, deadline=None)
-def test_also_with_longer_vocabularies(seed: int, sources: int, how: dict[str, Any], words: int) -> None:
+def test_also_with_longer_vocabularies(
+    seed: int, sources: int, how: dict[str, Any], words: int
+) -> None:
     toy = Toy(seed, sources, words=words)
     compare(*(by(toy, how, list(range(sources)), prefixed=False) for by in (by_torch, by_runtime)))
 
@@ -141,5 +182,7 @@ def test_nothing_to_search_finds_nothing() -> None:
 def test_a_penalty_that_needs_attention_says_so() -> None:
     whole = LightSettings(**SearchSettings(coverage_penalty=0.5).model_dump())
     scores, mask = np.zeros((1, 5), dtype=np.float32), np.ones((1, 2), dtype=bool)
-    with pytest.raises(Exception, match="coverage_penalty needs attention weights, but this model gives none"):
+    with pytest.raises(
+        Exception, match="coverage_penalty needs attention weights, but this model gives none"
+    ):
         light.search(lambda *_: (scores, None, {}), {}, {}, whole, LightTokens(GO, STOP), mask=mask)

@@ -25,7 +25,9 @@ PIXELS = 12
 
 
 def small(train_from: str | None = None) -> VisualInput:
-    return VisualInput(pixels=PIXELS, widths=(4, 6), frozen=train_from is None, train_from=train_from)
+    return VisualInput(
+        pixels=PIXELS, widths=(4, 6), frozen=train_from is None, train_from=train_from
+    )
 
 
 def video(lengths: tuple[int, ...] = (4, 1, 3)) -> Padded:
@@ -53,9 +55,15 @@ def test_weights_learn_from_the_named_layer_on() -> None:
     for one, two in zip(whole(given), half(given), strict=True):
         assert torch.equal(one, two)
     frozen = {name for name, weight in half.named_parameters() if not weight.requires_grad}
-    assert frozen == {name for name, _ in half.named_parameters() if name.startswith("backbone.blocks.0.")} != set()
+    assert (
+        frozen
+        == {name for name, _ in half.named_parameters() if name.startswith("backbone.blocks.0.")}
+        != set()
+    )
     assert all(weight.requires_grad for weight in whole.parameters())
-    with pytest.raises(RecipeError, match=r"layer of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"):
+    with pytest.raises(
+        RecipeError, match=r"layer of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"
+    ):
         small("block9")
 
 
@@ -92,7 +100,9 @@ def test_the_vector_alone_is_kept_where_nothing_attends_to_cells() -> None:
     maps, vector = visual(Padded(vector_BFK, mask_BF))
     assert maps.shape == (2, 3, 112, 0, 0)
     assert torch.equal(vector, vector_BFK.double() * mask_BF.unsqueeze(-1))
-    assert visual.equations() == ["v = CNN(I): a vector of 1280 (efficientnet_lite0, frozen, computed once)"]
+    assert visual.equations() == [
+        "v = CNN(I): a vector of 1280 (efficientnet_lite0, frozen, computed once)"
+    ]
     found = ImageEncoder(backbone=visual)(Padded(vector_BFK[:, :1], mask_BF[:, :1]))
     assert (found.memory.shape, found.mask.shape) == ((2, 0, 112), (2, 0))
     assert found.layout == Layout("grid", (0, 0))
@@ -107,9 +117,7 @@ def test_equations_name_the_sizes() -> None:
     shown = "r_1..r_S, v = CNN(I): 3×3 cells of 6 numbers, a vector of 128 (small, learned)"
     assert small().equations() == [shown]
     assert small().equations("_j") == [shown.replace("r_1..r_S, v = CNN(I)", "r_j, v_j = CNN(I_j)")]
-    kept = (
-        "r_1..r_S, v = CNN(I): 2×2 cells of 112 numbers, a vector of 1280 (efficientnet_lite0, frozen, computed once)"
-    )
+    kept = "r_1..r_S, v = CNN(I): 2×2 cells of 112 numbers, a vector of 1280 (efficientnet_lite0, frozen, computed once)"
     assert features().equations() == [kept]
 
 
@@ -118,7 +126,10 @@ def test_equations_name_the_sizes() -> None:
     [
         ({"widths": (4, 6), "train_from": "blocks.1"}, "small, learned from blocks.1 on"),
         ({"name": "efficientnet_lite0"}, "efficientnet_lite0, fine-tuned"),
-        ({"name": "efficientnet_lite0", "train_from": "block11"}, "efficientnet_lite0, fine-tuned from block11 on"),
+        (
+            {"name": "efficientnet_lite0", "train_from": "block11"},
+            "efficientnet_lite0, fine-tuned from block11 on",
+        ),
     ],
 )
 def test_equations_tell_which_layers_learn(settings: dict[str, Any], how: str) -> None:
@@ -152,10 +163,17 @@ def test_the_cells_of_an_image_stand_row_by_row() -> None:
 
 @pytest.mark.parametrize("summary", ["both", "question"])
 def test_a_question_and_an_image_stand_side_by_side(summary: Literal["both", "question"]) -> None:
-    image, question = ImageEncoder(backbone=small()), TextEncoder(embedding=words(), size=3, direction="both")
+    image, question = (
+        ImageEncoder(backbone=small()),
+        TextEncoder(embedding=words(), size=3, direction="both"),
+    )
     encoder = ImageQuestionEncoder(image=image, question=question, summary=summary).eval()
     images, words_of_questions = video((1, 1, 1)), texts()
-    found, cells, text = encoder(images, words_of_questions), image(images), question(words_of_questions)
+    found, cells, text = (
+        encoder(images, words_of_questions),
+        image(images),
+        question(words_of_questions),
+    )
     assert torch.equal(found.memory, cells.memory)
     assert found.layout == cells.layout
     wanted = [text.summary, cells.summary] if summary == "both" else [text.summary]
@@ -175,8 +193,15 @@ def clip(maps_FCHW: Tensor, convolution: nn.Conv3d, frame: int) -> Tensor:
                 for by in range(3):
                     for along in range(3):
                         place = (frame + time - 2, down + by - 1, across + along - 1)
-                        if 0 <= place[0] < frames and 0 <= place[1] < height and 0 <= place[2] < width:
-                            value += weight[:, :, time, by, along] @ maps_FCHW[place[0], :, place[1], place[2]]
+                        if (
+                            0 <= place[0] < frames
+                            and 0 <= place[1] < height
+                            and 0 <= place[2] < width
+                        ):
+                            value += (
+                                weight[:, :, time, by, along]
+                                @ maps_FCHW[place[0], :, place[1], place[2]]
+                            )
             total += value.relu()
     return total / (height * width)
 
@@ -196,14 +221,18 @@ def test_a_video_is_encoded_frame_by_frame(reads: Literal["frames", "clips", "bo
             if encoder.clips is not None:
                 one.append(clip(maps_FCHW, encoder.clips, place))
             inputs.append(evened(torch.cat(one), encoder.norm))
-        states, summary = encoder.rnn(torch.stack(inputs)[None], torch.ones(1, length, dtype=torch.bool))
+        states, summary = encoder.rnn(
+            torch.stack(inputs)[None], torch.ones(1, length, dtype=torch.bool)
+        )
         torch.testing.assert_close(found.memory[row, :length], states[0])
         torch.testing.assert_close(found.summary[row], summary[0])
 
 
 def test_a_label_is_chosen_by_a_softmax_over_weighted_sums() -> None:
     """P(y | x) = softmax(V_out s_0 + b_out), by hand."""
-    decoder = LabelDecoder(bridge=InitialState(summary_size=4, state_size=4, start="copy"), classes=3, size=4).eval()
+    decoder = LabelDecoder(
+        bridge=InitialState(summary_size=4, state_size=4, start="copy"), classes=3, size=4
+    ).eval()
     source = Encoded(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 4))
     weight, bias = decoder.output.weight.tolist(), decoder.output.bias.tolist()
     for row, summary in enumerate(source.summary.tolist()):
@@ -212,7 +241,9 @@ def test_a_label_is_chosen_by_a_softmax_over_weighted_sums() -> None:
             for label in range(3)
         ]
         wanted = [value / sum(raised) for value in raised]
-        assert decoder.choose(source).log_probabilities[row].exp().tolist() == pytest.approx(wanted, abs=1e-12)
+        assert decoder.choose(source).log_probabilities[row].exp().tolist() == pytest.approx(
+            wanted, abs=1e-12
+        )
 
 
 def test_the_initial_state_is_the_query_for_a_label() -> None:
@@ -222,7 +253,10 @@ def test_the_initial_state_is_the_query_for_a_label() -> None:
     prepared = bridge.start(source)
     context = bridge.step(prepared.first_state, prepared)
     assert decoder.mix is not None
-    mixed = torch.tanh(torch.cat([prepared.first_state, context.vector], 1) @ decoder.mix.weight.T + decoder.mix.bias)
+    mixed = torch.tanh(
+        torch.cat([prepared.first_state, context.vector], 1) @ decoder.mix.weight.T
+        + decoder.mix.bias
+    )
     logits = mixed @ decoder.output.weight.T + decoder.output.bias
     chosen = decoder.choose(source)
     torch.testing.assert_close(chosen.log_probabilities, logits.log_softmax(1))
@@ -234,5 +268,9 @@ def test_the_initial_state_is_the_query_for_a_label() -> None:
 def test_other_sizes_are_refused() -> None:
     with pytest.raises(RuntimeError):
         small()(ragged(3 * 16**2, pixels=True))
-    with pytest.raises(ShapeError, match="start: copy needs a summary of the decoder's hidden size"):
-        LabelDecoder(bridge=InitialState(summary_size=5, state_size=4, start="copy"), classes=3, size=4)
+    with pytest.raises(
+        ShapeError, match="start: copy needs a summary of the decoder's hidden size"
+    ):
+        LabelDecoder(
+            bridge=InitialState(summary_size=5, state_size=4, start="copy"), classes=3, size=4
+        )

@@ -42,10 +42,16 @@ class Folder:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What Python does here with some words."""
-        own = {"PYTHONPATH": str(self.source), "SIXJARS_CACHE": str(self.folder / "cache"), "COLUMNS": "120"}
+        own = {
+            "PYTHONPATH": str(self.source),
+            "SIXJARS_CACHE": str(self.folder / "cache"),
+            "COLUMNS": "120",
+        }
         surroundings = {**os.environ, **own}
         command = [self.python, *words]
-        return subprocess.run(command, cwd=self.folder, env=surroundings, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=self.folder, env=surroundings, capture_output=True, text=True, check=False
+        )
 
     def call(self, *commands: Sequence[str]) -> list[tuple[int, str, str]]:
         """The exit code of each command, what it prints and what it tells; all in one process."""
@@ -70,7 +76,9 @@ class Folder:
 
 def copied(folder: Path, python: str) -> Folder:
     """The package, its contracts and how they are tested."""
-    ignored = shutil.ignore_patterns("*.egg-info", "*.pyc.*")  # compiled files stay valid, for times are copied too
+    ignored = shutil.ignore_patterns(
+        "*.egg-info", "*.pyc.*"
+    )  # compiled files stay valid, for times are copied too
     shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
     shutil.copytree(ROOT / "tests" / "contracts", folder / "tests" / "contracts", ignore=ignored)
     for name in ("conftest.py", "pyproject.toml"):

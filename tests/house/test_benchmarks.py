@@ -19,7 +19,8 @@ from tests.recipes.test_real_recipes import smaller
 from sixjars.runs.recipes import read_recipe
 
 kept, measure, table = map(
-    importlib.import_module, ("benchmarks.kept", "benchmarks.starters.measure", "benchmarks.starters.table")
+    importlib.import_module,
+    ("benchmarks.kept", "benchmarks.starters.measure", "benchmarks.starters.table"),
 )
 BENCHMARKS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
 
@@ -44,7 +45,13 @@ def test_each_imports_what_it_needs(path: Path, capsys: pytest.CaptureFixture[st
 
 def starter_row(**changes: Any) -> str:
     row = {"set": "sick", "rows": 200, "seed": 0, "metric": "accuracy@1", "score": 0.5, "dev": 500}
-    row |= {"train_s": 60.0, "gb": 0.5, "quarter_costs": 1.5, "baseline": 0.48, "by": "linear model"}
+    row |= {
+        "train_s": 60.0,
+        "gb": 0.5,
+        "quarter_costs": 1.5,
+        "baseline": 0.48,
+        "by": "linear model",
+    }
     return json.dumps(row | changes) + "\n"
 
 
@@ -59,7 +66,11 @@ def test_rows_of_starters_are_kept_in_place_of_older_ones(tmp_path: Path) -> Non
     )
     table.keep([second], kept_rows, "two cores")
     rows = yaml.safe_load(kept_rows.read_text())["tables"]["scores"]["rows"]
-    assert [row["cells"][:2] for row in rows] == [["sick", "200"], ["sick", "1,000"], ["snli", "200"]]
+    assert [row["cells"][:2] for row in rows] == [
+        ["sick", "200"],
+        ["sick", "1,000"],
+        ["snli", "200"],
+    ]
     assert rows[0]["cells"][3:7] == ["0.750 (0.700–0.800)", "0.480", "linear model", "+0.270"]
     assert rows[0]["seeds"] == "0, 1"
     kept.read(kept_rows.read_text())  # every row says where it comes from
@@ -71,11 +82,16 @@ def test_the_cost_of_a_quarter_is_read_from_the_log(tmp_path: Path) -> None:
     recipe.write_text("learning: {steps: 400, metric: loss}")
     run.mkdir()
     scores = [(50, 0.9, 0.60), (100, 0.8, 0.65), (200, 0.5, 0.80), (400, 0.7, 0.90)]
-    lines = [json.dumps({"step": step, "loss": loss, "accuracy@1": score}) for step, loss, score in scores]
+    lines = [
+        json.dumps({"step": step, "loss": loss, "accuracy@1": score})
+        for step, loss, score in scores
+    ]
     (run / "log.jsonl").write_text("\n".join(['{"step": 10, "train_loss": 2.0}', *lines]) + "\n")
     assert measure.quarter_costs(run, recipe, "accuracy@1") == pytest.approx(15.0)
     recipe.write_text("learning: {steps: 100}")
-    assert measure.quarter_costs(run, recipe, "accuracy@1") is None  # nothing was validated so early
+    assert (
+        measure.quarter_costs(run, recipe, "accuracy@1") is None
+    )  # nothing was validated so early
 
 
 def test_padding_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +99,11 @@ def test_padding_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     [path] = [path for path in BENCHMARKS if path.stem == "padding"]
     few = ["data.sample.size=64", "data.sample.valid=8", "data.sample.test=8"]
     ran(path, "document_classification/sample_attention", *few)
-    ways = [line.split()[-2] for line in capsys.readouterr().out.splitlines() if line.endswith("padding")]
+    ways = [
+        line.split()[-2]
+        for line in capsys.readouterr().out.splitlines()
+        if line.endswith("padding")
+    ]
     shares = [float(share.rstrip("%")) for share in ways]
     assert 0.0 < shares[0] < shares[1] < shares[2] < 100.0
     ran(path, "transliteration/sample_attention", *few)
@@ -95,13 +115,30 @@ def test_fine_tuning_is_measured(tmp_path: Path) -> None:
     """The command of docs/fine_tuning.md, on stand-ins for both corpora, with fewer rows, seeds and updates."""
     page = (BENCHMARKS[0].parents[1] / "docs" / "fine_tuning.md").read_text(encoding="utf-8")
     [line] = re.findall(r"^python (benchmarks/fine_tuning.py .*)$", page, re.MULTILINE)
-    words = shlex.split(line.replace("--multi30k FOLDER", "--multi30k captions").replace("FOLDER", "tatoeba"))
+    words = shlex.split(
+        line.replace("--multi30k FOLDER", "--multi30k captions").replace("FOLDER", "tatoeba")
+    )
     stand_in(read_recipe("translation/multi30k_attention"), tmp_path / "captions")
     (tmp_path / "tatoeba").mkdir()
     for split in ("train", "dev"):
         rows = [f"sentence {number} of {split}\tSatz {number} von {split}" for number in range(40)]
-        (tmp_path / "tatoeba" / f"eng-deu.{split}.tsv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
-    few = ["--sizes", "20", "--seeds", "0", "--updates", "2", "--held", "5", "--device", "cpu", "--picture", "x.png"]
+        (tmp_path / "tatoeba" / f"eng-deu.{split}.tsv.gz").write_bytes(
+            gzip.compress("\n".join(rows).encode())
+        )
+    few = [
+        "--sizes",
+        "20",
+        "--seeds",
+        "0",
+        "--updates",
+        "2",
+        "--held",
+        "5",
+        "--device",
+        "cpu",
+        "--picture",
+        "x.png",
+    ]
     small = ["--parent", "learning.steps=2", *smaller("translation/multi30k_attention")]
     command = [sys.executable, str(BENCHMARKS[0].parents[1] / words[0]), *words[1:], *few, *small]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

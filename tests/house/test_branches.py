@@ -19,7 +19,10 @@ from sixjars.tasks import TASKS
 SOURCE = Path(__file__).parents[2] / "src" / "sixjars"
 ALLOWED = {
     # What the positions of a source are is a value that the encoder hands on, not its kind.
-    ("evaluation/score.py", "encoded.layout.kind == 'grid'"): "boxes of objects are compared with cells of an image",
+    (
+        "evaluation/score.py",
+        "encoded.layout.kind == 'grid'",
+    ): "boxes of objects are compared with cells of an image",
     (
         "drawing/choice.py",
         "table by 'frames', 'grid', 'points', 'regions', 'segments', 'words'",
@@ -27,7 +30,10 @@ ALLOWED = {
     ("runs/prediction.py", "self.layout.kind == 'words'"): "JSON leaves out the usual layout",
     # What a field holds is a fact of its contract, which a field of one's own declares too.
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
-    ("evaluation/faithfulness.py", "dataset.fields.inputs[name].holds == 'tokens'"): "tokens have <unk> in their place",
+    (
+        "evaluation/faithfulness.py",
+        "dataset.fields.inputs[name].holds == 'tokens'",
+    ): "tokens have <unk> in their place",
     (
         "evaluation/faithfulness.py",
         "dataset.fields.inputs[network.encoder.positions_of()].holds == 'tokens'",
@@ -36,29 +42,68 @@ ALLOWED = {
         "starter/learning_section.py",
         "FIELDS[slot.kind].holds == 'tokens'",
     ): "it counts batches in tokens where there are any",
-    ("starter/candidates.py", "getattr(field, 'vectors', None)"): "pretrained vectors have the size they have",
+    (
+        "starter/candidates.py",
+        "getattr(field, 'vectors', None)",
+    ): "pretrained vectors have the size they have",
     ("starter/write.py", "holds == 'tokens'"): "a starter recipe smooths texts that are written",
     ("starter/write.py", "holds == 'classes'"): "and the relation of two sentences",
-    ("starter/text_settings.py", "'tokens' not in suggested"): "a key that statistics suggest for texts",
-    ("starter/text_settings.py", "FIELDS[slot.kind].holds == 'tokens'"): "texts have pretrained vectors",
-    ("starter/text_settings.py", "FIELDS[task.output.kind].holds == 'tokens'"): "and texts that are written tied ones",
-    ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
+    (
+        "starter/text_settings.py",
+        "'tokens' not in suggested",
+    ): "a key that statistics suggest for texts",
+    (
+        "starter/text_settings.py",
+        "FIELDS[slot.kind].holds == 'tokens'",
+    ): "texts have pretrained vectors",
+    (
+        "starter/text_settings.py",
+        "FIELDS[task.output.kind].holds == 'tokens'",
+    ): "and texts that are written tied ones",
+    (
+        "starter/choose_columns.py",
+        "FIELDS[slot.kind].holds == 'tokens'",
+    ): "numbers, dates and ids are no texts",
     ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
-    ("runs/explanation.py", "isinstance(decoder, Generator)"): "its contract says what is never output",
+    (
+        "runs/explanation.py",
+        "isinstance(decoder, Generator)",
+    ): "its contract says what is never output",
     # Hooks that a module inside a component may have, and settings that a field may have.
-    ("model/build.py", "getattr(hints[name], 'given', ())"): "a hook: parameters that the toolkit fills in",
+    (
+        "model/build.py",
+        "getattr(hints[name], 'given', ())",
+    ): "a hook: parameters that the toolkit fills in",
     ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/recipes.py", "getattr(inner.kind, 'given', ())"): "the same",
-    ("runs/data.py", "hasattr(inner.kind, 'extractor')"): "a hook: whoever reads files has a feature extractor",
-    ("runs/recipes.py", "hasattr(inner.kind, 'section_misfits')"): "a hook: settings that do not fit the field",
-    ("model/layers.py", "getattr(field.settings, 'vectors', None)"): "whether the field has pretrained vectors",
+    (
+        "runs/data.py",
+        "hasattr(inner.kind, 'extractor')",
+    ): "a hook: whoever reads files has a feature extractor",
+    (
+        "runs/recipes.py",
+        "hasattr(inner.kind, 'section_misfits')",
+    ): "a hook: settings that do not fit the field",
+    (
+        "model/layers.py",
+        "getattr(field.settings, 'vectors', None)",
+    ): "whether the field has pretrained vectors",
     ("runs/data.py", "getattr(field.settings, 'vectors', None)"): "the same",
     ("runs/fine_tune.py", "getattr(field.settings, 'vectors', None)"): "the same",
-    ("runs/recipes.py", "getattr(source, 'segments', 'none')"): "rationales are counted in sentences",
+    (
+        "runs/recipes.py",
+        "getattr(source, 'segments', 'none')",
+    ): "rationales are counted in sentences",
     # Words that mean something else.
-    ("data/tables/folders.py", "table by 'image', 'video'"): "columns of a format, which has files of these two alone",
+    (
+        "data/tables/folders.py",
+        "table by 'image', 'video'",
+    ): "columns of a format, which has files of these two alone",
     ("data/text/segments.py", "match kind: 'none'"): "a way to cut a text",
-    ("runs/recipes.py", "TASKS['translation']"): "in place of an unknown task, so that other faults can be told",
+    (
+        "runs/recipes.py",
+        "TASKS['translation']",
+    ): "in place of an unknown task, so that other faults can be told",
 }
 """Where, what, and why it may stay."""
 OTHER_SETTINGS = {"segments", "pool", "tokens", "reads", "summary"}
@@ -83,7 +128,9 @@ def own_files() -> dict[str, set[str]]:
             found.setdefault(kind, set()).add(file_of(cls))
     kinds = [cls for table in REGISTRIES for cls in table.values()]
     kinds += [cls.settings_class for cls in FIELDS.values()]
-    family = {above for cls in kinds for above in cls.__mro__ if above.__module__.startswith("sixjars.")}
+    family = {
+        above for cls in kinds for above in cls.__mro__ if above.__module__.startswith("sixjars.")
+    }
     for cls in family - set(contracts()):
         found.setdefault(cls.__name__, set()).add(file_of(cls))
     return found
@@ -117,7 +164,9 @@ def constants(node: ast.expr) -> set[str]:
         nodes = node.elts
     elif isinstance(node, ast.Dict):
         nodes = [key for key in node.keys if key is not None]
-    return {one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return {
+        one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    }
 
 
 def called(node: ast.expr) -> str:
@@ -127,13 +176,23 @@ def called(node: ast.expr) -> str:
         return str(named[0].value) if named else ""
     if isinstance(node, ast.Subscript):
         return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return (
+        node.attr
+        if isinstance(node, ast.Attribute)
+        else node.id
+        if isinstance(node, ast.Name)
+        else ""
+    )
 
 
 def of_call(node: ast.Call) -> set[str]:
     function = called(node.func)
     if function in ("isinstance", "issubclass"):
-        return {called(one) for one in ast.walk(node.args[1]) if isinstance(one, ast.Name | ast.Attribute)} & CLASSES
+        return {
+            called(one)
+            for one in ast.walk(node.args[1])
+            if isinstance(one, ast.Name | ast.Attribute)
+        } & CLASSES
     asks = function == "hasattr" or (function == "getattr" and len(node.args) == 3)
     return constants(node.args[1]) & SPECIAL if asks else set()
 
@@ -220,9 +279,7 @@ def test_a_branch_would_be_found(code: str) -> None:
 
 
 def test_other_code_is_left_alone() -> None:
-    plain = (
-        "isinstance(a, str) or a == 'text file' or field.is_media or {'text': 1} or b['text'] or isinstance(c, Field)"
-    )
+    plain = "isinstance(a, str) or a == 'text file' or field.is_media or {'text': 1} or b['text'] or isinstance(c, Field)"
     assert list(branches(plain, "runs/new.py")) == []
     assert list(branches("isinstance(source, TextField)", "data/fields/text.py")) == []
     assert list(branches("isinstance(source, TextField)", "data/fields/label.py")) != []
@@ -230,7 +287,9 @@ def test_other_code_is_left_alone() -> None:
 
 def test_only_tables_import_the_files_of_kinds() -> None:
     """Besides those that are made of one another: a question has a text encoder in it, a video is made of frames."""
-    homes = {f"sixjars.{file[:-3].replace('/', '.')}" for files in OWN_FILES.values() for file in files}
+    homes = {
+        f"sixjars.{file[:-3].replace('/', '.')}" for files in OWN_FILES.values() for file in files
+    }
     homes = {home for home in homes if home.startswith(("sixjars.data.fields.", "sixjars.model."))}
     found = set()
     for path in SOURCE.rglob("*.py"):
@@ -238,7 +297,9 @@ def test_only_tables_import_the_files_of_kinds() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module in homes:
                 found.add((file, node.module.removeprefix("sixjars.")))
-    assert {(file, home) for file, home in found if file not in {*REGISTERED_IN, "__init__.py"}} == {
+    assert {
+        (file, home) for file, home in found if file not in {*REGISTERED_IN, "__init__.py"}
+    } == {
         ("data/fields/features.py", "data.fields.image"),
         ("data/fields/video.py", "data.fields.image"),
         ("model/bridges/location.py", "model.bridges.attention"),

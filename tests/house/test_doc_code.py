@@ -22,7 +22,9 @@ from sixjars.samples import sample_named
 from sixjars.tasks import TASKS
 
 DOCS = Path(__file__).parents[2] / "docs"
-FENCE = re.compile(r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 WITH_PYTHON = ("python.md", "data.md")
 SAMPLE = {"sample": {"size": 20, "valid": 5, "test": 5}, "source": {}, "target": {}}
 """Data for a recipe that shows another section."""
@@ -70,9 +72,13 @@ def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(blocks) > 2
     namespace: dict[str, Any] = {"__name__": page}
     for block in blocks:
-        before = text[: block.start("body")].count("\n")  # so that a traceback names the page's own line
+        before = text[: block.start("body")].count(
+            "\n"
+        )  # so that a traceback names the page's own line
         exec(compile("\n" * before + block["body"], str(DOCS / page), "exec"), namespace)  # noqa: S102
-    if page == "python.md":  # commands that use what was trained above; those of data.md are about files of the reader
+    if (
+        page == "python.md"
+    ):  # commands that use what was trained above; those of data.md are about files of the reader
         for call in calls(page):
             app(call, standalone_mode=False)
 
@@ -86,13 +92,24 @@ def test_only_pages_that_are_run_have_python() -> None:
         - {"export.md"}  # in test_export_page
         - {"serving.md"}  # in test_serving_docs
     )
-    assert [name for name in sorted(others) if any(block["language"] == "python" for block in fences(name))] == []
+    assert [
+        name
+        for name in sorted(others)
+        if any(block["language"] == "python" for block in fences(name))
+    ] == []
 
 
-YAML = [(page, block) for page in ("data.md", "systems.md") for block in fences(page) if block["language"] == "yaml"]
+YAML = [
+    (page, block)
+    for page in ("data.md", "systems.md")
+    for block in fences(page)
+    if block["language"] == "yaml"
+]
 
 
-@pytest.mark.parametrize(("page", "block"), YAML, ids=[f"{page}-{at}" for at, (page, _) in enumerate(YAML)])
+@pytest.mark.parametrize(
+    ("page", "block"), YAML, ids=[f"{page}-{at}" for at, (page, _) in enumerate(YAML)]
+)
 def test_recipes_of_a_page_read_their_data(
     page: str, block: re.Match[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,14 +129,20 @@ def test_recipes_of_a_page_read_their_data(
     assert (splits.skipped > 0) == (recipe.data.on_bad_row == "skip")
     sample = recipe.data.sample
     made = sample_named(recipe.task, sample.kind) if sample is not None else recipe.data
-    assert (splits.train.alignments is None) == (made.alignment is None or splits.train.diagonal is not None)
+    assert (splits.train.alignments is None) == (
+        made.alignment is None or splits.train.diagonal is not None
+    )
     assert (true_boxes(splits.train) is None) == (made.boxes is None)
     assert (true_rationales(splits.train) is None) == (made.rationale is None)
     source = recipe.data.fields.get("source")
-    assert (facts.get("source", {}).get("vectors") is None) == (getattr(source, "vectors", None) is None)
+    assert (facts.get("source", {}).get("vectors") is None) == (
+        getattr(source, "vectors", None) is None
+    )
     assert network.decoder.equations()
     if recipe.data.filter:
-        everything = splits_of(Blueprint.of(recipe_of({**values, "data": {**values["data"], "filter": {}}}, page)))
+        everything = splits_of(
+            Blueprint.of(recipe_of({**values, "data": {**values["data"], "filter": {}}}, page))
+        )
         assert len(everything.train) > len(splits.train)
 
 
@@ -133,7 +156,12 @@ def test_every_file_that_a_page_shows_is_read() -> None:
 def calls(page: str) -> list[list[str]]:
     """The calls of `sixjars` in the shell blocks of a page."""
     blocks = [block["body"] for block in fences(page) if block["language"] == "sh"]
-    return [shlex.split(line)[1:] for block in blocks for line in block.splitlines() if line.startswith("sixjars ")]
+    return [
+        shlex.split(line)[1:]
+        for block in blocks
+        for line in block.splitlines()
+        if line.startswith("sixjars ")
+    ]
 
 
 def test_every_system_is_trained_and_used() -> None:

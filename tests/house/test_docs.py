@@ -66,7 +66,9 @@ def fault_of(words: list[str]) -> str | None:
 
 def recipes_in(text: str) -> set[str]:
     """The names of recipes that a text mentions; those with a place-holder in them aside."""
-    return set(re.findall(rf"(?:^|[\s`\"'(]|recipes/)((?:{'|'.join(TASKS)})/\w+)(?![\w/*<…-])", text))
+    return set(
+        re.findall(rf"(?:^|[\s`\"'(]|recipes/)((?:{'|'.join(TASKS)})/\w+)(?![\w/*<…-])", text)
+    )
 
 
 def test_the_pages_are_found() -> None:
@@ -81,7 +83,9 @@ def test_commands_of_a_page_parse(page: Path) -> None:
 
 
 def test_commands_that_do_not_parse_are_seen() -> None:
-    assert split("echo hi | sixjars predict runs/x --json > out; ls") == [["predict", "runs/x", "--json"]]
+    assert split("echo hi | sixjars predict runs/x --json > out; ls") == [
+        ["predict", "runs/x", "--json"]
+    ]
     assert split("cat 'sixjars train' && make test # sixjars train x") == []
     assert fault_of(["train", "x", "model.encoder.size=3", "--out", "y"]) is None
     assert fault_of(["train", "--help"]) is None
@@ -121,7 +125,16 @@ def house(tmp_path_factory: pytest.TempPathFactory, warm_python: str) -> Folder:
 
 
 EVERY = ("-m", "slow or not slow")  # the export of most encoders is tried in `make test-all` alone
-CONTRACTS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *EVERY, "tests/contracts/test_encoders.py", "-k")
+CONTRACTS = (
+    "-m",
+    "pytest",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    *EVERY,
+    "tests/contracts/test_encoders.py",
+    "-k",
+)
 
 
 def test_the_page_trains(house: Folder) -> None:

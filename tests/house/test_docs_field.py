@@ -71,7 +71,9 @@ def test_the_page_keeps_the_contract(house: Folder) -> None:
 
 
 @pytest.mark.slow
-def test_a_field_from_outside_needs_permission_and_nothing_else(tmp_path: Path, warm_python: str) -> None:
+def test_a_field_from_outside_needs_permission_and_nothing_else(
+    tmp_path: Path, warm_python: str
+) -> None:
     """The package as it is, and the same file in a package beside it."""
     (tmp_path / "my_lab").mkdir()
     work = Folder(tmp_path, ROOT / "src", warm_python)
@@ -80,8 +82,12 @@ def test_a_field_from_outside_needs_permission_and_nothing_else(tmp_path: Path, 
     own, count = re.subn(r"source: \{.*\}", OWN_LINE.strip(), RECIPE)
     assert count == 1
     with_data(work, own, "own.yaml")
-    train, predict = ([word for word in words if word not in ("--allow", "my_lab")] for words in COMMANDS[-2:])
-    needs = "my_lab.dna.DnaField is code from outside this toolkit. If you trust it, say --allow my_lab"
+    train, predict = (
+        [word for word in words if word not in ("--allow", "my_lab")] for words in COMMANDS[-2:]
+    )
+    needs = (
+        "my_lab.dna.DnaField is code from outside this toolkit. If you trust it, say --allow my_lab"
+    )
     [refused] = work.call([*train, *FEW])
     assert needs in refused[2], refused
     assert not (tmp_path / "my_lab" / "__pycache__").exists()  # nothing of it was run

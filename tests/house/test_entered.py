@@ -38,7 +38,11 @@ def entered(recipe: str, out: Path) -> set[str]:
         sys.setprofile(None)
         threading.setprofile(None)
     inside = {file for file in files if file.startswith(str(SOURCE))}
-    return {name for name in (Path(file).relative_to(SOURCE).as_posix() for file in inside) if name not in KERNELS}
+    return {
+        name
+        for name in (Path(file).relative_to(SOURCE).as_posix() for file in inside)
+        if name not in KERNELS
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,9 @@ def entered(recipe: str, out: Path) -> set[str]:
         "video_captioning/sample_both",
     ],
 )
-def test_a_training_enters_few_files(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_enters_few_files(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first training imports everything; the second begins with an empty cache as it did, and draws its data.
 
     Two things are left out of all tests, and with them the files that only they enter: the picture of the learning

@@ -12,12 +12,21 @@ from sixjars.runs.extension import MAY_CHANGE
 
 PAGE = Path(__file__).parents[2] / "docs" / "fine_tuning.md"
 FENCE = re.compile(
-    r"(?<!-->\n)^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?<!-->\n)^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
-FIRST = ["data.sample.size=64", "data.sample.valid=8", "data.sample.test=8", "learning.steps=2", "expect={}"]
+FIRST = [
+    "data.sample.size=64",
+    "data.sample.valid=8",
+    "data.sample.test=8",
+    "learning.steps=2",
+    "expect={}",
+]
 
 
-def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_its_commands_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The first run is made small; the others are as they stand there."""
     monkeypatch.chdir(tmp_path)
     blocks = list(FENCE.finditer(PAGE.read_text(encoding="utf-8")))
@@ -25,9 +34,14 @@ def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
         if block["file"]:
             Path(block["file"]).write_text(block["body"], encoding="utf-8")
     said = []
-    for line in "".join(block["body"] for block in blocks if block["language"] == "sh").splitlines():
+    for line in "".join(
+        block["body"] for block in blocks if block["language"] == "sh"
+    ).splitlines():
         call = shlex.split(line)[1:]
-        app([*call, *(FIRST if "runs/old" in call and "--from" not in call else [])], standalone_mode=False)
+        app(
+            [*call, *(FIRST if "runs/old" in call and "--from" not in call else [])],
+            standalone_mode=False,
+        )
         out, err = capfd.readouterr()
         assert out
         said.append(err.splitlines()[0] if err else "")
@@ -38,7 +52,10 @@ def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
     assert said[7] == "note: there is no run in runs/job to resume yet, so one is begun."
     assert said[8].startswith("note: the training of runs/job has ended already (at step ")
     with pytest.raises(RunError, match="Resume with the same one"):
-        app(["train", "new.yaml", "--out", "runs/new", "--resume", "learning.rate=1"], standalone_mode=False)
+        app(
+            ["train", "new.yaml", "--out", "runs/new", "--resume", "learning.rate=1"],
+            standalone_mode=False,
+        )
 
 
 def test_it_names_all_that_may_change() -> None:

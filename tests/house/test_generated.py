@@ -33,7 +33,9 @@ def _script() -> Any:
 
 
 generate = _script()
-SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")  # up to date, as a test below says
+SETTINGS = (ROOT / "docs" / "settings.md").read_text(
+    encoding="utf-8"
+)  # up to date, as a test below says
 
 
 def rows_of(page: str) -> Iterator[tuple[str, Row]]:
@@ -66,7 +68,9 @@ def task_under(heading: str) -> Task:
     role, chosen = component_of(heading)
     kinds = [override.partition("=")[2] for override in chosen]
     for task in [TASKS["translation"], *TASKS.values()]:
-        if (role in ("encoder", "decoder") or "two_level" in kinds) and getattr(task, role) in kinds:
+        if (role in ("encoder", "decoder") or "two_level" in kinds) and getattr(
+            task, role
+        ) in kinds:
             return task
         if any(f"`data.{name}`" in heading for name in names(task)):
             return task
@@ -96,7 +100,9 @@ def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
 def test_a_page_is_up_to_date(name: str) -> None:
     kept = ROOT / name
     assert kept.is_file(), f"{name} is missing; run `make docs`"
-    assert kept.read_text(encoding="utf-8") == generate.PAGES[name](), f"{name} is out of date; run `make docs`"
+    assert kept.read_text(encoding="utf-8") == generate.PAGES[name](), (
+        f"{name} is out of date; run `make docs`"
+    )
 
 
 def test_check_writes_nothing_and_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,15 +123,21 @@ def test_check_writes_nothing_and_tells(tmp_path: Path, capsys: pytest.CaptureFi
 def test_every_key_of_a_recipe_has_its_row() -> None:
     """Compared with what runs would keep: of every task, with every component, from files and synthetic."""
     told = {key for _, (key, *_) in ROWS}
-    kept = {key for heading in {heading for heading, _ in ROWS} for key in recipe_under(heading)} - {"task", "expect"}
-    told_once = {re.sub(r"^data\.(question|target|sentence[12])\.", "data.source.", key) for key in kept}
+    kept = {
+        key for heading in {heading for heading, _ in ROWS} for key in recipe_under(heading)
+    } - {"task", "expect"}
+    told_once = {
+        re.sub(r"^data\.(question|target|sentence[12])\.", "data.source.", key) for key in kept
+    }
     assert told_once - told == set()
     assert told - kept == {"evaluation.search"}
 
 
 def test_every_kind_of_component_and_every_metric_is_listed() -> None:
     headings = set(re.findall(r"^### `(\w+: {.*})`$", SETTINGS, re.MULTILINE))
-    wanted = {f"encoder: {{kind: {kind}}}" for kind in ENCODERS} | {f"decoder: {{kind: {kind}}}" for kind in DECODERS}
+    wanted = {f"encoder: {{kind: {kind}}}" for kind in ENCODERS} | {
+        f"decoder: {{kind: {kind}}}" for kind in DECODERS
+    }
     wanted |= {f"bridge: {{kind: {kind}}}" for kind in BRIDGES}
     assert headings == wanted
     metrics = SETTINGS.partition("### Metrics")[2].partition("###")[0]
@@ -138,7 +150,9 @@ FILLED_IN = {("learning.metric", "null"), ("learning.epochs", "null")}
 """Keys whose absence has a meaning that a recipe spells out: the first metric, ten epochs."""
 
 
-@pytest.mark.parametrize(("heading", "row"), ROWS, ids=[f"{key} of {heading}" for heading, (key, *_) in ROWS])
+@pytest.mark.parametrize(
+    ("heading", "row"), ROWS, ids=[f"{key} of {heading}" for heading, (key, *_) in ROWS]
+)
 def test_a_row_tells_the_truth(heading: str, row: Row) -> None:
     """The default changes nothing, a value beyond a limit is refused, every word that is allowed is taken."""
     key, kinds, default, sentence = row
@@ -176,7 +190,9 @@ def companions(heading: str, key: str, word: str) -> list[str]:
 
 
 def test_every_sentence_about_a_parameter_is_used() -> None:
-    unused = [sentence for sentence in generate.MEANINGS.values() if f"| {sentence} |" not in SETTINGS]
+    unused = [
+        sentence for sentence in generate.MEANINGS.values() if f"| {sentence} |" not in SETTINGS
+    ]
     assert unused == []
 
 
@@ -214,12 +230,19 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "image_question_answering",
-        {"encoder": {"summary": "question"}, "bridge": {"kind": "attention"}, "decoder": {"size": 32}},
+        {
+            "encoder": {"summary": "question"},
+            "bridge": {"kind": "attention"},
+            "decoder": {"size": 32},
+        },
         "small CNN + GRU 128, queried by the question → additive attention → 32 hidden, label",
     ),
     (
         "video_classification",
-        {"encoder": {"reads": "both", "cell": "lstm"}, "bridge": {"kind": "pooling", "start": "copy"}},
+        {
+            "encoder": {"reads": "both", "cell": "lstm"},
+            "bridge": {"kind": "pooling", "start": "copy"},
+        },
         "LSTM 128 over frames and clips (small CNN) → attention pooling, s_0 = h_T → label",
     ),
     (
@@ -229,7 +252,10 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "conversation",
-        {"encoder": {"words": {"size": 9, "direction": "both"}}, "decoder": {"copying": True, "conditional": True}},
+        {
+            "encoder": {"words": {"size": 9, "direction": "both"}},
+            "decoder": {"copying": True, "conditional": True},
+        },
         "words GRU 9 bidirectional, segments GRU 128 → two-level attention → GRU 128, copying, conditional",
     ),
     (
@@ -255,10 +281,18 @@ def test_models_in_short(task: str, model: dict[str, Any], told: str) -> None:
     data: dict[str, Any] = {"sample": {}, **{name: {} for name in names(TASKS[task])}}
     if TASKS[task].encoder == "hierarchy":
         data["source"]["segments"] = "lines"
-    assert generate.model_in_short(recipe_of({"task": task, "data": data, "model": model}, "a test")) == told
+    assert (
+        generate.model_in_short(recipe_of({"task": task, "data": data, "model": model}, "a test"))
+        == told
+    )
 
 
 def test_a_header_is_read() -> None:
     text = "# Shows it.\n# Run     sixjars train x\n# Cost    1 min,\n#         2 GB\n# A remark.\n# Expect\ntask: x\n"
     told = generate.header_of(text)
-    assert told == {"shows": "Shows it.", "run": "sixjars train x", "cost": "1 min, 2 GB", "expect": ""}
+    assert told == {
+        "shows": "Shows it.",
+        "run": "sixjars train x",
+        "cost": "1 min, 2 GB",
+        "expect": "",
+    }

@@ -30,15 +30,31 @@ CODE = sorted(
         " ".join(code.split())
         for page in OF_USERS
         for code in re.findall(
-            r"`([^`]+)`", re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+            r"`([^`]+)`",
+            re.sub(
+                r"^```.*?^```$",
+                "",
+                page.read_text(encoding="utf-8"),
+                flags=re.MULTILINE | re.DOTALL,
+            ),
         )
     }
 )
 CALLS = [shlex.split(code)[1:] for code in CODE if re.match(r"sixjars [-a-zA-Z]", code)]
-NEEDS_MORE = {name for name, command in COMMANDS.commands.items() if any(one.required for one in command.params)}
+NEEDS_MORE = {
+    name
+    for name, command in COMMANDS.commands.items()
+    if any(one.required for one in command.params)
+}
 """Commands that cannot be called without arguments; alone they are names."""
 STANDS_FOR = {
-    **{"RECIPE": "mine.yaml", "NAME": "mine.yaml", "RUN": "runs/mine", "FILE": "test.tsv", "FOLDER": "."},
+    **{
+        "RECIPE": "mine.yaml",
+        "NAME": "mine.yaml",
+        "RUN": "runs/mine",
+        "FILE": "test.tsv",
+        "FOLDER": ".",
+    },
     "COMMAND": "train",
 }
 LITTLE = ["learning.steps=2", "evaluation.search.max_length=5"]
@@ -56,7 +72,11 @@ def is_name(call: list[str]) -> bool:
 
 def is_sample(call: list[str]) -> bool:
     """Whether a call trains a sample recipe as it is: tests/recipes trains each of them in little."""
-    return call[0] == "train" and "/sample_" in "".join(call[1:2]) and call[2:] in ([], ["--out", "RUN"])
+    return (
+        call[0] == "train"
+        and "/sample_" in "".join(call[1:2])
+        and call[2:] in ([], ["--out", "RUN"])
+    )
 
 
 RUN = [call for call in CALLS if not is_name(call) and not is_sample(call) and "…" not in call]
@@ -78,11 +98,18 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
-    rows = "\n".join(["en\tde", *(f"sentence {at} of mine\tSatz {at} von mir" for at in range(20))]) + "\n"
+    rows = (
+        "\n".join(["en\tde", *(f"sentence {at} of mine\tSatz {at} von mir" for at in range(20))])
+        + "\n"
+    )
     Path("corpora/mine").mkdir(parents=True)
     for name in ("pairs.tsv", "test.tsv", "corpora/mine/pairs.tsv"):
         Path(name).write_text(rows, encoding="utf-8")
-    for name, text in {"english.txt": "two words\n", "german.txt": "zwei Worte\n", "gold.txt": "0-0 1-1\n"}.items():
+    for name, text in {
+        "english.txt": "two words\n",
+        "german.txt": "zwei Worte\n",
+        "gold.txt": "0-0 1-1\n",
+    }.items():
         Path(name).write_text(text, encoding="utf-8")
     for at in range(6):
         painted(Path(f"photos/{('cat', 'dog')[at % 2]}/{at}.jpg"))
@@ -107,10 +134,18 @@ def in_little(call: list[str], number: int) -> list[str]:
     if call[0] not in ("train", "tune"):
         return words
     little = FEW if "/sample_" in call[1] else LITTLE
-    return [*words, *little, "--out", f"runs/{number}", *(["--trials", "2"] if call[0] == "tune" else [])]
+    return [
+        *words,
+        *little,
+        "--out",
+        f"runs/{number}",
+        *(["--trials", "2"] if call[0] == "tune" else []),
+    ]
 
 
-def test_commands_run(desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_run(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for number, call in enumerate(RUN):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"sentence 3 of mine\n")))
         app(in_little(call, number), standalone_mode=False)
@@ -121,7 +156,13 @@ def test_commands_run(desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def test_options_that_are_named_exist() -> None:
     known = set().union(*map(options, COMMANDS.commands))
-    named = {word for code in CODE if code.startswith("--") for word in code.split() if word.startswith("--")}
+    named = {
+        word
+        for code in CODE
+        if code.startswith("--")
+        for word in code.split()
+        if word.startswith("--")
+    }
     assert len(named) > 10
     assert named - known == set()
 
@@ -132,29 +173,49 @@ def test_python_that_is_named_exists_and_fits() -> None:
     for code in named:
         path, _, arguments = code.partition("(")
         above, _, last = path.rpartition(".")
-        found: Any = getattr(importlib.import_module(above), last, None) or importlib.import_module(path)
+        found: Any = getattr(importlib.import_module(above), last, None) or importlib.import_module(
+            path
+        )
         if arguments:
             call = ast.parse(code, mode="eval").body
             assert isinstance(call, ast.Call)
-            inspect.signature(found).bind(*call.args, **{str(one.arg): one.value for one in call.keywords})
+            inspect.signature(found).bind(
+                *call.args, **{str(one.arg): one.value for one in call.keywords}
+            )
 
 
 def test_targets_exist() -> None:
     """Those in blocks of commands too; what each does is run by other tests (contracts, generated pages, the site)."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     lines = [
-        line for page in OF_USERS for one in blocks(page.read_text(encoding="utf-8"), "sh") for line in one.splitlines()
+        line
+        for page in OF_USERS
+        for one in blocks(page.read_text(encoding="utf-8"), "sh")
+        for line in one.splitlines()
     ]
     targets = {code.split()[1] for code in [*CODE, *lines] if code.startswith("make ")}
     assert len(targets) > 5
-    assert [target for target in targets if not re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE)] == []
+    assert [
+        target
+        for target in targets
+        if not re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE)
+    ] == []
 
 
 def test_what_pip_installs_exists() -> None:
-    installs = [what for code in CODE if code.startswith("pip install ") for what in shlex.split(code)[2:]]
+    installs = [
+        what for code in CODE if code.startswith("pip install ") for what in shlex.split(code)[2:]
+    ]
     assert len(installs) > 5
-    runtime = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    projects = {PROJECT["name"]: PROJECT, ".": PROJECT, runtime["name"]: runtime, "./runtime": runtime}
+    runtime = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    projects = {
+        PROJECT["name"]: PROJECT,
+        ".": PROJECT,
+        runtime["name"]: runtime,
+        "./runtime": runtime,
+    }
     for what in installs:
         found = re.fullmatch(r"(?P<name>[\w./-]+)(\[(?P<extras>[\w,]+)\])?", what)
         assert found, what

@@ -18,7 +18,10 @@ def test_the_notebooks_are_found() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 def test_a_notebook_runs(
-    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    notebook: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With the sizes that are printed: one to two minutes each."""
     pytest.importorskip("IPython", reason="it comes with the extra `docs`")
@@ -27,6 +30,8 @@ def test_a_notebook_runs(
     text = notebook.read_text(encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": notebook.stem}
     for cell in CELL.finditer(text):
-        before = text[: cell.start("body")].count("\n")  # so that a traceback names the page's own line
+        before = text[: cell.start("body")].count(
+            "\n"
+        )  # so that a traceback names the page's own line
         exec(compile("\n" * before + cell["body"], str(notebook), "exec"), namespace)  # noqa: S102
     assert capsys.readouterr().out

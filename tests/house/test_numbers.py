@@ -42,7 +42,8 @@ PAGES = {
 TABLE = re.compile(r"<!-- table: (\w+)/(\w+) -->\n.*?<!-- end -->", re.DOTALL)
 SOURCES = re.compile(r"^ *<!-- figures: (.+?) -->\n?", re.MULTILINE)
 NOT_PROSE = re.compile(
-    r"^ *```.*?^ *```$|`[^`]*`|\]\([^)]*\)|https?://\S+|<!-- (?!figures)[^>]*-->", re.MULTILINE | re.DOTALL
+    r"^ *```.*?^ *```$|`[^`]*`|\]\([^)]*\)|https?://\S+|<!-- (?!figures)[^>]*-->",
+    re.MULTILINE | re.DOTALL,
 )
 DECIMAL = r"(?<![\w.-])\d[\d,]*\.\d+(?:e-?\d+)?(?!\d|\.\d)"
 WITH_UNIT = r"(?<![\w.])\d[\d,]*(?= ?%| (?:ms|s|seconds?|minutes?|hours?|[KMG]B|times)\b)"
@@ -50,12 +51,24 @@ FIGURE = re.compile(f"{DECIMAL}|{WITH_UNIT}")
 ALLOWED = (
     ("*", r"Python 3\.\d+", "the version of Python that is needed"),
     ("*", r"Apache-2\.0", "the licence"),
-    ("*", r"95 ?%(?= (?:of these scores|bootstrap|interval))", "the level of a confidence interval"),
+    (
+        "*",
+        r"95 ?%(?= (?:of these scores|bootstrap|interval))",
+        "the level of a confidence interval",
+    ),
     ("*", r"!\[[^]]*", "what a picture shows, in words"),
     ("*", r"(?:onnxruntime-node|fairseq|pymarian) \d+\.\d+", "the version of another package"),
     ("docs/bad_model.md", r"or 2 seconds where|about 1 GB of memory", "limits of the program"),
-    ("docs/comparing.md", r"1,000 times, as many|Below 0\.05|0\.002 is the least", "how the bootstrap is computed"),
-    ("docs/data.md", r"5 % are held out|over 5 %|waits 0\.2 seconds|until 5 GB|than 20 GB", "defaults"),
+    (
+        "docs/comparing.md",
+        r"1,000 times, as many|Below 0\.05|0\.002 is the least",
+        "how the bootstrap is computed",
+    ),
+    (
+        "docs/data.md",
+        r"5 % are held out|over 5 %|waits 0\.2 seconds|until 5 GB|than 20 GB",
+        "defaults",
+    ),
     ("docs/data.md", r"0\.5 for half", "an example of a setting"),
     ("docs/data.md", r"MIT, 19 MB", "the size of a package"),
     ("docs/data.md", r"standard deviation of 0\.4", "a constant of the program"),
@@ -65,7 +78,11 @@ ALLOWED = (
     ("docs/results.md", r"3 % of them held out", "a setting of these recipes"),
     ("docs/results.md", r"10 to 100 times", "how many documents others have"),
     ("docs/scale.md", r"within 30 seconds", "a time limit of the program"),
-    ("docs/serving.md", r"16 times what|to 200 MB", "a limit of the server, and the size of an input"),
+    (
+        "docs/serving.md",
+        r"16 times what|to 200 MB",
+        "a limit of the server, and the size of an input",
+    ),
     ("docs/troubleshooting.md", r"3 times (?:more|less)|newest 5 GB", "advice"),
     ("docs/web.md", r"1\.5 on average", "a bound that tests/unit/test_web_media.py checks"),
 )
@@ -90,8 +107,16 @@ def unknown_figures(name: str, text: str) -> list[str]:
     for sources, prose in blocks_of(text):
         for page, pattern, _ in ALLOWED:
             prose = re.sub(pattern, "", prose) if page in ("*", name) else prose
-        known = set().union(*(kept.figures_of(TOPICS, source) for source in sources)) if sources else set()
-        where = f"in {', '.join(sources)}" if sources else "in a kept table: no `<!-- figures: … -->` names one"
+        known = (
+            set().union(*(kept.figures_of(TOPICS, source) for source in sources))
+            if sources
+            else set()
+        )
+        where = (
+            f"in {', '.join(sources)}"
+            if sources
+            else "in a kept table: no `<!-- figures: … -->` names one"
+        )
         faults += [
             f"{name}: {figure} is not {where} ({prose[:60]}…)"
             for figure in FIGURE.findall(prose)
@@ -120,12 +145,16 @@ def test_what_a_paragraph_names_has_one_of_its_figures() -> None:
     for name, text in PAGES.items():
         for sources, prose in blocks_of(text):
             said = kept.figures(prose)
-            assert [(name, source) for source in sources if not kept.figures_of(TOPICS, source) & said] == []
+            assert [
+                (name, source) for source in sources if not kept.figures_of(TOPICS, source) & said
+            ] == []
 
 
 def test_what_is_allowed_is_there() -> None:
     """So that the list holds nothing that was changed long ago."""
-    prose = {name: "\n\n".join(block for _, block in blocks_of(text)) for name, text in PAGES.items()}
+    prose = {
+        name: "\n\n".join(block for _, block in blocks_of(text)) for name, text in PAGES.items()
+    }
     for page, pattern, reason in ALLOWED:
         assert reason
         texts = prose.values() if page == "*" else [prose[page]]
@@ -176,7 +205,9 @@ def test_a_page_has_the_commands_of_its_tables() -> None:
         for name, key in TABLE.findall(text):
             topic = TOPICS[name]
             facts = [topic.facts(topic.tables[key], row) for row in topic.tables[key].rows]
-            missing = {fact.command for fact in facts if fact.command and fact.command not in flat(text)}
+            missing = {
+                fact.command for fact in facts if fact.command and fact.command not in flat(text)
+            }
             assert missing == set(), (page, name, key)
 
 
@@ -200,8 +231,12 @@ def test_what_a_recipe_expects_is_its_floor_or_kept(name: str) -> None:
     [comment] = re.findall(r"^# Expect +(.*(?:\n#    .*)*)", text, re.MULTILINE)
     said = kept.figures(" ".join(re.findall(rf"{DECIMAL}|about \d+(?![\d.])", comment)))
     floors = {f"{value:g}" for value in read_recipe(name).expect.values()}
-    measured = set().union(*(kept.figures(" ".join(row.cells)) for _, row, facts in rows() if recipe_of(facts) == name))
-    assert {figure for figure in said if figure not in measured and f"{float(figure):g}" not in floors} == set()
+    measured = set().union(
+        *(kept.figures(" ".join(row.cells)) for _, row, facts in rows() if recipe_of(facts) == name)
+    )
+    assert {
+        figure for figure in said if figure not in measured and f"{float(figure):g}" not in floors
+    } == set()
 
 
 TOPIC = """
@@ -247,13 +282,17 @@ def test_a_topic_keeps_what_is_written() -> None:
         (("seeds: 0", "date: yesterday"), "date\n  String should match pattern"),
     ],
 )
-def test_a_row_that_does_not_say_where_it_comes_from_is_refused(change: tuple[str, str], fault: str) -> None:
+def test_a_row_that_does_not_say_where_it_comes_from_is_refused(
+    change: tuple[str, str], fault: str
+) -> None:
     assert change[0] in TOPIC
     with pytest.raises(ValueError, match=re.escape(fault)):
         kept.read(TOPIC.replace(*change))
 
 
-def test_topics_are_listed_and_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_topics_are_listed_and_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "argv", ["kept.py"])
     kept.main()
     assert "multi30k/conditioning: 4 rows\n" in capsys.readouterr().out

@@ -198,21 +198,40 @@ class Lab:
         with zipfile.ZipFile(wheel, "w") as file:
             for name, text in {**MODULES, **about}.items():
                 file.writestr(name, text)
-            listed = "".join(f"{name},,\n" for name in [*MODULES, *about, "my_lab-1.0.dist-info/RECORD"])
+            listed = "".join(
+                f"{name},,\n" for name in [*MODULES, *about, "my_lab-1.0.dist-info/RECORD"]
+            )
             file.writestr("my_lab-1.0.dist-info/RECORD", listed)
-        pip = [sys.executable, "-m", "pip", "--python", str(self.environment), "--disable-pip-version-check"]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(self.environment),
+            "--disable-pip-version-check",
+        ]
         command = [*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
-    def python(self, program: str, *words: str, folder: Path | None = None, real: bool = False) -> str:
+    def python(
+        self, program: str, *words: str, folder: Path | None = None, real: bool = False
+    ) -> str:
         """What a program prints; like an installed command, it does not look for modules where it is called.
 
         The Python of the environment takes seconds to start, so most programs get a warm one with its packages.
         """
-        paths = {"PYTHONSAFEPATH": "1", "IMPORTED": str(self.imported), "SIXJARS_CACHE": str(self.folder / "cache")}
+        paths = {
+            "PYTHONSAFEPATH": "1",
+            "IMPORTED": str(self.imported),
+            "SIXJARS_CACHE": str(self.folder / "cache"),
+        }
         paths |= {} if real else {"PYTHONPATH": os.pathsep.join([SOURCE, str(self.packages)])}
-        around = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        around = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("PYTHONPATH", "PYTHONHOME")
+        }
         python = str(self.environment / "bin" / "python") if real else self.warm_python
         done = subprocess.run(
             [python, "-c", program, *words],
@@ -247,12 +266,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory, warm_python: str) -> Lab:
     [(code, out, err)] = made.called([*TRAIN, "--allow", "my_lab"], real=True)
     assert code == 0, err
     assert "my_lab.metrics.RIGHT" in out
-    assert "expects" not in err  # so its metric was found where weights are chosen, and where the score is expected
+    assert (
+        "expects" not in err
+    )  # so its metric was found where weights are chosen, and where the score is expected
     assert made.ran()
     return made
 
 
-def refused(lab: Lab, *commands: list[str], folder: Path | None = None, named: tuple[str, ...] = NAMED) -> None:
+def refused(
+    lab: Lab, *commands: list[str], folder: Path | None = None, named: tuple[str, ...] = NAMED
+) -> None:
     """Each command is an error that names all of them, and none of their code is run."""
     lab.ran()  # what earlier tests did does not count
     for code, out, err in lab.called(*commands, folder=folder):
@@ -284,8 +307,15 @@ def test_each_command_works_with_permission(lab: Lab) -> None:
     done = lab.called(*([*words, "--allow", "my_lab"] for words in (*USES, *also)))
     predicted, evaluated, explained, bad, compared = done
     assert predicted[1].split()[0] == "up", predicted
-    assert "my_lab.metrics.RIGHT      1.0000   my_lab.metrics.RIGHT|sixjars:" in evaluated[1], evaluated
-    for line in ("x, the source: plus and minus signs", "s_0 = a * h_T", "encoder.table.weight", "b_out"):
+    assert "my_lab.metrics.RIGHT      1.0000   my_lab.metrics.RIGHT|sixjars:" in evaluated[1], (
+        evaluated
+    )
+    for line in (
+        "x, the source: plus and minus signs",
+        "s_0 = a * h_T",
+        "encoder.table.weight",
+        "b_out",
+    ):
         assert line in explained[1], explained
     assert "the source must be plus and minus signs, but is '+x'." in bad[2], bad
     assert "my_lab.metrics.RIGHT on 30 examples of the validation set" in compared[1], compared
@@ -313,7 +343,9 @@ def test_what_is_no_component_is_refused(lab: Lab) -> None:
         "model.decoder.kind=my_lab.gone.X": "my_lab.gone.X cannot be imported: No module named 'my_lab.gone'.",
         "model.encoder.kind=my_la.X": "model.encoder.kind: my_la.X cannot be imported: No module named 'my_la'.",
     }
-    calls = [["explain", "signs.yaml", key, "--allow", "my_lab", "--allow", "my_la"] for key in told]
+    calls = [
+        ["explain", "signs.yaml", key, "--allow", "my_lab", "--allow", "my_la"] for key in told
+    ]
     for (code, _, err), sentence in zip(lab.called(*calls), told.values(), strict=True):
         assert code == 2
         assert sentence in err
@@ -365,4 +397,6 @@ def test_a_field_need_not_have_vectors() -> None:
     """The settings of a text have a key for pretrained vectors; those of another field may have none."""
     field = SimpleNamespace(name="source", settings=FieldSettings(kind="signs", column="signs"))
     [told] = WordEmbedding.section_misfits({"frozen": True}, "model.encoder.embedding", field)
-    assert told.endswith("keeps pretrained vectors as they are, but data.source.vectors names none.")
+    assert told.endswith(
+        "keeps pretrained vectors as they are, but data.source.vectors names none."
+    )

@@ -48,7 +48,10 @@ OTHERWISE = {
     "docs/speed.md": "test_speed",  # what `make bench` measures, on small cases
 }
 """The test that performs, in little or in part, the blocks of a page that say why they are not run as they are."""
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -51,7 +51,11 @@ def few_of(words: list[str]) -> list[str]:
     """What makes a training short: few updates, and of synthetic data few rows."""
     if words[0] != "train":
         return []
-    rows = ["data.sample.size=400", "data.sample.valid=8", "data.sample.test=8"] if "/sample_" in words[1] else []
+    rows = (
+        ["data.sample.size=400", "data.sample.valid=8", "data.sample.test=8"]
+        if "/sample_" in words[1]
+        else []
+    )
     return ["learning.steps=2", "evaluation.search.max_length=5", *rows]
 
 
@@ -59,7 +63,12 @@ class Reader:
     """Somebody who does what a page says, in the folder they are in; in little, with two updates of each training."""
 
     def __init__(
-        self, page: Path, capture: pytest.CaptureFixture[str], python: str, *, in_little: bool = False
+        self,
+        page: Path,
+        capture: pytest.CaptureFixture[str],
+        python: str,
+        *,
+        in_little: bool = False,
     ) -> None:
         self.page = page
         self.in_little, self.trained = in_little, False
@@ -116,8 +125,12 @@ class Reader:
 
     def compare(self, block: re.Match[str]) -> None:
         """Each passage is in what was printed, in this order."""
-        missing = "" if self.in_little and self.trained else missing_from(self.printed, block["body"])
-        assert not missing, f"{self.page}: this is not printed:\n{missing}\nbut this is:\n{self.printed}"
+        missing = (
+            "" if self.in_little and self.trained else missing_from(self.printed, block["body"])
+        )
+        assert not missing, (
+            f"{self.page}: this is not printed:\n{missing}\nbut this is:\n{self.printed}"
+        )
         self.failed = "" if like(self.failed) in like(block["body"]) else self.failed
 
     def look_up(self, block: re.Match[str]) -> None:
@@ -125,14 +138,24 @@ class Reader:
         self.check_nothing_failed()
         if self.in_little and self.trained:
             return
-        files = [path for path in Path().rglob("*") if path.suffix in {".yaml", ".csv", ".tsv", ".jsonl", ".md"}]
-        found = [path for path in files if not missing_from(path.read_text(encoding="utf-8"), block["body"])]
+        files = [
+            path
+            for path in Path().rglob("*")
+            if path.suffix in {".yaml", ".csv", ".tsv", ".jsonl", ".md"}
+        ]
+        found = [
+            path
+            for path in files
+            if not missing_from(path.read_text(encoding="utf-8"), block["body"])
+        ]
         assert found, f"{self.page}: no file has this:\n{block['body']}"
 
     def execute(self, block: re.Match[str]) -> None:
         """All in one namespace; what it prints can be shown too."""
         self.check_nothing_failed()
-        before = self.text[: block.start("body")].count("\n")  # so that a traceback names the page's own line
+        before = self.text[: block.start("body")].count(
+            "\n"
+        )  # so that a traceback names the page's own line
         self.capture.readouterr()
         exec(compile("\n" * before + block["body"], str(self.page), "exec"), self.namespace)  # noqa: S102
         self.printed = self.capture.readouterr().out
@@ -146,7 +169,9 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("scored_baselines")
-@pytest.mark.parametrize("page", [*SHORT, *(pytest.param(page, marks=pytest.mark.slow) for page in LONG)])
+@pytest.mark.parametrize(
+    "page", [*SHORT, *(pytest.param(page, marks=pytest.mark.slow) for page in LONG)]
+)
 def test_a_page_runs(page: str, capfd: pytest.CaptureFixture[str], warm_python: str) -> None:
     Reader(DOCS / page, capfd, warm_python).follow()
 
@@ -158,7 +183,9 @@ def test_the_page_on_baselines_runs(capfd: pytest.CaptureFixture[str], warm_pyth
 
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", LONG)
-def test_a_long_page_runs_in_little(page: str, capfd: pytest.CaptureFixture[str], warm_python: str) -> None:
+def test_a_long_page_runs_in_little(
+    page: str, capfd: pytest.CaptureFixture[str], warm_python: str
+) -> None:
     reader = Reader(DOCS / page, capfd, warm_python, in_little=True)
     reader.follow()
     assert reader.trained
@@ -168,12 +195,21 @@ def test_labels_of_photographs_in_little() -> None:
     """The block of photographs.md that is not run as it is printed: with few images of noise, and few updates."""
     [block] = [
         found["body"]
-        for found in FENCE.finditer((DOCS / "situations/photographs.md").read_text(encoding="utf-8"))
+        for found in FENCE.finditer(
+            (DOCS / "situations/photographs.md").read_text(encoding="utf-8")
+        )
         if found["reason"]
     ]
-    for name in [*(f"animals/{label}/{at}.jpg" for label in ("cat", "dog") for at in range(4)), "new/one.jpg"]:
+    for name in [
+        *(f"animals/{label}/{at}.jpg" for label in ("cat", "dog") for at in range(4)),
+        "new/one.jpg",
+    ]:
         painted(Path(name))
     for line in block.splitlines():
         _, *words = shlex.split(line)
-        few = ["learning.steps=2", "learning.folds=2", "data.image.size=64"] if words[0] == "train" else []
+        few = (
+            ["learning.steps=2", "learning.folds=2", "data.image.size=64"]
+            if words[0] == "train"
+            else []
+        )
         app([*words, *few], standalone_mode=False)

@@ -31,7 +31,11 @@ IN_LITTLE = {
 """What is added to a command, so that it is quick."""
 MAKERS = ("new", "--out", "--output", "--pictures")
 """The words before the name of a file or folder that a command makes."""
-IMAGES = {"beach.jpg": "two dogs run along a beach", "street.jpg": "a red bus", "hill.jpg": "a man climbs a hill"}
+IMAGES = {
+    "beach.jpg": "two dogs run along a beach",
+    "street.jpg": "a red bus",
+    "hill.jpg": "a man climbs a hill",
+}
 PHOTOS = [{"image": name, "captions": [caption] * 5} for name, caption in IMAGES.items()]
 
 
@@ -48,7 +52,9 @@ def write_photos() -> None:
     for part in [*(f"train.{number:02}" for number in range(6)), "dev"]:
         with ZipFile(f"photos/images.{part}.zip", "w") as archive:
             for name in IMAGES:
-                if (part, name) == ("dev", "hill.jpg") or (part == "train.00" and name != "hill.jpg"):
+                if (part, name) == ("dev", "hill.jpg") or (
+                    part == "train.00" and name != "hill.jpg"
+                ):
                     archive.write(f"photos/{name}", name)
 
 
@@ -64,7 +70,9 @@ def write_files(page: str) -> None:
     for name in ("pairs.tsv", "test.tsv"):
         Path(name).write_text("\n".join([*header, *rows]) + "\n", encoding="utf-8")
     for at, language in enumerate(("en", "de")):
-        Path(f"corpus.{language}").write_text("".join(row.split("\t")[at] + "\n" for row in rows), encoding="utf-8")
+        Path(f"corpus.{language}").write_text(
+            "".join(row.split("\t")[at] + "\n" for row in rows), encoding="utf-8"
+        )
     if page == "docs/data.md":
         written("data.md")  # it shows a pairs.tsv of its own
         Path("news.csv").write_text("en,year\nI am here,2019\n", encoding="utf-8")
@@ -84,8 +92,14 @@ def train_little(recipe: str, out: str) -> str:
 def in_little(call: list[str]) -> list[str]:
     """A call that does the same with less. `compare` takes no overrides, so it gets runs in place of recipes."""
     if call[0] == "compare":
-        return ["compare", *(train_little(recipe, f"runs/{Path(recipe).name}") for recipe in call[1:])]
-    return [*call, *(FEW if call[0] == "train" and "/sample_" in call[1] else IN_LITTLE.get(call[0], []))]
+        return [
+            "compare",
+            *(train_little(recipe, f"runs/{Path(recipe).name}") for recipe in call[1:]),
+        ]
+    return [
+        *call,
+        *(FEW if call[0] == "train" and "/sample_" in call[1] else IN_LITTLE.get(call[0], [])),
+    ]
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -114,10 +128,14 @@ def test_commands_run(
         assert made or said.out or (call[0] == "features" and said.err), f"{call} says nothing"
 
 
-def test_the_demo_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As docs/index.md and the README say, twice, with a recipe that is as the demo's but for its sizes."""
     monkeypatch.chdir(tmp_path)
-    Path("small.yaml").write_text(sixjars.read_recipe(DEMO, [*FEW, "expect={}"]).to_yaml(), encoding="utf-8")
+    Path("small.yaml").write_text(
+        sixjars.read_recipe(DEMO, [*FEW, "expect={}"]).to_yaml(), encoding="utf-8"
+    )
     monkeypatch.setattr("sixjars.cli.train.DEMO", "small.yaml")
     [call] = commands((ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
     assert call == ["demo"]

@@ -38,7 +38,10 @@ def test_there_are_all_kinds() -> None:
     assert len(REAL) > 18
     assert [call[0] for call in MINE] == ["new", "train", "evaluate"] * 2
     assert len(ALIGNED) == 1
-    assert [words[1] for words in MEASURED] == ["benchmarks/hansards.py", "benchmarks/second_epoch.py"]
+    assert [words[1] for words in MEASURED] == [
+        "benchmarks/hansards.py",
+        "benchmarks/second_epoch.py",
+    ]
 
 
 @pytest.mark.parametrize("call", REAL, ids=lambda call: " ".join(call[1:2] + call[3:]))
@@ -51,7 +54,10 @@ def test_recipes_take_their_overrides(call: list[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("call", REAL, ids=lambda call: " ".join(call[1:2] + call[3:]))
 def test_they_train_on_a_stand_in(
-    call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    call: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     recipe = read_recipe(call[1])
@@ -68,8 +74,13 @@ def test_small_sets_are_trained_and_scored(
     """Videos of noise in place of UT-Interaction, synthetic headlines in place of AG News."""
     monkeypatch.chdir(tmp_path)
     for split, count in {"train": 12, "test": 2}.items():
-        videos = [{"video": f"{split}{at}.mp4", "label": ("push", "hug")[at % 2]} for at in range(count)]
-        news = [{"text": f"the match number {at} was won", "label": ("World", "Sports")[at % 2]} for at in range(count)]
+        videos = [
+            {"video": f"{split}{at}.mp4", "label": ("push", "hug")[at % 2]} for at in range(count)
+        ]
+        news = [
+            {"text": f"the match number {at} was won", "label": ("World", "Sports")[at % 2]}
+            for at in range(count)
+        ]
         for folder, rows in {"videos": videos, "news": news}.items():
             Path(folder).mkdir(exist_ok=True)
             lined(Path(folder, f"{split}.jsonl"), rows)
@@ -78,26 +89,43 @@ def test_small_sets_are_trained_and_scored(
     small = {"videos.yaml": ["data.video.size=64", "data.video.frames=2"], "news.yaml": []}
     for call in MINE:
         app(
-            [*call, *([*LITTLE, "learning.folds=2", *small[call[1]]] if call[0] == "train" else [])],
+            [
+                *call,
+                *([*LITTLE, "learning.folds=2", *small[call[1]]] if call[0] == "train" else []),
+            ],
             standalone_mode=False,
         )
         said = capsys.readouterr()
         assert "accuracy@1" in said.out if call[0] != "new" else Path(call[1]).is_file()
 
 
-def test_words_are_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_are_aligned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A few sentences in place of the Hansards."""
     monkeypatch.chdir(tmp_path)
     source = Path("SOURCE")
     source.mkdir()
-    pairs = ["The aid of the country.\tL'aide du pays.", "The country.\tLe pays.", "The aid\tL'aide"]
+    pairs = [
+        "The aid of the country.\tL'aide du pays.",
+        "The country.\tLe pays.",
+        "The aid\tL'aide",
+    ]
     for split in ("train", "valid"):
-        (source / f"hansard36.{split}.en-fr.tsv.gz").write_bytes(gzip.compress("\n".join([*pairs, ""]).encode()))
-    for name, text in {"e": "The aid", "f": "le aidé", "wa.nonullalign": "0001 1 1 P\n1 2 2 S"}.items():
+        (source / f"hansard36.{split}.en-fr.tsv.gz").write_bytes(
+            gzip.compress("\n".join([*pairs, ""]).encode())
+        )
+    for name, text in {
+        "e": "The aid",
+        "f": "le aidé",
+        "wa.nonullalign": "0001 1 1 P\n1 2 2 S",
+    }.items():
         (source / f"dev.{name}").write_text(f"{text}\n", encoding="utf-8")
     [path] = [path for path in BENCHMARKS if path.name == "hansards.py"]
     ran(path, *MEASURED[0][2:])
-    assert gzip.decompress(Path("data/hansards/train.fr.gz").read_bytes()).startswith(b"le aide de le pays .\n")
+    assert gzip.decompress(Path("data/hansards/train.fr.gz").read_bytes()).startswith(
+        b"le aide de le pays .\n"
+    )
     assert gzip.decompress(Path("data/hansards/long.en.gz").read_bytes()).endswith(
         b"the aid\nthe aid of the country . the country .\n"
     )
@@ -105,16 +133,22 @@ def test_words_are_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     capsys.readouterr()
     app(ALIGNED[0], standalone_mode=False)
     assert [line.split()[:5] for line in capsys.readouterr().out.splitlines()] == [
-        [how, "alignment", "error", "rate", "0.0000"] for how in ("forward", "backward", "grow-diag")
+        [how, "alignment", "error", "rate", "0.0000"]
+        for how in ("forward", "backward", "grow-diag")
     ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", MEASURED[1:], ids=lambda words: words[2])
 def test_the_second_epoch_is_measured(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("SIXJARS_CACHE", "")  # the program names one of its own, and this brings the former back
+    monkeypatch.setenv(
+        "SIXJARS_CACHE", ""
+    )  # the program names one of its own, and this brings the former back
     [path] = [path for path in BENCHMARKS if path.name == Path(words[1]).name]
     stand_in(read_recipe("image_captioning/flickr8k_initial"), tmp_path / "photos")
     few = ["data.image.size=64", *(["data.sample.size=16"] if "/sample_" in words[2] else [])]

@@ -57,14 +57,18 @@ def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_ray, "answered_on_ray", by_hand)
     for line in NOT_RUN[0].splitlines():
         app(shlex.split(line)[1:], standalone_mode=False)
-    assert [len(Path(f"{out}/a.tsv").read_text().splitlines()) for out in ("from-ray", "from-cluster")] == [10, 10]
+    assert [
+        len(Path(f"{out}/a.tsv").read_text().splitlines()) for out in ("from-ray", "from-cluster")
+    ] == [10, 10]
 
 
 def test_the_command_with_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_ray, "answered_on_ray", by_hand)
     Path("data/a.tsv").rename("data/a.csv")
     Path("data/a.csv").write_text("id,roman\n1,ghar\n")
-    line = NOT_RUN[1].replace("s3://my-bucket/rows/*.parquet", f"file://{Path('data').resolve()}/*.csv")
+    line = NOT_RUN[1].replace(
+        "s3://my-bucket/rows/*.parquet", f"file://{Path('data').resolve()}/*.csv"
+    )
     app(shlex.split(line)[1:], standalone_mode=False)
     assert len(Path("from-bucket/a.csv").read_text().splitlines()) == 2
 
@@ -90,7 +94,9 @@ def test_an_array_of_jobs(warm_python: str) -> None:
     for number in (1, 2):  # the second finds nothing left to do
         code = f"{OURS.format(python=warm_python)}; . ./predict.slurm"
         env = {**os.environ, "SLURM_ARRAY_TASK_ID": str(number)}
-        done = subprocess.run(["bash", "-e", "-c", code], env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-e", "-c", code], env=env, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         assert f"rows answered: {[9, 0][number - 1]}; " in done.stderr
     assert len(Path("from-slurm/a.tsv").read_text().splitlines()) == 10
@@ -108,11 +114,20 @@ def test_a_training_under_slurm() -> None:
         Path("bin", name).write_text(f"#!/bin/bash\n{body}\n")
         Path("bin", name).chmod(0o755)
     Path("train.slurm").write_text(SCRIPTS["train.slurm"])
-    env = {**os.environ, "PATH": f"{Path('bin').resolve()}:{os.environ['PATH']}", "SLURM_NNODES": "2"}
+    env = {
+        **os.environ,
+        "PATH": f"{Path('bin').resolve()}:{os.environ['PATH']}",
+        "SLURM_NNODES": "2",
+    }
     for resumed in (False, True):
-        done = subprocess.run(["bash", "train.slurm"], env=env, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["bash", "train.slurm"], env=env, capture_output=True, text=True, check=True
+        )
         found = [torchrun_of(shlex.split(line)) for line in done.stdout.splitlines()]
-        assert [(one.node_rank, one.nnodes, one.master_addr) for one in found] == [(0, "2", "one"), (1, "2", "one")]
+        assert [(one.node_rank, one.nnodes, one.master_addr) for one in found] == [
+            (0, "2", "one"),
+            (1, "2", "one"),
+        ]
         assert all(("--resume" in one.training_script_args) == resumed for one in found)
         app([*found[0].training_script_args, *LITTLE], standalone_mode=False)
     nodes = re.search(r"--nodes=(\d+)", SCRIPTS["train.slurm"])

@@ -21,7 +21,9 @@ from sixjars.serving.server.settings import ServerSettings
 
 PAGE = DOCS / "serving.md"
 ADDRESS = "http://127.0.0.1:8000"
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
+pytestmark = pytest.mark.skipif(
+    shutil.which("curl") is None, reason="there is no curl on this machine"
+)
 
 
 class Visitor(Reader):
@@ -53,14 +55,19 @@ class Visitor(Reader):
 
 def asked(line: str) -> str:
     """What a server answers to a command with curl."""
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, check=True, timeout=60
+    )
     assert "detail" not in json.loads(done.stdout), done.stdout
     return done.stdout
 
 
 @pytest.fixture
 def reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], warm_python: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    warm_python: str,
 ) -> Iterator[Visitor]:
     monkeypatch.chdir(tmp_path)
     made = Visitor(PAGE, capfd, warm_python, in_little=True)
@@ -78,16 +85,27 @@ def test_the_page_runs(reader: Visitor) -> None:
 def test_uploads_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks that are not run as printed: with runs that read images, one at a time, then both."""
     monkeypatch.chdir(tmp_path)
-    blocks = [block["body"] for block in FENCE.finditer(PAGE.read_text(encoding="utf-8")) if block["reason"]]
+    blocks = [
+        block["body"]
+        for block in FENCE.finditer(PAGE.read_text(encoding="utf-8"))
+        if block["reason"]
+    ]
     alone, (serve, *lines) = (block.splitlines() for block in blocks)
     for name in ("cat.jpg", "dog.jpg"):
         Path(name).write_bytes(image("a.png"))
     runs = dict(word.split("=") for word in shlex.split(serve)[2:])
-    for task, folder in zip(("image_captioning", "image_question_answering"), runs.values(), strict=True):
-        Path("recipe.yaml").write_text(yaml.safe_dump(recipe(task, sample={"size": 30, "valid": 4, "test": 8})))
+    for task, folder in zip(
+        ("image_captioning", "image_question_answering"), runs.values(), strict=True
+    ):
+        Path("recipe.yaml").write_text(
+            yaml.safe_dump(recipe(task, sample={"size": 30, "valid": 4, "test": 8}))
+        )
         sixjars.train("recipe.yaml", out=folder)
     served = {name: Path(folder) for name, folder in runs.items()}
-    for names, line in [*zip([[name] for name in runs], alone, strict=True), *((list(runs), line) for line in lines)]:
+    for names, line in [
+        *zip([[name] for name in runs], alone, strict=True),
+        *((list(runs), line) for line in lines),
+    ]:
         with serving({name: served[name] for name in names}) as server:
             found = json.loads(asked(line.replace(ADDRESS, server.address)))
         assert all(row["outputs"] for row in found["predictions"])
@@ -99,5 +117,6 @@ def test_options_of_the_page_are_those_of_the_command() -> None:
     settings = {name.replace("_", "-") for name in ServerSettings.__dataclass_fields__}
     assert settings - listed - {"host", "port"} == set()
     assert any(
-        command.callback is not None and command.callback.__name__ == "serve" for command in app.registered_commands
+        command.callback is not None and command.callback.__name__ == "serve"
+        for command in app.registered_commands
     )

@@ -27,7 +27,9 @@ def checker() -> Any:
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "b.html").write_text('<h1 id="top">b</h1><a href="../a.html#here">a</a><img src="c.png">')
+    (tmp_path / "sub" / "b.html").write_text(
+        '<h1 id="top">b</h1><a href="../a.html#here">a</a><img src="c.png">'
+    )
     (tmp_path / "a.html").write_text(
         '<p id="here"><a href="#here">1</a><a href="#there">2</a><a href="sub/b.html#top">3</a>'
         '<a href="sub/b.html#end">4</a><a href="https://example.org/x?y=1">5</a><a href="https://example">6</a>'
@@ -49,13 +51,18 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
 
 def test_every_public_name_is_on_one_api_page() -> None:
     pages = [path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md")]
-    described = re.findall(r"^\.\. auto(?:class|function):: sixjars\.(\w+)$", "\n".join(pages), re.MULTILINE)
+    described = re.findall(
+        r"^\.\. auto(?:class|function):: sixjars\.(\w+)$", "\n".join(pages), re.MULTILINE
+    )
     assert sorted(described) == sorted(sixjars.__all__)
 
 
 def test_pages_that_show_a_file_name_one() -> None:
     wrappers = sorted((DOCS / "project").glob("*.md"))
-    shown = [re.fullmatch(r"```\{include\} (\S+)\n```\n", page.read_text(encoding="utf-8")) for page in wrappers]
+    shown = [
+        re.fullmatch(r"```\{include\} (\S+)\n```\n", page.read_text(encoding="utf-8"))
+        for page in wrappers
+    ]
     assert len(wrappers) > 4
     assert [str(page) for page, match in zip(wrappers, shown, strict=True) if match is None] == []
     assert all((DOCS / "project" / match[1]).is_file() for match in shown if match)
@@ -76,7 +83,9 @@ def test_the_workflow_tries_what_the_package_admits() -> None:
 
 def test_the_workflow_runs_the_commands_that_people_run() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    commands = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
+    commands = [
+        step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step
+    ]
     assert set(commands) >= {"make lint", "make test", "make site", "make wheel"}
     for command in commands:
         target = command.removeprefix("make ")

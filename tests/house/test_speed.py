@@ -55,7 +55,9 @@ def test_a_version_that_has_no_such_precision_is_left_out() -> None:
 def test_the_floor_counts_the_weights_of_the_network() -> None:
     """All matrices but the vector of the scores."""
     network = module("ours").network_of(case())
-    matrices = [weight for weight in network.parameters() if weight.dim() == 2 and min(weight.shape) > 1]
+    matrices = [
+        weight for weight in network.parameters() if weight.dim() == 2 and min(weight.shape) > 1
+    ]
     assert module("floor").weights(case()) == sum(weight.numel() for weight in matrices)
 
 
@@ -64,25 +66,39 @@ def test_the_products_are_those_that_torch_counts() -> None:
     from torch.utils.flop_counter import FlopCounterMode
 
     own = case(batch=8, length=4)
-    counted = sum(2 * one.rows * one.inner * one.outer * one.times for one in module("floor").products(own))
-    forward = sum(2 * one.rows * one.inner * one.outer * one.times for one in module("floor").products(own)[:11])
+    counted = sum(
+        2 * one.rows * one.inner * one.outer * one.times for one in module("floor").products(own)
+    )
+    forward = sum(
+        2 * one.rows * one.inner * one.outer * one.times
+        for one in module("floor").products(own)[:11]
+    )
     assert counted == 3 * forward
     network, batches = module("ours").network_of(own), module("ours").batches_of(own)
     batch = batches.collate(torch.arange(8))
     # nn.GRU is one operation for the counter, so the encoder's products are taken from the list.
     encoded = network.encode(batch.inputs)
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:  # the fast path's products are not counted
+    with (
+        torch.no_grad(),
+        FlopCounterMode(display=False) as counter,
+    ):  # the fast path's products are not counted
         _ = network.decoder.teach(encoded, batch.target).logits
     decoder = forward - sum(
-        2 * one.rows * one.inner * one.outer * one.times for one in module("floor").products(own)[:4]
+        2 * one.rows * one.inner * one.outer * one.times
+        for one in module("floor").products(own)[:4]
     )
     assert counter.get_total_flops() == pytest.approx(decoder, rel=0.02)
 
 
 def test_a_worker_answers_requests_and_tells_of_failures() -> None:
-    asked = [{"what": "time", "case": asdict(case("greedy", size=size)), "turns": 1} for size in ("small", "huge")]
+    asked = [
+        {"what": "time", "case": asdict(case("greedy", size=size)), "turns": 1}
+        for size in ("small", "huge")
+    ]
     found = io.StringIO()
-    module("worker").serve("floor", io.StringIO("".join(json.dumps(one) + "\n" for one in asked)), found)
+    module("worker").serve(
+        "floor", io.StringIO("".join(json.dumps(one) + "\n" for one in asked)), found
+    )
     [first, second] = [json.loads(line) for line in found.getvalue().splitlines()]
     assert first["found"] > 0.0
     assert second == {"error": "KeyError: 'huge'"}
@@ -108,10 +124,17 @@ def test_a_process_that_ends_is_told() -> None:
 def test_the_table_has_ratios_of_each_round() -> None:
     table = module("table")
     assert doctest.testmod(table) == (0, 2)
-    rows = [table.Row(case(), {"ours": [1.0, 2.0, 3.0], "joeynmt": [2.0, 6.0, 6.0], "floor": [0.5, 0.5, 0.5]})]
-    rows += [table.Row(case(precision="bf16"), {"ours": [4.0, 4.0, 4.0], "joeynmt": [3.0, 3.0, 3.0]})]
+    rows = [
+        table.Row(
+            case(), {"ours": [1.0, 2.0, 3.0], "joeynmt": [2.0, 6.0, 6.0], "floor": [0.5, 0.5, 0.5]}
+        )
+    ]
+    rows += [
+        table.Row(case(precision="bf16"), {"ours": [4.0, 4.0, 4.0], "joeynmt": [3.0, 3.0, 3.0]})
+    ]
     [head, _, first, second] = [
-        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.table(rows, ["joeynmt"], 1e9)
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in table.table(rows, ["joeynmt"], 1e9)
     ]
     cells = dict(zip(head, first, strict=True))
     assert cells["ours, ms"] == "2 (1 to 3)"
@@ -120,7 +143,10 @@ def test_the_table_has_ratios_of_each_round() -> None:
     assert cells["tokens/s"] == "4,000"
     assert dict(zip(head, second, strict=True))["products, ms"] == ""
     [best] = table.best(rows, ["joeynmt"])[2:]
-    assert [cell.strip() for cell in best.split("|")[4:6]] == ["2.0 ms, float32", "1.50 (3.0 ms, bf16)"]
+    assert [cell.strip() for cell in best.split("|")[4:6]] == [
+        "2.0 ms, float32",
+        "1.50 (3.0 ms, bf16)",
+    ]
 
 
 def test_a_peer_that_does_not_run_is_left_out(
@@ -132,7 +158,9 @@ def test_a_peer_that_does_not_run_is_left_out(
 
     def timed(words: list[str], path: Path) -> tuple[float, float]:
         if broken & set(words):
-            raise CalledProcessError(1, words, stderr=b"Traceback\nModuleNotFoundError: No module named 'x'\n")
+            raise CalledProcessError(
+                1, words, stderr=b"Traceback\nModuleNotFoundError: No module named 'x'\n"
+            )
         return 1.0, 1.0
 
     monkeypatch.setattr(commands, "timed", timed)
@@ -150,10 +178,21 @@ def test_a_peer_that_does_not_run_is_left_out(
 
 def test_every_case_that_is_asked_for_is_measured_once() -> None:
     shapes = [("small", 1, 10), ("base", 32, 30)]
-    found = [*module("cases").cases("cuda", shapes, ["tf32", "bf16"], ["additive", "initial"], tokens=40, batches=1)]
+    found = [
+        *module("cases").cases(
+            "cuda", shapes, ["tf32", "bf16"], ["additive", "initial"], tokens=40, batches=1
+        )
+    ]
     assert len(found) == len(set(found)) == 2 * 2 * (3 + 1)
     precisions = module("cases").PRECISIONS["cpu"]
-    found = [*module("cases").cases("cpu", shapes, precisions, ["additive", "initial"], tokens=40, batches=4)]
+    found = [
+        *module("cases").cases(
+            "cpu", shapes, precisions, ["additive", "initial"], tokens=40, batches=4
+        )
+    ]
     assert len(found) == len(set(found)) == 2 * (2 + 2 * len(precisions))
     assert {one.measurement for one in found if one.precision == "int8"} == {"greedy", "beam 5"}
-    assert {(one.measurement == "training", one.batches) for one in found} == {(True, 1), (False, 4)}
+    assert {(one.measurement == "training", one.batches) for one in found} == {
+        (True, 1),
+        (False, 4),
+    }

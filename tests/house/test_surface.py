@@ -17,7 +17,9 @@ RUN = "".join(
     block
     for page in PAGES
     for block in re.findall(
-        r"^```python\n(.*?)^```", (API.parent / f"{page}.md").read_text(encoding="utf-8"), re.M | re.S
+        r"^```python\n(.*?)^```",
+        (API.parent / f"{page}.md").read_text(encoding="utf-8"),
+        re.M | re.S,
     )
 )
 """The Python of the pages, all of which tests run."""
@@ -36,7 +38,9 @@ def test_names_for_type_checkers_are_those_for_people() -> None:
     for node in only_types.body:
         assert isinstance(node, ast.ImportFrom)
         for alias in node.names:
-            assert alias.asname == alias.name, f"{alias.name}: write `as {alias.name}`, so that it is exported"
+            assert alias.asname == alias.name, (
+                f"{alias.name}: write `as {alias.name}`, so that it is exported"
+            )
             offered[alias.name] = node.module
     assert offered == sixjars._HOMES
 
@@ -45,7 +49,9 @@ def test_names_for_type_checkers_are_those_for_people() -> None:
 def test_public_things_live_where_they_say_and_explain_themselves(name: str) -> None:
     thing = getattr(sixjars, name)
     assert thing.__module__ == sixjars._HOMES[name]
-    assert ">>>" in (thing.__doc__ or "") or re.search(rf"\b{name}\b", RUN), f"{name} has no example that runs"
+    assert ">>>" in (thing.__doc__ or "") or re.search(rf"\b{name}\b", RUN), (
+        f"{name} has no example that runs"
+    )
 
 
 def test_examples_in_docstrings_are_run() -> None:
@@ -57,11 +63,17 @@ def test_examples_in_docstrings_are_run() -> None:
 def test_every_error_has_an_example() -> None:
     from sixjars import errors
 
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    ]
     assert len(kinds) >= 8
     assert [kind.__name__ for kind in kinds if ">>>" not in (kind.__doc__ or "")] == []
     tree = re.findall(r"^[|`]-- (\w+)", errors.__doc__ or "", re.MULTILINE)
-    assert sorted(tree) == sorted(kind.__name__ for kind in kinds if kind is not errors.SixJarsError)
+    assert sorted(tree) == sorted(
+        kind.__name__ for kind in kinds if kind is not errors.SixJarsError
+    )
 
 
 def test_examples_of_the_page_run() -> None:

@@ -28,7 +28,11 @@ def template(node: ast.expr) -> str | None:
 @cache
 def messages() -> list[re.Pattern[str]]:
     """Every text of the source that is long enough, as a pattern."""
-    return [re.compile(one) for path in sorted((ROOT / "src").rglob("*.py")) for one in set(_texts(path))]
+    return [
+        re.compile(one)
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for one in set(_texts(path))
+    ]
 
 
 def _texts(path: Path) -> Iterator[str]:

@@ -31,13 +31,20 @@ def little(call: list[str]) -> list[str]:
     """The same call with little data and few trials: as many fewer as there were."""
     few = {"20": "2", "25": "3", "4": "2"}
     words = [
-        few.get(word, word) if before == "--trials" else word for before, word in zip(["", *call], call, strict=False)
+        few.get(word, word) if before == "--trials" else word
+        for before, word in zip(["", *call], call, strict=False)
     ]
-    return [*[word for word in words if not word.startswith("data.sample.size")], "data.sample.size=64", *LITTLE]
+    return [
+        *[word for word in words if not word.startswith("data.sample.size")],
+        "data.sample.size=64",
+        *LITTLE,
+    ]
 
 
 @pytest.mark.usefixtures("quick_trials")
-def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_its_commands_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert [call[0] for call in CALLS] == ["tune", "train", "tune", "tune"]
     said = []

@@ -21,7 +21,10 @@ FEW = [
 ]
 """Enough training, and outputs so short, that no two are equally good to the last of 32 bits: a beam may keep either of
 those. A sum of a hundred log probabilities is itself rounded by 1e-4."""
-OTHER = {name: ["learning.seed=1"] for name in ("language_model/sample_rnn", "translation/sample_every_step")}
+OTHER = {
+    name: ["learning.seed=1"]
+    for name in ("language_model/sample_rnn", "translation/sample_every_step")
+}
 """With seed 0, a beam of these meets two outputs of the same log P, to the last bit."""
 NEAR = 1e-4
 """How far log P, scores and weights may lie from those of torch."""
@@ -34,8 +37,16 @@ def ways(predictor: Predictor) -> list[dict[str, Any]]:
         return [{}]
     if not predictor.ability.searches:
         return [{}, {"nbest": 2}]
-    replaced = {"unknown": "replace", "coverage_penalty": 0.2} if predictor.has_attention else {"unknown": "allow"}
-    return [{}, {"search": "beam", "width": 3, "nbest": 3, **replaced}, {"search": "sample", "nbest": 2}]
+    replaced = (
+        {"unknown": "replace", "coverage_penalty": 0.2}
+        if predictor.has_attention
+        else {"unknown": "allow"}
+    )
+    return [
+        {},
+        {"search": "beam", "width": 3, "nbest": 3, **replaced},
+        {"search": "sample", "nbest": 2},
+    ]
 
 
 @pytest.mark.slow
@@ -50,8 +61,14 @@ def test_an_exported_run_answers_as_torch_does(recipe: str, tmp_path: Path) -> N
     with examples_of(open_run(run.folder), ours, None) as inputs:
         for how in ways(ours):
             pairs = zip(ours.nbest(inputs, **how), theirs.nbest(inputs, **how), strict=True)
-            for one, other in ((one, other) for few, others in pairs for one, other in zip(few, others, strict=True)):
-                assert [getattr(one, name) for name in SAME] == [getattr(other, name) for name in SAME]
+            for one, other in (
+                (one, other)
+                for few, others in pairs
+                for one, other in zip(few, others, strict=True)
+            ):
+                assert [getattr(one, name) for name in SAME] == [
+                    getattr(other, name) for name in SAME
+                ]
                 assert one.log_probability == pytest.approx(other.log_probability, abs=NEAR)
                 assert one.score == pytest.approx(other.score, abs=NEAR)
                 assert not one.weights or np.allclose(one.attention, other.weights, atol=NEAR)
@@ -71,14 +88,18 @@ def test_a_whole_search_answers_as_torch_does(recipe: str, kind: str, tmp_path: 
     assert made.agreement.same == made.agreement.examples
     assert made.agreement.difference < NEAR
     model = sixjars_runtime.load(made.folder)
-    with pytest.raises(sixjars_runtime.SixJarsError, match="inside its graph; to choose another, export without"):
+    with pytest.raises(
+        sixjars_runtime.SixJarsError, match="inside its graph; to choose another, export without"
+    ):
         model.predict("x", search="sample")
 
 
 @pytest.mark.slow
 def test_a_whole_search_has_all_rules_and_8_bits(tmp_path: Path) -> None:
     run = sixjars.train(
-        "transliteration/sample_attention", ["data.sample.size=3000", "expect={}"], out=tmp_path / "run"
+        "transliteration/sample_attention",
+        ["data.sample.size=3000", "expect={}"],
+        out=tmp_path / "run",
     )
     rules: dict[str, Any] = {
         "min_length": 3,
@@ -98,7 +119,9 @@ def test_a_whole_search_has_all_rules_and_8_bits(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_step_of_8_bits_keeps_the_answers(tmp_path: Path) -> None:
     run = sixjars.train(
-        "transliteration/sample_attention", ["data.sample.size=3000", "expect={}"], out=tmp_path / "run"
+        "transliteration/sample_attention",
+        ["data.sample.size=3000", "expect={}"],
+        out=tmp_path / "run",
     )
     made = sixjars.export(run.folder, tmp_path / "exported", precision="int8")
     assert made.agreement is not None

@@ -28,7 +28,9 @@ def smaller(name: str) -> list[str]:
             return [f"model.encoder.{inside}.embedding.size=16"]
     flat = recipe.model.decoder["kind"] == "label"  # its state is a copy of both directions
     small = ["model.encoder.size=16", f"model.decoder.size={32 if flat else 16}"]
-    return [*small, "model.decoder.embedding.size=16"] if recipe.model.decoder.get("tied") else small
+    return (
+        [*small, "model.decoder.embedding.size=16"] if recipe.model.decoder.get("tied") else small
+    )
 
 
 def test_every_stand_in_is_needed() -> None:
@@ -39,7 +41,10 @@ def test_every_stand_in_is_needed() -> None:
 def params() -> list[Any]:
     """All recipes; the second and later ones of the same data are left to `make test-all`."""
     first = {name.split("/")[1].split("_")[0]: name for name in reversed(REAL)}
-    return [pytest.param(name, marks=() if name in first.values() else pytest.mark.slow) for name in REAL]
+    return [
+        pytest.param(name, marks=() if name in first.values() else pytest.mark.slow)
+        for name in REAL
+    ]
 
 
 @pytest.mark.parametrize("name", params())
@@ -50,7 +55,12 @@ def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
     """
     recipe = read_recipe(name)
     stand_in(recipe, tmp_path / "data")
-    few = [f"data.folder={tmp_path / 'data'}", "learning.steps=2", "evaluation.search.max_length=6", *smaller(name)]
+    few = [
+        f"data.folder={tmp_path / 'data'}",
+        "learning.steps=2",
+        "evaluation.search.max_length=6",
+        *smaller(name),
+    ]
     trained = sixjars.train(name, few, out=tmp_path / "run")
     assert {score.name for score in trained.scores} >= {*recipe.expect, *recipe.evaluation.metrics}
     assert trained.skipped == (20 if "reuters" in name else 0)
@@ -62,5 +72,7 @@ def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
 def test_it_is_explained_without_its_data(name: str) -> None:
     told = explain(name)
     assert [section.name for section in told.sections] == SECTIONS
-    assert any("the data is not here" in line for section in told.sections for line in section.lines)
+    assert any(
+        "the data is not here" in line for section in told.sections for line in section.lines
+    )
     assert told.count > 10_000

@@ -20,7 +20,11 @@ SAMPLES = [name for name in RECIPES if "/sample" in name]
 FIRST = [next(name for name in SAMPLES if name.startswith(f"{task}/")) for task in TASKS]
 BRIDGES = {name: name for name in ("initial", "every_step", "attention")}
 SHOWN = {
-    **{task.name: BRIDGES for task in TASKS.values() if task.inputs and task.output.name == "target"},
+    **{
+        task.name: BRIDGES
+        for task in TASKS.values()
+        if task.inputs and task.output.name == "target"
+    },
     "conversation": {"initial": "initial", "attention": "two_level"},
     "document_classification": {
         "initial": "initial",
@@ -31,7 +35,12 @@ SHOWN = {
         "wide_deep": "pooling",
     },
     "pointing": {"sorting": "attention", "hull": "initial", "tours": "initial"},
-    "video_captioning": {"initial": "initial", "local": "initial", "attention": "attention", "both": "attention"},
+    "video_captioning": {
+        "initial": "initial",
+        "local": "initial",
+        "attention": "attention",
+        "both": "attention",
+    },
     "image_question_answering": {"plain": "initial", "attention": "attention"},
     "video_classification": {"plain": "initial", "attention": "pooling"},
     "image_classification": {"plain": "initial", "attention": "pooling"},
@@ -47,7 +56,9 @@ def test_they_are_all_found() -> None:
     assert {name.split("/")[0] for name in RECIPES} == set(TASKS)
 
 
-@pytest.mark.parametrize(("task", "variant"), [(task, variant) for task in SHOWN for variant in SHOWN[task]])
+@pytest.mark.parametrize(
+    ("task", "variant"), [(task, variant) for task in SHOWN for variant in SHOWN[task]]
+)
 def test_every_task_has_its_variants(task: str, variant: str) -> None:
     assert read_recipe(f"{task}/sample_{variant}").model.bridge["kind"] == SHOWN[task][variant]
 
@@ -64,7 +75,10 @@ def test_every_variant_has_a_recipe() -> None:
         "encoder cells": used("encoder", "cell"),
         "directions": used("encoder", "direction"),
         "videos": {
-            ("local" if recipe.model.encoder["reads"] != "frames" else "", recipe.model.bridge["kind"])
+            (
+                "local" if recipe.model.encoder["reads"] != "frames" else "",
+                recipe.model.bridge["kind"],
+            )
             for recipe in recipes
             if recipe.task == "video_captioning"
         },
@@ -77,7 +91,9 @@ def test_every_variant_has_a_recipe() -> None:
         "conditional": used("decoder", "conditional"),
         "visits": used("decoder", "visits"),
         "coverage": {recipe.loss.coverage > 0 for recipe in recipes},
-        "segments": {getattr(recipe.data.fields.get("source"), "segments", "none") for recipe in recipes},
+        "segments": {
+            getattr(recipe.data.fields.get("source"), "segments", "none") for recipe in recipes
+        },
         "bridges": used("bridge", "kind"),
         "scores": used("bridge", "score"),
         "starts": used("bridge", "start"),
@@ -92,13 +108,20 @@ def test_every_variant_has_a_recipe() -> None:
         "guided": {recipe.loss.guide > 0 for recipe in recipes},
         "dropout": {recipe.model.decoder["dropout"] > 0 for recipe in recipes},
         "no encoder": {recipe.model.encoder["kind"] == "none" for recipe in recipes},
-        "tokens": {getattr(recipe.data.fields.get("target"), "tokens", "words") for recipe in recipes},
+        "tokens": {
+            getattr(recipe.data.fields.get("target"), "tokens", "words") for recipe in recipes
+        },
     }
     assert seen == {
         "cells": {"rnn", "gru", "lstm"},
         "encoder cells": {"rnn", "gru", "lstm"},
         "directions": {"forward", "backward", "both"},
-        "videos": {("", "initial"), ("local", "initial"), ("", "attention"), ("local", "attention")},
+        "videos": {
+            ("", "initial"),
+            ("local", "initial"),
+            ("", "attention"),
+            ("local", "attention"),
+        },
         "questions": {"both", "question"},
         "encoders": set(ENCODERS),
         "comparisons": {"summaries", "words"},
@@ -169,9 +192,19 @@ def test_all_others(name: str, tmp_path: Path) -> None:
 
 def check_recipe(name: str, folder: Path) -> None:
     """Two updates on a little data, and then all that people do with a run."""
-    size = 24 if {slot.kind for slot in TASKS[name.split("/")[0]].inputs} & {"image", "video"} else 40
-    made = [f"data.sample.{split}={count}" for split, count in {"size": size, "valid": 8, "test": 8}.items()]
-    few = [*made, "learning.steps=2", "learning.batch_examples=16", "evaluation.search.max_length=12"]
+    size = (
+        24 if {slot.kind for slot in TASKS[name.split("/")[0]].inputs} & {"image", "video"} else 40
+    )
+    made = [
+        f"data.sample.{split}={count}"
+        for split, count in {"size": size, "valid": 8, "test": 8}.items()
+    ]
+    few = [
+        *made,
+        "learning.steps=2",
+        "learning.batch_examples=16",
+        "evaluation.search.max_length=12",
+    ]
     check_use(sixjars.train(name, few, out=folder / "run"), folder)
 
 

@@ -20,19 +20,42 @@ from sixjars.runs.result import Run
 
 from .stand_ins import image, video
 
-SECTIONS = ["task", "data", "model: encoder", "model: bridge", "model: decoder", "loss", "learning", "evaluation"]
-FILES = {"recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "cost.json", "scores.json", "checkpoints"}
+SECTIONS = [
+    "task",
+    "data",
+    "model: encoder",
+    "model: bridge",
+    "model: decoder",
+    "loss",
+    "learning",
+    "evaluation",
+]
+FILES = {
+    "recipe.yaml",
+    "run.json",
+    "model.safetensors",
+    "log.jsonl",
+    "cost.json",
+    "scores.json",
+    "checkpoints",
+}
 
 
 def raw(predictor: Predictor, folder: Path) -> Input:
     """An input that was in no corpus."""
     fields = predictor.recipe.data.fields
-    given = {"source": "ghar" if predictor.recipe.task == "transliteration" else "the dog is here now"}
+    given = {
+        "source": "ghar" if predictor.recipe.task == "transliteration" else "the dog is here now"
+    }
     if getattr(fields.get("source"), "segments", "none") != "none":
         given["source"] += "\nso it is\nand there is zyxw"
     one = getattr(fields.get("points"), "dimensions", 2) == 1
     given["points"] = "0.4 0.1 0.9" if one else "0.1,0.9 0.5,0.2 0.7,0.7"
-    given |= {"question": "what colour is it ?", "image": str(folder / "raw.png"), "video": str(folder / "raw.mp4")}
+    given |= {
+        "question": "what colour is it ?",
+        "image": str(folder / "raw.png"),
+        "video": str(folder / "raw.mp4"),
+    }
     given["target"] = "the dog"  # of a language model
     given |= {"sentence1": "some dogs are here", "sentence2": "no dog is zyxw"}
     (folder / "raw.png").write_bytes(image("raw.png"))
@@ -63,7 +86,12 @@ def check_use(trained: Run, folder: Path) -> None:
 
 def check_weights(prediction: Prediction, predictor: Predictor) -> None:
     """Weights are there where there is attention: a row for each token, over all positions of the source."""
-    attends = predictor.recipe.model.bridge["kind"] in ("attention", "location", "pooling", "two_level")
+    attends = predictor.recipe.model.bridge["kind"] in (
+        "attention",
+        "location",
+        "pooling",
+        "two_level",
+    )
     attends = attends or predictor.fields.output.name == "order"
     assert predictor.has_attention == attends
     steps = 1 if predictor.fields.output.name == "label" else len(prediction.tokens)
@@ -74,7 +102,9 @@ def check_weights(prediction: Prediction, predictor: Predictor) -> None:
         assert {len(row) for row in prediction.weights} == {len(prediction.source)}
     if prediction.segments:
         assert len(prediction.segments) == len(prediction.source)
-        assert sorted(set(prediction.segments)) == list(range(len(prediction.inputs["source"].splitlines())))
+        assert sorted(set(prediction.segments)) == list(
+            range(len(prediction.inputs["source"].splitlines()))
+        )
 
 
 def check_views(prediction: Prediction, predictor: Predictor) -> None:
@@ -111,7 +141,9 @@ def check_text(prediction: Prediction, predictor: Predictor) -> None:
     output = predictor.fields.output
     if output.name == "label":
         known = set(output.tokens(range(output.facts()["classes"])))
-        assert set(prediction.text.split(", ") if output.multi_label else [prediction.text]) <= known
+        assert (
+            set(prediction.text.split(", ") if output.multi_label else [prediction.text]) <= known
+        )
     elif output.name == "order":
         positions = [int(position) for position in prediction.text.split()]
         assert 1 <= len(set(positions)) == len(positions)

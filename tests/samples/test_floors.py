@@ -34,18 +34,31 @@ def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -
 
     names = [f"translation/sample_long_{how}" for how in ("initial", "every_step", "attention")]
     found = compare(names, out=tmp_path, metric="exact_match", device="cpu")
-    initial, every_step, attention = (contender.buckets[-1].value or 0.0 for contender in found.contenders)
+    initial, every_step, attention = (
+        contender.buckets[-1].value or 0.0 for contender in found.contenders
+    )
     assert attention > max(initial, every_step) + 0.5
 
 
 def test_attention_on_the_right_object_is_expected(tmp_path: Path) -> None:
     """Claim 4: recipes that caption with attention expect it, far above what a network has before it learned."""
     floors = {name: read_recipe(name).expect.get("object_focus", 0.0) for name in SAMPLES}
-    captioning = {name: floor for name, floor in floors.items() if name.startswith("image_captioning/sample_attention")}
+    captioning = {
+        name: floor
+        for name, floor in floors.items()
+        if name.startswith("image_captioning/sample_attention")
+    }
     assert len(captioning) >= 3
     assert min(captioning.values()) >= 2.0
-    unlearned = ["data.sample.size=40", "data.sample.valid=4", "data.sample.test=60", "learning.rate=1e-9"]
-    trained = sixjars.train("image_captioning/sample_attention", [*unlearned, "learning.steps=1"], out=tmp_path / "run")
+    unlearned = [
+        "data.sample.size=40",
+        "data.sample.valid=4",
+        "data.sample.test=60",
+        "learning.rate=1e-9",
+    ]
+    trained = sixjars.train(
+        "image_captioning/sample_attention", [*unlearned, "learning.steps=1"], out=tmp_path / "run"
+    )
     scores = {score.name: score.value for score in trained.scores}
     assert scores["object_focus"] == pytest.approx(1.0, abs=0.4)
     assert any("object_focus" in sentence for sentence in trained.missed)
@@ -57,7 +70,12 @@ def test_attention_on_the_right_sentence_is_expected(tmp_path: Path) -> None:
     finding = {name for name, floor in floors.items() if floor >= 0.8}
     kinds = ("attention", "bag", "flat_attention")
     assert finding == {f"document_classification/sample_{kind}" for kind in kinds}
-    unlearned = ["data.sample.size=40", "data.sample.valid=4", "data.sample.test=100", "learning.rate=1e-9"]
+    unlearned = [
+        "data.sample.size=40",
+        "data.sample.valid=4",
+        "data.sample.test=100",
+        "learning.rate=1e-9",
+    ]
     name = "document_classification/sample_attention"
     trained = sixjars.train(name, [*unlearned, "learning.steps=1"], out=tmp_path / "run")
     scores = {score.name: score.value for score in trained.scores}
@@ -77,7 +95,9 @@ def test_no_model_can_beat_the_grammar() -> None:
     """The language-model sample has a floor: a perplexity below it on fresh draws would be a bug in the metric."""
     from sixjars.samples import generate
 
-    sentences = [row["text"] for row in generate("language_model", size=1, valid=1, test=4000)["test"]]
+    sentences = [
+        row["text"] for row in generate("language_model", size=1, valid=1, test=4000)["test"]
+    ]
     tokens = sum(len(sentence.split()) + 1 for sentence in sentences)
     import math
 

@@ -12,8 +12,20 @@ from typing import Any, Self, final
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
 OPTIONS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--disable-sync",
+    ),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-extensions",
+        "--mute-audio",
+    ),
 )
 MIDDLE = """(selector => {
     const element = document.querySelector(selector);
@@ -35,7 +47,15 @@ class Browser:
         mine, write = os.pipe()
         # A browser reads orders from 3 and answers to 4.
         shell = f'exec "$0" "$@" 3<&{mine} 4>&{theirs}'
-        command = ["bash", "-c", shell, CHROMIUM, *OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={folder}"]
+        command = [
+            "bash",
+            "-c",
+            shell,
+            CHROMIUM,
+            *OPTIONS,
+            "--remote-debugging-pipe",
+            f"--user-data-dir={folder}",
+        ]
         self.process = subprocess.Popen(
             command, pass_fds=(mine, theirs), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -64,20 +84,30 @@ class Browser:
         self.target = self.order("Target.createTarget", url="about:blank")["targetId"]
         if before:
             self.order("Target.closeTarget", targetId=before)
-        self.session = self.order("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
+        self.session = self.order("Target.attachToTarget", targetId=self.target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.order(f"{domain}.enable")
         self.events.clear()
-        self.order("Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri())
+        self.order(
+            "Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri()
+        )
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
-        self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")  # drawn
+        self.ask(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+        )  # drawn
 
     def order(self, method: str, **parameters: Any) -> Any:
         """Have something done, and its result."""
         self.number += 1
         own = {"id": self.number, "method": method, "params": parameters}
-        os.write(self.write, json.dumps(own | ({"sessionId": self.session} if self.session else {})).encode() + b"\0")
+        os.write(
+            self.write,
+            json.dumps(own | ({"sessionId": self.session} if self.session else {})).encode()
+            + b"\0",
+        )
         while True:
             found = self._take()
             if found.get("id") == self.number:
@@ -100,7 +130,9 @@ class Browser:
 
     def ask(self, expression: str) -> Any:
         """The value of an expression of JavaScript."""
-        found = self.order("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        found = self.order(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 

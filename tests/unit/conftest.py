@@ -121,7 +121,9 @@ class Server:
         self.process.stdin.flush()
         return self.process.stdout.readline()
 
-    def start(self, *arguments: object, before: str = "", env: dict[str, str] | None = None) -> Process:
+    def start(
+        self, *arguments: object, before: str = "", env: dict[str, str] | None = None
+    ) -> Process:
         """A process; `before` is code that it runs first, to break something."""
         self.count += 1
         out, err = (self.folder / f"{self.count}.{name}" for name in ("out", "err"))
@@ -164,9 +166,21 @@ def two(server: Server) -> Callable[..., list[Process]]:
     """Starts two processes of one training; `before` is code that each runs first."""
 
     def start(*arguments: object, before: tuple[str, str] = ("", "")) -> list[Process]:
-        env = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "NODE_RANK": "0", "WORLD_SIZE": "2"}
+        env = {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": free_port(),
+            "NODE_RANK": "0",
+            "WORLD_SIZE": "2",
+        }
         return [
-            server.start("train", *arguments, "--devices", 2, before=code, env={**env, "LOCAL_RANK": str(rank)})
+            server.start(
+                "train",
+                *arguments,
+                "--devices",
+                2,
+                before=code,
+                env={**env, "LOCAL_RANK": str(rank)},
+            )
             for rank, code in enumerate(before)
         ]
 
@@ -245,7 +259,9 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def pairs(tmp_path: Path) -> Callable[..., Path]:
     """A file of 12 pairs, `en` and `de`; further lines may follow."""
 
-    def make(name: str = "pairs.tsv", *, more: Sequence[bytes] = (), header: bytes = b"en\tde") -> Path:
+    def make(
+        name: str = "pairs.tsv", *, more: Sequence[bytes] = (), header: bytes = b"en\tde"
+    ) -> Path:
         rows = [f"word{n % 4} and more\twort{n % 3} und mehr".encode() for n in range(12)]
         path = tmp_path / name
         path.write_bytes(b"\n".join([header, *rows, *more]) + b"\n")

@@ -26,9 +26,15 @@ class Hub(ThreadingHTTPServer):
 
     def create(self, made: dict[str, Any]) -> str:
         """A repository, if it is not there."""
-        name = f"{made['organization']}/{made['name']}" if made.get("organization") else str(made["name"])
+        name = (
+            f"{made['organization']}/{made['name']}"
+            if made.get("organization")
+            else str(made["name"])
+        )
         self.repositories.setdefault(name, {})
-        self.private |= {name} if made.get("private") or made.get("visibility") == "private" else set()
+        self.private |= (
+            {name} if made.get("private") or made.get("visibility") == "private" else set()
+        )
         return f"{self.address}/{name}"
 
     def commit(self, name: str, body: bytes) -> None:
@@ -36,7 +42,9 @@ class Hub(ThreadingHTTPServer):
         for line in body.splitlines():
             entry = json.loads(line)
             if entry["key"] == "file":
-                self.repositories[name][entry["value"]["path"]] = base64.b64decode(entry["value"]["content"])
+                self.repositories[name][entry["value"]["path"]] = base64.b64decode(
+                    entry["value"]["content"]
+                )
 
     def stop(self) -> None:
         """End it, and the connections that are open."""
@@ -87,7 +95,9 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(404, "RevisionNotFound", "Invalid rev id")
         elif asked[2] == "tree":
             files = self.server.repositories[asked[1]].items()
-            self.values([{"type": "file", "path": n, "size": len(b), "oid": _sum(b)} for n, b in files])
+            self.values(
+                [{"type": "file", "path": n, "size": len(b), "oid": _sum(b)} for n, b in files]
+            )
         else:
             names = [{"rfilename": name} for name in self.server.repositories[asked[1]]]
             self.values({"id": asked[1], "modelId": asked[1], "sha": SHA, "siblings": names})
@@ -112,7 +122,9 @@ class Handler(BaseHTTPRequestHandler):
             self.values({"errors": [], "warnings": []})
         elif commit:
             self.server.commit(commit[1], body)
-            self.values({"commitUrl": f"{self.server.address}/{commit[1]}/commit/{SHA}", "commitOid": SHA})
+            self.values(
+                {"commitUrl": f"{self.server.address}/{commit[1]}/commit/{SHA}", "commitOid": SHA}
+            )
         else:
             assert "/preupload/" in self.path, self.path
             files = json.loads(body)["files"]

@@ -14,7 +14,9 @@ from sixjars.recipe.sections import DataSettings
 BOTH: dict[str, Column] = {"source": "en", "target": "de"}
 
 
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> Examples:
+def reading(
+    folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any
+) -> Examples:
     return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more))
 
 

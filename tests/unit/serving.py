@@ -23,7 +23,9 @@ from sixjars.serving.server.settings import ServerSettings
 class Server:
     """Runs behind a port of this machine."""
 
-    def __init__(self, runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings) -> None:
+    def __init__(
+        self, runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
+    ) -> None:
         self.served = [Served(name, opened, settings) for name, opened in runs.items()]
         self.running: list[Serving] = []
         self.app = application(self.served, settings, self.running.append)
@@ -31,7 +33,13 @@ class Server:
         self.port = int(self.socket.getsockname()[1])
         own = bounded(most_of(settings))
         config = uvicorn.Config(
-            self.app, http=own, ws="none", log_config=None, log_level="critical", access_log=False, lifespan="on"
+            self.app,
+            http=own,
+            ws="none",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            lifespan="on",
         )
         self.server = uvicorn.Server(config)
         self.app.ending = lambda: self.server.should_exit
@@ -54,11 +62,19 @@ class Server:
         self, path: str, body: Any = None, *, method: str | None = None, **headers: str
     ) -> tuple[int, dict[str, str], Any]:
         """Status, headers and what JSON there is; bytes are sent as they are."""
-        sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        own = {"Host": f"127.0.0.1:{self.port}", "Content-Type": "application/json", "Content-Length": str(len(sent))}
+        sent = (
+            body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        )
+        own = {
+            "Host": f"127.0.0.1:{self.port}",
+            "Content-Type": "application/json",
+            "Content-Length": str(len(sent)),
+        }
         own |= {name.replace("_", "-").title(): value for name, value in headers.items()}
         method = method or ("GET" if body is None else "POST")
-        head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in own.items())
+        head = f"{method} {path} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in own.items()
+        )
         return answered(self.port, head.encode("latin-1") + b"Connection: close\r\n\r\n" + sent)
 
 
@@ -78,13 +94,20 @@ def answered(port: int, request: bytes) -> tuple[int, dict[str, str], Any]:
     if headers.get("transfer-encoding") == "chunked":
         body = b"".join(body.split(b"\r\n")[1::2])
     kind = headers.get("content-type", "")
-    return int(first.split()[1]), headers, json.loads(body) if kind == "application/json" else body.decode()
+    return (
+        int(first.split()[1]),
+        headers,
+        json.loads(body) if kind == "application/json" else body.decode(),
+    )
 
 
 @contextmanager
 def serving(runs: Mapping[str, Path], **settings: Any) -> Iterator[Server]:
     """A server of some runs."""
-    opened = {name: lambda folder=folder: sixjars.load(folder, device="cpu") for name, folder in runs.items()}
+    opened = {
+        name: lambda folder=folder: sixjars.load(folder, device="cpu")
+        for name, folder in runs.items()
+    }
     server = Server(opened, ServerSettings(**settings))
     try:
         yield server
@@ -94,7 +117,10 @@ def serving(runs: Mapping[str, Path], **settings: Any) -> Iterator[Server]:
 
 def form(files: Mapping[str, bytes], request: Any = None) -> tuple[bytes, str]:
     """The body and the type of a form."""
-    parts = [b'--x\r\nContent-Disposition: form-data; name="request"\r\n\r\n' + json.dumps(request or {}).encode()]
+    parts = [
+        b'--x\r\nContent-Disposition: form-data; name="request"\r\n\r\n'
+        + json.dumps(request or {}).encode()
+    ]
     for name, content in files.items():
         head = f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
         parts.append(head.encode() + content)

@@ -17,9 +17,41 @@ from typing import Any, final
 import yaml
 
 PLACES = ("../../../../etc/passwd", "/etc/passwd", "..", "a\0b", "C:\\nul", "fields/../model.json")
-NUMBERS = (-1, 0, 1, 2, 7, -(2**31), 2**31, 2**53, 2**63, 10**30, 0.5, -0.5, 1e-320, 1e300, 1000.0, 1_000_000)
+NUMBERS = (
+    -1,
+    0,
+    1,
+    2,
+    7,
+    -(2**31),
+    2**31,
+    2**53,
+    2**63,
+    10**30,
+    0.5,
+    -0.5,
+    1e-320,
+    1e300,
+    1000.0,
+    1_000_000,
+)
 ODD: tuple[Any, ...] = (
-    *(None, True, False, "", "text", "\ud800", "x" * 5000, [], {}, [None], [[]], {"a": 1}, [1, "a"], "NaN"),
+    *(
+        None,
+        True,
+        False,
+        "",
+        "text",
+        "\ud800",
+        "x" * 5000,
+        [],
+        {},
+        [None],
+        [[]],
+        {"a": 1},
+        [1, "a"],
+        "NaN",
+    ),
     *(math.nan, math.inf, -math.inf),
 )
 OTHER_TENSORS: tuple[dict[str, Any], ...] = (
@@ -36,7 +68,13 @@ LONGEST = 20.0
 def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place of nested values, the outermost first."""
     yield above
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, below in inner:
         yield from places(below, (*above, key))
 
@@ -59,18 +97,24 @@ def other(value: Any, draw: random.Random) -> Any:
     if kind == 2:
         return nested(draw.choice((2, 30, 900)))
     if kind == 3 and isinstance(value, list) and value:
-        return draw.choice((value + value, value[:-1], value[::-1], [value], dict(enumerate(map(str, value)))))
+        return draw.choice(
+            (value + value, value[:-1], value[::-1], [value], dict(enumerate(map(str, value))))
+        )
     if kind == 3 and isinstance(value, dict):
         return draw.choice((list(value), list(value.values()), {**value, "another": 1}, [value]))
     if kind == 4 and isinstance(value, int | float) and math.isfinite(value):
-        return draw.choice((-value, value + 1, value * 1000, str(value), [value], float(value), value + 0.5))
+        return draw.choice(
+            (-value, value + 1, value * 1000, str(value), [value], float(value), value + 0.5)
+        )
     return draw.choice(NUMBERS)
 
 
 def changed(values: Any, draw: random.Random) -> tuple[Any, str]:
     """Values with one place deleted, replaced, renamed or exchanged with another; and what was done."""
     every = list(places(values))
-    short = [place for place in every if len(place) < 4]  # a vocabulary has thousands of places, of one kind
+    short = [
+        place for place in every if len(place) < 4
+    ]  # a vocabulary has thousands of places, of one kind
     place = draw.choice(draw.choice((every, short)))
     if not place:
         return other(values, draw), "all of it"
@@ -83,7 +127,10 @@ def changed(values: Any, draw: random.Random) -> tuple[Any, str]:
     elif how == "rename" and isinstance(section, dict):
         section[draw.choice((*PLACES, "x", ""))] = section.pop(place[-1])
     elif how == "swap":
-        one, two = place[-1], draw.choice(list(section) if isinstance(section, dict) else range(len(section)))
+        one, two = (
+            place[-1],
+            draw.choice(list(section) if isinstance(section, dict) else range(len(section))),
+        )
         section[one], section[two] = section[two], section[one]
     else:
         section[place[-1]] = other(section[place[-1]], draw)
@@ -133,7 +180,9 @@ def weights_changed(content: bytes, draw: random.Random) -> tuple[bytes, str]:
     """A file of tensors with something else in its header."""
     size = struct.unpack("<Q", content[:8])[0]
     if draw.random() < 0.2:
-        return struct.pack("<Q", draw.choice((0, 1, size + 1, 2**31, 2**63, 2**64 - 1))) + content[8:], "size"
+        return struct.pack("<Q", draw.choice((0, 1, size + 1, 2**31, 2**63, 2**64 - 1))) + content[
+            8:
+        ], "size"
     header, how = changed(json.loads(content[8 : 8 + size]), draw)
     if isinstance(header, dict) and draw.random() < 0.3:
         name = draw.choice([key for key in header if key != "__metadata__"] or [""])
@@ -175,7 +224,9 @@ def special(path: Path, draw: random.Random) -> str:
 
 def tamper(folder: Path, draw: random.Random) -> str:
     """Change one file of a run or an export, sometimes two; says what was done."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".md", ".png"))
+    files = sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".md", ".png")
+    )
     told = []
     for _ in range(draw.choice((1, 1, 1, 2))):
         settings = [path for path in files if path.suffix not in (".onnx", ".safetensors")]
@@ -200,7 +251,9 @@ def _tampered(path: Path, files: list[Path], draw: random.Random) -> str:
         return name
     try:
         if path.suffix == ".safetensors":
-            new, how = draw.choice((weights_changed, weights_changed, numbers_changed))(content, draw)
+            new, how = draw.choice((weights_changed, weights_changed, numbers_changed))(
+                content, draw
+            )
         elif path.suffix == ".jsonl":
             lines = content.splitlines()
             at = draw.randrange(len(lines))
@@ -211,7 +264,10 @@ def _tampered(path: Path, files: list[Path], draw: random.Random) -> str:
             values, how = changed(yaml.safe_load(content) if as_yaml else json.loads(content), draw)
             new = written(values, as_yaml=as_yaml)
     except (ValueError, LookupError, RecursionError, TypeError, yaml.YAMLError, UnicodeError):
-        new, how = noisy(content, draw), "noisy"  # changed already so that it is no such file any more
+        new, how = (
+            noisy(content, draw),
+            "noisy",
+        )  # changed already so that it is no such file any more
     path.write_bytes(new)
     return how
 
@@ -291,7 +347,11 @@ class User:
         """Use one."""
         if self._process is None:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
             )
         process, begin = self._process, time.monotonic()
         assert process.stdin is not None

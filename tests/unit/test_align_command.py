@@ -39,7 +39,10 @@ def test_links_are_written(call: Any, texts: tuple[Path, Path], tmp_path: Path) 
 def test_a_table_has_both_texts(call: Any, tmp_path: Path) -> None:
     rows = [pair for pair in zip(ENGLISH, GERMAN, strict=True) if pair[0]]
     (tmp_path / "pairs.tsv").write_text("en\tde\n" + "".join("\t".join(row) + "\n" for row in rows))
-    assert call("align", tmp_path / "pairs.tsv", "--columns", "en,de").out.splitlines() == ["0-0 1-1"] * 3
+    assert (
+        call("align", tmp_path / "pairs.tsv", "--columns", "en,de").out.splitlines()
+        == ["0-0 1-1"] * 3
+    )
     numbered = tmp_path / "numbered.tsv"
     numbered.write_text("".join("\t".join(row) + "\n" for row in rows))
     assert call("align", numbered, "--columns", "2,1").out.splitlines() == ["0-0 1-1"] * 3
@@ -61,7 +64,9 @@ def test_rows_with_an_empty_cell_have_an_empty_line(call: Any, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("name", "mark"), [("pairs.tsv", "\t"), ("pairs.csv", ",")])
-def test_empty_lines_of_a_table_have_an_empty_line(name: str, mark: str, call: Any, tmp_path: Path) -> None:
+def test_empty_lines_of_a_table_have_an_empty_line(
+    name: str, mark: str, call: Any, tmp_path: Path
+) -> None:
     lines = [f"{one}{mark}{two}" if one else "" for one, two in zip(ENGLISH, GERMAN, strict=True)]
     (tmp_path / name).write_text("\n".join(["en" + mark + "de", *lines, " ", ""]))
     said = call("align", tmp_path / name, "--columns", "en,de", "--out", tmp_path / "links")
@@ -124,16 +129,26 @@ def test_texts_of_different_length(call: Any, texts: tuple[Path, Path], tmp_path
     assert call("align", texts[0], tmp_path / "one").sentence == (
         f"Texts to align must have equally many lines, but {texts[0]} has 4, {tmp_path / 'one'} has 1."
     )
-    with pytest.raises(DataError, match=r"^Texts to align must .*, but the list has 2, the list has 1\.$"):
+    with pytest.raises(
+        DataError, match=r"^Texts to align must .*, but the list has 2, the list has 1\.$"
+    ):
         sixjars.align(["a", "b"], ["c"])
 
 
 def test_files_that_cannot_be_read(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    assert call("align", texts[0], tmp_path / "dee").sentence.startswith(f"{tmp_path / 'dee'} does not exist.")
+    assert call("align", texts[0], tmp_path / "dee").sentence.startswith(
+        f"{tmp_path / 'dee'} does not exist."
+    )
     (tmp_path / "bad").write_bytes(b"fine\nb\xffd\n")
-    assert call("align", tmp_path / "bad", tmp_path / "bad").sentence.startswith(f"{tmp_path / 'bad'}, line 2: byte 2")
-    assert call("align", *texts, "--symmetrize", "grow").sentence.startswith("Invalid value for '--symmetrize'")
-    with pytest.raises(DataError, match=r"^symmetrize: 'grow' is unknown\. Known: backward, forward, grow-diag,"):
+    assert call("align", tmp_path / "bad", tmp_path / "bad").sentence.startswith(
+        f"{tmp_path / 'bad'}, line 2: byte 2"
+    )
+    assert call("align", *texts, "--symmetrize", "grow").sentence.startswith(
+        "Invalid value for '--symmetrize'"
+    )
+    with pytest.raises(
+        DataError, match=r"^symmetrize: 'grow' is unknown\. Known: backward, forward, grow-diag,"
+    ):
         sixjars.align(["a"], ["b"], symmetrize="grow")  # type: ignore[arg-type]
     place = tmp_path / "en" / "links"
     assert call("align", *texts, "--out", place).sentence == (
@@ -141,12 +156,17 @@ def test_files_that_cannot_be_read(call: Any, texts: tuple[Path, Path], tmp_path
     )
 
 
-def test_what_stands_where_links_should_be_written_stays(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
+def test_what_stands_where_links_should_be_written_stays(
+    call: Any, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
     """A folder is refused, a device is written to: neither is replaced by a file."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine").touch()
     place = tmp_path / "folder"
-    assert call("align", *texts, "--out", place).sentence == f"--out {place} is a folder; name a file in it."
+    assert (
+        call("align", *texts, "--out", place).sentence
+        == f"--out {place} is a folder; name a file in it."
+    )
     assert (place / "mine").exists()
     with pytest.raises(DataError, match=r"folder is a folder; name a file in it\.$"):
         sixjars.align(*texts).save(place)
@@ -169,7 +189,9 @@ def test_links_are_scored(call: Any, texts: tuple[Path, Path], tmp_path: Path, g
     assert score.error_rate == pytest.approx(1 - right / (found + sure))
     assert (score.precision, score.recall) == pytest.approx((1 - 1 / found, 1 - 1 / sure))
     assert score.lines == lines
-    said = call("align", *texts, "--gold", tmp_path / "gold", "--symmetrize", "union").out.splitlines()
+    said = call(
+        "align", *texts, "--gold", tmp_path / "gold", "--symmetrize", "union"
+    ).out.splitlines()
     assert [line.split()[0] for line in said] == ["forward", "backward", "union"]
     assert said[2].split(maxsplit=1)[1] == (
         f"alignment error rate {score.error_rate:.4f}  precision {score.precision:.4f}  recall {score.recall:.4f}"
@@ -196,11 +218,16 @@ def test_true_links_that_do_not_fit(
     call: Any, texts: tuple[Path, Path], tmp_path: Path, gold: str, sentence: str
 ) -> None:
     (tmp_path / "gold").write_bytes(gold.encode(errors="surrogateescape"))
-    assert call("align", *texts, "--gold", tmp_path / "gold").sentence == f"{tmp_path / 'gold'}{sentence}"
+    assert (
+        call("align", *texts, "--gold", tmp_path / "gold").sentence
+        == f"{tmp_path / 'gold'}{sentence}"
+    )
 
 
 def test_true_links_that_are_not_there(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
-    assert call("align", *texts, "--gold", tmp_path / "none").sentence.startswith(f"{tmp_path / 'none'} does not exist")
+    assert call("align", *texts, "--gold", tmp_path / "none").sentence.startswith(
+        f"{tmp_path / 'none'} does not exist"
+    )
 
 
 def test_progress_is_shown(texts: tuple[Path, Path]) -> None:
@@ -225,10 +252,14 @@ def test_in_python(tmp_path: Path) -> None:
     with pytest.raises(IndexError):
         found[4]
     found.save(tmp_path / "new" / "links")
-    assert (tmp_path / "new" / "links").read_text().splitlines() == LINKS == list(found.to_pharaoh())
+    assert (
+        (tmp_path / "new" / "links").read_text().splitlines() == LINKS == list(found.to_pharaoh())
+    )
 
 
-def test_links_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever reads the file while it is written, or after an end in between, has what was there before."""
     file, link, seen = tmp_path / "links", tmp_path / "link", list[str]()
     file.write_text("old\n")

@@ -18,7 +18,15 @@ from sixjars.data.annotations import Links
 from sixjars.recipe.data import DIAGONAL
 
 FIRST = ["the house is small", "the book", "a book is a book", "house", "", "the house", "x y"]
-SECOND = ["das haus ist klein", "das buch", "ein buch ist ein buch hier", "haus", "nichts", "das haus", ""]
+SECOND = [
+    "das haus ist klein",
+    "das buch",
+    "ein buch ist ein buch hier",
+    "haus",
+    "nichts",
+    "das haus",
+    "",
+]
 Table = dict[tuple[str, str], float]
 
 
@@ -35,13 +43,17 @@ class Loop:
     """The same model, one direction, word by word."""
 
     def __init__(self, given: list[str], explained: list[str]) -> None:
-        self.sentences = [(a.split(), b.split()) for a, b in zip(given, explained, strict=True) if a and b]
+        self.sentences = [
+            (a.split(), b.split()) for a, b in zip(given, explained, strict=True) if a and b
+        ]
         self.words = {word for _, words in self.sentences for word in words}
         self.theta: Table = defaultdict(lambda: 1.0)
         self.steepness = DIAGONAL
 
     def prior(self, size: int, t: int, length: int, steepness: float) -> list[float]:
-        weights = [math.exp(-steepness * abs((s + 1) / size - (t + 1) / length)) for s in range(size)]
+        weights = [
+            math.exp(-steepness * abs((s + 1) / size - (t + 1) / length)) for s in range(size)
+        ]
         return [(1 - NULL) * weight / sum(weights) for weight in weights]
 
     def joint(self, given: list[str], words: list[str], t: int) -> list[float]:
@@ -66,7 +78,9 @@ class Loop:
             for t in range(len(words)):
                 joint = self.joint(given, words, t)
                 prior = self.prior(len(given), t, len(words), steepness)
-                total += sum(j / sum(joint) * math.log(p) for j, p in zip(joint, prior, strict=False))
+                total += sum(
+                    j / sum(joint) * math.log(p) for j, p in zip(joint, prior, strict=False)
+                )
         return total
 
     def maximize(self, counts: Table, steepness: float) -> None:
@@ -75,7 +89,8 @@ class Loop:
             totals[given] += count
         floor = SPREAD * len(self.words)
         self.theta = {
-            key: math.exp(slope_of(count + SPREAD) - slope_of(totals[key[0]] + floor)) for key, count in counts.items()
+            key: math.exp(slope_of(count + SPREAD) - slope_of(totals[key[0]] + floor))
+            for key, count in counts.items()
         }
         self.steepness = steepness
 
@@ -87,7 +102,9 @@ def spelled(texts: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_each_iteration_is_that_of_a_plain_loop(reverse: bool) -> None:
-    used = [(a, b) for a, b in zip(FIRST, SECOND, strict=True) if a and b]  # so that both know the same words
+    used = [
+        (a, b) for a, b in zip(FIRST, SECOND, strict=True) if a and b
+    ]  # so that both know the same words
     first, second = [a for a, _ in used], [b for _, b in used]
     model = DiagonalModel(paired(first, second), reverse=reverse)
     given, explained = (second, first) if reverse else (first, second)
@@ -101,7 +118,10 @@ def test_each_iteration_is_that_of_a_plain_loop(reverse: bool) -> None:
         counts |= {("", names[at]): value for at, value in enumerate(found.null.tolist())}
         assert counts == pytest.approx(dict(wanted), abs=1e-9)
         model.maximize(found)
-        assert loop.likely(model.steepness) >= max(map(loop.likely, np.linspace(0.1, 14, 140).tolist())) - 1e-9
+        assert (
+            loop.likely(model.steepness)
+            >= max(map(loop.likely, np.linspace(0.1, 14, 140).tolist())) - 1e-9
+        )
         loop.maximize(wanted, model.steepness)
         table = {
             (given_names[a], names[b]): value
@@ -140,7 +160,15 @@ def test_the_best_link_is_that_of_a_plain_loop() -> None:
 def test_lines_without_words_have_no_links_and_keep_their_place() -> None:
     found = aligned(pyarrow.array(FIRST), pyarrow.array(SECOND))
     assert len(found) == len(FIRST)
-    assert [bool(found.links(line)) for line in range(7)] == [True, True, True, True, False, True, False]
+    assert [bool(found.links(line)) for line in range(7)] == [
+        True,
+        True,
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     assert len(aligned(pyarrow.array(["", ""]), pyarrow.array(["", "a"]))) == 2
 
 
@@ -148,9 +176,13 @@ def test_lines_that_are_too_long_have_no_links(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(pairs, "CHUNK", 20)
     told: list[str] = []
     monkeypatch.setattr(pairs, "tell", told.append)
-    found = aligned(pyarrow.array(["a b c d e", "a b", "a b"]), pyarrow.array(["x x x x y", "x y", "x y"]))
+    found = aligned(
+        pyarrow.array(["a b c d e", "a b", "a b"]), pyarrow.array(["x x x x y", "x y", "x y"])
+    )
     assert [bool(found.links(line)) for line in range(3)] == [False, True, True]
-    assert told == ["1 pair of lines with more than 20 pairs of words: too long, left without links."]
+    assert told == [
+        "1 pair of lines with more than 20 pairs of words: too long, left without links."
+    ]
 
 
 def test_words_are_found_from_the_texts_alone() -> None:
@@ -159,7 +191,10 @@ def test_words_are_found_from_the_texts_alone() -> None:
     rows = [draw.sample("abcdefghijklmnop", draw.randint(3, 6)) for _ in range(200)]
     second = [" ".join(letter * 2 for letter in reversed(row)) for row in rows]
     found = aligned(pyarrow.array([" ".join(row).upper() for row in rows]), pyarrow.array(second))
-    right = sum(found.links(at) == {(s, len(row) - 1 - s) for s in range(len(row))} for at, row in enumerate(rows))
+    right = sum(
+        found.links(at) == {(s, len(row) - 1 - s) for s in range(len(row))}
+        for at, row in enumerate(rows)
+    )
     assert right > 190
 
 
@@ -167,7 +202,9 @@ def errors(count: int, *, diagonal: float) -> float:
     """The alignment error rate on sentences of few words whose translation has them from the last to the first."""
     draw, weights = random.Random(0), [1 / (word + 1) for word in range(300)]
     rows = [draw.choices(range(300), weights, k=draw.randint(4, 14)) for _ in range(count)]
-    first, second = ([" ".join(f"w{word}" for word in row[::step]) for row in rows] for step in (1, -1))
+    first, second = (
+        [" ".join(f"w{word}" for word in row[::step]) for row in rows] for step in (1, -1)
+    )
     found = aligned(pyarrow.array(first), pyarrow.array(second), diagonal=diagonal)
     links = [found.links(line) for line in range(count)]
     true = [frozenset((at, len(row) - 1 - at) for at in range(len(row))) for row in rows]
@@ -189,7 +226,9 @@ def test_without_the_diagonal_all_places_are_alike() -> None:
 
 def test_digamma() -> None:
     values = [0.01, 0.3, 1.0, 4.5, 100.0]
-    assert digamma(np.array(values)).tolist() == pytest.approx([slope_of(x) for x in values], rel=1e-4)
+    assert digamma(np.array(values)).tolist() == pytest.approx(
+        [slope_of(x) for x in values], rel=1e-4
+    )
 
 
 def test_steepness_stays_within_its_limits() -> None:
@@ -233,5 +272,9 @@ def test_symmetrizations_are_ordered() -> None:
         found = {how: symmetrized(forward, backward, how) for how in SYMMETRIZATIONS}
         assert found["intersection"] == forward & backward <= found["grow-diag"]
         assert found["grow-diag"] <= found["grow-diag-final-and"] & found["grow-diag-final"]
-        assert found["grow-diag-final-and"] | found["grow-diag-final"] <= found["union"] == forward | backward
+        assert (
+            found["grow-diag-final-and"] | found["grow-diag-final"]
+            <= found["union"]
+            == forward | backward
+        )
         assert (found["forward"], found["backward"]) == (forward, backward)

@@ -37,7 +37,10 @@ def value(name: str, outcomes: Sequence[Outcome]) -> float:
 
 
 def true_label(outcome: Outcome) -> str:
-    return next((right for right in outcome.references if right == outcome.candidates[0]), outcome.references[0])
+    return next(
+        (right for right in outcome.references if right == outcome.candidates[0]),
+        outcome.references[0],
+    )
 
 
 def harmonic(precision: float, recall: float) -> float:
@@ -70,7 +73,13 @@ def test_mean_reciprocal_rank_by_hand() -> None:
 
 
 def test_answers_are_compared_as_they_are() -> None:
-    outcomes = [one("Delhi", "delhi"), one("a", "a "), one("", ""), one("two", "2"), one(("two", "2"), "2")]
+    outcomes = [
+        one("Delhi", "delhi"),
+        one("a", "a "),
+        one("", ""),
+        one("two", "2"),
+        one(("two", "2"), "2"),
+    ]
     assert value("exact_match", outcomes) == pytest.approx(2 / 5)
 
 
@@ -106,7 +115,10 @@ def test_perplexity_by_hand() -> None:
 
 @pytest.mark.parametrize("log_probability", [-math.inf, -1e6])
 def test_hopeless_model_has_infinite_perplexity(log_probability: float) -> None:
-    assert value("perplexity", [Outcome(("x",), log_probability=log_probability, tokens=1)]) == math.inf
+    assert (
+        value("perplexity", [Outcome(("x",), log_probability=log_probability, tokens=1)])
+        == math.inf
+    )
 
 
 # Classes
@@ -211,19 +223,32 @@ def test_sets_equal_a_table_of_yes_and_no(rows: list[tuple[list[str], list[str]]
     outcomes = [Outcome((", ".join(right),), (", ".join(said),)) for right, said in rows]
     cells: dict[str, list[tuple[bool, bool]]] = {}
     for label in ("a", "b", "crude", "grain", "wheat"):
-        column = [(label in ", ".join(right).split(", "), label in ", ".join(said).split(", ")) for right, said in rows]
+        column = [
+            (label in ", ".join(right).split(", "), label in ", ".join(said).split(", "))
+            for right, said in rows
+        ]
         if any(map(any, column)):
             cells[label] = column
     scores = {label: f1_of(column) for label, column in cells.items()}
-    assert {row.label: row.f1 for row in per_class(outcomes, multi_label=True)} == pytest.approx(scores)
-    assert value("labels_macro_f1", outcomes) == pytest.approx(sum(scores.values()) / max(1, len(scores)))
-    assert value("labels_micro_f1", outcomes) == pytest.approx(f1_of([c for column in cells.values() for c in column]))
-    exact = [all(column[at][0] == column[at][1] for column in cells.values()) for at in range(len(rows))]
+    assert {row.label: row.f1 for row in per_class(outcomes, multi_label=True)} == pytest.approx(
+        scores
+    )
+    assert value("labels_macro_f1", outcomes) == pytest.approx(
+        sum(scores.values()) / max(1, len(scores))
+    )
+    assert value("labels_micro_f1", outcomes) == pytest.approx(
+        f1_of([c for column in cells.values() for c in column])
+    )
+    exact = [
+        all(column[at][0] == column[at][1] for column in cells.values()) for at in range(len(rows))
+    ]
     assert value("labels_exact", outcomes) == pytest.approx(sum(exact) / len(exact))
 
 
 def f1_of(cells: list[tuple[bool, bool]]) -> float:
-    both, true, said = (sum(map(kind, cells)) for kind in (all, lambda cell: cell[0], lambda cell: cell[1]))
+    both, true, said = (
+        sum(map(kind, cells)) for kind in (all, lambda cell: cell[0], lambda cell: cell[1])
+    )
     return harmonic(both / said if said else 0.0, both / true if true else 0.0)
 
 
@@ -242,12 +267,18 @@ def test_several_labels_by_hand() -> None:
 
 def test_the_reference_that_was_predicted_is_the_true_set() -> None:
     outcomes = [Outcome(("grain", "wheat, grain"), ("grain, wheat",))]
-    assert [value(name, outcomes) for name in ("labels_exact", "labels_micro_f1", "labels_macro_f1")] == [1.0] * 3
+    assert [
+        value(name, outcomes) for name in ("labels_exact", "labels_micro_f1", "labels_macro_f1")
+    ] == [1.0] * 3
 
 
 def test_a_comma_in_the_name_of_a_class_does_not_split_it() -> None:
     outcomes = predicted(("yes, please", "yes, please"), ("no, thanks", "yes, thanks"))
-    assert {row.label for row in per_class(outcomes)} == {"yes, please", "no, thanks", "yes, thanks"}
+    assert {row.label for row in per_class(outcomes)} == {
+        "yes, please",
+        "no, thanks",
+        "yes, thanks",
+    }
     assert value("micro_f1", outcomes) == 0.5
     assert value("macro_f1", outcomes) == pytest.approx(1 / 3)
     assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))

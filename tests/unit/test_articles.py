@@ -45,7 +45,9 @@ def test_almost_every_name_is_seen_once(rows: list[Row]) -> None:
     assert len(seen) > 15_000
     assert sum(count == 1 for count in seen.values()) > 0.98 * len(seen)
     assert max(seen.values()) < 5
-    rest = {word for row in rows for word in f"{row['article']} {row['summary']}".split()} - set(seen)
+    rest = {word for row in rows for word in f"{row['article']} {row['summary']}".split()} - set(
+        seen
+    )
     assert len(rest) < 250
     assert rest >= {word for words in articles.WORDS.table("words").values() for word in words}
 
@@ -70,7 +72,9 @@ READ = {
 def test_summaries_state_what_the_sentence_reports(pattern: str, rows: list[Row]) -> None:
     count = 0
     for row in rows:
-        reports = [found for line in row["article"].split("\n") if (found := re.fullmatch(pattern, line))]
+        reports = [
+            found for line in row["article"].split("\n") if (found := re.fullmatch(pattern, line))
+        ]
         if reports:
             count += 1
             assert [found.expand(READ[pattern]) for found in reports] == [row["summary"]]

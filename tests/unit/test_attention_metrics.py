@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from sixjars.data.alignment.symmetry import symmetrized
 from sixjars.errors import DataError, ShapeError
 from sixjars.evaluation.by_length import scores_by_length
-from sixjars.evaluation.metrics import Outcome, RationaleWeight, focus_of, metric_named, rationale_weight, score
+from sixjars.evaluation.metrics import (
+    Outcome,
+    RationaleWeight,
+    focus_of,
+    metric_named,
+    rationale_weight,
+    score,
+)
 from sixjars.evaluation.metrics.attention import linked
 from sixjars.evaluation.metrics.table import value_alone
 
@@ -23,14 +30,35 @@ def value(name: str, outcomes: Sequence[Outcome]) -> float:
 
 def test_links_of_words_by_hand() -> None:
     """Two words of one token, one of two; the second source word has most from the last output word."""
-    weights = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]  # the last row is that of `<stop>`
-    assert linked(weights, [0, 1, 1], [0, 1, 2]) == {(0, 0), (1, 2), (0, 1)}  # (0, 1) is beside (0, 0), and 1 was free
-    assert linked(weights, [0, 1, 2], [0, 0, 0]) == {(0, 0)}  # the others have less than a third, or are not beside it
+    weights = [
+        [0.7, 0.2, 0.1],
+        [0.6, 0.1, 0.3],
+        [0.1, 0.2, 0.7],
+        [0.0, 1.0, 0.0],
+    ]  # the last row is that of `<stop>`
+    assert linked(weights, [0, 1, 1], [0, 1, 2]) == {
+        (0, 0),
+        (1, 2),
+        (0, 1),
+    }  # (0, 1) is beside (0, 0), and 1 was free
+    assert linked(weights, [0, 1, 2], [0, 0, 0]) == {
+        (0, 0)
+    }  # the others have less than a third, or are not beside it
     assert linked([[0.1, 0.8, 0.1]], range(3), [0]) == {(1, 0)}
     assert linked([[1.0], [1.0]], [0], range(2)) == {(0, 0), (0, 1)}
-    assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {(0, 0), (1, 1)}  # the others were cut off
-    assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == {(0, 0), (3, 1)}
-    assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {(0, 0), (0, 1), (1, 0)}  # the first of equal ones
+    assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {
+        (0, 0),
+        (1, 1),
+    }  # the others were cut off
+    assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == {
+        (0, 0),
+        (3, 1),
+    }
+    assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {
+        (0, 0),
+        (0, 1),
+        (1, 0),
+    }  # the first of equal ones
     assert linked([[0.0, 0.0]], range(2), [0]) == frozenset()
     assert linked(weights, [], [0]) == linked(weights, [0], []) == frozenset()
 
@@ -39,13 +67,17 @@ def test_links_of_words_by_hand() -> None:
 @given(st.data())
 def test_links_are_those_of_both_directions(data: st.DataObject) -> None:
     """Against plain sums: a word's tokens stand together, as they do in a text."""
-    source, target = (sorted(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=7))) for _ in range(2))
+    source, target = (
+        sorted(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=7))) for _ in range(2)
+    )
     shares = st.lists(st.floats(1e-6, 1), min_size=len(source), max_size=len(source))
     weights = data.draw(st.lists(shares, min_size=len(target), max_size=len(target)))
 
     def weight(one: int, two: int) -> float:
         of_word = [row for row, word in zip(weights, target, strict=True) if word == two]
-        return sum(x for row in of_word for x, word in zip(row, source, strict=True) if word == one) / len(of_word)
+        return sum(
+            x for row in of_word for x, word in zip(row, source, strict=True) if word == one
+        ) / len(of_word)
 
     ones, twos = sorted({*source}), sorted({*target})
     each = {(one, two): weight(one, two) for one in ones for two in twos}
@@ -90,7 +122,9 @@ def test_without_possible_links_the_error_is_one_less_f_score(
 
 
 def test_no_links_at_all_is_no_error() -> None:
-    assert value("alignment_error_rate", [Outcome(("x",), links=frozenset(), sure=frozenset())]) == 0.0
+    assert (
+        value("alignment_error_rate", [Outcome(("x",), links=frozenset(), sure=frozenset())]) == 0.0
+    )
 
 
 # Objects
@@ -99,7 +133,9 @@ FINE = 60
 """Pixels along each side; all grids and boxes below have their edges between them."""
 
 
-def rasterised(weights: list[float], grid: tuple[int, int], box: tuple[int, int, int, int]) -> float:
+def rasterised(
+    weights: list[float], grid: tuple[int, int], box: tuple[int, int, int, int]
+) -> float:
     """Each pixel has its cell's weight, spread evenly; add up those in the box, and the share of pixels there."""
     rows, columns = grid
     left, top, right, bottom = box
@@ -145,7 +181,9 @@ def test_focus_by_hand() -> None:
     assert focus_of(weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
     assert focus_of(weights, (2, 2), [(1, 0.75, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
     assert focus_of(weights, (2, 2), [(1, 0.0, 0.0, 0.5, 1.0)]) == 0.0
-    assert focus_of(weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5), (0, 0.5, 0.0, 1.0, 0.5)]) == pytest.approx(2.0)
+    assert focus_of(
+        weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5), (0, 0.5, 0.0, 1.0, 0.5)]
+    ) == pytest.approx(2.0)
     assert focus_of(weights, (2, 2), []) is None
 
 
@@ -153,18 +191,24 @@ def test_what_sticks_out_of_the_image_is_cut_off() -> None:
     assert focus_of([[0.0, 1.0]], (1, 2), [(0, 0.5, -1.0, 3.0, 2.0)]) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("sides", [(0.5, 0.0, 0.5, 1.0), (0.0, 0.6, 1.0, 0.4), (1.0, 0.0, 1.5, 1.0)])
+@pytest.mark.parametrize(
+    "sides", [(0.5, 0.0, 0.5, 1.0), (0.0, 0.6, 1.0, 0.4), (1.0, 0.0, 1.5, 1.0)]
+)
 def test_a_box_must_cover_something(sides: tuple[float, float, float, float]) -> None:
     with pytest.raises(DataError) as caught:
         focus_of([[0.5, 0.5]], (1, 2), [(0, *sides)])
-    assert str(caught.value) == (f"the box {sides} of word 0 covers nothing of the image. Give shares from 0 to 1.")
+    assert str(caught.value) == (
+        f"the box {sides} of word 0 covers nothing of the image. Give shares from 0 to 1."
+    )
 
 
 def test_a_box_belongs_to_a_word() -> None:
     for word in (1, -1):
         with pytest.raises(ShapeError) as caught:
             focus_of([[0.5, 0.5]], (1, 2), [(word, 0.0, 0.0, 1.0, 1.0)])
-        assert str(caught.value) == f"a box belongs to word {word}, but there are weights for 1 words."
+        assert (
+            str(caught.value) == f"a box belongs to word {word}, but there are weights for 1 words."
+        )
 
 
 def test_object_focus_is_the_mean_of_those_that_have_one() -> None:
@@ -233,7 +277,8 @@ def test_a_rationale_that_is_cut_off_has_no_weight(sentence: int, word: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("rationale_sentence", 0.5), ("rationale_word", 0.3), ("rationale_word_near", 0.7)]
+    ("name", "expected"),
+    [("rationale_sentence", 0.5), ("rationale_word", 0.3), ("rationale_word_near", 0.7)],
 )
 def test_means_are_of_those_that_have_a_rationale(name: str, expected: float) -> None:
     outcomes = [

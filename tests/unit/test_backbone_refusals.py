@@ -105,7 +105,9 @@ def vision(monkeypatch: pytest.MonkeyPatch) -> None:
 
     models: Any = ModuleType("torchvision.models")
     models.list_models = lambda module: list(networks)
-    models.get_model_weights = lambda name: SimpleNamespace(DEFAULT=SimpleNamespace(transforms=transforms))
+    models.get_model_weights = lambda name: SimpleNamespace(
+        DEFAULT=SimpleNamespace(transforms=transforms)
+    )
     models.get_model = lambda name, weights: networks[name]()
     monkeypatch.setitem(sys.modules, "torchvision", ModuleType("torchvision"))
     monkeypatch.setitem(sys.modules, "torchvision.models", models)
@@ -132,7 +134,10 @@ NO_MAPS = "has no maps (N, C, h, w) at its end; take a convolutional network, or
             {"name": "resnet50", "layer": "fc"},
             "layer 'fc' of torchvision/resnet50 outputs (N, 5), but maps (N, C, h, w) are needed.",
         ),
-        ({"name": "resnet50", "size": 2}, "torchvision/resnet50 cannot take images of 2×2 pixels: Too small."),
+        (
+            {"name": "resnet50", "size": 2},
+            "torchvision/resnet50 cannot take images of 2×2 pixels: Too small.",
+        ),
         ({"name": "vit_b_16"}, f"torchvision/vit_b_16 {NO_MAPS}"),
         ({"name": "sideways"}, f"torchvision/sideways {NO_MAPS}"),
         ({"name": "windows"}, f"torchvision/windows {NO_MAPS}"),
@@ -167,7 +172,10 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, library: str
     for make in (backbone_named, usual_size_of, shape_of):
         with pytest.raises(RecipeError) as caught:
             make(f"{library}/resnet50")
-        assert str(caught.value) == f"this recipe: {library} is not installed. Run: pip install {library}"
+        assert (
+            str(caught.value)
+            == f"this recipe: {library} is not installed. Run: pip install {library}"
+        )
 
 
 def test_a_library_that_needs_another_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -177,12 +185,17 @@ def test_a_library_that_needs_another_one(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(RecipeError) as caught:
         usual_size_of("timm/resnet50")
-    assert str(caught.value) == "this recipe: torchvision is not installed. Run: pip install torchvision"
+    assert (
+        str(caught.value)
+        == "this recipe: torchvision is not installed. Run: pip install torchvision"
+    )
 
 
 def test_a_library_made_for_another_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "torchvision").mkdir()
-    (tmp_path / "torchvision" / "__init__.py").write_text("raise RuntimeError('operator nms does not exist\\nmore')\n")
+    (tmp_path / "torchvision" / "__init__.py").write_text(
+        "raise RuntimeError('operator nms does not exist\\nmore')\n"
+    )
     for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path)
@@ -214,4 +227,7 @@ def test_an_unknown_network_of_timm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", timm)
     with pytest.raises(RecipeError) as caught:
         usual_size_of("timm/resnt50.a1")
-    assert str(caught.value) == "this recipe: timm has no network 'resnt50'. Did you mean 'resnet50'? It has 2 others."
+    assert (
+        str(caught.value)
+        == "this recipe: timm has no network 'resnt50'. Did you mean 'resnet50'? It has 2 others."
+    )

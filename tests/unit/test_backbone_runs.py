@@ -18,7 +18,10 @@ from sixjars.runs.recipes import read_recipe
 from sixjars.samples import sample_folder
 
 FRAMES = 4
-FIELDS = {"image_captioning": {"image": {"size": 16}}, "video_captioning": {"video": {"size": 16, "frames": FRAMES}}}
+FIELDS = {
+    "image_captioning": {"image": {"size": 16}},
+    "video_captioning": {"video": {"size": 16, "frames": FRAMES}},
+}
 
 
 def write(folder: Path, task: str, backbone: dict[str, Any], bridge: str = "attention") -> str:
@@ -66,7 +69,9 @@ def install(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
 
 @pytest.mark.parametrize("task", FIELDS)
 @pytest.mark.parametrize("bridge", ["attention", "every_step"])
-def test_a_frozen_backbone(task: str, bridge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frozen_backbone(
+    task: str, bridge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is not saved in the run; other weights in its place are refused wherever the run is used."""
     install(monkeypatch, 0.01)
     recipe, out = write(tmp_path, task, {"name": "efficientnet_lite0"}, bridge), tmp_path / "run"
@@ -76,15 +81,25 @@ def test_a_frozen_backbone(task: str, bridge: str, tmp_path: Path, monkeypatch: 
     positions = (FRAMES if task == "video_captioning" else 4) if bridge == "attention" else 0
     assert all(len(row) == positions for row in found[0].weights)
     install(monkeypatch, 0.02)
-    sentence = f"the backbone of the {task.split('_')[0]} has other weights than when {out} was trained. "
-    for use in (sixjars.load, evaluate, lambda folder: sixjars.train(recipe, out=folder, resume=True)):
+    sentence = (
+        f"the backbone of the {task.split('_')[0]} has other weights than when {out} was trained. "
+    )
+    for use in (
+        sixjars.load,
+        evaluate,
+        lambda folder: sixjars.train(recipe, out=folder, resume=True),
+    ):
         with pytest.raises(RunError) as error:
             use(out)
-        assert str(error.value) == sentence + "Install the version that run.json names, or train anew."
+        assert (
+            str(error.value) == sentence + "Install the version that run.json names, or train anew."
+        )
 
 
 @pytest.mark.parametrize("task", FIELDS)
-def test_its_cells_are_kept_only_for_attention(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_cells_are_kept_only_for_attention(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(monkeypatch, 0.01)
     name = task.split("_")[0]
     kept = {}
@@ -106,7 +121,9 @@ def test_one_that_learns_from_a_layer_on(tmp_path: Path) -> None:
         sixjars.train(recipe, [f"learning.steps={steps}"], out=out)
         weights[steps] = load_file(out / "model.safetensors")
         assert sixjars.load(out).predict(files("image_captioning"))
-    names = [name for name in weights[1] if name.startswith("encoder.backbone.") and "places" not in name]
+    names = [
+        name for name in weights[1] if name.startswith("encoder.backbone.") and "places" not in name
+    ]
     still = {name for name in names if torch.equal(weights[1][name], weights[4][name])}
     assert still == {name for name in names if ".blocks.0." in name} != set()
     assert still != set(names)
@@ -114,14 +131,23 @@ def test_one_that_learns_from_a_layer_on(tmp_path: Path) -> None:
 
 def test_a_layer_that_is_not_there_leaves_no_run(tmp_path: Path) -> None:
     recipe = write(
-        tmp_path, "image_captioning", {"name": "small", "widths": [4, 6], "frozen": False, "train_from": "blok.1"}
+        tmp_path,
+        "image_captioning",
+        {"name": "small", "widths": [4, 6], "frozen": False, "train_from": "blok.1"},
     )
-    with pytest.raises(RecipeError, match=r"layer of the backbone 'blok\.1' is unknown\. Did you mean 'blocks"):
+    with pytest.raises(
+        RecipeError, match=r"layer of the backbone 'blok\.1' is unknown\. Did you mean 'blocks"
+    ):
         sixjars.train(recipe, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_layer_to_train_from_needs_a_backbone_that_learns(tmp_path: Path) -> None:
-    recipe = write(tmp_path, "image_captioning", {"name": "efficientnet_lite0", "train_from": "block9"})
-    with pytest.raises(RecipeError, match=r"backbone\.train_from: says where fine-tuning begins, so .*frozen must be"):
+    recipe = write(
+        tmp_path, "image_captioning", {"name": "efficientnet_lite0", "train_from": "block9"}
+    )
+    with pytest.raises(
+        RecipeError,
+        match=r"backbone\.train_from: says where fine-tuning begins, so .*frozen must be",
+    ):
         read_recipe(recipe)

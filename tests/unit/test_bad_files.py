@@ -30,7 +30,10 @@ def test_missing_file(tmp_path: Path) -> None:
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").mkdir()
     (tmp_path / "b").mkdir()
-    assert message(tmp_path, "a.tsv") == f"{tmp_path / 'a.tsv'} is a folder, not a file; name a file in it."
+    assert (
+        message(tmp_path, "a.tsv")
+        == f"{tmp_path / 'a.tsv'} is a folder, not a file; name a file in it."
+    )
     assert message(tmp_path, "b") == (
         f"{tmp_path / 'b'} is a folder, not a file; name a file in it (or write hf:FOLDER)."
     )
@@ -48,13 +51,19 @@ def test_unknown_column(tmp_path: Path) -> None:
     for name, content in {"a.tsv": "en\tde\na\tb\n", "a.csv": "en,de\na,b\n"}.items():
         (tmp_path / name).write_text(content)
         found = message(tmp_path, name, {"source": "enn", "target": "de"})
-        assert found == f"{tmp_path / name}: column 'enn' is unknown. Did you mean 'en'? Known: de, en."
+        assert (
+            found
+            == f"{tmp_path / name}: column 'enn' is unknown. Did you mean 'en'? Known: de, en."
+        )
     parquet(tmp_path, "a.parquet", {"a": pyarrow.array([{"bcd": "x"}])})
     path = tmp_path / "a.parquet"
     assert message(tmp_path, "a.parquet", {"target": "a.bce"}) == (
         f"{path}: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: a.bcd."
     )
-    assert message(tmp_path, "a.parquet", {"target": 2}) == f"{path}: column 2 is asked for, but there are 1."
+    assert (
+        message(tmp_path, "a.parquet", {"target": 2})
+        == f"{path}: column 2 is asked for, but there are 1."
+    )
     (tmp_path / "a.txt").write_text("a\n")
     assert message(tmp_path, "a.txt", {"target": "de"}) == (
         f"{tmp_path / 'a.txt'}: column 'de' is unknown. Known: 1, text."
@@ -93,7 +102,9 @@ def test_names_and_numbers_do_not_mix(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"a\tb\n" * 9999)[:-9]], ids=["plain", "cut"])
+@pytest.mark.parametrize(
+    "content", [b"no gzip", gzip.compress(b"a\tb\n" * 9999)[:-9]], ids=["plain", "cut"]
+)
 def test_damaged_gzip(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.tsv.gz").write_bytes(content)
     told = message(tmp_path, "a.tsv.gz", {"source": 1, "target": 2})
@@ -138,7 +149,9 @@ def test_no_rows(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("en\tde\n")
     assert message(tmp_path, "a.tsv") == f"{tmp_path / 'a.tsv'} has no rows."
     parquet(tmp_path, "a.parquet", {"en": pyarrow.array([], pyarrow.string())})
-    assert message(tmp_path, "a.parquet", {"target": "en"}) == f"{tmp_path / 'a.parquet'} has no rows."
+    assert (
+        message(tmp_path, "a.parquet", {"target": "en"}) == f"{tmp_path / 'a.parquet'} has no rows."
+    )
 
 
 def test_no_row_left(tmp_path: Path) -> None:

@@ -56,14 +56,17 @@ def headed(width: int, height: int, rows: bytes | None = None) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", rows or zlib.compress(b"\0")), (b"IEND", b"")]
     parts = [
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
     ]
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def test_no_images_at_all() -> None:
     assert message(b"") == "x.jpg is empty."
-    assert message(b"a,b,c\n1,2,3\n") == message(b"\0" * 1000) == message(b"<svg></svg>") == NO_IMAGE
+    assert (
+        message(b"a,b,c\n1,2,3\n") == message(b"\0" * 1000) == message(b"<svg></svg>") == NO_IMAGE
+    )
     assert message(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n") == NO_IMAGE
 
 
@@ -100,7 +103,10 @@ def test_an_image_that_is_cut_off_is_refused_or_whole(kind: str, options: dict[s
 
 def test_the_sentence_tells_how_it_is_cut_off() -> None:
     content = saved(noise(), "BMP")
-    assert message(content[:-20]) == "x.jpg is broken or cut off: image file is truncated (160 bytes not processed)."
+    assert (
+        message(content[:-20])
+        == "x.jpg is broken or cut off: image file is truncated (160 bytes not processed)."
+    )
 
 
 def test_a_large_jpeg_that_is_cut_off() -> None:
@@ -111,16 +117,24 @@ def test_a_large_jpeg_that_is_cut_off() -> None:
 
 def test_too_large_is_told_from_the_header() -> None:
     limit = "make it smaller or raise that."
-    assert message(saved(noise(60, 40), "PNG"), 2399) == f"x.jpg has 60 x 40 pixels, but 'max_pixels' is 2399; {limit}"
+    assert (
+        message(saved(noise(60, 40), "PNG"), 2399)
+        == f"x.jpg has 60 x 40 pixels, but 'max_pixels' is 2399; {limit}"
+    )
     assert read(saved(noise(60, 40), "PNG"), 2400).shape == (3, 16, 16)
-    assert message(headed(5000, 4000)) == f"x.jpg has 5000 x 4000 pixels, but 'max_pixels' is 1000000; {limit}"
+    assert (
+        message(headed(5000, 4000))
+        == f"x.jpg has 5000 x 4000 pixels, but 'max_pixels' is 1000000; {limit}"
+    )
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 49_000_000), (49_000_000, 1), (65_536, 10)])
 def test_a_thread_of_pixels_is_refused_at_once_and_cheaply(width: int, height: int) -> None:
     """It has fewer pixels than are allowed; decoding it took 500 MB and ten seconds."""
     zeros, left = zlib.compressobj(1), (1 + 3 * width) * height
-    rows = b"".join(zeros.compress(bytes(1 << 20)) for _ in range(left >> 20)) + zeros.compress(bytes(left % (1 << 20)))
+    rows = b"".join(zeros.compress(bytes(1 << 20)) for _ in range(left >> 20)) + zeros.compress(
+        bytes(left % (1 << 20))
+    )
     whole = headed(width, height, rows + zeros.flush())
     begin, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     told = f"x.jpg has {width} x {height} pixels, but a side may have 65,535; cut it."
@@ -190,33 +204,54 @@ def test_very_many_scans() -> None:
 def test_good_photos_that_hold_the_marker_of_a_scan_elsewhere() -> None:
     marker, photo = b"\xff\xda", saved(noise(), "JPEG")
     want_CHW = read(photo)
-    behind = photo + np.random.default_rng(0).bytes(8_000_000) + marker * 200  # a photo with its video
+    behind = (
+        photo + np.random.default_rng(0).bytes(8_000_000) + marker * 200
+    )  # a photo with its video
     begin = time.process_time()
     assert np.array_equal(read(behind), want_CHW)
     assert time.process_time() - begin < 0.5
-    assert np.array_equal(read(saved(noise(), "JPEG", icc_profile=marker * 90_000)), want_CHW)  # several segments
-    assert np.array_equal(read(photo[:2] + b"\xff\xfe\x01\x92" + marker * 200 + photo[2:]), want_CHW)
+    assert np.array_equal(
+        read(saved(noise(), "JPEG", icc_profile=marker * 90_000)), want_CHW
+    )  # several segments
+    assert np.array_equal(
+        read(photo[:2] + b"\xff\xfe\x01\x92" + marker * 200 + photo[2:]), want_CHW
+    )
 
 
 def test_scans_are_counted_in_whatever_is_there() -> None:
     photo = saved(noise(400, 300), "JPEG", progressive=True)
     count = images._scans(io.BytesIO(photo))
     assert count == photo.count(b"\xff\xda") > 5
-    filled = photo.replace(b"\xff\xda", b"\xff\xff\xff\xda")  # a marker may have more of its first byte before it
+    filled = photo.replace(
+        b"\xff\xda", b"\xff\xff\xff\xda"
+    )  # a marker may have more of its first byte before it
     assert images._scans(io.BytesIO(filled)) == count
     for length in range(0, len(photo), 7):
         assert images._scans(io.BytesIO(photo[:length])) <= count
     random = np.random.default_rng(0)
-    for content in (b"\xff" * 3_000_000, b"\xff\xda\0\0" * 600_000, b"\xff\xfe\0\2" * 600_000, random.bytes(3_000_000)):
+    for content in (
+        b"\xff" * 3_000_000,
+        b"\xff\xda\0\0" * 600_000,
+        b"\xff\xfe\0\2" * 600_000,
+        random.bytes(3_000_000),
+    ):
         assert images._scans(io.BytesIO(content)) <= 101
-    long = photo[:-2] + b"\xff\0" * 1_500_000  # the marker lies at the border of what is read at a time
+    long = (
+        photo[:-2] + b"\xff\0" * 1_500_000
+    )  # the marker lies at the border of what is read at a time
     for more in range(4):
-        assert images._scans(io.BytesIO(long + b"\0" * more + photo[photo.index(b"\xff\xda") :])) == 2 * count
+        assert (
+            images._scans(io.BytesIO(long + b"\0" * more + photo[photo.index(b"\xff\xda") :]))
+            == 2 * count
+        )
 
 
 def test_pages_and_previews() -> None:
     content = saved(noise(), "TIFF", save_all=True, append_images=[noise(seed=1)])
-    assert message(content) == "x.jpg has several pages; save the one that is meant as a file of its own."
+    assert (
+        message(content)
+        == "x.jpg has several pages; save the one that is meant as a file of its own."
+    )
     photo = saved(noise(), "MPO", save_all=True, append_images=[noise(seed=1)])
     assert np.array_equal(read(photo), read(saved(noise(), "JPEG")))
 

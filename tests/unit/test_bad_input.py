@@ -61,10 +61,16 @@ def test_six_faults_at_once(call: Any, recipe: Maker, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("learning.raet=1", "learning: key 'raet' is unknown. Did you mean 'rate'? Known: accumulate, "),
+        (
+            "learning.raet=1",
+            "learning: key 'raet' is unknown. Did you mean 'rate'? Known: accumulate, ",
+        ),
         ("learning.rate=-1", "learning.rate: should be greater than 0, but is -1."),
         ("model.encoder.size=big", "model.encoder.size: should be a valid integer, but is 'big'."),
-        ("model.bridge.kind=initail", "model.bridge: kind 'initail' is unknown. Did you mean 'initial'? Known: "),
+        (
+            "model.bridge.kind=initail",
+            "model.bridge: kind 'initail' is unknown. Did you mean 'initial'? Known: ",
+        ),
         ("loss.guide=1", ""),
     ],
 )
@@ -93,7 +99,10 @@ def test_a_guide_or_a_metric_without_alignments(
     )
     said = call("evaluate", language_model, "--metrics", "alignment_error_rate, perplexty")
     assert said.err.splitlines()[0] == "sixjars: 3 faults in the command line:"
-    assert "  - --metrics: metric 'perplexty' is unknown. Did you mean 'perplexity'? Known: " in said.err
+    assert (
+        "  - --metrics: metric 'perplexty' is unknown. Did you mean 'perplexity'? Known: "
+        in said.err
+    )
     assert call("evaluate", run, "--metrics", "alignment_error_rate").code == 0
 
 
@@ -122,7 +131,10 @@ def test_what_this_machine_cannot_do(call: Any, recipe: Maker, run: Path, tmp_pa
 
 def test_no_such_data(call: Any, from_file: Maker, pairs: Maker, run: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.tsv"
-    assert train(call, from_file(missing), out=tmp_path / "run").sentence == f"{missing} does not exist."
+    assert (
+        train(call, from_file(missing), out=tmp_path / "run").sentence
+        == f"{missing} does not exist."
+    )
     assert call("evaluate", run, "--data", missing).sentence == f"{missing} does not exist."
     wrong = train(call, from_file(pairs("pairs.xls")), out=tmp_path / "run2")
     assert wrong.sentence.startswith(f"{tmp_path / 'pairs.xls'}: ending '.xls' is unknown.")
@@ -180,7 +192,10 @@ def test_no_word_is_left(call: Any, from_file: Maker, pairs: Maker, tmp_path: Pa
 
 def test_alignments_that_point_nowhere(call: Any, from_file: Maker, tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
-    for links, message in (("0-9", "alignment 0-9 points outside the target"), ("0:0", "alignment '0:0' must be")):
+    for links, message in (
+        ("0-9", "alignment 0-9 points outside the target"),
+        ("0:0", "alignment '0:0' must be"),
+    ):
         path.write_text("en\tde\tlinks\n" + "".join(f"a{n} b\tc d\t{links}\n" for n in range(8)))
         name = from_file(path, data={"alignment": "links"}, loss={"guide": 1})
         said = train(call, name, out=tmp_path / links.replace(":", "_"))
@@ -199,7 +214,9 @@ def test_alignments_that_point_nowhere(call: Any, from_file: Maker, tmp_path: Pa
         (b"b\xff", "byte 2 of the source (0xff) is not UTF-8; give it in UTF-8."),
     ],
 )
-def test_a_bad_line_spoils_only_its_own_answer(line: bytes, message: str, call: Any, run: Path, tmp_path: Path) -> None:
+def test_a_bad_line_spoils_only_its_own_answer(
+    line: bytes, message: str, call: Any, run: Path, tmp_path: Path
+) -> None:
     path, content = tmp_path / "in.txt", b"namaste\n" + line + b"\nghar\n"
     path.write_bytes(content)
     good = [call("predict", run, text).out for text in ("namaste", "ghar")]
@@ -207,7 +224,11 @@ def test_a_bad_line_spoils_only_its_own_answer(line: bytes, message: str, call: 
     for said in (call("predict", run, "--input", path), call("predict", run, stdin=content)):
         assert (said.code, said.out, said.err) == (0, f"{good[0]}\n{good[1]}", notes)
     said = call("predict", run, "--json", stdin=content)
-    assert [yaml.safe_load(row).get("error") for row in said.out.splitlines()] == [None, f"input 2: {message}", None]
+    assert [yaml.safe_load(row).get("error") for row in said.out.splitlines()] == [
+        None,
+        f"input 2: {message}",
+        None,
+    ]
     alone = line.decode("utf-8", "surrogateescape")  # as Python hands over such an argument
     assert call("predict", run, alone).sentence == f"input 1: {message}"
 
@@ -215,7 +236,10 @@ def test_a_bad_line_spoils_only_its_own_answer(line: bytes, message: str, call: 
 def test_nothing_to_predict_from(call: Any, run: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"")
     nothing = "has no text; give texts, --input FILE or lines on standard input."
-    assert call("predict", run, "--input", tmp_path / "in.txt").sentence == f"{tmp_path / 'in.txt'} {nothing}"
+    assert (
+        call("predict", run, "--input", tmp_path / "in.txt").sentence
+        == f"{tmp_path / 'in.txt'} {nothing}"
+    )
     assert call("predict", run, stdin=b"").sentence == f"standard input {nothing}"
     assert call("predict", run, stdin=None).sentence == f"standard input {nothing}"
 
@@ -236,8 +260,13 @@ def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     )
     assert path.read_text() == "namaste\n"
     there = tmp_path / "no" / "folder.txt"
-    assert call("predict", run, "a", "--output", there).sentence == f"{there}: No such file or directory."
-    assert call("predict", run, "a", "--output", tmp_path).sentence == f"{tmp_path}: Is a directory."
+    assert (
+        call("predict", run, "a", "--output", there).sentence
+        == f"{there}: No such file or directory."
+    )
+    assert (
+        call("predict", run, "a", "--output", tmp_path).sentence == f"{tmp_path}: Is a directory."
+    )
     out.write_text("of yesterday")
     assert call("predict", run, "", "--output", out).code == 2
     assert out.read_text() == "of yesterday"

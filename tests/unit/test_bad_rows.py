@@ -15,17 +15,32 @@ from sixjars.errors import DataError
 from .rows import line_numbers, reading, rows_of
 
 BAD: dict[str, tuple[str, bytes, int, str]] = {
-    "too few columns": ("a.tsv", b"en\tde\na\tb\nc\nd\te\n", 3, "has 1 column, but column 2 is asked for."),
+    "too few columns": (
+        "a.tsv",
+        b"en\tde\na\tb\nc\nd\te\n",
+        3,
+        "has 1 column, but column 2 is asked for.",
+    ),
     "empty line": ("a.tsv", b"en\tde\na\tb\n\nd\te\n", 3, "the line is empty."),
     "empty text": ("a.tsv", b"en\tde\na\tb\nc\t\nd\te\n", 3, "column 'de' is empty."),
-    "white text": ("a.tsv", "en\tde\na\tb\n \u3000\tc\nd\te\n".encode(), 3, "column 'en' is empty."),
+    "white text": (
+        "a.tsv",
+        "en\tde\na\tb\n \u3000\tc\nd\te\n".encode(),
+        3,
+        "column 'en' is empty.",
+    ),
     "no UTF-8": (
         "a.tsv",
         b"en\tde\na\tb\nc\td\x81\nd\te\n",
         3,
         "byte 4 of the line (0x81) is not UTF-8; save the file as UTF-8.",
     ),
-    "csv, few": ("a.csv", b'en,de\n"a\n\n",b\n"c"\nd,e\n', 5, "has 1 column, but column 2 is asked for."),
+    "csv, few": (
+        "a.csv",
+        b'en,de\n"a\n\n",b\n"c"\nd,e\n',
+        5,
+        "has 1 column, but column 2 is asked for.",
+    ),
     "csv, empty": ("a.csv", b'en,de\n"a\n",b\nc,""\nd,e\n', 4, "column 'de' is empty."),
     "json, no key": (
         "a.jsonl",
@@ -93,7 +108,10 @@ def test_bad_rows(name: str, content: bytes, line: int, sentence: str, tmp_path:
     assert str(caught.value) == f"{tmp_path / name}, line {line}: {sentence}"
     found = reading(tmp_path, name, on_bad_row="skip")
     assert found.skipped == 1
-    assert [tuple(text.strip() for text in row) for row in rows_of(found)] == [("a", "b"), ("d", "e")]
+    assert [tuple(text.strip() for text in row) for row in rows_of(found)] == [
+        ("a", "b"),
+        ("d", "e"),
+    ]
     assert line_numbers(found)[-1] == line + 1
 
 
@@ -139,18 +157,24 @@ def text_in_json(value: object) -> str | None:
 @settings(max_examples=200, deadline=None)
 @given(pairs=st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=9), at_once=st.integers(1, 9))
 def test_one_odd_value_changes_no_other_row(pairs: list[tuple[Any, Any]], at_once: int) -> None:
-    wanted = [(text_in_json(one), text_in_json(two), line) for line, (one, two) in enumerate(pairs, 1)]
+    wanted = [
+        (text_in_json(one), text_in_json(two), line) for line, (one, two) in enumerate(pairs, 1)
+    ]
     good = [row for row in wanted if None not in row]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "AT_ONCE", at_once)
         lines = (json.dumps({"en": one, "de": two}) + "\n" for one, two in pairs)
         Path(folder, "a.jsonl").write_text("".join(lines))
         if not good:
-            with pytest.raises(DataError, match=f"no row is left of {len(pairs)}; {len(pairs)} (was|were) bad"):
+            with pytest.raises(
+                DataError, match=f"no row is left of {len(pairs)}; {len(pairs)} (was|were) bad"
+            ):
                 reading(Path(folder), "a.jsonl", on_bad_row="skip")
             return
         found = reading(Path(folder), "a.jsonl", on_bad_row="skip")
-    assert [(*row, line) for row, line in zip(rows_of(found), line_numbers(found), strict=True)] == good
+    assert [
+        (*row, line) for row, line in zip(rows_of(found), line_numbers(found), strict=True)
+    ] == good
     assert found.skipped == len(pairs) - len(good)
 
 
@@ -172,5 +196,7 @@ def test_rows_of_a_list_on_one_line_are_counted_and_named(tmp_path: Path) -> Non
 
 def test_one_bad_row_is_told_of_in_the_singular(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"en": "a"}\n{"en": "a", "de": "b"}\n')
-    with pytest.raises(DataError, match=r"no row is left of 2; 1 was bad and 1 did not fit 'filter'\."):
+    with pytest.raises(
+        DataError, match=r"no row is left of 2; 1 was bad and 1 did not fit 'filter'\."
+    ):
         reading(tmp_path, "a.jsonl", on_bad_row="skip", filter={"en": "x"})

@@ -37,10 +37,19 @@ def train(call: Any, name: str, *more: object, out: Path) -> Any:
 def test_what_is_no_run(call: Any, tmp_path: Path, recipe: Maker) -> None:
     file = Path(recipe("a.yaml"))
     for command in ("predict", "evaluate"):
-        assert call(command, tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
-        assert call(command, tmp_path).sentence == f"{tmp_path} is not a run folder: it has no recipe.yaml."
+        assert (
+            call(command, tmp_path / "no").sentence
+            == f"run folder {tmp_path / 'no'} does not exist."
+        )
+        assert (
+            call(command, tmp_path).sentence
+            == f"{tmp_path} is not a run folder: it has no recipe.yaml."
+        )
         assert call(command, file).sentence == f"{file} is not a run folder: it has no recipe.yaml."
-    assert call("explain", tmp_path).sentence == f"{tmp_path} is not a run folder: it has no recipe.yaml."
+    assert (
+        call("explain", tmp_path).sentence
+        == f"{tmp_path} is not a run folder: it has no recipe.yaml."
+    )
     assert train(call, str(file), out=file).sentence == f"{file} is a file, not a folder for a run."
 
 
@@ -64,7 +73,12 @@ def test_a_run_without_weights(call: Any, copy: Path) -> None:
 
 def damaged(content: bytes, how: str) -> bytes:
     noise = random.Random(0).randbytes(2000)
-    return {"cut": content[: len(content) // 2], "empty": b"", "noise": noise, "tail": content[:-1]}[how]
+    return {
+        "cut": content[: len(content) // 2],
+        "empty": b"",
+        "noise": noise,
+        "tail": content[:-1],
+    }[how]
 
 
 @pytest.mark.parametrize("how", ["cut", "empty", "noise", "tail"])
@@ -75,10 +89,14 @@ def test_damaged_weights(how: str, call: Any, copy: Path) -> None:
         assert call(*command).sentence.startswith(f"{path} is damaged: ")
 
 
-def test_weights_of_another_model(call: Any, copy: Path, language_model: Path, recipe: Maker, tmp_path: Path) -> None:
+def test_weights_of_another_model(
+    call: Any, copy: Path, language_model: Path, recipe: Maker, tmp_path: Path
+) -> None:
     path = copy / "model.safetensors"
     shutil.copy(language_model / "model.safetensors", path)
-    assert call("predict", copy, "a").sentence.startswith(f"{path} does not fit the recipe beside it: ")
+    assert call("predict", copy, "a").sentence.startswith(
+        f"{path} does not fit the recipe beside it: "
+    )
     other = sixjars.train(recipe(model={"encoder": {"size": 9}}), out=tmp_path / "other")
     shutil.copy(other.folder / "model.safetensors", path)
     assert call("predict", copy, "a").sentence == (
@@ -104,10 +122,16 @@ def test_damaged_vocabulary(field: str, how: str, call: Any, copy: Path) -> None
 def test_damaged_recipe(how: str, call: Any, copy: Path, run_recipe: str) -> None:
     path = copy / "recipe.yaml"
     path.write_bytes(damaged(path.read_bytes(), how))
-    for command in (["predict", copy, "a"], ["evaluate", copy], ["train", run_recipe, "--out", copy, "--resume"]):
+    for command in (
+        ["predict", copy, "a"],
+        ["evaluate", copy],
+        ["train", run_recipe, "--out", copy, "--resume"],
+    ):
         said = call(*command)
         assert said.code == 2
-        assert str(copy) in said.err  # half a recipe may still be one, but then its sizes are not those of the weights
+        assert (
+            str(copy) in said.err
+        )  # half a recipe may still be one, but then its sizes are not those of the weights
         assert said.err.startswith("sixjars: ")
         assert "Traceback" not in said.err
 
@@ -147,11 +171,14 @@ def test_a_hostile_run_runs_nothing(call: Any, copy: Path, run_recipe: str, tmp_
         said = call("train", run_recipe, "--out", copy, "--resume")
         assert said.code == 2 or name == "model.safetensors", said
         (copy / name).write_bytes(kept)
-    (copy / "recipe.yaml").write_text((copy / "recipe.yaml").read_text().replace("kind: text", "kind: os.system"))
+    (copy / "recipe.yaml").write_text(
+        (copy / "recipe.yaml").read_text().replace("kind: text", "kind: os.system")
+    )
     said = call("predict", copy, "a")
     assert said.code == 2
     assert (
-        "model.encoder.kind: os.system is code from outside this toolkit. If you trust it, say --allow os" in said.err
+        "model.encoder.kind: os.system is code from outside this toolkit. If you trust it, say --allow os"
+        in said.err
     )
     assert not touched.exists()
 
@@ -173,12 +200,36 @@ USES = (["predict", "a"], ["evaluate"], ["explain"])
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("model.encoder.size", 10**18, "model.encoder.size: should be less than or equal to 1000000, but is 1"),
-        ("model.encoder.layers", 10**6, "model.encoder.layers: should be less than or equal to 100, but is 1000000."),
-        ("model.decoder.embedding.size", 10**18, "model.decoder.embedding.size: should be less than or equal to"),
-        ("model.bridge.size", 10**18, "model.bridge.size: should be less than or equal to 1000000, but is 1"),
-        ("evaluation.search.width", 10**18, "evaluation.search.width: should be less than or equal to 10000, but is"),
-        ("evaluation.search.max_length", 10**18, "evaluation.search.max_length: should be less than or equal to"),
+        (
+            "model.encoder.size",
+            10**18,
+            "model.encoder.size: should be less than or equal to 1000000, but is 1",
+        ),
+        (
+            "model.encoder.layers",
+            10**6,
+            "model.encoder.layers: should be less than or equal to 100, but is 1000000.",
+        ),
+        (
+            "model.decoder.embedding.size",
+            10**18,
+            "model.decoder.embedding.size: should be less than or equal to",
+        ),
+        (
+            "model.bridge.size",
+            10**18,
+            "model.bridge.size: should be less than or equal to 1000000, but is 1",
+        ),
+        (
+            "evaluation.search.width",
+            10**18,
+            "evaluation.search.width: should be less than or equal to 10000, but is",
+        ),
+        (
+            "evaluation.search.max_length",
+            10**18,
+            "evaluation.search.max_length: should be less than or equal to",
+        ),
         (
             "evaluation.search.length_penalty",
             1000,
@@ -199,8 +250,16 @@ USES = (["predict", "a"], ["evaluate"], ["explain"])
             1e-320,
             "evaluation.search.top_p: should be greater than or equal to 0.000001, but",
         ),
-        ("data.source.max_length", 10**20, "data.source.max_length: should be less than 9223372036854775808, but"),
-        ("learning.steps", 10**20, "learning.steps: should be less than 9223372036854775808, but is 1"),
+        (
+            "data.source.max_length",
+            10**20,
+            "data.source.max_length: should be less than 9223372036854775808, but",
+        ),
+        (
+            "learning.steps",
+            10**20,
+            "learning.steps: should be less than 9223372036854775808, but is 1",
+        ),
     ],
 )
 def test_sizes_that_nothing_has(key: str, value: int, message: str, call: Any, copy: Path) -> None:
@@ -226,11 +285,15 @@ def test_sizes_are_compared_with_the_weights_before_anything_is_allocated(
     changed(copy, key, value)
     for command, *more in USES:
         said = call(command, copy, *more)
-        assert said.sentence.startswith(f"{copy / 'model.safetensors'} does not fit the recipe beside it: ")
+        assert said.sentence.startswith(
+            f"{copy / 'model.safetensors'} does not fit the recipe beside it: "
+        )
 
 
 @pytest.mark.parametrize("name", ["run.json", "fields/source.json", "fields/target.json"])
-def test_a_file_of_a_run_that_never_ends_or_is_nested_without_end(name: str, call: Any, copy: Path) -> None:
+def test_a_file_of_a_run_that_never_ends_or_is_nested_without_end(
+    name: str, call: Any, copy: Path
+) -> None:
     path = copy / name
     path.write_text("[" * 100_000)
     said = [call(command, copy, *more) for command, *more in USES]
@@ -245,7 +308,9 @@ def test_a_file_of_a_run_that_never_ends_or_is_nested_without_end(name: str, cal
             assert one.sentence.startswith((f"{path} is ", f"{copy} has "))
 
 
-def test_files_of_a_run_have_a_limit(call: Any, copy: Path, run_recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_run_have_a_limit(
+    call: Any, copy: Path, run_recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sixjars.flow.small_files.read_limited.__defaults__", (100,))
     assert call("predict", copy, "a").sentence == (
         f"{copy / 'fields' / 'source.json'} is damaged: {copy / 'fields' / 'source.json'} is larger than 100 bytes."
@@ -253,7 +318,9 @@ def test_files_of_a_run_have_a_limit(call: Any, copy: Path, run_recipe: str, mon
     assert call("train", run_recipe, "--out", copy, "--resume").code == 2
 
 
-def test_files_that_say_nothing_true_of_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_say_nothing_true_of_their_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As those of the system, which seem plain and empty: they may have no end, or wait for somebody to write."""
     path = tmp_path / "file.json"
     path.write_text('{"a": 1}')
@@ -295,7 +362,9 @@ def test_a_run_of_another_format(call: Any, copy: Path, run_recipe: str) -> None
         assert call("train", run_recipe, "--out", copy, "--resume").sentence == told
     del kept["format"]
     path.write_text(json.dumps(kept))
-    assert call("evaluate", copy).sentence.startswith(f"{copy} has format 1, but this version of sixjars reads 2.")
+    assert call("evaluate", copy).sentence.startswith(
+        f"{copy} has format 1, but this version of sixjars reads 2."
+    )
 
 
 @pytest.mark.parametrize(
@@ -304,12 +373,17 @@ def test_a_run_of_another_format(call: Any, copy: Path, run_recipe: str) -> None
         ("[" * 100_000, "it is no JSON."),
         ('{"epoch": 1', "it is no JSON."),
         ("[1]", "it must be numbers by name, but is [1]."),
-        ('{"epoch": 1, "step": [2], "loss": 1}', "it must be numbers by name, but is {'epoch': 1, 'loss': 1"),
+        (
+            '{"epoch": 1, "step": [2], "loss": 1}',
+            "it must be numbers by name, but is {'epoch': 1, 'loss': 1",
+        ),
         ('{"epoch": 1, "loss": 2.0}', "step is missing, or no finite number."),
         ('{"epoch": NaN, "step": 1, "loss": 2.0}', "epoch is missing, or no finite number."),
     ],
 )
-def test_a_damaged_log(line: str, fault: str, call: Any, copy: Path, run_recipe: str, tmp_path: Path) -> None:
+def test_a_damaged_log(
+    line: str, fault: str, call: Any, copy: Path, run_recipe: str, tmp_path: Path
+) -> None:
     path = copy / "log.jsonl"
     path.write_text(path.read_text().splitlines()[0] + f"\n{line}\n")
     message = f"{path}, line 2 is damaged: {fault}"
@@ -326,7 +400,9 @@ def test_a_log_that_lacks_values_has_no_curves(lost: str, copy: Path) -> None:
     assert (copy / "curves.png").exists() == (lost == "nothing")
 
 
-def test_a_run_without_a_log_or_with_half_a_line_is_reported(call: Any, copy: Path, tmp_path: Path) -> None:
+def test_a_run_without_a_log_or_with_half_a_line_is_reported(
+    call: Any, copy: Path, tmp_path: Path
+) -> None:
     path, out = copy / "log.jsonl", tmp_path / "report.html"
     path.write_text(path.read_text() + '{"epoch": 3, "st')
     assert call("report", copy, "--out", out).code == 0

@@ -61,12 +61,19 @@ def run(trained: sixjars.Run, tmp_path: Path) -> Path:
 
 
 def one(
-    name: str, value: float, *, metric: str = "accuracy@1", better: Any = "higher", topic: str = "labels"
+    name: str,
+    value: float,
+    *,
+    metric: str = "accuracy@1",
+    better: Any = "higher",
+    topic: str = "labels",
 ) -> Baseline:
     return Baseline(name, (score_of(value, metric, better),), 2.0, topic=topic)
 
 
-def score_of(value: float, metric: str = "accuracy@1", better: Any = "higher", count: int = 4_000) -> Score:
+def score_of(
+    value: float, metric: str = "accuracy@1", better: Any = "higher", count: int = 4_000
+) -> Score:
     return Score(metric, value, "", better, count)
 
 
@@ -81,23 +88,33 @@ def recipe() -> Recipe:
 def test_a_model_that_is_ahead(recipe: Recipe) -> None:
     found = [one("the most frequent label", 0.5), one(LINEAR, 0.88)]
     sentence = sentence_of(found, [score_of(0.9)], recipe)
-    assert sentence == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.900."
+    assert (
+        sentence
+        == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.900."
+    )
 
 
 def test_a_model_that_is_behind_is_told_what_to_try(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.88)], [score_of(0.813)], recipe)
     begin, _, rest = sentence.partition(" Try, in this order: ")
-    assert begin == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.813, which is worse."
+    assert (
+        begin
+        == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.813, which is worse."
+    )
     tries = advice.advice_for("labels", recipe)
     assert (
-        rest == f"{'; '.join(f'{at}. {says}' for at, says in enumerate(tries, start=1))}. docs/bad_model.md says more."
+        rest
+        == f"{'; '.join(f'{at}. {says}' for at, says in enumerate(tries, start=1))}. docs/bad_model.md says more."
     )
     assert len(tries) >= 3
 
 
 def test_a_model_that_is_as_good_is_no_better(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.8801)], [score_of(0.8799)], recipe)
-    assert "; this model 0.880 too: no difference that 4000 rows can show. Try, in this order: 1." in sentence
+    assert (
+        "; this model 0.880 too: no difference that 4000 rows can show. Try, in this order: 1."
+        in sentence
+    )
     sentence = sentence_of([one(LINEAR, 30.1, metric="bleu")], [score_of(30.1, "bleu")], recipe)
     assert "; this model 30.1 too, no better. Try, in this order: 1." in sentence
 
@@ -107,7 +124,8 @@ def test_a_difference_that_may_be_chance_is_none(recipe: Recipe) -> None:
     said = "accuracy@1: a linear model on word counts reaches 0.865 in 2 s; this model {}"
     chance = ": no difference that 862 rows can show."
     ahead, behind, clearly, worse = (
-        sentence_of([one(LINEAR, 0.8654)], [score_of(value, count=862)], recipe) for value in (0.8689, 0.85, 0.9, 0.82)
+        sentence_of([one(LINEAR, 0.8654)], [score_of(value, count=862)], recipe)
+        for value in (0.8689, 0.85, 0.9, 0.82)
     )
     assert ahead == said.format("0.869") + chance
     assert behind.startswith(said.format("0.850") + chance + " Try, in this order: 1. ")
@@ -126,17 +144,29 @@ def test_what_the_same_rows_tell_counts_more_than_a_guess(recipe: Recipe) -> Non
 @pytest.mark.parametrize(
     ("accuracy", "f1", "ends"),
     [
-        (0.869, 0.745, ": no difference that 862 rows can show. By macro_f1 it is worse: 0.745 against 0.783. Try"),
-        (0.869, 0.820, ": no difference that 862 rows can show. By macro_f1 it is better: 0.820 against 0.783."),
+        (
+            0.869,
+            0.745,
+            ": no difference that 862 rows can show. By macro_f1 it is worse: 0.745 against 0.783. Try",
+        ),
+        (
+            0.869,
+            0.820,
+            ": no difference that 862 rows can show. By macro_f1 it is better: 0.820 against 0.783.",
+        ),
         (0.869, 0.790, ": no difference that 862 rows can show."),
         (0.930, 0.745, ". By macro_f1 it is worse: 0.745 against 0.783."),
         (0.930, 0.820, "."),
         (0.800, 0.820, ", which is worse. By macro_f1 it is better: 0.820 against 0.783."),
     ],
 )
-def test_another_metric_that_says_the_opposite_is_named(recipe: Recipe, accuracy: float, f1: float, ends: str) -> None:
+def test_another_metric_that_says_the_opposite_is_named(
+    recipe: Recipe, accuracy: float, f1: float, ends: str
+) -> None:
     scores = (score_of(0.865, count=862), score_of(0.783, "macro_f1", count=862))
-    baseline = Baseline(LINEAR, scores, 1.0, topic="labels", errors={"accuracy@1": 0.01, "macro_f1": 0.01})
+    baseline = Baseline(
+        LINEAR, scores, 1.0, topic="labels", errors={"accuracy@1": 0.01, "macro_f1": 0.01}
+    )
     model = [score_of(accuracy, count=862), score_of(f1, "macro_f1", count=862)]
     said = sentence_of([baseline], model, recipe).partition(f"; this model {accuracy:.3f}")[2]
     assert said == ends or (ends.endswith("Try") and said.startswith(ends))
@@ -169,7 +199,9 @@ def test_two_perfect_scores_need_no_advice(recipe: Recipe, metric: str, value: f
 
 def test_where_there_is_no_advice_the_page_is_named(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.88, topic="")], [score_of(0.813)], recipe)
-    assert sentence.endswith("; this model 0.813, which is worse. docs/bad_model.md says what to try.")
+    assert sentence.endswith(
+        "; this model 0.813, which is worse. docs/bad_model.md says what to try."
+    )
 
 
 def test_lower_may_be_better(recipe: Recipe) -> None:
@@ -179,20 +211,26 @@ def test_lower_may_be_better(recipe: Recipe) -> None:
     ]
     ahead = sentence_of(found, [score_of(120.5, "perplexity", "lower")], recipe)
     assert ahead == "perplexity: five words reaches 151.4 in 2 s; this model 120.5."
-    assert "this model 160.0, which is worse." in sentence_of(found, [score_of(160.0, "perplexity", "lower")], recipe)
+    assert "this model 160.0, which is worse." in sentence_of(
+        found, [score_of(160.0, "perplexity", "lower")], recipe
+    )
 
 
 def test_the_metric_that_chooses_the_weights_comes_first(recipe: Recipe) -> None:
     scores = [score_of(0.9), score_of(0.4, "macro_f1")]
     both = replace(one(LINEAR, 0.88), scores=(score_of(0.88), score_of(0.5, "macro_f1")))
-    by_f1 = recipe.model_copy(update={"learning": recipe.learning.model_copy(update={"metric": "macro_f1"})})
+    by_f1 = recipe.model_copy(
+        update={"learning": recipe.learning.model_copy(update={"metric": "macro_f1"})}
+    )
     assert sentence_of([both], scores, by_f1).startswith("macro_f1: ")
     assert sentence_of([both], scores, recipe).startswith("accuracy@1: ")
 
 
 def test_two_zeros_say_nothing(recipe: Recipe) -> None:
     found = replace(one("copying", 0.0), scores=(score_of(0.0), score_of(0.2, "macro_f1")))
-    assert sentence_of([found], [score_of(0.0), score_of(0.3, "macro_f1")], recipe).startswith("macro_f1: ")
+    assert sentence_of([found], [score_of(0.0), score_of(0.3, "macro_f1")], recipe).startswith(
+        "macro_f1: "
+    )
     assert sentence_of([found], [score_of(0.0)], recipe) == ""
     assert sentence_of([], [score_of(0.5)], recipe) == ""
 
@@ -213,14 +251,21 @@ def test_a_baseline_that_gets_nothing_right_is_left_out(recipe: Recipe) -> None:
     assert sentence_of([copying], scores_of(0.8, 0.1), by_error) == ""
     sentence = sentence_of([copying, nearest], scores_of(0.8, 0.1), by_error)
     assert sentence == "character_error_rate: the nearest reaches 0.950 in 2 s; this model 0.100."
-    assert sentence_of([copying], scores_of(0.0, 0.1), recipe).startswith("character_error_rate: copying the input ")
+    assert sentence_of([copying], scores_of(0.0, 0.1), recipe).startswith(
+        "character_error_rate: copying the input "
+    )
 
 
 def test_a_comparison_leaves_out_what_gets_nothing_right() -> None:
     from sixjars.comparison.result import Comparison, Contender, Measured
 
-    runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
-    found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one("copying the input", 0.0),))
+    runs = [
+        Contender(name, 9, value, (), "", (Measured(score_of(value)),))
+        for name, value in (("a", 0.9), ("b", 0.8))
+    ]
+    found = Comparison(
+        "accuracy@1", tuple(runs), None, 100, "rows", baselines=(one("copying the input", 0.0),)
+    )
     assert found.beside() == ""
 
 
@@ -237,7 +282,11 @@ def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
         "an encoder of words and pairs of words ('model.encoder={kind: bag}' 'model.bridge={kind: pooling, "
         "join_summary: true}')",
     ]
-    assert after == [*before[2:3], "no label smoothing and no class weights (loss.smoothing=0)", *before[3:]]
+    assert after == [
+        *before[2:3],
+        "no label smoothing and no class weights (loss.smoothing=0)",
+        *before[3:],
+    ]
 
 
 def log_of(folder: Path, train: list[float], valid: list[float]) -> None:
@@ -333,7 +382,11 @@ def test_every_baseline_has_a_topic_with_advice(recipe: Recipe) -> None:
     methods = [method for some in METHODS.values() for method in some]
     texts = SimpleNamespace(texts=["source"], counts_characters=False)
     known = {method.topic(texts) for method in methods}  # type: ignore[arg-type]
-    changes: list[dict[str, Any]] = [{"texts": []}, {"texts": ["a", "b"]}, {"counts_characters": True}]
+    changes: list[dict[str, Any]] = [
+        {"texts": []},
+        {"texts": ["a", "b"]},
+        {"counts_characters": True},
+    ]
     for change in changes:
         known |= {method.topic(SimpleNamespace(**{**vars(texts), **change})) for method in methods}  # type: ignore[arg-type]
     assert known == set(advice.ADVICE)
@@ -346,14 +399,20 @@ def test_a_recipe_takes_all_advice_and_then_does_it_already(name: str) -> None:
         for some in advice.ADVICE[topic]:
             if some is advice.UPDATES:
                 continue
-            changes = shlex.split(" ".join(some.changes(flat(read_recipe(name).model_dump(mode="json")))))
+            changes = shlex.split(
+                " ".join(some.changes(flat(read_recipe(name).model_dump(mode="json"))))
+            )
             assert some.for_recipe(read_recipe(name, changes)) == "", (some.says, changes)
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "expected"),
     [
-        ("sentence_pair/sick", [], ["model.encoder.compare=words", "data.sentence1.vectors=wordllama"]),
+        (
+            "sentence_pair/sick",
+            [],
+            ["model.encoder.compare=words", "data.sentence1.vectors=wordllama"],
+        ),
         ("sentence_pair/sample_words", [], ["data.sentence1.vectors=wordllama"]),
         ("image_classification/sample_plain", [], ["model.encoder.backbone=efficientnet_lite0"]),
         ("image_question_answering/daquar_plain", [], ["data.question.lowercase=true"]),
@@ -364,9 +423,15 @@ def test_a_recipe_takes_all_advice_and_then_does_it_already(name: str) -> None:
         ("document_classification/sample_bag", [], ["data.source.lowercase=true"]),
     ],
 )
-def test_advice_names_the_keys_of_the_recipe(name: str, changes: list[str], expected: list[str]) -> None:
+def test_advice_names_the_keys_of_the_recipe(
+    name: str, changes: list[str], expected: list[str]
+) -> None:
     topics = TOPICS.get(name.partition("/")[0], ("texts",))
-    given = [said for said in advice.advice_for(topics[0], read_recipe(name, changes)) if "learning." not in said]
+    given = [
+        said
+        for said in advice.advice_for(topics[0], read_recipe(name, changes))
+        if "learning." not in said
+    ]
     assert expected[0] in given[0]
     assert all(any(change in said for said in given) for change in expected)
     assert not any("kind: bag" in said for said in given)
@@ -378,7 +443,11 @@ def test_weights_of_each_label_are_no_plain_loss() -> None:
 
 
 def test_components_of_ones_own_are_left_alone() -> None:
-    values = {"model.encoder.kind": "mine:Encoder", "model.bridge.kind": "mine:Bridge", "loss.smoothing": 0.0}
+    values = {
+        "model.encoder.kind": "mine:Encoder",
+        "model.bridge.kind": "mine:Bridge",
+        "loss.smoothing": 0.0,
+    }
     for some in {some for topic in advice.ADVICE.values() for some in topic} - {advice.UPDATES}:
         assert list(some.changes(values)) == []
 
@@ -410,10 +479,16 @@ def test_the_linear_model_is_scored_as_scikit_learn_says(trained: sixjars.Run) -
     counted = TfidfVectorizer(ngram_range=(1, 2))
     train = counted.fit_transform(texts["train"])
     single = LogisticRegression(C=10, solver="liblinear", dual=True, random_state=0)
-    given = OneVsRestClassifier(single).fit(train, labels["train"]).predict(counted.transform(texts["test"]))
+    given = (
+        OneVsRestClassifier(single)
+        .fit(train, labels["train"])
+        .predict(counted.transform(texts["test"]))
+    )
     found = trained.baselines[1]
     assert found.value("accuracy@1") == pytest.approx(accuracy_score(labels["test"], given))
-    assert found.value("macro_f1") == pytest.approx(f1_score(labels["test"], given, average="macro"))
+    assert found.value("macro_f1") == pytest.approx(
+        f1_score(labels["test"], given, average="macro")
+    )
 
 
 def test_train_says_it_and_the_switch_is_silent(call: Call, tmp_path: Path) -> None:
@@ -422,7 +497,9 @@ def test_train_says_it_and_the_switch_is_silent(call: Call, tmp_path: Path) -> N
     assert "without a network, on the same examples:" in said.out
     assert f"\naccuracy@1: {LINEAR} reaches " in said.out
     assert (tmp_path / "with" / FILE).is_file()
-    said = call("train", RECIPE, *FEW, "--out", tmp_path / "without", "--device", "cpu", "--no-baselines")
+    said = call(
+        "train", RECIPE, *FEW, "--out", tmp_path / "without", "--device", "cpu", "--no-baselines"
+    )
     assert said.code == 0
     assert "network" not in said.out
     assert "reaches" not in said.out
@@ -436,14 +513,21 @@ def test_evaluate_says_it_and_the_switch_is_silent(call: Call, run: Path) -> Non
     assert [own["name"] for own in found] == ["the most frequent label", LINEAR]
     assert set(found[0]["scores"]) == {"accuracy@1", "macro_f1"}
     assert "reaches" not in call("evaluate", run, "--device", "cpu", "--no-baselines").out
-    assert json.loads(call("evaluate", run, "--json", "--no-baselines", "--device", "cpu").out)["baselines"] == []
+    assert (
+        json.loads(call("evaluate", run, "--json", "--no-baselines", "--device", "cpu").out)[
+            "baselines"
+        ]
+        == []
+    )
 
 
 def test_compare_says_it_and_the_switch_is_silent(call: Call, run: Path, tmp_path: Path) -> None:
     other = shutil.copytree(run, tmp_path / "other")
     said = call("compare", run, other, "--out", tmp_path / "all", "--device", "cpu")
     assert said.code == 0, said.err
-    [line] = [line for line in said.out.splitlines() if line.startswith(f"accuracy@1: {LINEAR} reaches")]
+    [line] = [
+        line for line in said.out.splitlines() if line.startswith(f"accuracy@1: {LINEAR} reaches")
+    ]
     assert "; run 0." in line
     assert "; other 0." in line
     table = (tmp_path / "all" / "comparison.md").read_text()
@@ -451,7 +535,9 @@ def test_compare_says_it_and_the_switch_is_silent(call: Call, run: Path, tmp_pat
     assert f"| {LINEAR} |" in table
     call("compare", run, other, "--out", tmp_path / "all.csv", "--device", "cpu")
     assert f"\n{LINEAR}," in (tmp_path / "all.csv").read_text()
-    said = call("compare", run, other, "--out", tmp_path / "none.md", "--device", "cpu", "--no-baselines")
+    said = call(
+        "compare", run, other, "--out", tmp_path / "none.md", "--device", "cpu", "--no-baselines"
+    )
     assert LINEAR not in said.out + (tmp_path / "none.md").read_text()
 
 
@@ -460,14 +546,19 @@ def test_the_report_shows_them_beside_the_scores(run: Path, tmp_path: Path) -> N
     assert f'<th scope="row">{LINEAR}</th>' in page
     assert '<th scope="row">this model</th>' in page
     assert f"accuracy@1: {LINEAR} reaches " in page
-    page = sixjars.report(run, out=tmp_path / "without.html", device="cpu", baselines=False).read_text()
+    page = sixjars.report(
+        run, out=tmp_path / "without.html", device="cpu", baselines=False
+    ).read_text()
     assert LINEAR not in page
 
 
 def test_a_comparison_says_which_runs_are_no_better() -> None:
     from sixjars.comparison.result import Comparison, Contender, Measured
 
-    runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
+    runs = [
+        Contender(name, 9, value, (), "", (Measured(score_of(value)),))
+        for name, value in (("a", 0.9), ("b", 0.8))
+    ]
     found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))
     begins = "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800."
     assert found.beside() == f"{begins} No better: b; docs/bad_model.md says what to try."
@@ -507,7 +598,9 @@ def test_other_data_has_its_own(run: Path, tmp_path: Path) -> None:
     found = sixjars.evaluate(run, data=other_rows(tmp_path), device="cpu")
     assert [score.count for own in found.baselines for score in own.scores] == [12] * 4
     assert len(read_entries(run)) == len(before) + 1
-    again = sixjars.evaluate(run, data=other_rows(tmp_path, 13), device="cpu")  # the data has changed
+    again = sixjars.evaluate(
+        run, data=other_rows(tmp_path, 13), device="cpu"
+    )  # the data has changed
     assert [score.count for score in again.baselines[0].scores] == [13, 13]
 
 
@@ -547,7 +640,9 @@ def test_a_packed_run_has_them_and_stays_as_it_is(run: Path, call: Call, tmp_pat
         (one.name, one.scores) for one in sixjars.evaluate(run, device="cpu").baselines
     ]
     assert LINEAR in sixjars.report(packed, out=tmp_path / "report.html", device="cpu").read_text()
-    assert LINEAR in call("compare", packed, run, "--out", tmp_path / "both.md", "--device", "cpu").out
+    assert (
+        LINEAR in call("compare", packed, run, "--out", tmp_path / "both.md", "--device", "cpu").out
+    )
     assert packed.read_bytes() == before
 
 
@@ -556,7 +651,9 @@ def test_old_entries_leave(tmp_path: Path) -> None:
         keep_entry(tmp_path, Entry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",)))
     assert len(read_entries(tmp_path)) == MOST
     assert kept_entry(tmp_path, {"scored": "1"}) is None
-    assert kept_entry(tmp_path, {"scored": "5"}) == Entry({"scored": "5"}, (one(LINEAR, 0.5),), ("a note.",))
+    assert kept_entry(tmp_path, {"scored": "5"}) == Entry(
+        {"scored": "5"}, (one(LINEAR, 0.5),), ("a note.",)
+    )
 
 
 def test_a_metric_of_yours_is_computed_each_time(run: Path) -> None:
@@ -579,7 +676,12 @@ def test_a_metric_of_yours_is_computed_each_time(run: Path) -> None:
 
 def test_rows_that_were_learned_from_have_none(tmp_path: Path) -> None:
     file = other_rows(tmp_path, 40)
-    changes = [f"data.train={file}", "data.sample=null", "data.valid=0.3", "data.source.column=document"]
+    changes = [
+        f"data.train={file}",
+        "data.sample=null",
+        "data.valid=0.3",
+        "data.source.column=document",
+    ]
     run = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "run", device="cpu")
     assert sixjars.evaluate(run, data=file, device="cpu").baselines == ()
     assert len(sixjars.evaluate(run, device="cpu").baselines) == 2
@@ -591,7 +693,9 @@ def test_without_the_training_set_there_is_a_note(tmp_path: Path) -> None:
     rows = generate("document_classification", size=60, valid=20, test=20)
     table: dict[str, Any] = {"train": rows["train"], "valid": rows["valid"]}
     changes = ["data.source.column=document", "learning.steps=1"]
-    run = sixjars.train(RECIPE, changes, data=table, out=tmp_path / "run", device="cpu", baselines=False)
+    run = sixjars.train(
+        RECIPE, changes, data=table, out=tmp_path / "run", device="cpu", baselines=False
+    )
     told = Told()
     found = sixjars.evaluate(run, data=rows["test"], device="cpu", reporter=told)
     assert found.baselines == ()
@@ -604,7 +708,13 @@ def test_without_the_training_set_there_is_a_note(tmp_path: Path) -> None:
 def own_run(folder: Path, count: int = 20, *more: str, **options: Any) -> sixjars.Run:
     """A run that was trained on a file."""
     file = other_rows(folder, count)
-    changes = [f"data.train={file}", "data.sample=null", "data.source.column=document", "learning.steps=1", *more]
+    changes = [
+        f"data.train={file}",
+        "data.sample=null",
+        "data.source.column=document",
+        "learning.steps=1",
+        *more,
+    ]
     return sixjars.train(RECIPE, changes, out=folder / "own", device="cpu", **options)
 
 
@@ -619,7 +729,9 @@ def test_other_data_is_scored_where_the_training_set_has_changed(tmp_path: Path)
     run = own_run(tmp_path, 20, "data.valid=0.3")
     file = tmp_path / "other20.jsonl"
     file.write_text(file.read_text().replace("{", "{ "))
-    assert len(sixjars.evaluate(run.folder, data=other_rows(tmp_path, 9), device="cpu").baselines) == 2
+    assert (
+        len(sixjars.evaluate(run.folder, data=other_rows(tmp_path, 9), device="cpu").baselines) == 2
+    )
     file.write_text(file.read_text() + file.read_text().splitlines()[0] + "\n")
     [note] = notes_of_evaluation(run, data=other_rows(tmp_path, 8))
     assert note.startswith(
@@ -641,16 +753,22 @@ def test_a_training_set_on_the_hub_is_not_fetched_for_it(tmp_path: Path) -> None
     opened = open_run(run.folder)
     data = opened.recipe.data.model_copy(update={"train": "hf:user/name"})
     on_hub = replace(opened, recipe=opened.recipe.model_copy(update={"data": data}))
-    with pytest.raises(DataError, match=r"^hf:user/name is on the hub, and is not fetched for that\.$"):
+    with pytest.raises(
+        DataError, match=r"^hf:user/name is on the hub, and is not fetched for that\.$"
+    ):
         training_set(on_hub)
 
 
-def test_images_are_not_decoded_again_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_not_decoded_again_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     few = ["data.sample.size=8", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
     run = sixjars.train("image_captioning/sample_initial", few, out=tmp_path / "run", device="cpu")
     assert len(training_set(open_run(run.folder))) == 8
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "empty"))
-    with pytest.raises(RunError, match=r"^what was read of the image files is not in the cache any more\.$"):
+    with pytest.raises(
+        RunError, match=r"^what was read of the image files is not in the cache any more\.$"
+    ):
         training_set(open_run(run.folder))
 
 
@@ -675,7 +793,9 @@ def test_whoever_stops_them_has_all_else(
         own_run(tmp_path, 30, "learning.folds=2")  # two more trainings would come
 
 
-def test_large_training_files_are_not_read_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_training_files_are_not_read_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = own_run(tmp_path, 20, "data.valid=0.3")
     monkeypatch.setattr("sixjars.runs.evaluate.LARGEST", 100)
     with pytest.raises(DataError, match=r"^0 MB of it are too many to read for that\.$"):
@@ -691,7 +811,12 @@ def test_time_is_a_tenth_or_two_seconds(recipe: Recipe) -> None:
 
 def test_folds_have_the_mean(tmp_path: Path) -> None:
     file = other_rows(tmp_path, 40)
-    changes = [f"data.train={file}", "data.sample=null", "data.source.column=document", "learning.folds=2"]
+    changes = [
+        f"data.train={file}",
+        "data.sample=null",
+        "data.source.column=document",
+        "learning.folds=2",
+    ]
     run = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "run", device="cpu")
     each = [read_entries(run.folder / "folds" / str(number))[0].baselines for number in (1, 2)]
     for at, found in enumerate(run.baselines):
@@ -748,7 +873,8 @@ def test_notes_reach_the_reporter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_no_data_is_refused() -> None:
     with pytest.raises(
-        DataError, match=r"^data must be a pandas or Arrow table, or a list of dicts, but is 3 \(int\)\.$"
+        DataError,
+        match=r"^data must be a pandas or Arrow table, or a list of dicts, but is 3 \(int\)\.$",
     ):
         sixjars.baselines(3, task="document_classification")
 
@@ -757,7 +883,9 @@ def test_data_and_a_recipe_are_told_apart() -> None:
     sentence = r"^data in memory needs a task: sixjars.baselines\(TABLE, task='document_classification'\)\.$"
     with pytest.raises(DataError, match=sentence):
         sixjars.baselines(rows_of_two())
-    with pytest.raises(DataError, match=r"^columns are for data with a task; a recipe names its own\.$"):
+    with pytest.raises(
+        DataError, match=r"^columns are for data with a task; a recipe names its own\.$"
+    ):
         sixjars.baselines(RECIPE, columns={"source": "text"})
 
 
@@ -781,9 +909,13 @@ def test_it_is_said_what_was_read_of_a_table_and_what_was_left_out() -> None:
     assert found[1].value("accuracy@1") == 1.0
 
 
-def test_what_compare_prints_for_programs_is_that_of_evaluate(call: Call, run: Path, tmp_path: Path) -> None:
+def test_what_compare_prints_for_programs_is_that_of_evaluate(
+    call: Call, run: Path, tmp_path: Path
+) -> None:
     other = shutil.copytree(run, tmp_path / "other")
     said = call("compare", run, other, "--out", tmp_path / "all", "--device", "cpu", "--json")
     compared = json.loads(said.out)["baselines"]
-    assert compared == json.loads(call("evaluate", run, "--json", "--device", "cpu").out)["baselines"]
+    assert (
+        compared == json.loads(call("evaluate", run, "--json", "--device", "cpu").out)["baselines"]
+    )
     assert [baseline["name"] for baseline in compared] == ["the most frequent label", LINEAR]

@@ -47,14 +47,20 @@ def split_of(recipe: Any, *overrides: str) -> Splits:
     return splits_of(Blueprint.of(read_recipe(recipe, overrides, NOTHING)))
 
 
-def problem_of(splits: Splits, *, most: int = 1, longer: bool = False, group: bool = False) -> Problem:
+def problem_of(
+    splits: Splits, *, most: int = 1, longer: bool = False, group: bool = False
+) -> Problem:
     groups = tuple(map(tuple, groups_of(splits.scored, group=group)))
     return Problem(splits.train, splits.scored, groups, most, longer_source=longer)
 
 
 def predicted(problem: Problem, name: str) -> Predicted:
     """The outputs of the baseline that has this in its name."""
-    [method] = [one for one in METHODS[problem.fields.output.holds] if one.fits(problem) and name in one.name(problem)]
+    [method] = [
+        one
+        for one in METHODS[problem.fields.output.holds]
+        if one.fits(problem) and name in one.name(problem)
+    ]
     return method.predict(problem, Budget(60.0))
 
 
@@ -111,7 +117,9 @@ def test_the_linear_model_is_that_of_scikit_learn(documents: Splits) -> None:
 
 def test_the_linear_model_is_not_behind_one_of_all_labels() -> None:
     """What anybody computes in five lines is no stronger, but for chance: two standard errors."""
-    splits = split_of("document_classification/sample_initial", "data.sample.size=200", "data.sample.test=400")
+    splits = split_of(
+        "document_classification/sample_initial", "data.sample.size=200", "data.sample.test=400"
+    )
     texts, labels = (column(splits.test, name) for name in ("source", "label"))
     counted = TfidfVectorizer(ngram_range=(1, 2))
     rows = counted.fit_transform(column(splits.train, "source"))
@@ -126,7 +134,10 @@ def test_two_labels_have_one_model(tmp_path: Path) -> None:
     draw = np.random.default_rng(5)
     kinds = {"ham": ["lunch", "thanks", "report"], "spam": ["money", "free", "winner"]}
     rows = [
-        {"text": " ".join(draw.choice([*kinds[label], "the", "you", "today"], size=5)), "label": label}
+        {
+            "text": " ".join(draw.choice([*kinds[label], "the", "you", "today"], size=5)),
+            "label": label,
+        }
         for label in draw.choice(["ham", "spam"], size=80, p=[0.7, 0.3])
     ]
     splits = labelled(tmp_path, rows)
@@ -148,7 +159,9 @@ def test_the_linear_model_of_pairs_compares_them(pairs: Splits) -> None:
 
     rows = compared(first, second)
     model = OneVsRestClassifier(liblinear(rows)).fit(rows, column(pairs.train, "label"))
-    wanted = model.predict(compared(column(pairs.test, "sentence1"), column(pairs.test, "sentence2")))
+    wanted = model.predict(
+        compared(column(pairs.test, "sentence1"), column(pairs.test, "sentence2"))
+    )
     assert outputs(problem_of(pairs), "of both texts") == wanted.tolist()
 
 
@@ -174,7 +187,9 @@ def test_several_labels_are_one_against_the_rest(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     rows = []
     for _ in range(70):
-        chosen = sorted(draw.choice(["corn", "gold", "oil"], size=draw.integers(1, 3), replace=False))
+        chosen = sorted(
+            draw.choice(["corn", "gold", "oil"], size=draw.integers(1, 3), replace=False)
+        )
         others = draw.choice(["price", "rose", "fell", "today"], size=3)
         rows.append({"text": " ".join([*chosen, *others]), "label": [*map(str, chosen)]})
     splits = labelled(tmp_path, rows, multi_label=True)
@@ -183,7 +198,9 @@ def test_several_labels_are_one_against_the_rest(tmp_path: Path) -> None:
     labels = MultiLabelBinarizer()
     held = labels.fit_transform([text.split(", ") for text in column(splits.train, "label")])
     model = OneVsRestClassifier(liblinear(train)).fit(train, held)
-    wanted = labels.inverse_transform(model.predict(counted.transform(column(splits.valid, "source"))))
+    wanted = labels.inverse_transform(
+        model.predict(counted.transform(column(splits.valid, "source")))
+    )
     assert outputs(problem_of(splits), "linear") == [", ".join(sorted(some)) for some in wanted]
     assert (
         outputs(problem_of(splits), "most frequent labels")[0]
@@ -192,17 +209,22 @@ def test_several_labels_are_one_against_the_rest(tmp_path: Path) -> None:
 
 
 def test_texts_without_words_are_counted_by_characters(tmp_path: Path) -> None:
-    rows = [{"text": f"{'abc'[n % 3]} {'xyz'[n % 3]} {n % 2}", "label": "pqr"[n % 3]} for n in range(60)]
+    rows = [
+        {"text": f"{'abc'[n % 3]} {'xyz'[n % 3]} {n % 2}", "label": "pqr"[n % 3]} for n in range(60)
+    ]
     problem = problem_of(labelled(tmp_path, rows))  # no word has two letters
     assert outputs(problem, "linear") == column(problem.scored, "label")
 
 
 def test_names_are_counted_by_characters(words: Splits, tmp_path: Path) -> None:
     rows = [
-        {"text": f"{stem}{'ov' if n % 2 else 'son'}", "label": "b" if n % 2 else "s"} for n, stem in enumerate(names())
+        {"text": f"{stem}{'ov' if n % 2 else 'son'}", "label": "b" if n % 2 else "s"}
+        for n, stem in enumerate(names())
     ]
     problem = problem_of(labelled(tmp_path, rows))
-    assert [one.name(problem) for one in METHODS["classes"]][1] == "a linear model on character counts"
+    assert [one.name(problem) for one in METHODS["classes"]][
+        1
+    ] == "a linear model on character counts"
     assert outputs(problem, "character counts") == column(problem.scored, "label")
 
 
@@ -212,7 +234,9 @@ def names() -> list[str]:
 
 
 def test_the_nearest_row_is_that_of_a_plain_loop(words: Splits) -> None:
-    counted = TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(column(words.train, "source"))
+    counted = TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(
+        column(words.train, "source")
+    )
     train, targets = counted.transform(column(words.train, "source")).toarray(), words.train.targets
     wanted = []
     for row in counted.transform(column(words.test, "source")).toarray():
@@ -230,7 +254,9 @@ def test_the_input_is_copied_and_its_first_sentence() -> None:
     splits = split_of("summarization/sample_initial", *few)
     problem = problem_of(splits, longer=True)
     texts = [" ".join(text.split()) for text in column(splits.test, "source")]
-    assert [text.replace(" ", "") for text in outputs(problem, "copying")] == [text.replace(" ", "") for text in texts]
+    assert [text.replace(" ", "") for text in outputs(problem, "copying")] == [
+        text.replace(" ", "") for text in texts
+    ]
     leads = outputs(problem, "first sentence")
     assert all(
         whole.startswith(text) and len(text) < len(whole)
@@ -242,9 +268,13 @@ def test_the_input_is_copied_and_its_first_sentence() -> None:
 
 
 def test_an_order_is_that_of_the_input() -> None:
-    splits = split_of("pointing/sample_sorting", "data.sample.size=9", "data.sample.valid=3", "data.sample.test=5")
+    splits = split_of(
+        "pointing/sample_sorting", "data.sample.size=9", "data.sample.valid=3", "data.sample.test=5"
+    )
     counts = [len(text.split()) for text in column(splits.test, "points")]
-    assert outputs(problem_of(splits), "order") == [" ".join(map(str, range(count))) for count in counts]
+    assert outputs(problem_of(splits), "order") == [
+        " ".join(map(str, range(count))) for count in counts
+    ]
 
 
 TEXTS = [[4, 5, 6], [4, 5], [5, 4, 4, 6], [7], [4, 5, 6, 7], []]
@@ -255,7 +285,11 @@ def brute_force(texts: Sequence[Sequence[int]], order: int, possible: Sequence[i
     """Interpolated Kneser-Ney by dictionaries, as the equations are written."""
     begin, lines = -1, [[-1, *text, STOP] for text in texts]
     grams = [
-        Counter(tuple(line[at - n + 1 : at + 1]) for line in lines for at in range(max(n - 1, 1), len(line)))
+        Counter(
+            tuple(line[at - n + 1 : at + 1])
+            for line in lines
+            for at in range(max(n - 1, 1), len(line))
+        )
         for n in range(1, order + 2)
     ]
     counts: list[dict[tuple[int, ...], int]] = []
@@ -264,7 +298,12 @@ def brute_force(texts: Sequence[Sequence[int]], order: int, possible: Sequence[i
             counts.append(dict(grams[n - 1]))
         else:
             before = Counter(longer[1:] for longer in grams[n])
-            counts.append({gram: seen if gram[0] == begin else before[gram] for gram, seen in grams[n - 1].items()})
+            counts.append(
+                {
+                    gram: seen if gram[0] == begin else before[gram]
+                    for gram, seen in grams[n - 1].items()
+                }
+            )
     held = []
     for own in counts:
         once, twice = sum(c == 1 for c in own.values()), sum(c == 2 for c in own.values())
@@ -285,7 +324,9 @@ def brute_force(texts: Sequence[Sequence[int]], order: int, possible: Sequence[i
 
     def of_text(text: Sequence[int]) -> list[float]:
         line = [begin, *text, STOP]
-        return [chance(line[at], tuple(line[max(0, at - order + 1) : at])) for at in range(1, len(line))]
+        return [
+            chance(line[at], tuple(line[max(0, at - order + 1) : at])) for at in range(1, len(line))
+        ]
 
     return of_text
 
@@ -311,7 +352,12 @@ def test_kneser_ney_sums_to_one(order: int, history: list[int]) -> None:
 
 
 def test_a_language_model_is_scored_over_the_tokens_of_the_perplexity() -> None:
-    splits = split_of("language_model/sample_gru", "data.sample.size=60", "data.sample.valid=5", "data.sample.test=20")
+    splits = split_of(
+        "language_model/sample_gru",
+        "data.sample.size=60",
+        "data.sample.valid=5",
+        "data.sample.test=20",
+    )
     problem = problem_of(splits)
     found = predicted(problem, "5-gram").likelihoods
     assert found is not None
@@ -385,9 +431,13 @@ class Slow:
             check()
         return [model] * len(rows)
 
-    def learned(self, rows: int, scored: int, seconds: float, *, size: float = 1.0) -> tuple[int, int]:
+    def learned(
+        self, rows: int, scored: int, seconds: float, *, size: float = 1.0
+    ) -> tuple[int, int]:
         learner = Learner(self.fit, self.predict, size)
-        found, count = learned_in_time(learner, range(rows), range(scored), Budget(seconds, self.clock))
+        found, count = learned_in_time(
+            learner, range(rows), range(scored), Budget(seconds, self.clock)
+        )
         assert found == [count] * scored
         return count, len(self.tried)
 
@@ -480,7 +530,9 @@ def test_long_texts_do_not_take_longer_than_their_time(documents: Splits) -> Non
     assert Learner(print, print, long.size).most < 100  # type: ignore[arg-type]
 
 
-def test_weights_that_do_not_fit_into_memory_are_not_made(documents: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_do_not_fit_into_memory_are_not_made(
+    documents: Splits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sixjars.evaluation.baselines.linear.MOST_WEIGHTS", 100)
     found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
     assert len(found) == 1
@@ -493,7 +545,9 @@ def test_what_has_no_time_is_told(documents: Splits) -> None:
     assert notes == [LATE_SENTENCE]
 
 
-def test_what_cannot_be_computed_is_told(documents: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_computed_is_told(
+    documents: Splits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ValueError("the matrix is empty.\nmore")
 
@@ -503,7 +557,9 @@ def test_what_cannot_be_computed_is_told(documents: Splits, monkeypatch: pytest.
     assert notes == ["a linear model on word counts could not be computed: the matrix is empty."]
 
 
-def test_without_scikit_learn_there_is_what_needs_none(documents: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scikit_learn_there_is_what_needs_none(
+    documents: Splits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sixjars.evaluation.baselines.table.find_spec", lambda name: None)
     found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
     assert [one.name for one in found] == ["the most frequent label"]
@@ -550,7 +606,11 @@ def test_a_metric_that_takes_too_long_is_left_out(words: Splits) -> None:
 
 
 def test_metrics_of_attention_are_left_out(words: Splits) -> None:
-    metrics = [metric_named("exact_match"), metric_named("alignment_error_rate"), metric_named("seen_in_training")]
+    metrics = [
+        metric_named("exact_match"),
+        metric_named("alignment_error_rate"),
+        metric_named("seen_in_training"),
+    ]
     found, _ = measured(problem_of(words), metrics, Budget(60.0))
     assert [score.name for score in found[1].scores] == ["exact_match", "seen_in_training"]
     assert found[1].value("seen_in_training") == 1.0  # its outputs are those of training rows
@@ -607,16 +667,24 @@ def with_features(folder: Path, task: str, output: Mapping[str, Any]) -> Splits:
 def test_labels_of_images_are_learned_from_frozen_features(tmp_path: Path) -> None:
     splits = with_features(tmp_path, "image_classification", {"label": {}})
     problem = problem_of(splits)
-    assert outputs(problem, "a linear model on the frozen features") == column(splits.valid, "label")
+    assert outputs(problem, "a linear model on the frozen features") == column(
+        splits.valid, "label"
+    )
 
 
 def test_captions_are_those_of_the_nearest_image(tmp_path: Path) -> None:
     splits = with_features(tmp_path, "image_captioning", {"target": {}})
     problem = problem_of(splits)
-    train, scored = problem.features(splits.train, range(40)), problem.features(splits.valid, range(10))
+    train, scored = (
+        problem.features(splits.train, range(40)),
+        problem.features(splits.valid, range(10)),
+    )
     assert train is not None
     assert scored is not None
-    wanted = [splits.train.targets[max(range(40), key=lambda at: float(row @ train[at]))] for row in scored]
+    wanted = [
+        splits.train.targets[max(range(40), key=lambda at: float(row @ train[at]))]
+        for row in scored
+    ]
     assert outputs(problem, "most similar") == wanted == column(splits.valid, "target")
 
 

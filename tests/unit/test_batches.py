@@ -28,18 +28,36 @@ def ids(rows: list[list[int]], *, stop: int | None = None) -> IdColumn:
 
 def pairs(count: int, *, seed: int = 0) -> Pairs:
     noise = np.random.default_rng(seed)
-    return [([4 + at] * int(noise.integers(1, 9)), [5] * int(noise.integers(0, 7))) for at in range(count)]
+    return [
+        ([4 + at] * int(noise.integers(1, 9)), [5] * int(noise.integers(0, 7)))
+        for at in range(count)
+    ]
 
 
 def batches(
-    rows: Pairs, *, seed: int = 0, batch_tokens: int | None = None, batch_examples: int | None = None
+    rows: Pairs,
+    *,
+    seed: int = 0,
+    batch_tokens: int | None = None,
+    batch_examples: int | None = None,
 ) -> Batches:
-    sources, targets = ids([source for source, _ in rows]), ids([target for _, target in rows], stop=STOP)
-    return Batches({"source": sources}, targets, seed=seed, batch_tokens=batch_tokens, batch_examples=batch_examples)
+    sources, targets = (
+        ids([source for source, _ in rows]),
+        ids([target for _, target in rows], stop=STOP),
+    )
+    return Batches(
+        {"source": sources},
+        targets,
+        seed=seed,
+        batch_tokens=batch_tokens,
+        batch_examples=batch_examples,
+    )
 
 
 def planned(found: Batches, epoch: int, accumulate: int = 1) -> list[list[int]]:
-    return [rows.tolist() for group in found.plan(epoch=epoch, accumulate=accumulate) for rows in group]
+    return [
+        rows.tolist() for group in found.plan(epoch=epoch, accumulate=accumulate) for rows in group
+    ]
 
 
 LIMITS = pytest.mark.parametrize(
@@ -77,7 +95,9 @@ def test_the_plan_depends_on_seed_and_epoch_and_nothing_else() -> None:
 
 def test_rows_of_equal_length_meet_others_in_another_epoch() -> None:
     found = batches([([4], [5])] * 60, batch_examples=10)
-    assert {frozenset(rows) for rows in planned(found, 0)} != {frozenset(rows) for rows in planned(found, 1)}
+    assert {frozenset(rows) for rows in planned(found, 0)} != {
+        frozenset(rows) for rows in planned(found, 1)
+    }
 
 
 @given(st.integers(0, 99), st.integers(1, 80))
@@ -91,16 +111,25 @@ def test_the_token_limit_counts_padding(seed: int, limit: int) -> None:
 
 
 def test_batches_are_as_full_as_the_limit_allows() -> None:
-    assert sorted(len(rows) for rows in planned(batches([([4, 4], [5])] * 23, batch_tokens=40), 0)) == [3, 10, 10]
+    assert sorted(
+        len(rows) for rows in planned(batches([([4, 4], [5])] * 23, batch_tokens=40), 0)
+    ) == [3, 10, 10]
 
 
 def test_examples_are_the_limit_where_none_is_given() -> None:
-    assert sorted(len(rows) for rows in planned(batches(pairs(150)), 0)) == [150 - 2 * DEFAULT_EXAMPLES, 64, 64]
+    assert sorted(len(rows) for rows in planned(batches(pairs(150)), 0)) == [
+        150 - 2 * DEFAULT_EXAMPLES,
+        64,
+        64,
+    ]
 
 
 def test_like_lengths_stand_together() -> None:
     rows = pairs(300)
-    lengths = [[len(rows[row][0]) for row in numbers] for numbers in planned(batches(rows, batch_examples=10), 0)]
+    lengths = [
+        [len(rows[row][0]) for row in numbers]
+        for numbers in planned(batches(rows, batch_examples=10), 0)
+    ]
     assert max(max(found) - min(found) for found in lengths) <= 1
 
 
@@ -119,7 +148,9 @@ def test_no_rows_no_batches(tokens: int | None) -> None:
 def test_in_order_is_longest_first_and_whole() -> None:
     rows = pairs(50)
     found = batches(rows).in_order(8)
-    lengths = [len(rows[row][0]) + len(rows[row][1]) for numbers in found for row in numbers.tolist()]
+    lengths = [
+        len(rows[row][0]) + len(rows[row][1]) for numbers in found for row in numbers.tolist()
+    ]
     assert lengths == sorted(lengths, reverse=True)
     assert sorted(row for numbers in found for row in numbers.tolist()) == list(range(50))
     assert [len(numbers) for numbers in found] == [8] * 6 + [2]
@@ -128,13 +159,18 @@ def test_in_order_is_longest_first_and_whole() -> None:
 @pytest.mark.parametrize("world", [1, 2, 3, 9])
 def test_processes_share_a_batch_among_them(world: int) -> None:
     rows = torch.tensor([4, 8, 1, 9, 3])
-    shares = [batches(pairs(10)).share(rows, rank=rank, world=world).tolist() for rank in range(world)]
+    shares = [
+        batches(pairs(10)).share(rows, rank=rank, world=world).tolist() for rank in range(world)
+    ]
     assert sorted(chain.from_iterable(shares)) == [1, 3, 4, 8, 9]
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 @given(
-    st.lists(st.tuples(st.lists(st.integers(4, 9), max_size=4), st.lists(st.integers(4, 9), max_size=4)), min_size=1)
+    st.lists(
+        st.tuples(st.lists(st.integers(4, 9), max_size=4), st.lists(st.integers(4, 9), max_size=4)),
+        min_size=1,
+    )
 )
 def test_collating_equals_a_loop(rows: Pairs) -> None:
     numbers = [*range(len(rows))][::-2]
@@ -145,7 +181,9 @@ def test_collating_equals_a_loop(rows: Pairs) -> None:
     ):
         widest = max(len(row) for row in wanted)
         assert padded.values.tolist() == [row + [0] * (widest - len(row)) for row in wanted], name
-        assert padded.mask.tolist() == [[at < len(row) for at in range(widest)] for row in wanted], name
+        assert padded.mask.tolist() == [
+            [at < len(row) for at in range(widest)] for row in wanted
+        ], name
     assert batch.numbers.tolist() == numbers
     assert batch.alignment is None
 
@@ -155,7 +193,9 @@ def test_target_tokens_count_the_stop() -> None:
 
 
 def test_without_a_source_there_are_rows_of_nothing() -> None:
-    batch = Batches({"source": EmptyColumn(2)}, ids([[5, 6], [7]], stop=STOP)).collate(torch.tensor([1, 0]))
+    batch = Batches({"source": EmptyColumn(2)}, ids([[5, 6], [7]], stop=STOP)).collate(
+        torch.tensor([1, 0])
+    )
     assert batch.inputs["source"].values.shape == batch.inputs["source"].mask.shape == (2, 0)
     assert batch.target.values.tolist() == [[7, STOP, 0], [5, 6, STOP]]
 
@@ -165,7 +205,10 @@ def test_lengths_of_several_inputs_add_up() -> None:
     images, questions = ids([[9]] * 4), ids([[4, 5, 6], [7], [8], [4, 4, 4]])
     found = Batches({"image": images, "question": questions}, ids([[1]] * 4), batch_tokens=10)
     assert found.input_lengths.tolist() == [4, 2, 2, 4]
-    assert sorted(sorted(rows) for rows in planned(found, 0)) == [[0, 3], [1, 2]]  # 2 * (4 + 1) and 2 * (2 + 1)
+    assert sorted(sorted(rows) for rows in planned(found, 0)) == [
+        [0, 3],
+        [1, 2],
+    ]  # 2 * (4 + 1) and 2 * (2 + 1)
     batch = found.collate(torch.tensor([1, 0]))
     assert batch.inputs["image"].values.tolist() == [[9], [9]]
     assert batch.inputs["question"].values.tolist() == [[7, 0, 0], [4, 5, 6]]

@@ -38,7 +38,9 @@ class Table:
         chance = torch.Generator().manual_seed(seed)
         scores = torch.randn(sources, SIZE, SIZE, SIZE, generator=chance) * sharpness
         weights = torch.randn(sources, SIZE, SIZE, POSITIONS, generator=chance) * 2
-        mask = torch.arange(POSITIONS) < torch.randint(2, POSITIONS + 1, (sources, 1), generator=chance)
+        mask = torch.arange(POSITIONS) < torch.randint(
+            2, POSITIONS + 1, (sources, 1), generator=chance
+        )
         weights = weights.masked_fill(~mask[:, None, None], -torch.inf)
         return cls(scores.log_softmax(-1), weights.softmax(-1), mask)
 
@@ -46,14 +48,20 @@ class Table:
         rows = slice(source, source + 1)
         return Table(self.log_probabilities[rows], self.weights[rows], self.mask[rows])
 
-    def search(self, settings: SearchSettings, prefixes: list[list[int]] | None = None) -> list[list[Hypothesis]]:
+    def search(
+        self, settings: SearchSettings, prefixes: list[list[int]] | None = None
+    ) -> list[list[Hypothesis]]:
         copies = beam_rows(settings)
-        source = torch.arange(len(self.mask)).repeat_interleave(copies)  # stays where it is, as keys do
+        source = torch.arange(len(self.mask)).repeat_interleave(
+            copies
+        )  # stays where it is, as keys do
 
         def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
             before = state.hidden[:, 0, 0].long()
             seen = source, before, token
-            return StepOutput(self.log_probabilities[seen], self.weights[seen]), State(token[:, None, None].float())
+            return StepOutput(self.log_probabilities[seen], self.weights[seen]), State(
+                token[:, None, None].float()
+            )
 
         start = State(torch.full((len(self.mask), 1, 1), float(GO))).repeat(copies)
         prefix = None if prefixes is None else Padded.of(prefixes).repeat(copies)
@@ -72,9 +80,14 @@ class Table:
         total, weights = self.replayed(source, tokens)
         real = [at for at in range(POSITIONS) if self.mask[source, at]]
         covered = sum(math.log(min(sum(row[at] for row in weights), 1.0)) for at in real)
-        return total / math.pow(len(tokens), settings.length_penalty) + settings.coverage_penalty * covered
+        return (
+            total / math.pow(len(tokens), settings.length_penalty)
+            + settings.coverage_penalty * covered
+        )
 
-    def everything(self, source: int, settings: SearchSettings, allowed: Allowed) -> list[tuple[int, ...]]:
+    def everything(
+        self, source: int, settings: SearchSettings, allowed: Allowed
+    ) -> list[tuple[int, ...]]:
         """All there is, the best first, then what is unfinished; `<stop>` included."""
 
         def longer(written: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -86,7 +99,9 @@ class Table:
                     yield from longer(now)
 
         found = [each for each in longer(()) if self.replayed(source, each)[0] > -math.inf]
-        return sorted(found, key=lambda each: (each[-1] != STOP, -self.score(source, each, settings)))
+        return sorted(
+            found, key=lambda each: (each[-1] != STOP, -self.score(source, each, settings))
+        )
 
 
 def free(written: tuple[int, ...]) -> set[int]:
@@ -99,7 +114,9 @@ def by_rules(settings: SearchSettings, prefix: tuple[int, ...]) -> Allowed:
     def allowed(written: tuple[int, ...]) -> set[int]:
         if len(written) < len(prefix):
             return {prefix[len(written)]}
-        tokens = {token for token in free(written) if size == 0 or not repeats((*written, token), size)}
+        tokens = {
+            token for token in free(written) if size == 0 or not repeats((*written, token), size)
+        }
         early = len(written) < settings.min_length and tokens != {STOP}
         return tokens - {STOP} if early else tokens
 
@@ -116,7 +133,9 @@ def whole(found: Hypothesis) -> tuple[int, ...]:
     return (*found.tokens, STOP) if found.finished else found.tokens
 
 
-WIDE = SearchSettings(kind="beam", width=200, max_length=4)  # there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
+WIDE = SearchSettings(
+    kind="beam", width=200, max_length=4
+)  # there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
 CASES = [
     WIDE.model_copy(update={"length_penalty": alpha, "coverage_penalty": beta, "nbest": nbest})
     for alpha in (0.0, 0.6, 1.0)
@@ -177,7 +196,12 @@ def test_narrow_beam_against_a_loop(width: int, seed: int) -> None:
     table = Table.random(seed, sources=4)
     for alpha, beta in ((0.0, 0.0), (0.6, 0.0), (1.0, 0.3), (2.0, 0.0)):
         settings = SearchSettings(
-            kind="beam", width=width, nbest=width, max_length=7, length_penalty=alpha, coverage_penalty=beta
+            kind="beam",
+            width=width,
+            nbest=width,
+            max_length=7,
+            length_penalty=alpha,
+            coverage_penalty=beta,
         )
         found = [[whole(each) for each in some] for some in table.search(settings)]
         assert found == [by_hand(table, source, settings) for source in range(4)]
@@ -209,7 +233,9 @@ def test_sources_do_not_see_each_other(kind: str, beta: float) -> None:
     )
     prefixes = [[], [A], [B, C], [C], [], [A, A, B]]
     together = table.search(settings, prefixes)
-    alone = [table.only(source).search(settings, [prefix])[0] for source, prefix in enumerate(prefixes)]
+    alone = [
+        table.only(source).search(settings, [prefix])[0] for source, prefix in enumerate(prefixes)
+    ]
     assert together == alone
     for prefix, found in zip(prefixes, together, strict=True):
         assert all(each.tokens[: len(prefix)] == tuple(prefix) for each in found)
@@ -221,14 +247,24 @@ def test_score_and_weights_of_each_hypothesis_are_its_own(kind: str, seed: int) 
     table = Table.random(seed, sources=4)
     penalties = {"length_penalty": 0.6, "coverage_penalty": 0.2, "no_repeat_ngram": 2}
     settings = SearchSettings.model_validate(
-        {"kind": kind, "width": 4, "nbest": 3, "max_length": 7, "temperature": 0.7, "top_k": 3, **penalties}
+        {
+            "kind": kind,
+            "width": 4,
+            "nbest": 3,
+            "max_length": 7,
+            "temperature": 0.7,
+            "top_k": 3,
+            **penalties,
+        }
     )
     for source, found in enumerate(table.search(settings)):
         assert len(found) == (1 if kind == "greedy" else 3)
         for each in found:
             total, weights = table.replayed(source, whole(each))
             assert each.log_probability == pytest.approx(total, rel=ROUNDING)
-            assert each.score == pytest.approx(table.score(source, whole(each), settings), rel=ROUNDING)
+            assert each.score == pytest.approx(
+                table.score(source, whole(each), settings), rel=ROUNDING
+            )
             assert [list(row) for row in each.weights] == weights
             assert each.finished or len(each.tokens) == settings.max_length
 
@@ -243,7 +279,17 @@ def blocked(table: Table, *ways: tuple[int, int]) -> Table:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_fewer_living_hypotheses_than_places(seed: int) -> None:
-    only_a_after_go = [(GO, STOP), (GO, B), (GO, C), (A, A), (A, STOP), (C, A), (C, B), (C, C), (C, STOP)]
+    only_a_after_go = [
+        (GO, STOP),
+        (GO, B),
+        (GO, C),
+        (A, A),
+        (A, STOP),
+        (C, A),
+        (C, B),
+        (C, C),
+        (C, STOP),
+    ]
     table = blocked(Table.random(seed), *only_a_after_go)  # and nothing at all after C
     settings = WIDE.model_copy(update={"nbest": 100})
     (found,) = table.search(settings)
@@ -259,15 +305,21 @@ def test_dead_end_leaves_what_was_output(kind: str) -> None:
     settings = SearchSettings.model_validate({"kind": kind, "width": 3, "nbest": 2})
     for source, found in enumerate(table.search(settings)):
         assert {(each.tokens, each.finished) for each in found} == {((A, B), False)}
-        assert found[0].log_probability == pytest.approx(table.replayed(source, (A, B))[0], rel=ROUNDING)
+        assert found[0].log_probability == pytest.approx(
+            table.replayed(source, (A, B))[0], rel=ROUNDING
+        )
         assert len(found[0].weights) == 2
 
 
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
 def test_model_that_allows_nothing_gives_an_empty_hypothesis(kind: str) -> None:
     table = blocked(Table.random(0), *[(GO, each) for each in range(SIZE)])
-    ((found,),) = table.search(SearchSettings.model_validate({"kind": kind, "coverage_penalty": 0.1}))
-    assert found == Hypothesis(tokens=(), score=0.0, log_probability=0.0, weights=(), finished=False)
+    ((found,),) = table.search(
+        SearchSettings.model_validate({"kind": kind, "coverage_penalty": 0.1})
+    )
+    assert found == Hypothesis(
+        tokens=(), score=0.0, log_probability=0.0, weights=(), finished=False
+    )
 
 
 def test_dead_rows_beside_a_finished_one_are_not_returned() -> None:

@@ -19,7 +19,9 @@ from tests.conftest import Call
 
 def image(kind: str) -> bytes:
     out = io.BytesIO()
-    Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)).save(out, kind)
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3)).astype(np.uint8)).save(
+        out, kind
+    )
     return out.getvalue()
 
 

@@ -11,7 +11,14 @@ import pytest
 from sixjars.errors import DataError
 from sixjars.evaluation import bootstrap
 from sixjars.evaluation.bootstrap import difference, exchanged, interval, interval_of, statistics_of
-from sixjars.evaluation.metrics import METRICS, Interval, Metric, Outcome, RationaleWeight, metric_named
+from sixjars.evaluation.metrics import (
+    METRICS,
+    Interval,
+    Metric,
+    Outcome,
+    RationaleWeight,
+    metric_named,
+)
 
 WORDS = ("a", "red", "dog", "runs", "home", "the", "old", "man", "sees", "it")
 LABELS = ("run", "jump", "sit")
@@ -54,18 +61,27 @@ def labelled(*, several: bool) -> list[Outcome]:
 def tours() -> list[Outcome]:
     chance = random.Random(2)
     orders = [" ".join(str(point) for point in chance.sample(range(4), 4)) for _ in range(12)]
-    return [Outcome(("0 1 2 3",), ("0 1" if at == 3 else order,), given=SQUARE) for at, order in enumerate(orders)]
+    return [
+        Outcome(("0 1 2 3",), ("0 1" if at == 3 else order,), given=SQUARE)
+        for at, order in enumerate(orders)
+    ]
 
 
 def data_for(name: str) -> list[Outcome]:
     if "tour" in name:
         return tours()
-    return labelled(several=name.startswith("labels")) if "f1" in name or name == "labels_exact" else corpus()
+    return (
+        labelled(several=name.startswith("labels"))
+        if "f1" in name or name == "labels_exact"
+        else corpus()
+    )
 
 
 def drawn(examples: int) -> np.ndarray:
     """The places of each resample, as the module draws them."""
-    return np.random.default_rng(bootstrap.SEED).integers(examples, size=(bootstrap.RESAMPLES, examples))
+    return np.random.default_rng(bootstrap.SEED).integers(
+        examples, size=(bootstrap.RESAMPLES, examples)
+    )
 
 
 @pytest.fixture
@@ -79,9 +95,13 @@ def test_resampled_values_are_those_of_the_metric_itself(name: str) -> None:
     outcomes, metric = data_for(name), METRICS[name]
     statistics = statistics_of(metric, outcomes)
     assert statistics is not None
-    brute = [metric.compute([outcomes[place] for place in places]) for places in drawn(len(outcomes))]
+    brute = [
+        metric.compute([outcomes[place] for place in places]) for places in drawn(len(outcomes))
+    ]
     assert statistics.resampled().tolist() == pytest.approx(brute, rel=1e-9, abs=1e-12)
-    assert statistics.value(statistics.rows.sum(0).tolist()) == pytest.approx(metric.compute(outcomes))
+    assert statistics.value(statistics.rows.sum(0).tolist()) == pytest.approx(
+        metric.compute(outcomes)
+    )
     assert len(set(brute)) > 3
     low, high = np.quantile(brute, [0.025, 0.975])
     found = interval_of(metric, outcomes)
@@ -129,7 +149,9 @@ def test_the_interval_is_that_of_theory() -> None:
 @pytest.mark.parametrize("name", ["bleu", "exact_match", "ter"])
 def test_the_paired_test(name: str) -> None:
     metric = METRICS[name]
-    good, same, bad = (statistics_of(metric, corpus(60, noise=noise)) for noise in (0.05, 0.05, 0.6))
+    good, same, bad = (
+        statistics_of(metric, corpus(60, noise=noise)) for noise in (0.05, 0.05, 0.6)
+    )
     assert good is not None
     assert same is not None
     assert bad is not None
@@ -148,7 +170,10 @@ def test_pure_chance_is_rarely_significant() -> None:
     """Two models that are equally good: p is below 0.05 about once in twenty times."""
     chance, metric, found = random.Random(0), METRICS["exact_match"], []
     for _ in range(60):
-        two = [statistics_of(metric, [Outcome(("a",), (chance.choice("ab"),)) for _ in range(80)]) for _ in range(2)]
+        two = [
+            statistics_of(metric, [Outcome(("a",), (chance.choice("ab"),)) for _ in range(80)])
+            for _ in range(2)
+        ]
         assert two[0] is not None
         assert two[1] is not None
         told = difference(two[0], two[1])
@@ -173,12 +198,16 @@ def test_the_output_of_the_other_model() -> None:
     assert statistics is not None
     others = [replace(one, candidates=(f"{one.candidates[0]} x",)) for one in outcomes]
     brute = [
-        metric.compute([*outcomes[:at], others[at], *outcomes[at + 1 :]]) - metric.compute(outcomes) for at in range(6)
+        metric.compute([*outcomes[:at], others[at], *outcomes[at + 1 :]]) - metric.compute(outcomes)
+        for at in range(6)
     ]
     assert exchanged(metric, outcomes, others) == pytest.approx(brute)
     assert exchanged(metric, outcomes, outcomes) == [0.0] * 6
     assert exchanged(METRICS["distinct1"], outcomes, others) == []
-    one, two = [Outcome(("run",), ("run",)), Outcome(("sit",), ("run",))], [Outcome(("run",), ("jump",))] * 2
+    one, two = (
+        [Outcome(("run",), ("run",)), Outcome(("sit",), ("run",))],
+        [Outcome(("run",), ("jump",))] * 2,
+    )
     [lost, _] = exchanged(METRICS["macro_f1"], one, two)  # classes that only one of them has
     assert lost == pytest.approx(0 - METRICS["macro_f1"].compute(one))
     assert statistics.only([0, 2]).rows.tolist() == statistics.rows[[0, 2]].tolist()
@@ -197,7 +226,10 @@ def test_resamples_without_a_value() -> None:
 def test_few_examples_that_all_go_one_way_may_be_chance(examples: int, p: float) -> None:
     """As in the sign test: those that are the same say nothing."""
     right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
-    one, two = (statistics_of(METRICS["exact_match"], [some] * examples + [right] * 2) for some in (wrong, right))
+    one, two = (
+        statistics_of(METRICS["exact_match"], [some] * examples + [right] * 2)
+        for some in (wrong, right)
+    )
     assert one is not None
     assert two is not None
     found = difference(one, two)

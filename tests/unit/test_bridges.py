@@ -35,12 +35,16 @@ def dots(one: list[float], two: list[float]) -> float:
 
 def additive() -> tuple[Bridge, Score]:
     bridge = Attention(source_size=5, state_size=5, size=3)
-    of_query, of_key, of_both = (bridge.score.get_parameter(f"{name}.weight").tolist() for name in NAMES)
+    of_query, of_key, of_both = (
+        bridge.score.get_parameter(f"{name}.weight").tolist() for name in NAMES
+    )
 
     def score(state: list[float], position: list[float]) -> float:
         total = 0.0
         for unit in range(3):
-            total += of_both[0][unit] * math.tanh(dots(of_query[unit], state) + dots(of_key[unit], position))
+            total += of_both[0][unit] * math.tanh(
+                dots(of_query[unit], state) + dots(of_key[unit], position)
+            )
         return total
 
     return bridge, score
@@ -53,7 +57,9 @@ def dot() -> tuple[Bridge, Score]:
 def general() -> tuple[Bridge, Score]:
     bridge = GENERAL(source_size=5, state_size=5)
     between = bridge.score.get_parameter("key.weight").tolist()
-    return bridge, lambda state, position: sum(state[i] * dots(between[i], position) for i in range(5))
+    return bridge, lambda state, position: sum(
+        state[i] * dots(between[i], position) for i in range(5)
+    )
 
 
 @pytest.mark.parametrize("make", [additive, dot, general])
@@ -64,17 +70,24 @@ def test_attention_equals_three_nested_loops(make: Callable[[], tuple[Bridge, Sc
         context = bridge.step(query, bridge.start(read))
     assert context.weights is not None
     for row, length in enumerate(LENGTHS):
-        raised = [math.exp(score(query[row].tolist(), read.memory[row, place].tolist())) for place in range(length)]
+        raised = [
+            math.exp(score(query[row].tolist(), read.memory[row, place].tolist()))
+            for place in range(length)
+        ]
         wanted = [value / sum(raised) for value in raised] + [0.0] * (4 - length)
         assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-12)
         for feature in range(5):
-            mixed = sum(wanted[place] * float(read.memory[row, place, feature]) for place in range(length))
+            mixed = sum(
+                wanted[place] * float(read.memory[row, place, feature]) for place in range(length)
+            )
             assert float(context.vector[row, feature]) == pytest.approx(mixed, abs=1e-12)
 
 
 @pytest.mark.parametrize("at_once", [1, 1 << 20])
 @pytest.mark.parametrize("scale", [1.0, 20.0, 1000.0])
-def test_attention_from_powers_is_the_same(at_once: int, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_from_powers_is_the_same(
+    at_once: int, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without gradients the additive score is computed from e^{2k}, also where a tanh is 1 or -1."""
     monkeypatch.setattr(attention, "AT_ONCE", at_once)
     torch.manual_seed(0)
@@ -91,7 +104,10 @@ def test_attention_from_powers_is_the_same(at_once: int, scale: float, monkeypat
 
 
 def test_initial_state_gives_no_context() -> None:
-    bridge, read = InitialState(summary_size=5, state_size=5, state_count=2, start="copy"), source(5)
+    bridge, read = (
+        InitialState(summary_size=5, state_size=5, state_count=2, start="copy"),
+        source(5),
+    )
     prepared = bridge.start(read)
     assert torch.equal(prepared.first_state, torch.cat([read.summary, read.summary], 1))
     assert bridge.step(torch.randn(3, 5), prepared).vector.shape == (3, 0)
@@ -118,7 +134,8 @@ def test_dot_needs_equal_sizes() -> None:
 @pytest.mark.parametrize("make", [InitialState, EveryStep, partial(GENERAL, source_size=4)])
 def test_a_copy_of_a_summary_that_does_not_fit(make: Callable[..., Bridge]) -> None:
     with pytest.raises(
-        ShapeError, match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\."
+        ShapeError,
+        match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\.",
     ):
         make(summary_size=6, state_size=4, start="copy")
 
@@ -126,7 +143,8 @@ def test_a_copy_of_a_summary_that_does_not_fit(make: Callable[..., Bridge]) -> N
 @pytest.mark.parametrize("kind", [Attention, GENERAL, AttentionPooling])
 def test_a_summary_has_the_size_of_the_memory_unless_given(kind: Callable[..., Bridge]) -> None:
     with pytest.raises(
-        ShapeError, match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\."
+        ShapeError,
+        match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\.",
     ):
         kind(source_size=6, state_size=4, start="copy")
 
@@ -145,12 +163,18 @@ def test_attention_starts_from_a_summary_of_another_size(kind: Callable[..., Bri
 def test_pooling_equals_nested_loops(state_count: int) -> None:
     """α_j = softmax_j(u_poolᵀ tanh(W_pool h_j + b_pool)), and the initial state is the weighted sum."""
     bridge, read = (
-        AttentionPooling(source_size=5, state_size=5, size=3, state_count=state_count, start="copy"),
+        AttentionPooling(
+            source_size=5, state_size=5, size=3, state_count=state_count, start="copy"
+        ),
         source(5),
     )
     with torch.no_grad():
         prepared = bridge.start(read)
-    weight, bias, learned = bridge.key.weight.tolist(), bridge.key.bias.tolist(), bridge.query.weight.tolist()[0]
+    weight, bias, learned = (
+        bridge.key.weight.tolist(),
+        bridge.key.bias.tolist(),
+        bridge.query.weight.tolist()[0],
+    )
     for row, length in enumerate(LENGTHS):
         raised = []
         for place in range(length):
@@ -180,8 +204,14 @@ def test_large_keys_against_large_queries_are_not_raised() -> None:
     """Each alone is beyond what can be raised to a power, and their sum is not."""
     bridge = Attention(source_size=1, state_size=1, size=1)
     with torch.no_grad():
-        for weight in (bridge.score.query.weight, bridge.score.key.weight, bridge.score.score.weight):
+        for weight in (
+            bridge.score.query.weight,
+            bridge.score.key.weight,
+            bridge.score.score.weight,
+        ):
             weight.fill_(1.0)
-        encoded = Encoded(torch.tensor([[[60.0], [45.0]]]), torch.ones(1, 2, dtype=torch.bool), torch.zeros(1, 1))
+        encoded = Encoded(
+            torch.tensor([[[60.0], [45.0]]]), torch.ones(1, 2, dtype=torch.bool), torch.zeros(1, 1)
+        )
         found = bridge.step(torch.tensor([[-45.0]]), bridge.start(encoded)).weights
     torch.testing.assert_close(found, torch.tensor([[1.0, 0.0]]).softmax(1))

@@ -27,7 +27,9 @@ def written(folder: Path, lines: Sequence[str]) -> Path:
 
 @pytest.mark.parametrize("lines", [GOOD, PLAIN, [*GOOD[:30], 'Re: m,"two\nlines",a', *GOOD[30:]]])
 @pytest.mark.parametrize("at", [20, 30, 59, 60])
-def test_a_field_that_is_never_closed_costs_one_row(lines: list[str], at: int, tmp_path: Path) -> None:
+def test_a_field_that_is_never_closed_costs_one_row(
+    lines: list[str], at: int, tmp_path: Path
+) -> None:
     whole = [fields for _, fields in csv_records(written(tmp_path, ["subject,text,label", *lines]))]
     path = written(tmp_path, ["subject,text,label", *lines[:at], OPEN, *lines[at:]])
     found = list(csv_records(path))
@@ -46,7 +48,9 @@ def test_several_fields_that_are_never_closed(tmp_path: Path) -> None:
 def test_lines_inside_a_quoted_field_are_no_records(tmp_path: Path) -> None:
     long = 'Re: l,"he said\nthat "this" is wrong\nand more",a'
     found = list(csv_records(written(tmp_path, ["subject,text,label", *GOOD, long])))
-    assert [fields.sentence[:10] for _, fields in found if isinstance(fields, Fault)] == ["is not CSV"]
+    assert [fields.sentence[:10] for _, fields in found if isinstance(fields, Fault)] == [
+        "is not CSV"
+    ]
 
 
 def test_other_lines_behind_a_field_that_is_never_closed(tmp_path: Path) -> None:
@@ -66,12 +70,21 @@ def test_a_starter_recipe_keeps_quotes(at: int, tmp_path: Path) -> None:
     assert "on_bad_row: skip" in recipe
     [note] = [note for note in made.notes if "bad row" in note]
     assert note.startswith(f"{data}: 1 bad row was skipped. Line {at + 2}: ")
-    assert note.endswith(UNCLOSED) == (at > 0)  # what a row looks like is not known at the beginning
+    assert note.endswith(UNCLOSED) == (
+        at > 0
+    )  # what a row looks like is not known at the beginning
 
 
 def test_quotation_marks_that_are_letters(tmp_path: Path) -> None:
-    lines = [f'"{row}" is what he said,{"ab"[row % 2]}' if row % 9 == 0 else f"{row} it is,a" for row in range(60)]
-    made = started(tmp_path / "a.yaml", task="document_classification", data=written(tmp_path, ["text,label", *lines]))
+    lines = [
+        f'"{row}" is what he said,{"ab"[row % 2]}' if row % 9 == 0 else f"{row} it is,a"
+        for row in range(60)
+    ]
+    made = started(
+        tmp_path / "a.yaml",
+        task="document_classification",
+        data=written(tmp_path, ["text,label", *lines]),
+    )
     assert "quotes: false" in made.path.read_text()
 
 
@@ -108,7 +121,9 @@ CURLY = "curly quotation marks do not enclose a text"
 INSIDE = "a delimiter inside a text ends it"
 
 
-@pytest.mark.parametrize(("marks", "why"), [("\u201c\u201d", CURLY), ("\u201e\u201c", CURLY), ("''", INSIDE)])
+@pytest.mark.parametrize(
+    ("marks", "why"), [("\u201c\u201d", CURLY), ("\u201e\u201c", CURLY), ("''", INSIDE)]
+)
 def test_rows_that_are_wider_than_the_header(marks: str, why: str, tmp_path: Path) -> None:
     wide = [f"Re: {row},{marks[0]}well, it is ready{marks[1]},a" for row in range(7)]
     data = written(tmp_path, ["subject,text,label", *PLAIN, *wide])

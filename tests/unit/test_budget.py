@@ -36,14 +36,19 @@ def updates(clock: Clock, seconds: Iterator[float]) -> Generator[Any, None, None
 def pairs(folder: Path, rows: int = 300) -> Path:
     draw, file = random.Random(0), folder / "pairs.tsv"
     words = [f"word{number}" for number in range(50)]
-    lines = (" ".join(draw.choices(words, k=6)) + "\t" + " ".join(draw.choices(words, k=5)) for _ in range(rows))
+    lines = (
+        " ".join(draw.choices(words, k=6)) + "\t" + " ".join(draw.choices(words, k=5))
+        for _ in range(rows)
+    )
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
 
 def test_the_first_updates_are_not_counted() -> None:
     clock = Clock()
-    assert pace(updates(clock, iter([1.0, 0.5, 0.5, *[0.02, 0.04] * 20])), clock) == pytest.approx(0.03)
+    assert pace(updates(clock, iter([1.0, 0.5, 0.5, *[0.02, 0.04] * 20])), clock) == pytest.approx(
+        0.03
+    )
 
 
 def test_it_ends_in_time_however_slow_updates_are() -> None:
@@ -80,7 +85,9 @@ def test_a_shorter_budget_costs_what_the_table_says(monkeypatch: pytest.MonkeyPa
     ]
 
 
-def test_real_updates_of_a_starter_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_updates_of_a_starter_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SIXJARS_COMPILE", "0")
     monkeypatch.chdir(tmp_path)
@@ -111,7 +118,9 @@ def test_some_rows_of_many_stand_for_all(tmp_path: Path, monkeypatch: pytest.Mon
     assert some.updates == pytest.approx(whole.updates, rel=0.2)
 
 
-def test_labels_that_take_turns_are_all_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_that_take_turns_are_all_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every tenth row has the same label; no estimate was shown."""
     monkeypatch.setattr(budget, "ENOUGH", 1)
     monkeypatch.setattr(budget, "MOST_CHARACTERS", 2_000)
@@ -123,7 +132,9 @@ def test_labels_that_take_turns_are_all_there(tmp_path: Path, monkeypatch: pytes
     assert found.trainings == 6
 
 
-def test_nothing_is_measured_where_that_would_not_be_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_measured_where_that_would_not_be_quick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def trained(*given: Any) -> None:
         raise AssertionError
 
@@ -137,7 +148,9 @@ def test_nothing_is_measured_where_that_would_not_be_quick(tmp_path: Path, monke
     assert budget_of(tmp_path / "a.yaml") is None
 
 
-def test_data_that_cannot_be_trained_on_is_for_train_to_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_that_cannot_be_trained_on_is_for_train_to_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuses(*given: Any) -> None:
         raise DataError("no.")
 
@@ -151,7 +164,9 @@ def test_data_that_cannot_be_trained_on_is_for_train_to_tell(tmp_path: Path, mon
 
 
 @pytest.mark.usefixtures("measured")
-def test_new_says_it_after_what_it_wrote(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_says_it_after_what_it_wrote(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(budget, "ENOUGH", 1)
     given = ["--task", "translation", "--data", pairs(tmp_path)]
     said = call("new", tmp_path / "a.yaml", *given)

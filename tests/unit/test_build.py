@@ -21,7 +21,16 @@ from sixjars.recipe.outside import NOTHING
 
 ROLES = ("encoder", "bridge", "decoder")
 KINDS = {"encoder": "text", "bridge": "attention", "decoder": "sequence"}
-TOLD = ("vocabulary", "vectors", "classes", "multi_label", "dimensions", "pixels", "cells", "pretrained")
+TOLD = (
+    "vocabulary",
+    "vectors",
+    "classes",
+    "multi_label",
+    "dimensions",
+    "pixels",
+    "cells",
+    "pretrained",
+)
 """What the fields of the data fill in."""
 
 
@@ -49,7 +58,9 @@ def plan_of(**sections: dict[str, Any]) -> ModelPlan:
     found = {role: settings_of(role, sections.get(role, {})) for role in ROLES}
     assert not [faults for _, faults in found.values() if faults]
     settings = {role: section for role, (section, _) in found.items()}
-    kinds: dict[str, Any] = {role: class_of(role, section, NOTHING) for role, section in settings.items()}
+    kinds: dict[str, Any] = {
+        role: class_of(role, section, NOTHING) for role, section in settings.items()
+    }
     inputs = {name: Output(name) for name in kinds["encoder"].inputs()}
     return ModelPlan(**kinds, settings=settings, inputs=inputs, output=Output())
 
@@ -67,7 +78,12 @@ def test_a_section_has_every_default() -> None:
     encoder, faults = settings_of("encoder", {})
     assert faults == []
     assert set(encoder) == {"kind", "embedding", "cell", "size", "layers", "direction", "dropout"}
-    assert settings_of("bridge", {})[0] == {"kind": "attention", "score": "additive", "size": None, "start": "linear"}
+    assert settings_of("bridge", {})[0] == {
+        "kind": "attention",
+        "score": "additive",
+        "size": None,
+        "start": "linear",
+    }
     assert settings_of("encoder", {"kind": "none"})[0] == {"kind": "none", "size": 128}
 
 
@@ -90,21 +106,37 @@ def test_every_kind_means_a_class_of_its_role() -> None:
     ("role", "section", "sentence"),
     [
         ("encoder", {"kind": "txt"}, "model.encoder: kind 'txt' is unknown. Did you mean 'text'?"),
-        ("bridge", {"score": {}}, "model.bridge.score: should be 'additive', 'dot' or 'general', but is {}."),
+        (
+            "bridge",
+            {"score": {}},
+            "model.bridge.score: should be 'additive', 'dot' or 'general', but is {}.",
+        ),
         (
             "bridge",
             {"score": "dots"},
             "model.bridge.score: should be 'additive', 'dot' or 'general', but is 'dots'. Did you mean 'dot'?",
         ),
-        ("bridge", {"summary_size": 3}, "model.bridge: key 'summary_size' is filled in by the toolkit; remove it."),
-        ("bridge", {"source_size": 3}, "model.bridge: key 'source_size' is filled in by the toolkit; remove it."),
+        (
+            "bridge",
+            {"summary_size": 3},
+            "model.bridge: key 'summary_size' is filled in by the toolkit; remove it.",
+        ),
+        (
+            "bridge",
+            {"source_size": 3},
+            "model.bridge: key 'source_size' is filled in by the toolkit; remove it.",
+        ),
         (
             "bridge",
             {"kind": "initial", "score": "dot"},
             "model.bridge: key 'score' is one of kind attention, but the kind is initial; remove it, "
             "or replace the section: 'model.bridge={kind: initial}'.",
         ),
-        ("decoder", {"bridge": {}}, "model.decoder: key 'bridge' is filled in by the toolkit; remove it."),
+        (
+            "decoder",
+            {"bridge": {}},
+            "model.decoder: key 'bridge' is filled in by the toolkit; remove it.",
+        ),
         (
             "encoder",
             {"embedding": {"vocabulary": 3}},
@@ -122,22 +154,35 @@ def test_every_kind_means_a_class_of_its_role() -> None:
         ),
     ],
 )
-def test_faults_of_a_section_are_sentences(role: str, section: dict[str, Any], sentence: str) -> None:
+def test_faults_of_a_section_are_sentences(
+    role: str, section: dict[str, Any], sentence: str
+) -> None:
     settings, faults = settings_of(role, section)
     assert settings == {}
     assert len(faults) == 1
     assert faults[0].startswith(sentence)
 
 
-BIG = [("size", 10**18, 1_000_000), ("layers", 10**6, 100), ("layers", 101, 100), ("size", 1_000_001, 1_000_000)]
+BIG = [
+    ("size", 10**18, 1_000_000),
+    ("layers", 10**6, 100),
+    ("layers", 101, 100),
+    ("size", 1_000_001, 1_000_000),
+]
 
 
 @pytest.mark.parametrize(("key", "value", "limit"), BIG)
 @pytest.mark.parametrize("kind", ["text", "hierarchy", "points", "video"])
 def test_sizes_and_layers_have_limits(kind: str, key: str, value: int, limit: int) -> None:
-    for role, section in (("encoder", {"kind": kind}), ("decoder", {}), ("decoder", {"kind": "pointer"})):
+    for role, section in (
+        ("encoder", {"kind": kind}),
+        ("decoder", {}),
+        ("decoder", {"kind": "pointer"}),
+    ):
         _, faults = settings_of(role, {**section, key: value})
-        assert faults == [f"model.{role}.{key}: should be less than or equal to {limit}, but is {value}."]
+        assert faults == [
+            f"model.{role}.{key}: should be less than or equal to {limit}, but is {value}."
+        ]
 
 
 def test_every_size_of_a_component_has_a_limit() -> None:
@@ -150,7 +195,9 @@ def test_every_size_of_a_component_has_a_limit() -> None:
                 for key in path[:-1]:
                     inner = inner.setdefault(key, {})
                 inner[path[-1]] = 10**18
-                assert "should be less than or equal to" in " ".join(settings_of(role, section)[1]), (kind, path)
+                assert "should be less than or equal to" in " ".join(
+                    settings_of(role, section)[1]
+                ), (kind, path)
 
 
 def whole_numbers(section: dict[str, Any], above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -166,11 +213,16 @@ def whole_numbers(section: dict[str, Any], above: tuple[str, ...] = ()) -> list[
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize(
-    "bridge", [{"kind": "initial"}, {"kind": "every_step"}, {"kind": "attention", "score": "general"}]
+    "bridge",
+    [{"kind": "initial"}, {"kind": "every_step"}, {"kind": "attention", "score": "general"}],
 )
-def test_components_of_any_size_fit_together(cell: str, layers: int, bridge: dict[str, Any]) -> None:
+def test_components_of_any_size_fit_together(
+    cell: str, layers: int, bridge: dict[str, Any]
+) -> None:
     encoder = {"size": 3, "direction": "both", "cell": "lstm", "embedding": {"size": 5}}
-    whole = network(encoder=encoder, bridge=bridge, decoder={"size": 8, "cell": cell, "layers": layers})
+    whole = network(
+        encoder=encoder, bridge=bridge, decoder={"size": 8, "cell": cell, "layers": layers}
+    )
     output = whole({"source": Padded.of([[5, 6], [7]])}, Padded.of([[4, 2], [2]]))
     assert output.logits.shape == (2, 2, 7)
 
@@ -186,7 +238,11 @@ def test_vocabularies_decide_the_sizes_of_both_ends() -> None:
 def test_a_language_model_needs_no_source() -> None:
     whole = network(words(target=6), encoder={"kind": "none"}, bridge={"kind": "initial"})
     assert isinstance(whole.encoder, NothingEncoder)
-    assert whole({"nothing": Padded.of([[], []])}, Padded.of([[4, 2], [2]])).logits.shape == (2, 2, 6)
+    assert whole({"nothing": Padded.of([[], []])}, Padded.of([[4, 2], [2]])).logits.shape == (
+        2,
+        2,
+        6,
+    )
 
 
 def test_pretrained_vectors_reach_the_field_they_belong_to() -> None:
@@ -213,9 +269,14 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 @pytest.mark.parametrize("bridge", ["attention", "pooling"])
 def test_attention_needs_positions(bridge: str) -> None:
     plan = plan_of(encoder={"kind": "none"}, bridge={"kind": bridge})
-    sentence = f"model.bridge: {bridge} has nothing to attend to: model.encoder is none. Use initial."
+    sentence = (
+        f"model.bridge: {bridge} has nothing to attend to: model.encoder is none. Use initial."
+    )
     assert plan.bridge.misfits(plan) == [sentence]
-    with pytest.raises(ShapeError, match=r"^attention has nothing to attend to: an encoder of kind 'none' has no pos"):
+    with pytest.raises(
+        ShapeError,
+        match=r"^attention has nothing to attend to: an encoder of kind 'none' has no pos",
+    ):
         build(plan, words(target=7))
 
 
@@ -228,7 +289,11 @@ def test_attention_needs_positions(bridge: str) -> None:
             "Make them equal, or use score: general.",
         ),
         (
-            {"encoder": {"size": 3, "direction": "both"}, "bridge": {"start": "copy"}, "decoder": {"size": 4}},
+            {
+                "encoder": {"size": 3, "direction": "both"},
+                "bridge": {"start": "copy"},
+                "decoder": {"size": 4},
+            },
             "start: copy needs a summary of the decoder's hidden size, but they have 6 and 4 numbers. "
             "Make them equal, or use start: linear.",
         ),
@@ -251,7 +316,9 @@ def test_hidden_units_belong_to_the_additive_score(score: str) -> None:
     plan = plan_of(bridge={"score": score, "size": 64})
     sentence = f"model.bridge.size: belongs to score: additive, but score is {score}; remove it."
     assert plan.bridge.misfits(plan) == [sentence]
-    with pytest.raises(RecipeError, match=f"size: belongs to score: additive, but score is {score}; remove it"):
+    with pytest.raises(
+        RecipeError, match=f"size: belongs to score: additive, but score is {score}; remove it"
+    ):
         sixjars.read_recipe(f"translation/sample_{score}", ["model.bridge.size=64"])
     fitting = plan_of(bridge={"score": "additive", "size": 64})
     assert fitting.bridge.misfits(fitting) == []

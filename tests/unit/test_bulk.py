@@ -35,7 +35,8 @@ def written(path: Path, words: list[str] = WORDS) -> Path:
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema), path)
         return path
     text = {
-        "csv": "note,roman\n" + "".join(f'"{at}\n, {at}",{word}\n' for at, word in enumerate(words)),
+        "csv": "note,roman\n"
+        + "".join(f'"{at}\n, {at}",{word}\n' for at, word in enumerate(words)),
         "tsv": "id\troman\n" + "".join(f"{at}\t{word}\n" for at, word in enumerate(words)),
         "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
         "json": json.dumps(rows),
@@ -59,19 +60,36 @@ def rows_of(path: Path) -> list[Any]:
 
 def there(folder: Path) -> list[str]:
     """All files, hidden ones too, but for the plan."""
-    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    files = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
     assert "parts.json" in files
     return [name for name in files if name != "parts.json"]
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet", "txt", "csv.gz", "txt.gz"])
-def test_the_parts_of_all_jobs_are_the_whole(ending: str, call: Call, run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "jsonl", "json", "parquet", "txt", "csv.gz", "txt.gz"]
+)
+def test_the_parts_of_all_jobs_are_the_whole(
+    ending: str, call: Call, run: Path, tmp_path: Path
+) -> None:
     path, out = written(tmp_path / f"in.{ending}"), tmp_path / "out"
     plain = ending if ending != "txt.gz" else "txt"
     whole = tmp_path / f"whole.{plain}"
     assert call("predict", run, "--input", path, "--output", whole).code == 0
     for number in (2, 1):
-        said = call("predict", run, "--input", path, "--output", out, "--part-rows", 3, "--shard", f"{number}/2")
+        said = call(
+            "predict",
+            run,
+            "--input",
+            path,
+            "--output",
+            out,
+            "--part-rows",
+            3,
+            "--shard",
+            f"{number}/2",
+        )
         count = {2: (3, 1), 1: (4, 2)}[number]
         assert (said.code, said.out) == (0, "")
         assert said.err == f"rows answered: {count[0]}; files written: {count[1]}; in {out}\n"
@@ -126,29 +144,36 @@ def test_a_folder_or_a_glob_of_files(call: Call, run: Path, tmp_path: Path) -> N
         "4 of 4 parts are there already",
         f"rows answered: 0; files written: 0; in {out}",
     ]
-    assert call("predict", run, "--input", f"{folder}/m*/**/a.*", "--output", tmp_path / "other").code == 0
-    assert there(tmp_path / "other") == ["a.tsv"]
-    assert call("predict", run, "--input", f"{folder}/*.xml", "--output", tmp_path / "o").sentence == (
-        f"no file fits --input {folder}/*.xml."
+    assert (
+        call("predict", run, "--input", f"{folder}/m*/**/a.*", "--output", tmp_path / "other").code
+        == 0
     )
+    assert there(tmp_path / "other") == ["a.tsv"]
+    assert call(
+        "predict", run, "--input", f"{folder}/*.xml", "--output", tmp_path / "o"
+    ).sentence == (f"no file fits --input {folder}/*.xml.")
     assert call("predict", run, "--input", folder, "--output", folder).sentence == (
         f"--output {folder} is where the inputs are; choose another folder."
     )
     (tmp_path / "nothing").mkdir()
-    assert call("predict", run, "--input", tmp_path / "nothing", "--output", tmp_path / "o").sentence == (
+    assert call(
+        "predict", run, "--input", tmp_path / "nothing", "--output", tmp_path / "o"
+    ).sentence == (
         f"folder {tmp_path / 'nothing'} has no file to read: none ends in "
         ".csv, .tsv, .json, .jsonl, .parquet, .txt, .xlsx."
     )
-    assert call("predict", run, "--input", f"{folder}/[eo]*.*", "--output", tmp_path / "o").sentence == (
-        "none of the 5 files has rows."
-    )
-    assert call("predict", run, "--input", folder / "only.csv", "--output", tmp_path / "o", "--resume").sentence == (
-        f"{folder / 'only.csv'} has no rows."
-    )
+    assert call(
+        "predict", run, "--input", f"{folder}/[eo]*.*", "--output", tmp_path / "o"
+    ).sentence == ("none of the 5 files has rows.")
+    assert call(
+        "predict", run, "--input", folder / "only.csv", "--output", tmp_path / "o", "--resume"
+    ).sentence == (f"{folder / 'only.csv'} has no rows.")
 
 
 @pytest.fixture
-def stopped(run: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def stopped(
+    run: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, Path]:
     """Input and output of work in three parts that was stopped in its second, and one that a kill left there."""
     path, out = written(tmp_path / "in.tsv"), tmp_path / "out"
     take = Reader.take
@@ -161,13 +186,18 @@ def stopped(run: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "take", fail)
         said = call("predict", run, "--input", path, "--output", out, "--part-rows", 3)
-    assert (said.code, said.err) == (130, "sixjars: stopped; the same command with --resume goes on.\n")
+    assert (said.code, said.err) == (
+        130,
+        "sixjars: stopped; the same command with --resume goes on.\n",
+    )
     assert there(out) == ["in-00001-of-00003.tsv"]
     (out / ".in-00002-of-00003.tsv.1234abcd.tsv").write_text("half a ro")
     return path, out
 
 
-def test_half_done_work_goes_on(stopped: tuple[Path, Path], call: Call, run: Path, tmp_path: Path) -> None:
+def test_half_done_work_goes_on(
+    stopped: tuple[Path, Path], call: Call, run: Path, tmp_path: Path
+) -> None:
     path, out = stopped
     first = (out / "in-00001-of-00003.tsv").stat()
     assert call("predict", run, "--input", path, "--output", out, "--part-rows", 3).sentence == (
@@ -180,15 +210,23 @@ def test_half_done_work_goes_on(stopped: tuple[Path, Path], call: Call, run: Pat
     ]
     assert (out / "in-00001-of-00003.tsv").stat() == first
     assert call("predict", run, "--input", path, "--output", tmp_path / "whole.tsv").code == 0
-    assert [row for name in there(out) for row in rows_of(out / name)] == rows_of(tmp_path / "whole.tsv")
+    assert [row for name in there(out) for row in rows_of(out / name)] == rows_of(
+        tmp_path / "whole.tsv"
+    )
 
 
-def test_other_work_in_the_folder_is_refused(stopped: tuple[Path, Path], call: Call, run: Path) -> None:
+def test_other_work_in_the_folder_is_refused(
+    stopped: tuple[Path, Path], call: Call, run: Path
+) -> None:
     path, out = stopped
     begun = ("predict", run, "--input", path, "--output", out, "--resume")
-    other = f"--output {out} holds other work: its parts.json has other {{}}. Choose another folder."
+    other = (
+        f"--output {out} holds other work: its parts.json has other {{}}. Choose another folder."
+    )
     assert call(*begun, "--nbest", 2).sentence == other.format("search")
-    assert call(*begun, "--precision", "bf16", "--json").sentence == other.format("precision and json")
+    assert call(*begun, "--precision", "bf16", "--json").sentence == other.format(
+        "precision and json"
+    )
     assert call(*begun, "--part-rows", 4).sentence == other.format("part_rows")
     kept = (out / "parts.json").read_text()
     (out / "parts.json").write_text(kept.replace('"weights": "', '"weights": "0'))
@@ -197,7 +235,10 @@ def test_other_work_in_the_folder_is_refused(stopped: tuple[Path, Path], call: C
     path.write_text(path.read_text() + "8\tmore\n")
     assert call(*begun).sentence == other.format("inputs")
     (out / "parts.json").write_text("{")
-    assert call(*begun).sentence == f"{out / 'parts.json'} is damaged; choose another folder for --output."
+    assert (
+        call(*begun).sentence
+        == f"{out / 'parts.json'} is damaged; choose another folder for --output."
+    )
     (out / "parts.json").unlink()
     assert call(*begun, "--part-rows", 3).sentence == (
         f"--output {out} holds in-00001-of-00003.tsv already, from elsewhere; choose another folder."
@@ -220,7 +261,17 @@ def test_rows_that_cannot_be_used_are_blank(call: Call, run: Path, tmp_path: Pat
         "in.tsv, input 5).",
         f"rows answered: 5; files written: 3; in {out}",
     ]
-    strict = call("predict", run, "--input", path, "--output", tmp_path / "strict", "--part-rows", 2, "--strict")
+    strict = call(
+        "predict",
+        run,
+        "--input",
+        path,
+        "--output",
+        tmp_path / "strict",
+        "--part-rows",
+        2,
+        "--strict",
+    )
     assert (strict.code, strict.err.splitlines()[0]) == (1, said.err.splitlines()[0])
     assert [row.split("\t")[0] for name in there(out) for row in rows_of(out / name)] == [*"01234"]
 
@@ -231,7 +282,9 @@ def test_unknown_tokens_and_cut_inputs_are_counted(call: Call, run: Path, tmp_pa
     assert said.err.splitlines()[0] == (
         "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
     )
-    cut = Answered.of([[Prediction("", truncated=True, tokens_read=3)], [Prediction("", error="x")]])
+    cut = Answered.of(
+        [[Prediction("", truncated=True, tokens_read=3)], [Prediction("", error="x")]]
+    )
     both = cut + cut
     assert both == Answered(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
     assert both.failed == 2
@@ -251,15 +304,28 @@ def test_notes_are_not_a_flood(call: Call, run: Path, tmp_path: Path) -> None:
 
 def test_a_column_that_is_taken_is_told_once(call: Call, run: Path, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("roman,target\nghar,x\nnadi,y\n")
-    said = call("predict", run, "--input", tmp_path / "in.csv", "--output", tmp_path / "out", "--part-rows", 1)
+    said = call(
+        "predict",
+        run,
+        "--input",
+        tmp_path / "in.csv",
+        "--output",
+        tmp_path / "out",
+        "--part-rows",
+        1,
+    )
     told = f"note: {tmp_path / 'in.csv'} has a column 'target' already; the new columns begin with 'predicted_'."
     assert said.err.splitlines()[:-1] == [told]
 
 
-def test_nothing_is_written_where_a_file_cannot_be_read(call: Call, run: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_where_a_file_cannot_be_read(
+    call: Call, run: Path, tmp_path: Path
+) -> None:
     written(tmp_path / "in/a.tsv")
     (tmp_path / "in/b.tsv").write_text("id\tword\n1\tghar\n")
-    assert call("predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out").sentence == (
+    assert call(
+        "predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out"
+    ).sentence == (
         f"{tmp_path / 'in/b.tsv'} has no column 'roman', which this run reads; it has 'id', 'word'."
     )
     assert not (tmp_path / "out").exists()
@@ -268,9 +334,9 @@ def test_nothing_is_written_where_a_file_cannot_be_read(call: Call, run: Path, t
 def test_two_files_with_one_name_for_their_answers(call: Call, run: Path, tmp_path: Path) -> None:
     written(tmp_path / "in/a.txt")
     written(tmp_path / "in/a.txt.gz")
-    assert call("predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out").sentence == (
-        "a.txt and a.txt.gz would both be written to a.txt; rename one of them."
-    )
+    assert call(
+        "predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out"
+    ).sentence == ("a.txt and a.txt.gz would both be written to a.txt; rename one of them.")
 
 
 def test_an_excel_file_is_answered_in_csv(call: Call, run: Path, tmp_path: Path) -> None:
@@ -280,7 +346,17 @@ def test_an_excel_file_is_answered_in_csv(call: Call, run: Path, tmp_path: Path)
         book.active.append(row)
     book.save(tmp_path / "in.xlsx")
     assert (
-        call("predict", run, "--input", tmp_path / "*.xlsx", "--output", tmp_path / "out", "--part-rows", 2).code == 0
+        call(
+            "predict",
+            run,
+            "--input",
+            tmp_path / "*.xlsx",
+            "--output",
+            tmp_path / "out",
+            "--part-rows",
+            2,
+        ).code
+        == 0
     )
     assert there(tmp_path / "out") == ["in-00001-of-00002.csv", "in-00002-of-00002.csv"]
     assert [len(rows_of(tmp_path / "out" / name)) for name in there(tmp_path / "out")] == [2, 1]
@@ -327,7 +403,9 @@ def test_options_that_do_not_go_together(call: Call, run: Path, tmp_path: Path) 
         "begin again with --output FOLDER."
     )
     for name in ("x.txt", "x.TSV.gz"):
-        wrong = call("predict", run, "--input", path, "--output", tmp_path / name, "--shard", "1/2").sentence
+        wrong = call(
+            "predict", run, "--input", path, "--output", tmp_path / name, "--shard", "1/2"
+        ).sentence
         assert wrong == (
             f"--output {tmp_path / name} would be a folder, because these answers are files; name it without ending."
         )
@@ -348,13 +426,20 @@ def job(run: Path, tmp_path: Path) -> Callable[..., Job]:
     return make
 
 
-def test_a_worker_of_ray_takes_any_part(job: Callable[..., Job], call: Call, run: Path, tmp_path: Path) -> None:
+def test_a_worker_of_ray_takes_any_part(
+    job: Callable[..., Job], call: Call, run: Path, tmp_path: Path
+) -> None:
     """In any order, also one that is there already; a file that has become shorter is an error with a sentence."""
     path = written(tmp_path / "in.tsv")
     made = job(path)
     worker = PartWorker(made.order, made.left)
     fine = {"skipped": ["{}"], "cut": [0], "unknown": [0], "notes": [[]], "error": [""]}
-    for number, rows, tokens in ((1, 3, 11), (0, 3, 16), (2, 1, 3), (1, 3, 0)):  # the last one is there already
+    for number, rows, tokens in (
+        (1, 3, 11),
+        (0, 3, 16),
+        (2, 1, 3),
+        (1, 3, 0),
+    ):  # the last one is there already
         assert worker({"id": [number]}) == {"rows": [rows], "tokens": [tokens], **fine}
     assert call("predict", run, "--input", path, "--output", tmp_path / "whole.tsv").code == 0
     found = [row for name in there(tmp_path / "out") for row in rows_of(tmp_path / "out" / name)]
@@ -378,13 +463,19 @@ def test_rows_that_end_every_worker_are_given_up(
         (tmp_path / "out" / f".{made.left[0].target}.{number:08}.tsv").write_text("")
     monkeypatch.setattr(Worker, "answer", lost)
     said = PartWorker(made.order, made.left)({"id": [0]})
-    assert said["error"] == ["in-00001-of-00003.tsv was begun 4 times, and each time its worker was lost."]
+    assert said["error"] == [
+        "in-00001-of-00003.tsv was begun 4 times, and each time its worker was lost."
+    ]
 
 
 def test_a_pool_leaves_a_cpu_free() -> None:
     assert [pool_size(cpus, 0, workers=None, parts=9) for cpus in (2, 8, 64)] == [1, 7, 9]
     assert pool_size(64, 4, workers=2, parts=9) == 2
-    for cpus, gpus, workers, what in ((1, 0, None, "1 CPUs"), (4, 0, 4, "4 CPUs"), (8, 2, 3, "2 GPUs and 8 CPUs")):
+    for cpus, gpus, workers, what in (
+        (1, 0, None, "1 CPUs"),
+        (4, 0, 4, "4 CPUs"),
+        (8, 2, 3, "2 GPUs and 8 CPUs"),
+    ):
         with pytest.raises(DataError) as caught:
             pool_size(cpus, gpus, workers=workers, parts=9)
         assert str(caught.value) == (
@@ -392,16 +483,22 @@ def test_a_pool_leaves_a_cpu_free() -> None:
         )
 
 
-def test_without_ray(job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray(
+    job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     made = job(written(tmp_path / "in.tsv"))
-    with pytest.raises(MissingExtra, match=r"^ray is not installed\. Run: pip install 'sixjars\[scale\]'$"):
+    with pytest.raises(
+        MissingExtra, match=r"^ray is not installed\. Run: pip install 'sixjars\[scale\]'$"
+    ):
         next(iter(answered_on_ray(made)))
 
 
 def test_texts_of_a_pair_have_a_tab_between_them(tmp_path: Path) -> None:
     few = ["data.sample.size=24", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    predictor = sixjars.train("sentence_pair/sample_attention", few, out=tmp_path / "run").predictor(device="cpu")
+    predictor = sixjars.train(
+        "sentence_pair/sample_attention", few, out=tmp_path / "run"
+    ).predictor(device="cpu")
     (tmp_path / "in.txt").write_text("a man sleeps\ta man rests\nonly one\n")
     items = Reader(tmp_path / "in.txt", predictor).take(0, 2)
     assert list(items[0][0]) == list(predictor.inputs)  # type: ignore[arg-type]

@@ -23,7 +23,9 @@ def descendants(parent: int) -> list[int]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                parents[int(folder.name)] = int(
+                    (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                )
             except OSError:  # it has ended
                 continue
     found = [parent]
@@ -83,7 +85,10 @@ def test_a_killed_worker_loses_nothing_and_doubles_nothing(run: Path, tmp_path: 
     again = subprocess.run([*on_ray, "--resume"], stderr=subprocess.PIPE, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert f"{len(there)} of 30 parts are there already" in again.stderr
-    assert f"rows answered: {ROWS - len(there) * PART:,}; files written: {30 - len(there)}; in {out}" in again.stderr
+    assert (
+        f"rows answered: {ROWS - len(there) * PART:,}; files written: {30 - len(there)}; in {out}"
+        in again.stderr
+    )
     assert {name: (out / name).stat().st_mtime_ns for name in there} == there
     assert sorted(one.name for one in out.iterdir() if one.name.startswith(".")) == []
     found = answers(out)
@@ -108,7 +113,9 @@ def test_a_cluster_that_is_not_there(run: Path, tmp_path: Path) -> None:
         "--engine",
         "ray",
     ]
-    said = subprocess.run([*program, "--ray-address", "127.0.0.1:1"], stderr=subprocess.PIPE, text=True, check=False)
+    said = subprocess.run(
+        [*program, "--ray-address", "127.0.0.1:1"], stderr=subprocess.PIPE, text=True, check=False
+    )
     assert said.returncode == 2
     assert said.stderr.splitlines()[-1] == (
         "sixjars: the Ray cluster at 127.0.0.1:1 cannot be reached: [Errno 111] Connection refused."

@@ -33,11 +33,15 @@ GLOBS = ["", "/", "/*.parquet", "/**/*.parquet", "/b*", "/more/c.txt", "/m?r[e]/
 
 @pytest.mark.parametrize("given", GLOBS)
 def test_files_are_those_of_this_machine(given: str, folder: Path, tmp_path: Path) -> None:
-    here, far = (inputs_of(f"{start}{folder}{given}", tmp_path / "out") for start in ("", "file://"))
+    here, far = (
+        inputs_of(f"{start}{folder}{given}", tmp_path / "out") for start in ("", "file://")
+    )
     assert (far.root, list(far.sizes.items())) == (f"file://{here.root}", list(here.sizes.items()))
 
 
-def test_answers_are_those_of_local_files(folder: Path, call: Call, run: Path, tmp_path: Path) -> None:
+def test_answers_are_those_of_local_files(
+    folder: Path, call: Call, run: Path, tmp_path: Path
+) -> None:
     """By two jobs, and when half-done work goes on; no copy is left."""
     here, far = tmp_path / "here", tmp_path / "far"
     local = call("predict", run, "--input", folder, "--output", here, "--part-rows", 3)
@@ -45,26 +49,45 @@ def test_answers_are_those_of_local_files(folder: Path, call: Call, run: Path, t
     for shard in ("1/2", "2/2"):
         said = call(*begun, "--part-rows", 3, "--shard", shard)
         assert said.code == local.code == 0
-    assert said.err.splitlines()[0] == f"note: left out because of the ending: 1 file in file://{folder}/"
+    assert (
+        said.err.splitlines()[0]
+        == f"note: left out because of the ending: 1 file in file://{folder}/"
+    )
     assert there(far) == there(here)
     (far / there(far)[0]).unlink()
     again = call(*begun, "--resume")
-    assert (again.code, again.err.splitlines()[-1]) == (0, f"rows answered: 3; files written: 1; in {far}")
-    assert [rows_of(far / name) for name in there(far)] == [rows_of(here / name) for name in there(here)]
-    exact = [name for name in there(far) if not name.endswith(".gz")]  # a gzipped file has the time in it
+    assert (again.code, again.err.splitlines()[-1]) == (
+        0,
+        f"rows answered: 3; files written: 1; in {far}",
+    )
+    assert [rows_of(far / name) for name in there(far)] == [
+        rows_of(here / name) for name in there(here)
+    ]
+    exact = [
+        name for name in there(far) if not name.endswith(".gz")
+    ]  # a gzipped file has the time in it
     assert len(exact) == 9
-    assert all((far / name).read_bytes() == (here / name).read_bytes() for name in [*exact, "parts.json"])
+    assert all(
+        (far / name).read_bytes() == (here / name).read_bytes() for name in [*exact, "parts.json"]
+    )
     assert not list((tmp_path / "copies").iterdir())
 
 
-def test_rows_of_parquet_are_counted_without_a_copy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_parquet_are_counted_without_a_copy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(remote, "_copy", None)
     with Place(f"file://{folder}").file("a.parquet", outline=True) as (path, left_out):
-        assert (pyarrow.parquet.read_table(path).column_names, rows_of(path)) == (["id", "roman"], [])
+        assert (pyarrow.parquet.read_table(path).column_names, rows_of(path)) == (
+            ["id", "roman"],
+            [],
+        )
     assert left_out == len(WORDS)
 
 
-def test_what_cannot_be_read_is_a_sentence(folder: Path, call: Call, run: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_a_sentence(
+    folder: Path, call: Call, run: Path, tmp_path: Path
+) -> None:
     def said(given: str) -> str:
         return call("predict", run, "--input", given, "--output", tmp_path / "o").sentence
 
@@ -73,7 +96,9 @@ def test_what_cannot_be_read_is_a_sentence(folder: Path, call: Call, run: Path, 
     assert said(f"{at}/*.xml") == f"no file fits --input {at}/*.xml."
     assert said(f"{at}/more/none*/") == f"no file fits --input {at}/more/none*/."
     (folder / "none").mkdir()
-    assert said(f"{at}/none").startswith(f"folder {at}/none has no file to read: none ends in .csv, .tsv, ")
+    assert said(f"{at}/none").startswith(
+        f"folder {at}/none has no file to read: none ends in .csv, .tsv, "
+    )
     assert said("foo://x/y.csv") == (
         f"foo://x/y.csv cannot be read: Unrecognized filesystem type in URI: foo://x/; {check}"
     )
@@ -83,7 +108,10 @@ def test_what_cannot_be_read_is_a_sentence(folder: Path, call: Call, run: Path, 
     assert bad.endswith(check)
     (folder / "none/bad.parquet").unlink()
     (folder / "none/no.csv").write_text("id,word\n1,ghar\n")
-    assert said(f"{at}/none") == f"{at}/none/no.csv has no column 'roman', which this run reads; it has 'id', 'word'."
+    assert (
+        said(f"{at}/none")
+        == f"{at}/none/no.csv has no column 'roman', which this run reads; it has 'id', 'word'."
+    )
     (folder / "none/no.csv").write_text("id,roman\n")
     assert said(f"{at}/none") == f"{at}/none/no.csv has no rows."
 
@@ -95,7 +123,9 @@ def test_answers_are_not_written_to_remote_storage(folder: Path, call: Call, run
         )
 
 
-def test_a_name_that_leaves_the_folder_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_leaves_the_folder_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An object of S3 may be called so."""
     storage = Storage(f"file://{folder}")
     monkeypatch.setattr(remote, "_NO_NAMES", {"a.parquet"})

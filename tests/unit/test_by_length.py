@@ -23,7 +23,12 @@ def test_no_example_is_lost_and_empty_ranges_have_no_value() -> None:
     assert [(bucket.shortest, bucket.longest) for bucket in buckets] == edges
     assert [(bucket.count, bucket.value) for bucket in buckets] == [(5, 1.0), (0, None), (5, 0.0)]
     assert [(bucket.median, bucket.place) for bucket in buckets] == [(4, 4), (None, 16), (42, 42)]
-    assert [bucket.name for bucket in (*buckets, Bucket(6, 6, 1, 0.0))] == ["3–11", "12–20", "39–47", "6"]
+    assert [bucket.name for bucket in (*buckets, Bucket(6, 6, 1, 0.0))] == [
+        "3–11",
+        "12–20",
+        "39–47",
+        "6",
+    ]
 
 
 def test_one_long_text_makes_no_empty_ranges() -> None:
@@ -33,7 +38,9 @@ def test_one_long_text_makes_no_empty_ranges() -> None:
 
 
 @given(lengths=st.lists(st.integers(0, 200), min_size=1, max_size=9), buckets=st.integers(1, 9))
-def test_every_length_is_in_one_range_and_no_range_is_empty(lengths: list[int], buckets: int) -> None:
+def test_every_length_is_in_one_range_and_no_range_is_empty(
+    lengths: list[int], buckets: int
+) -> None:
     edges = edges_of(lengths, buckets=buckets)
     assert 1 <= len(edges) <= buckets
     assert all(sum(low <= length <= high for low, high in edges) == 1 for length in lengths)
@@ -52,7 +59,9 @@ def test_a_range_without_annotations_has_no_value(name: str) -> None:
     assert [(bucket.count, bucket.value) for bucket in buckets] == [(2, 0.5), (1, None)]
 
 
-def test_a_curve_has_a_dot_for_each_range_with_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_curve_has_a_dot_for_each_range_with_a_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     figures: list[Figure] = []
     plain = Figure.savefig
 
@@ -70,7 +79,11 @@ def test_a_curve_has_a_dot_for_each_range_with_a_value(tmp_path: Path, monkeypat
     assert dots == [[[3.0, 0.9], [12.5, 0.4]], [[3.0, 0.95]]]
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["$initial_{", "attention", "fewer than 20 examples"]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "$initial_{",
+        "attention",
+        "fewer than 20 examples",
+    ]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("length of the input (words)", "exact match")
 
 
@@ -79,5 +92,8 @@ def test_equal_curves_are_seen_beneath_each_other(tmp_path: Path) -> None:
     names = ["one", "two", "three", "four"]
     draw_by_length(tmp_path / "curve.png", dict.fromkeys(names, curve), metric="exact_match")
     pixels = image.imread(tmp_path / "curve.png")[..., :3]
-    seen = [bool((abs(pixels - colors.to_rgb(color)).max(axis=2) < 0.02).sum() > 400) for color in COLORS[:4]]
+    seen = [
+        bool((abs(pixels - colors.to_rgb(color)).max(axis=2) < 0.02).sum() > 400)
+        for color in COLORS[:4]
+    ]
     assert seen == [True] * 4

@@ -37,13 +37,22 @@ def examples(sources: list[str] = SOURCES) -> Examples:
 
 
 def made(folder: Path, **more: Any) -> Table:
-    given: dict[str, Any] = {"examples": examples(), "tokens": TOKENS, "limits": LIMITS, "folder": folder}
+    given: dict[str, Any] = {
+        "examples": examples(),
+        "tokens": TOKENS,
+        "limits": LIMITS,
+        "folder": folder,
+    }
     given |= more
-    return cached(given["examples"], encoders(given["tokens"], given["limits"]), folder=given["folder"])
+    return cached(
+        given["examples"], encoders(given["tokens"], given["limits"]), folder=given["folder"]
+    )
 
 
 def encoders(tokens: dict[str, TextTokenizer], limits: dict[str, int]) -> dict[str, TextEncoding]:
-    return {name: TextEncoding(name, one, limits[name], "none", False) for name, one in tokens.items()}
+    return {
+        name: TextEncoding(name, one, limits[name], "none", False) for name, one in tokens.items()
+    }
 
 
 def entries(folder: Path) -> list[Path]:
@@ -71,7 +80,9 @@ def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert table.has("alignment")
     assert not table.has("line")
     assert not table.has("links")
-    own = encoded(examples(), encoders(TOKENS, LIMITS))  # as for a prediction: in memory, by the same road
+    own = encoded(
+        examples(), encoders(TOKENS, LIMITS)
+    )  # as for a prediction: in memory, by the same road
     assert [row_ids(own, name) for name in LIMITS] == [row_ids(table, name) for name in LIMITS]
     assert own.texts("alignment") == table.texts("alignment")
 
@@ -108,7 +119,9 @@ def test_tokenized_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_chunks_do_not_change_the_key(tmp_path: Path) -> None:
     made(tmp_path)
     whole = examples()
-    parts = pyarrow.concat_tables([whole.table.slice(0, 1), whole.table.slice(1, 0), whole.table.slice(1)])
+    parts = pyarrow.concat_tables(
+        [whole.table.slice(0, 1), whole.table.slice(1, 0), whole.table.slice(1)]
+    )
     table = made(tmp_path, examples=Examples(parts, 0, "a test"))
     assert len(entries(tmp_path)) == 1
     assert table.texts("source") == SOURCES
@@ -118,7 +131,10 @@ def test_every_input_changes_the_key(tmp_path: Path) -> None:
     tables = [
         made(tmp_path),
         made(tmp_path, examples=examples([*SOURCES[:3], "a"])),
-        made(tmp_path, examples=examples([SOURCES[0] + SOURCES[1][:1], SOURCES[1][1:] or " ", *SOURCES[2:]])),
+        made(
+            tmp_path,
+            examples=examples([SOURCES[0] + SOURCES[1][:1], SOURCES[1][1:] or " ", *SOURCES[2:]]),
+        ),
         made(tmp_path, tokens=TOKENS | {"source": words(["a b"])}),
         made(tmp_path, tokens={"target": TOKENS["target"]}),
         made(tmp_path, limits=LIMITS | {"source": 3}),
@@ -150,7 +166,15 @@ def test_whatever_is_damaged_is_made_again(tmp_path: Path) -> None:
         middle = len(whole) // 2
         changed = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
         (entry / name).unlink()  # what is mapped from it stays as it is
-        for content in (b"", b"[]", b"{}", whole[:middle], whole[:-1], changed, (another / name).read_bytes()):
+        for content in (
+            b"",
+            b"[]",
+            b"{}",
+            whole[:middle],
+            whole[:-1],
+            changed,
+            (another / name).read_bytes(),
+        ):
             (entry / name).write_bytes(content)
             table = made(tmp_path)
             assert row_ids(table, "source") == want, name
@@ -205,7 +229,9 @@ def wait_for(path: Path) -> None:
 
 def test_two_processes_at_once(tmp_path: Path, warm_python: str) -> None:
     both = [
-        subprocess.Popen([warm_python, "-c", BUILD, str(tmp_path), name], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [warm_python, "-c", BUILD, str(tmp_path), name], stdout=subprocess.PIPE, text=True
+        )
         for name in ("one", "two")
     ]
     for name in ("one", "two"):
@@ -265,7 +291,9 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],
 )
-def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_with_the_disk(
+    number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -278,7 +306,9 @@ def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeyp
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
 @pytest.mark.parametrize("name", ["0.ids", "1.npy", "texts.arrow"])
-def test_a_disk_that_is_really_full(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_really_full(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = Path.mkdir
 
     def with_a_full_file(folder: Path, *more: Any, **others: Any) -> None:

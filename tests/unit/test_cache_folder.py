@@ -86,7 +86,11 @@ def test_whatever_is_used_again_counts_as_new(place: Path) -> None:
         os.utime(path, (time.time() - 9 * HOUR,) * 2)
     cached(texts[0], {}, folder=place)
     assert FeatureStore(place / "frames", plans[0]).missing(["cat"]) == []
-    prune(place, sum(entry.size for entry in pruning._entries(place) if entry.used > time.time() - HOUR) / 1e9)
+    prune(
+        place,
+        sum(entry.size for entry in pruning._entries(place) if entry.used > time.time() - HOUR)
+        / 1e9,
+    )
     assert FeatureStore(place / "frames", plans[0]).missing(["cat"]) == []
     assert FeatureStore(place / "frames", plans[1]).missing(["cat"]) == ["cat"]
     [left] = [path for path in place.iterdir() if len(path.name) == 64]
@@ -125,22 +129,32 @@ def test_nothing_is_left_that_nobody_uses(place: Path, call: Any) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     mine, dead = (f"{MAKING_HERE}{number}-" for number in (os.getpid(), process.pid))
-    ours = [laid(place / folder / f"{mine}x" / "texts.arrow") for folder in ("", "frames/" + "d" * 32)]
-    left = [laid(place / folder / f"{dead}x" / "texts.arrow") for folder in ("", "frames/" + "a" * 32)]
+    ours = [
+        laid(place / folder / f"{mine}x" / "texts.arrow") for folder in ("", "frames/" + "d" * 32)
+    ]
+    left = [
+        laid(place / folder / f"{dead}x" / "texts.arrow") for folder in ("", "frames/" + "a" * 32)
+    ]
     left += [laid(place / f".making-x{at}" / "texts.arrow", hours=25 * at) for at in (0, 1)]
     os.utime(left[-1].parent, (time.time() - 25 * HOUR,) * 2)
     laid(place / "frames" / ("a" * 32) / "plan.json")
     used = laid(place / "frames" / ("d" * 32) / "plan.json")
     entry(place, "b")
     assert call("cache", "--prune", "0").code == 0
-    assert [path.exists() for path in left] == [False, False, True, False]  # the third may be of another machine
+    assert [path.exists() for path in left] == [
+        False,
+        False,
+        True,
+        False,
+    ]  # the third may be of another machine
     assert not (place / "frames" / ("a" * 32)).exists()
     assert all(path.exists() for path in (*ours, used))
 
 
 def test_the_command_tells_how_much_there_is_and_makes_it_less(place: Path, call: Any) -> None:
     old, new = (
-        laid(place / (letter * 64) / "0.ids", size=30_000_000, hours=hours) for letter, hours in (("a", 9), ("b", 1))
+        laid(place / (letter * 64) / "0.ids", size=30_000_000, hours=hours)
+        for letter, hours in (("a", 9), ("b", 1))
     )
     assert call("cache").out.replace("\n", "") == f"{place}: 2 files, 0.06 GB"
     assert (old.exists(), new.exists()) == (True, True)
@@ -156,7 +170,9 @@ def test_a_limit_that_is_no_number_is_told(place: Path, monkeypatch: pytest.Monk
         monkeypatch.setenv("SIXJARS_CACHE_GB", told)
         with pytest.raises(DataError) as caught:
             prune(place)
-        assert str(caught.value) == f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}."
+        assert (
+            str(caught.value) == f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}."
+        )
     monkeypatch.setenv("SIXJARS_CACHE_GB", "0.000002")
     assert prune(place).size == 0
 
@@ -193,12 +209,16 @@ def test_a_folder_that_another_process_made_meanwhile_stays(place: Path) -> None
         assert [one.name for one in path.iterdir()] == ["mine"]
     with pytest.MonkeyPatch.context() as patch, made_whole(path) as made:
         made.mkdir()
-        patch.setattr(Path, "rename", lambda *_: None)  # the other one's came after the old one left
+        patch.setattr(
+            Path, "rename", lambda *_: None
+        )  # the other one's came after the old one left
     assert [one.name for one in path.iterdir()] == ["mine"]
     assert [one.name for one in place.iterdir()] == ["entry"]
 
 
-def test_other_trouble_is_not_taken_for_company(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_trouble_is_not_taken_for_company(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
@@ -210,7 +230,12 @@ def test_other_trouble_is_not_taken_for_company(place: Path, monkeypatch: pytest
 def test_setting_aside(place: Path) -> None:
     file, folder = laid(place / "file"), place / "folder"
     folder.mkdir()
-    for wanted, is_folder in ((file, False), (folder, True), (place / "nothing", False), (place / "nothing", True)):
+    for wanted, is_folder in (
+        (file, False),
+        (folder, True),
+        (place / "nothing", False),
+        (place / "nothing", True),
+    ):
         set_aside(wanted, folder=is_folder)
     assert sorted(one.name for one in place.iterdir()) == ["file", "folder"]
     set_aside(file, folder=True)

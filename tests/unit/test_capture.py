@@ -25,7 +25,12 @@ from tests.reads import Reads
 
 LENGTHS = (4, 2, 3, 1, 6)
 CASES = [
-    *("sequence-lstm-2-additive-own", "sequence-gru-1-two_level-own", "sequence-dot", "pointer-some-additive"),
+    *(
+        "sequence-lstm-2-additive-own",
+        "sequence-gru-1-two_level-own",
+        "sequence-dot",
+        "pointer-some-additive",
+    ),
     "conditional-gru-2-location",
 ]
 SEARCHES: list[dict[str, Any]] = [
@@ -44,7 +49,9 @@ def decoder_named(name: str) -> Generator:
     return decoder
 
 
-def found(decoder: Generator, source: Encoded, settings: dict[str, Any], **more: Any) -> list[list[Hypothesis]]:
+def found(
+    decoder: Generator, source: Encoded, settings: dict[str, Any], **more: Any
+) -> list[list[Hypothesis]]:
     seeds = [*range(len(LENGTHS)), *[0] * (source.rows - len(LENGTHS))]
     return decoder.answer(source, Searcher(SearchSettings.model_validate(settings), seeds, **more))
 
@@ -52,7 +59,10 @@ def found(decoder: Generator, source: Encoded, settings: dict[str, Any], **more:
 def plain(hypotheses: list[list[Hypothesis]]) -> list[Any]:
     """Tokens, scores and weights, without those of padding."""
     return [
-        [(one.tokens, one.finished, one.score, [row[: max(LENGTHS)] for row in one.weights]) for one in few]
+        [
+            (one.tokens, one.finished, one.score, [row[: max(LENGTHS)] for row in one.weights])
+            for one in few
+        ]
         for few in hypotheses
     ]
 
@@ -61,7 +71,12 @@ def near(found: list[Any]) -> list[Any]:
     """The same to rounding."""
     return [
         [
-            (tokens, finished, pytest.approx(score, abs=1e-5), [pytest.approx(row, abs=1e-5) for row in rows])
+            (
+                tokens,
+                finished,
+                pytest.approx(score, abs=1e-5),
+                [pytest.approx(row, abs=1e-5) for row in rows],
+            )
             for tokens, finished, score, rows in few
         ]
         for few in found
@@ -69,8 +84,12 @@ def near(found: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("settings", SEARCHES, ids=lambda settings: f"{settings['kind']}-{settings['max_length']}")
-def test_the_same_hypotheses(name: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "settings", SEARCHES, ids=lambda settings: f"{settings['kind']}-{settings['max_length']}"
+)
+def test_the_same_hypotheses(
+    name: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     decoder, source = decoder_named(name), source_for(LENGTHS)
     with torch.inference_mode():
         wanted = near(plain(found(decoder, source, settings)))
@@ -98,8 +117,12 @@ def test_sources_are_padded_to_shapes_that_come_again() -> None:
     assert not many.mask[35:].any()
 
 
-@pytest.mark.parametrize("more", [{"min_length": 2}, {"no_repeat_ngram": 2}, {"coverage_penalty": 0.1}])
-def test_rules_that_count_steps_are_not_captured(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "more", [{"min_length": 2}, {"no_repeat_ngram": 2}, {"coverage_penalty": 0.1}]
+)
+def test_rules_that_count_steps_are_not_captured(
+    more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = []
 
     def seen(problem: Any, walk: Any) -> list[list[Hypothesis]]:
@@ -113,7 +136,9 @@ def test_rules_that_count_steps_are_not_captured(more: dict[str, Any], monkeypat
     assert asked == [False, False]  # a CPU has no graphs at all
 
 
-@pytest.mark.parametrize("settings", SEARCHES, ids=lambda settings: f"{settings['kind']}-{settings['max_length']}")
+@pytest.mark.parametrize(
+    "settings", SEARCHES, ids=lambda settings: f"{settings['kind']}-{settings['max_length']}"
+)
 def test_what_a_graph_reads_lives_as_long_as_the_graph(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +153,10 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     monkeypatch.setattr(capture, "recorded", recorded)
     decoder, source = decoder_named("sequence-gru-1-additive"), source_for(LENGTHS)
     monkeypatch.setattr(searching, "walked", partial(walked_captured, decoder))
-    with torch.inference_mode(), contextlib.suppress(IndexError, RuntimeError):  # a graph of nothing finds nothing
+    with (
+        torch.inference_mode(),
+        contextlib.suppress(IndexError, RuntimeError),
+    ):  # a graph of nothing finds nothing
         found(decoder, source, settings)
     assert decoder in GRAPHS
     del source
@@ -139,7 +167,9 @@ def test_a_kernel_of_a_graph_may_read_what_is_never_output(monkeypatch: pytest.M
     """Nobody sees what a Triton kernel reads, so here another step reads the same tensor."""
     seen = []
 
-    def greedy(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
+    def greedy(
+        problem: Problem, running: RowsRunning, made: int | Tensor
+    ) -> tuple[RowsRunning, Column]:
         seen.append(weakref.ref(problem.never))
         return advanced(problem, running, made)
 
@@ -149,10 +179,15 @@ def test_a_kernel_of_a_graph_may_read_what_is_never_output(monkeypatch: pytest.M
 
     advanced = KINDS["greedy"].advanced
     monkeypatch.setattr(capture, "recorded", recorded)
-    monkeypatch.setitem(cast("dict[str, SearchKind]", KINDS), "greedy", replace(KINDS["greedy"], advanced=greedy))
+    monkeypatch.setitem(
+        cast("dict[str, SearchKind]", KINDS), "greedy", replace(KINDS["greedy"], advanced=greedy)
+    )
     decoder = decoder_named("sequence-gru-1-additive")
     monkeypatch.setattr(searching, "walked", partial(walked_captured, decoder))
-    with torch.inference_mode(), contextlib.suppress(IndexError, RuntimeError):  # a graph of nothing finds nothing
+    with (
+        torch.inference_mode(),
+        contextlib.suppress(IndexError, RuntimeError),
+    ):  # a graph of nothing finds nothing
         found(decoder, source_for(LENGTHS), {"kind": "greedy", "max_length": 10})
     gc.collect()
     assert seen[0]() is not None

@@ -63,14 +63,19 @@ def test_what_is_added_is_masked(*, rows: bool) -> None:
     assert after.inputs["source"].values.shape == ((ROWS if rows else 2), 8)
     assert after.target.values.shape == ((ROWS if rows else 2), 4)
     assert after.inputs["source"].mask.sum() == before.inputs["source"].mask.sum()
-    torch.testing.assert_close(after.inputs["source"].values[:2, :5], before.inputs["source"].values)
+    torch.testing.assert_close(
+        after.inputs["source"].values[:2, :5], before.inputs["source"].values
+    )
     assert after.alignment is not None
     assert after.alignment.shape == ((ROWS if rows else 2), 4, 8)
     assert after.alignment[:2, 2:].sum() == 0
 
 
 def test_batches_of_one_shape_have_tensors_of_one_shape() -> None:
-    shapes = [[tuple(tensor.shape) for tensor in widened(each, rows=True).tensors()] for each in (batch(), batch())]
+    shapes = [
+        [tuple(tensor.shape) for tensor in widened(each, rows=True).tensors()]
+        for each in (batch(), batch())
+    ]
     assert shapes[0] == shapes[1]
 
 
@@ -78,7 +83,9 @@ def places_of(segments: Segments) -> list[list[list[int]]]:
     """The positions of every segment of every row."""
     width = segments.position_index.shape[1]
     rows = [[int(at) % width for at in row[row >= 0]] for pack in segments.packs for row in pack]
-    return [[rows[number] for number in row if number >= 0] for row in segments.segment_index.tolist()]
+    return [
+        [rows[number] for number in row if number >= 0] for row in segments.segment_index.tolist()
+    ]
 
 
 def test_segments_of_few_shapes_are_the_same_segments() -> None:
@@ -88,9 +95,18 @@ def test_segments_of_few_shapes_are_the_same_segments() -> None:
         counts = rng.integers(0, 9, 6)
         lengths = np.minimum(rng.geometric(0.06, counts.sum()), 150)
         tight, wide = packed(lengths, counts), packed(lengths, counts, few=True)
-        shapes.add((wide.position_index.shape, wide.segment_index.shape, *(pack.shape for pack in wide.packs)))
+        shapes.add(
+            (
+                wide.position_index.shape,
+                wide.segment_index.shape,
+                *(pack.shape for pack in wide.packs),
+            )
+        )
         assert places_of(tight) == places_of(wide)
-        width, flat = wide.position_index.shape[1], torch.cat([pack.flatten() for pack in wide.packs])
+        width, flat = (
+            wide.position_index.shape[1],
+            torch.cat([pack.flatten() for pack in wide.packs]),
+        )
         for row, positions in enumerate(places_of(tight)):
             for at in (at for segment in positions for at in segment):
                 assert flat[wide.position_index[row, at]] == row * width + at
@@ -108,7 +124,9 @@ def test_many_segments_are_in_two_rectangles() -> None:
 def test_a_batch_of_long_segments_alone_has_no_empty_rectangle() -> None:
     segments = packed(np.array([90, 70]), np.array([1, 1]), few=True)
     assert [tuple(pack.shape) for pack in segments.packs] == [(128, 128)]
-    source = Padded(torch.ones(2, 128).long(), torch.arange(128) < torch.tensor([[90], [70]]), segments)
+    source = Padded(
+        torch.ones(2, 128).long(), torch.arange(128) < torch.tensor([[90], [70]]), segments
+    )
     words = TextEncoder(embedding=WordEmbedding(vocabulary=5, size=3), size=4)
     encoded = HierarchyEncoder(words=words, size=5)(source)
     assert encoded.segments is not None
@@ -122,21 +140,34 @@ def test_rows_are_added_only_where_they_have_no_influence(monkeypatch: pytest.Mo
     monkeypatch.setattr(engine, "uncaptured", lambda *_: "nothing")
     bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=9, size=5)
     texts = Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
-    labels = Network(NothingEncoder(size=4), LabelDecoder(bridge=bridge, classes=3, size=6, multi_label=True))
+    labels = Network(
+        NothingEncoder(size=4), LabelDecoder(bridge=bridge, classes=3, size=6, multi_label=True)
+    )
     settings = LearningSettings(batch_tokens=100)
     for network, pads in ((texts, True), (labels, False)):
-        made = engine.Updates(Objective(network, LossSettings()), list(network.parameters()), settings, fabric)
+        made = engine.Updates(
+            Objective(network, LossSettings()), list(network.parameters()), settings, fabric
+        )
         assert made.pads_rows is pads
-    made = engine.Updates(Objective(texts, LossSettings()), list(texts.parameters()), LearningSettings(), fabric)
+    made = engine.Updates(
+        Objective(texts, LossSettings()), list(texts.parameters()), LearningSettings(), fabric
+    )
     assert made.pads_rows is False
 
 
-def test_every_group_of_a_captured_optimizer_has_its_own_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_group_of_a_captured_optimizer_has_its_own_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     weights = [torch.nn.Parameter(torch.ones(2)) for _ in range(2)]
-    groups = [{"params": [weight], "factor": factor} for weight, factor in zip(weights, (0.1, 1.0), strict=True)]
+    groups = [
+        {"params": [weight], "factor": factor}
+        for weight, factor in zip(weights, (0.1, 1.0), strict=True)
+    ]
     make = torch.tensor
     monkeypatch.setattr(torch, "tensor", lambda value, device: make(value))
-    monkeypatch.setattr(torch.optim, "Adam", lambda groups, **more: torch.optim.SGD(groups, lr=more["lr"]))
+    monkeypatch.setattr(
+        torch.optim, "Adam", lambda groups, **more: torch.optim.SGD(groups, lr=more["lr"])
+    )
     made = engine.optimizer_for(groups, LearningSettings(rate=0.5), captured=True)
     for group in made.param_groups:
         group["lr"].fill_(0.5 * group["factor"])
@@ -145,7 +176,9 @@ def test_every_group_of_a_captured_optimizer_has_its_own_rate(monkeypatch: pytes
 
 def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch) -> None:
     bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=12, size=5)
-    network = Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
+    network = Network(
+        NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6)
+    )
     objective, given = (
         Objective(network, LossSettings()),
         Sealed(replace(batch(), inputs={"nothing": Padded.of([[], []])})),
@@ -159,17 +192,25 @@ def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch
 def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few = ("data.sample.size=20",)
     told = [
-        str(sixjars.explain("translation/sample_attention", (*few, *more))) for more in ((), ("learning.fast=false",))
+        str(sixjars.explain("translation/sample_attention", (*few, *more)))
+        for more in ((), ("learning.fast=false",))
     ]
-    assert "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA device" in told[0]
+    assert (
+        "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA device"
+        in told[0]
+    )
     assert "path: reference, step by step (learning.fast is false)" in told[1]
     for recipe in ("summarization/sample_hierarchy", "translation/sample_conditional"):
         path = str(sixjars.explain(recipe, few))
         assert "path: fast, with the result of the plain loop (learning.fast); steps" in path
 
 
-@pytest.mark.parametrize("recipe", ["translation/sample_attention", "translation/sample_conditional"])
-def test_the_path_of_a_bridge_that_has_no_fast_one_is_told(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "recipe", ["translation/sample_attention", "translation/sample_conditional"]
+)
+def test_the_path_of_a_bridge_that_has_no_fast_one_is_told(
+    recipe: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Attention, "scoring", Bridge.scoring)
     told = str(sixjars.explain(recipe, ("data.sample.size=20",)))
     assert "path: fast; the decoder step by step, because bridge attention has no fast path" in told
@@ -200,7 +241,9 @@ def test_both_paths_learn_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("free", "graphs"), [(100, 1), (99, 0)])
-def test_graphs_leave_memory_to_what_has_none(free: int, graphs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_leave_memory_to_what_has_none(
+    free: int, graphs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beside another training, or on a small device, a step of a new shape is computed without a graph."""
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
@@ -217,7 +260,9 @@ def test_graphs_leave_memory_to_what_has_none(free: int, graphs: int, monkeypatc
     assert training.is_full == (graphs == 0)
 
 
-def test_a_step_for_whose_graph_there_is_no_room_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_for_whose_graph_there_is_no_room_is_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The graph itself may take more than what was left."""
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
@@ -235,7 +280,9 @@ def test_a_step_for_whose_graph_there_is_no_room_is_computed(monkeypatch: pytest
     assert training.is_full
 
 
-@pytest.mark.parametrize("name", ["translation/sample_attention", "document_classification/sample_attention"])
+@pytest.mark.parametrize(
+    "name", ["translation/sample_attention", "document_classification/sample_attention"]
+)
 def test_what_a_graph_reads_lives_as_long_as_the_graph(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,7 +304,9 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (100, 400))
     monkeypatch.setattr(engine, "uncaptured", lambda *_: "")
-    monkeypatch.setattr(engine, "optimizer_for", lambda weights, *_, **__: torch.optim.Adam(weights))
+    monkeypatch.setattr(
+        engine, "optimizer_for", lambda weights, *_, **__: torch.optim.Adam(weights)
+    )
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
     make, kept = captured.Captured, []
 
@@ -294,14 +343,20 @@ def test_a_step_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch)
 
 
 BF16, COVERAGE = ("learning.precision=bf16",), ("loss.coverage=0.1",)
-STACKED = ("model.decoder.cell=lstm", "model.decoder.layers=2")  # without dropout, which is drawn for padding too
+STACKED = (
+    "model.decoder.cell=lstm",
+    "model.decoder.layers=2",
+)  # without dropout, which is drawn for padding too
 
 
 @ON_CUDA
 @pytest.mark.parametrize(
     ("recipe", "more"),
     [
-        *(("translation/sample_attention", more) for more in ((), BF16, COVERAGE, ("learning.accumulate=2",))),
+        *(
+            ("translation/sample_attention", more)
+            for more in ((), BF16, COVERAGE, ("learning.accumulate=2",))
+        ),
         *(("translation/sample_conditional", more) for more in ((), BF16, COVERAGE, STACKED)),
         *(("summarization/sample_hierarchy", more) for more in ((), BF16, STACKED)),
         ("summarization/sample_copy", ("model.decoder.conditional=true", *COVERAGE)),
@@ -318,7 +373,9 @@ def test_graphs_change_nothing(recipe: str, more: tuple[str, ...], tmp_path: Pat
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("size", [9, 4_096, 9_001])
 @pytest.mark.parametrize("made", [0, 5, 9])
-def test_the_kernel_of_greedy_search_obeys_the_rules(made: int, size: int, dtype: torch.dtype, *, logits: bool) -> None:
+def test_the_kernel_of_greedy_search_obeys_the_rules(
+    made: int, size: int, dtype: torch.dtype, *, logits: bool
+) -> None:
     from sixjars.decoding.choice_kernels import chosen
 
     torch.manual_seed(0)
@@ -353,5 +410,7 @@ def test_resume_is_equal_to_the_byte(tmp_path: Path) -> None:
     more = ("model.decoder.dropout=0.2", "learning.schedule=constant")
     losses(whole, *more, device="cuda")
     losses(parts, *more, "learning.steps=11", device="cuda")
-    sixjars.train("translation/sample_attention", [*FEW, *more], out=parts, device="cuda", resume=True)
+    sixjars.train(
+        "translation/sample_attention", [*FEW, *more], out=parts, device="cuda", resume=True
+    )
     assert (whole / "model.safetensors").read_bytes() == (parts / "model.safetensors").read_bytes()

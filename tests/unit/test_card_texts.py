@@ -42,7 +42,10 @@ def test_each_kind_of_vocabulary_has_its_steps(kind: str) -> None:
     made = field(**KINDS[kind])
     read = numbered(read_in_words(made))
     assert READ[kind] in read
-    assert "the id of a token is 4 + its place in `tokens` of `fields/source.json`, from 0; of others, 3" in read
+    assert (
+        "the id of a token is 4 + its place in `tokens` of `fields/source.json`, from 0; of others, 3"
+        in read
+    )
     assert read.endswith("a row has at least one id, and at most 200; the others are cut off")
     assert WRITTEN[kind] in numbered(written_in_words(made))
 
@@ -57,10 +60,18 @@ def test_words_of_an_older_run_have_the_steps_of_that_version() -> None:
 
 def test_steps_depend_on_the_settings() -> None:
     assert read_in_words(field(lowercase=True))[0] == "1. lowercase every code point"
-    assert read_in_words(field(on_long="error", max_length=7))[-1] == "6. a row has at least one id, and at most 7"
+    assert (
+        read_in_words(field(on_long="error", max_length=7))[-1]
+        == "6. a row has at least one id, and at most 7"
+    )
     turns = read_in_words(field(segments="turns"))
-    assert turns[0] == "1. split the text into turns, as `sixjars_runtime` does; each goes through what follows"
-    assert turns[-1].endswith("200, one for the end of each segment counted; the last turns are read, as many as fit")
+    assert (
+        turns[0]
+        == "1. split the text into turns, as `sixjars_runtime` does; each goes through what follows"
+    )
+    assert turns[-1].endswith(
+        "200, one for the end of each segment counted; the last turns are read, as many as fit"
+    )
     assert len(read_in_words(field(), limited=False)) == len(read_in_words(field())) - 1
 
 
@@ -71,6 +82,9 @@ def test_a_tokenizer_of_a_file_is_named(tmp_path: Path) -> None:
     made = field(tokens={"file": str(tmp_path / "tokenizer.json")})
     read, written = numbered(read_in_words(made)), numbered(written_in_words(made))
     for said in (read, written):
-        assert "with a `tokenizer.json` of Hugging Face, which is `content` of `fields/source.json` in base64" in said
+        assert (
+            "with a `tokenizer.json` of Hugging Face, which is `content` of `fields/source.json` in base64"
+            in said
+        )
         assert "its tokens without the special ones, in its order, are 4, 5, and so on" in said
     assert "its unknown token is 3" in read

@@ -95,8 +95,14 @@ def test_new_forgets() -> None:
 
 def test_back_takes_back_one_exchange_each() -> None:
     parrot = Parrot()
-    remarks = held(io.StringIO("a\nb\nc\n/back\nd\n/back\n/back\ne\n/back\n/back\n/back\nf\n"), parrot)[1]
-    assert parrot.heard[3:] == [["a", "answer 1", "b", "answer 2", "d"], ["a", "answer 1", "e"], ["f"]]
+    remarks = held(
+        io.StringIO("a\nb\nc\n/back\nd\n/back\n/back\ne\n/back\n/back\n/back\nf\n"), parrot
+    )[1]
+    assert parrot.heard[3:] == [
+        ["a", "answer 1", "b", "answer 2", "d"],
+        ["a", "answer 1", "e"],
+        ["f"],
+    ]
     taken = [f"Taken back: {line}\n" for line in "cdbea"]
     assert remarks == "".join(taken) + "There is nothing to take back.\n" + BYE
 
@@ -119,7 +125,9 @@ def test_an_unknown_command_is_not_said() -> None:
 
 
 def test_an_answer_that_fails_is_a_remark_and_the_talk_goes_on() -> None:
-    parrot = Parrot(fails=lambda line: DataError("input 1 is too long.") if line == "long" else None)
+    parrot = Parrot(
+        fails=lambda line: DataError("input 1 is too long.") if line == "long" else None
+    )
     told, remarks = held(io.StringIO("hi\nlong\nshort\n"), parrot)
     assert remarks == "input 1 is too long.\n" + BYE
     assert told == "it>  answer 1\nit>  answer 3\n"
@@ -162,7 +170,9 @@ def test_an_answer_of_many_lines_or_none() -> None:
 
 def test_a_line_that_is_not_text_is_a_remark() -> None:
     parrot = Parrot()
-    given = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfnaive\nna\xefve\nna\xc3\xafve\n"), encoding="ascii")
+    given = io.TextIOWrapper(
+        io.BytesIO(b"\xef\xbb\xbfnaive\nna\xefve\nna\xc3\xafve\n"), encoding="ascii"
+    )
     told, remarks = io.StringIO(), io.StringIO()
     chat(parrot, given=given, answers=told, remarks=remarks)
     assert parrot.heard == [["naive"], ["naive", "answer 1", "naïve"]]
@@ -196,7 +206,11 @@ def test_in_a_true_terminal(keys: bytes, line: str, answer: str) -> None:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "dumb"}
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment
+        [sys.executable, "-c", PROGRAM],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=environment,
     ) as process:
         os.close(theirs)
         screen = b""

@@ -168,7 +168,9 @@ def test_weights_that_are_not_finite(tmp_path: Path, number: float) -> None:
 def test_shapes_are_compared_before_anything_is_read(tmp_path: Path) -> None:
     """A file of 64 GB, all of it a hole: more than there is memory for."""
     path, count = tmp_path / "a", 2**34
-    header = json.dumps({"weight": {"dtype": "F32", "shape": [count], "data_offsets": [0, 4 * count]}}).encode()
+    header = json.dumps(
+        {"weight": {"dtype": "F32", "shape": [count], "data_offsets": [0, 4 * count]}}
+    ).encode()
     with path.open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         file.truncate(8 + len(header) + 4 * count)
@@ -180,7 +182,11 @@ def test_mean_of_checkpoints(tmp_path: Path) -> None:
     paths = []
     for number in range(3):
         paths.append(tmp_path / str(number))
-        save_tensors(paths[-1], {"w": torch.full((2,), number**2), "f": torch.full((2,), float(number**2))}, {})
+        save_tensors(
+            paths[-1],
+            {"w": torch.full((2,), number**2), "f": torch.full((2,), float(number**2))},
+            {},
+        )
     mean = mean_weights(paths)
     assert torch.equal(mean["f"], torch.full((2,), 5 / 3))
     assert torch.equal(mean["w"], torch.zeros(2, dtype=torch.long))
@@ -236,7 +242,9 @@ def test_an_optimizer_that_counted_other_updates(count: float) -> None:
     packed = packed_optimizer(optimizer)
     optimizer.load_state_dict(unpacked_optimizer(optimizer, packed, updates=4))
     with pytest.raises(ValueError, match=f"^optimizer.1.step is {count:g}, after 4 steps$"):
-        unpacked_optimizer(optimizer, {**packed, "optimizer.1.step": torch.tensor(count)}, updates=4)
+        unpacked_optimizer(
+            optimizer, {**packed, "optimizer.1.step": torch.tensor(count)}, updates=4
+        )
 
 
 def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +257,9 @@ def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError) as caught:
         write_whole(path, b"new")
-    assert str(caught.value) == f"no space left to write {path}; what was saved before is still there."
+    assert (
+        str(caught.value) == f"no space left to write {path}; what was saved before is still there."
+    )
     assert [file.name for file in tmp_path.iterdir()] == ["a"]
     assert path.read_bytes() == b"old"
     monkeypatch.undo()
@@ -261,7 +271,9 @@ def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(RunError, match=r"file/a cannot be written: (File exists|Not a directory)\.$"):
+    with pytest.raises(
+        RunError, match=r"file/a cannot be written: (File exists|Not a directory)\.$"
+    ):
         write_whole(tmp_path / "file" / "a", b"")
     (tmp_path / "folder").mkdir()
     with pytest.raises(RunError, match=r"folder cannot be written: Is a directory\.$"):

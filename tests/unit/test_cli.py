@@ -22,12 +22,31 @@ COMMANDS = [
     *("new", "pack", "predict", "sample", "score", "tasks", "train", "tune"),
 ]
 UNUSED = {
-    *("lightning_fabric", "matplotlib", "numpy.ma", "numpy.random", "PIL", "pyarrow.compute", "rich", "sympy"),
+    *(
+        "lightning_fabric",
+        "matplotlib",
+        "numpy.ma",
+        "numpy.random",
+        "PIL",
+        "pyarrow.compute",
+        "rich",
+        "sympy",
+    ),
     *("torch._dynamo", "torch._inductor", "triton"),
     *("sixjars.data.tables", "sixjars.drawing", "sixjars.learning.loop", "sixjars.runs.train"),
 }
 """What a prediction of a text has no use for."""
-HEAVY = {"torch", "numpy", "pyarrow", "pydantic", "lightning_fabric", "tokenizers", "yaml", "PIL", "rich.console"}
+HEAVY = {
+    "torch",
+    "numpy",
+    "pyarrow",
+    "pydantic",
+    "lightning_fabric",
+    "tokenizers",
+    "yaml",
+    "PIL",
+    "rich.console",
+}
 
 
 def shell(line: str, **env: str) -> "subprocess.CompletedProcess[bytes]":
@@ -76,9 +95,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 def test_memory_is_kept_but_not_where_somebody_said_otherwise() -> None:
     """Pages of 4 KB that are asked of the system once more, for 72 MB that were just freed."""
     command = [sys.executable, "-c", FAULTS]
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MALLOC_", "GLIBC_"))
+    }
     kept, given = (
-        int(subprocess.check_output(command, env={**plain, **more})) for more in ({}, {"MALLOC_TRIM_THRESHOLD_": "1"})
+        int(subprocess.check_output(command, env={**plain, **more}))
+        for more in ({}, {"MALLOC_TRIM_THRESHOLD_": "1"})
     )
     assert kept < 1000 < given
 
@@ -132,14 +156,18 @@ def test_tasks(call: Any) -> None:
     assert sorted(name for task in listed for name in task["recipes"]) == sorted(packaged())
 
 
-def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_training_shows_its_way_and_its_end(
+    call: Any, recipe: Callable[..., str], tmp_path: Path
+) -> None:
     name = recipe(expect={"character_error_rate": 0.001})
     said = call("train", name, "--out", tmp_path / "run", "--seed", 3)
     assert said.code == 0
     shown = said.err.splitlines()
     facts = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert [line.split()[0] for line in shown[:8]] == facts
-    assert shown[8].startswith("note: the validation set has 8 examples, too few to choose a checkpoint by; ")
+    assert shown[8].startswith(
+        "note: the validation set has 8 examples, too few to choose a checkpoint by; "
+    )
     assert [line.split("train loss")[0].split() for line in shown[9:11]] == [
         ["epoch", "1", "step", "4"],
         ["epoch", "2", "step", "8"],
@@ -150,9 +178,13 @@ def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str
     assert said.out.splitlines()[-1] == f"run: {tmp_path / 'run'}"
     assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 3
     again = sixjars.train(name, ["learning.seed=3"], out=tmp_path / "again")
-    assert (again.folder / "model.safetensors").read_bytes() == (tmp_path / "run" / "model.safetensors").read_bytes()
+    assert (again.folder / "model.safetensors").read_bytes() == (
+        tmp_path / "run" / "model.safetensors"
+    ).read_bytes()
     other = sixjars.train(name, ["learning.seed=4"], out=tmp_path / "other")
-    assert (other.folder / "model.safetensors").read_bytes() != (tmp_path / "run" / "model.safetensors").read_bytes()
+    assert (other.folder / "model.safetensors").read_bytes() != (
+        tmp_path / "run" / "model.safetensors"
+    ).read_bytes()
 
 
 def test_the_folder_when_nobody_names_one(
@@ -168,14 +200,20 @@ def test_evaluate(call: Any, run: Path) -> None:
     said = call("evaluate", run, "--json")
     assert said.err == ""
     found = json.loads(said.out)
-    assert (found["examples"], found["skipped"], found["data"]) == (8, 0, "the test set of the sample")
+    assert (found["examples"], found["skipped"], found["data"]) == (
+        8,
+        0,
+        "the test set of the sample",
+    )
     score = found["scores"]["character_error_rate"]
     assert score["value"] == pytest.approx(kept["scores"]["character_error_rate"]["value"])
     assert score["signature"] == kept["scores"]["character_error_rate"]["signature"]
     text = call("evaluate", run).out
     assert text.splitlines()[0] == "8 examples of the test set of the sample"
     assert score["signature"] in text
-    both = json.loads(call("evaluate", run, "--metrics", "bleu, accuracy@3", "--json").out)["scores"]
+    both = json.loads(call("evaluate", run, "--metrics", "bleu, accuracy@3", "--json").out)[
+        "scores"
+    ]
     assert list(both) == ["bleu", "accuracy@3"]
     assert both["bleu"]["signature"].startswith("nrefs:1|")
 
@@ -186,7 +224,9 @@ def test_evaluate_another_file(call: Any, run: Path, tmp_path: Path) -> None:
     rows = generate("transliteration", size=64, valid=8, test=8)["test"]
     path.write_text("\n".join(json.dumps(row) for row in rows))
     metrics = ["--metrics", "character_error_rate,alignment_error_rate", "--json"]
-    own, file = (json.loads(call("evaluate", run, *more, *metrics).out) for more in ([], ["--data", path]))
+    own, file = (
+        json.loads(call("evaluate", run, *more, *metrics).out) for more in ([], ["--data", path])
+    )
     assert file["data"] == str(path)
     assert file["scores"] == own["scores"]
     short = [{key: row[key] for key in ("roman", "devanagari")} for row in rows]
@@ -203,13 +243,20 @@ def test_explain(call: Any, run: Path, run_recipe: str) -> None:
     of_run, of_recipe = call("explain", run), call("explain", run_recipe)
     assert of_run.code == of_recipe.code == 0
     assert of_run.out == of_recipe.out
-    for words in ("e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j)", "S5 transliteration", "64 training"):
+    for words in (
+        "e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j)",
+        "S5 transliteration",
+        "64 training",
+    ):
         assert words in of_run.out
     told = json.loads(call("explain", run, "--json").out)
     count = sum(tensor.numel() for tensor in sixjars.load(run).network.parameters())
     assert told["trainable_parameters"] == count
     assert f"{count:,} trainable parameters." in of_run.out
-    assert sum(weight["count"] for section in told["sections"] for weight in section["weights"]) == count
+    assert (
+        sum(weight["count"] for section in told["sections"] for weight in section["weights"])
+        == count
+    )
 
 
 def test_explain_without_the_data(call: Any, from_file: Callable[..., str], tmp_path: Path) -> None:
@@ -242,7 +289,9 @@ def test_a_terminal_that_knows_no_devanagari(run: Path) -> None:
 
 
 def test_as_a_module() -> None:
-    code = subprocess.run([sys.executable, "-m", "sixjars", "train", "no.yaml"], capture_output=True, check=False)
+    code = subprocess.run(
+        [sys.executable, "-m", "sixjars", "train", "no.yaml"], capture_output=True, check=False
+    )
     assert (code.returncode, code.stdout) == (2, b"")
     assert code.stderr == b"sixjars: recipe file no.yaml does not exist.\n"
 
@@ -256,7 +305,10 @@ def test_a_text_that_is_the_name_of_a_file(
     (tmp_path / "neu.csv").write_text("roman\nghar\n")
     said = call("predict", run, "neu.csv", "a" * 5000)
     assert (said.code, said.out) == (plain.code, plain.out)
-    assert said.err == f"note: neu.csv is the name of a file; to read it, say --input neu.csv.\n{plain.err}"
+    assert (
+        said.err
+        == f"note: neu.csv is the name of a file; to read it, say --input neu.csv.\n{plain.err}"
+    )
 
 
 @pytest.mark.usefixtures("unrendered")
@@ -267,7 +319,9 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
     names = sorted(path.name for path in (tmp_path / "seen").iterdir())
     assert names == ["1-ghar-1.png", "1-ghar-2.png", "2-ja-1.png", "2-ja-2.png"]
     plain = sixjars.train(
-        "transliteration/sample_initial", ["learning.steps=1", "data.sample.size=32"], out=tmp_path / "p"
+        "transliteration/sample_initial",
+        ["learning.steps=1", "data.sample.size=32"],
+        out=tmp_path / "p",
     )
     refused = call("predict", plain.folder, "ghar", "--pictures", tmp_path / "none")
     assert refused.sentence == (
@@ -279,7 +333,10 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
 def test_pictures_need_a_folder(call: Any, tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.touch()
-    assert call("predict", "run", "ghar", "--pictures", file).sentence == f"--pictures {file} is a file; name a folder."
+    assert (
+        call("predict", "run", "ghar", "--pictures", file).sentence
+        == f"--pictures {file} is a file; name a folder."
+    )
 
 
 def test_version(call: Any) -> None:

@@ -34,7 +34,9 @@ def laid(rows: IdRows) -> Flat:
     st.integers(0, 3),
     st.sampled_from([None, 1, 3, 9]),
 )
-def test_ids_equal_a_loop(rows: IdRows, chosen: list[int], stop: int | None, narrowest: int, limit: int | None) -> None:
+def test_ids_equal_a_loop(
+    rows: IdRows, chosen: list[int], stop: int | None, narrowest: int, limit: int | None
+) -> None:
     """`<stop>` stands where a text ended, and nowhere else: not behind what was cut."""
     chosen = [row % len(rows) for row in chosen]
     column = IdColumn(laid(rows), stop=stop, narrowest=narrowest, limit=limit)
@@ -65,12 +67,16 @@ def stored(segments: IdRows, *, cut: bool) -> list[int]:
 
 
 texts = st.lists(
-    st.tuples(st.lists(st.lists(st.integers(4, 9), max_size=4), max_size=4), st.booleans()), min_size=1, max_size=6
+    st.tuples(st.lists(st.lists(st.integers(4, 9), max_size=4), max_size=4), st.booleans()),
+    min_size=1,
+    max_size=6,
 )
 
 
 @given(texts, st.lists(st.integers(0, 5), max_size=7))
-def test_texts_in_segments_equal_a_loop(texts: list[tuple[IdRows, bool]], chosen: list[int]) -> None:
+def test_texts_in_segments_equal_a_loop(
+    texts: list[tuple[IdRows, bool]], chosen: list[int]
+) -> None:
     chosen = [row % len(texts) for row in chosen]
     column = SegmentColumn(laid([stored(segments, cut=cut) for segments, cut in texts]))
     assert column.lengths.tolist() == [sum(map(len, segments)) for segments, _ in texts]
@@ -83,21 +89,33 @@ def test_texts_in_segments_equal_a_loop(texts: list[tuple[IdRows, bool]], chosen
     assert packed is not None
     assert packed.position_index.shape == packed.segment_of.shape == padded.values.shape
     flat = padded.values.flatten().tolist()
-    lines = [[flat[place] for place in line if place >= 0] for pack in packed.packs for line in pack.tolist()]
+    lines = [
+        [flat[place] for place in line if place >= 0]
+        for pack in packed.packs
+        for line in pack.tolist()
+    ]
     for at, row in enumerate(chosen):
         segments, cut = texts[row]
         segments = (
             segments[:-1] if cut and segments and not segments[-1] else segments
         )  # of an empty one nothing is left
-        assert [lines[place] for place in packed.segment_index[at].tolist() if place >= 0] == segments
+        assert [
+            lines[place] for place in packed.segment_index[at].tolist() if place >= 0
+        ] == segments
 
 
 def test_a_rest_before_an_empty_segment() -> None:
     """The first text ends where the second has its first end of a segment."""
-    segments = SegmentColumn(laid([[4, STOP, 5, 6], [STOP, 7, STOP], [], [8]])).padded(np.arange(4)).segments
+    segments = (
+        SegmentColumn(laid([[4, STOP, 5, 6], [STOP, 7, STOP], [], [8]]))
+        .padded(np.arange(4))
+        .segments
+    )
     assert segments is not None
     sizes = [int((line >= 0).sum()) for pack in segments.packs for line in pack]
-    found = [[sizes[place] for place in row if place >= 0] for row in segments.segment_index.tolist()]
+    found = [
+        [sizes[place] for place in row if place >= 0] for row in segments.segment_index.tolist()
+    ]
     assert found == [[1, 2], [0, 1], [], [1]]
 
 
@@ -122,12 +140,17 @@ def test_a_large_file_is_looked_at_piece_by_piece(monkeypatch: pytest.MonkeyPatc
     assert whole is not None
     assert pieces is not None
     assert torch.equal(pieces.segment_index, whole.segment_index)
-    assert all(torch.equal(one, other) for one, other in zip(pieces.packs, whole.packs, strict=True))
+    assert all(
+        torch.equal(one, other) for one, other in zip(pieces.packs, whole.packs, strict=True)
+    )
 
 
 def videos(dtype: Any) -> dict[str, NDArray[Any]]:
     noise = np.random.default_rng(0)
-    return {name: noise.integers(0, 255, (length, 5)).astype(dtype) for name, length in (("a", 3), ("b", 1), ("c", 4))}
+    return {
+        name: noise.integers(0, 255, (length, 5)).astype(dtype)
+        for name, length in (("a", 3), ("b", 1), ("c", 4))
+    }
 
 
 def frames_of(keys: list[str], store: FeatureStore) -> ArrayColumn:

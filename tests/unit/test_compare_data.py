@@ -11,7 +11,11 @@ from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
 from tests.unit.conftest import Call, recipe_from_file
 
-PAIRS = ["en\tde", *[f"word{n % 4} and{' more' * (n % 3)}\tWort{n % 3} und mehr" for n in range(24)], ""]
+PAIRS = [
+    "en\tde",
+    *[f"word{n % 4} and{' more' * (n % 3)}\tWort{n % 3} und mehr" for n in range(24)],
+    "",
+]
 FEW = ["data.sample.size=24", "data.sample.valid=4", "data.sample.test=12", "learning.steps=1"]
 
 
@@ -46,10 +50,14 @@ def test_references_in_lower_case_are_others(runs: dict[str, Path], tmp_path: Pa
     )
 
 
-def test_probabilities_of_other_tokens_do_not_compare(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_probabilities_of_other_tokens_do_not_compare(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
     three = [runs["words"], runs["characters"], runs["words"]]
     found = compare(three, out=tmp_path / "t.md", metric="perplexity", device="cpu")
-    [other, again] = [{one.score.name: one for one in contender.scores} for contender in found.contenders[1:]]
+    [other, again] = [
+        {one.score.name: one for one in contender.scores} for contender in found.contenders[1:]
+    ]
     assert other["exact_match"].difference is not None
     assert (other["perplexity"].difference, other["perplexity"].mark) == (None, "")
     assert again["perplexity"].difference is not None
@@ -57,7 +65,9 @@ def test_probabilities_of_other_tokens_do_not_compare(runs: dict[str, Path], tmp
     assert "different vocabularies" in (tmp_path / "t.md").read_text(encoding="utf-8")
 
 
-def test_an_existing_table_is_not_written_over(call: Call, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_an_existing_table_is_not_written_over(
+    call: Call, runs: dict[str, Path], tmp_path: Path
+) -> None:
     two = (runs["words"], runs["characters"])
     data = tmp_path / "mine.csv"
     data.write_text("en,de\nword1 and,Wort1\nword2 and,Wort2\n")
@@ -66,7 +76,10 @@ def test_an_existing_table_is_not_written_over(call: Call, runs: dict[str, Path]
     assert said.sentence == f"{data} is the data that is read; choose another name."
     other = tmp_path / "table.csv"
     other.write_text("mine")
-    assert call("compare", *two, "--out", other).sentence == f"{other} exists already; choose another name."
+    assert (
+        call("compare", *two, "--out", other).sentence
+        == f"{other} exists already; choose another name."
+    )
     with pytest.raises(DataError) as told:
         compare(two, out=other, device="cpu")
     assert str(told.value) == f"{other} exists already; choose another name."
@@ -82,15 +95,25 @@ def test_an_existing_table_is_not_written_over(call: Call, runs: dict[str, Path]
     assert picture.read_text() != "old"
     said = call("compare", *two, "--out", tmp_path / "both", "--device", "cpu")
     both = tmp_path / "both"
-    assert said.err.splitlines()[-2:] == [f"wrote {both / 'comparison.md'}", f"wrote {both / 'by_length.png'}"]
+    assert said.err.splitlines()[-2:] == [
+        f"wrote {both / 'comparison.md'}",
+        f"wrote {both / 'by_length.png'}",
+    ]
 
 
 def test_an_input_is_shown_once(runs: dict[str, Path], tmp_path: Path) -> None:
     """With how many examples have it; also where its references differ."""
-    rows = [("word1 and", "Wort1"), ("word1 and", "Wort1"), ("word2 and", "Wort2"), ("word1 and", "und")]
+    rows = [
+        ("word1 and", "Wort1"),
+        ("word1 and", "Wort1"),
+        ("word2 and", "Wort2"),
+        ("word1 and", "und"),
+    ]
     table = [{"en": english, "de": german} for english, german in rows]
     two = [runs["words"], runs["characters"]]
-    found = compare(two, data=table, out=tmp_path / "t.json", metric="character_error_rate", device="cpu")
+    found = compare(
+        two, data=table, out=tmp_path / "t.json", metric="character_error_rate", device="cpu"
+    )
     times = {one.input: one.times for one in found.differing}
     assert times.items() <= {"word1 and": 3, "word2 and": 1}.items()
     assert times
@@ -129,8 +152,15 @@ class Noted(Reporter):
 
 
 def test_a_file_without_annotations_is_compared_by_the_other_metrics(tmp_path: Path) -> None:
-    run = sixjars.train("translation/sample_attention", FEW, out=tmp_path / "run", device="cpu").folder
-    rows = ["english\thindi", "I am going home\tmein ghar ja raha hoon", "I am going\tmein ja raha hoon", ""]
+    run = sixjars.train(
+        "translation/sample_attention", FEW, out=tmp_path / "run", device="cpu"
+    ).folder
+    rows = [
+        "english\thindi",
+        "I am going home\tmein ghar ja raha hoon",
+        "I am going\tmein ja raha hoon",
+        "",
+    ]
     (tmp_path / "pairs.tsv").write_text("\n".join(rows))
     reporter = Noted()
     pairs = tmp_path / "pairs.tsv"
@@ -151,9 +181,14 @@ def test_texts_that_are_empty_or_unknown(call: Call, runs: dict[str, Path], tmp_
     said = call(*asked, tmp_path / "b")
     assert said.code == 0
     unknown = [line for line in said.err.splitlines() if "unknown" in line]
-    assert unknown == [f"note: 100 % of the input tokens are unknown to {run} (<unk>)." for run in two]
+    assert unknown == [
+        f"note: 100 % of the input tokens are unknown to {run} (<unk>)." for run in two
+    ]
 
 
 def test_points_are_no_words(tmp_path: Path) -> None:
     run = sixjars.train("pointing/sample_sorting", FEW, out=tmp_path / "run", device="cpu").folder
-    assert compare([run, run], out=tmp_path / "both", device="cpu").by == "length of the input (points)"
+    assert (
+        compare([run, run], out=tmp_path / "both", device="cpu").by
+        == "length of the input (points)"
+    )

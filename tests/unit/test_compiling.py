@@ -18,9 +18,13 @@ from sixjars.model.fast.steps import CELLS
 from sixjars.model.fast.unrolled import cell_of
 from tests.conftest import Call
 
-needs_compiler = pytest.mark.skipif(bool(hindrance()), reason=f"no compiled kernels here: {hindrance()}")
+needs_compiler = pytest.mark.skipif(
+    bool(hindrance()), reason=f"no compiled kernels here: {hindrance()}"
+)
 FEW = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-LOAD = "from sixjars.model.compiling import load_kernels; print(load_kernels(build=True) or 'loaded')"
+LOAD = (
+    "from sixjars.model.compiling import load_kernels; print(load_kernels(build=True) or 'loaded')"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +62,10 @@ def test_they_are_compiled_once(place: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_compiler
 def test_several_processes_may_start_at_once(place: Path) -> None:
-    begun = [subprocess.Popen([sys.executable, "-c", LOAD], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    begun = [
+        subprocess.Popen([sys.executable, "-c", LOAD], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     assert [process.communicate()[0] for process in begun] == ["loaded\n"] * 3
     assert [path.suffix for path in place.iterdir()] == [".so"]
 
@@ -115,14 +122,18 @@ def test_only_for_32_bits_on_a_cpu(place: Path) -> None:
     assert not place.exists()
 
 
-def test_a_compiler_that_fails(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_fails(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiler(tmp_path, "echo 'cells.c:1: error: no such option' >&2; exit 1", monkeypatch)
     assert load_kernels(build=True) == "the C compiler failed (cells.c:1: error: no such option)"
     assert Library.ready is None
     assert list(place.iterdir()) == []
 
 
-def test_a_compiler_whose_message_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_whose_message_is_no_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiler(tmp_path, r"printf 'an \377 error\n' >&2; exit 1", monkeypatch)
     assert load_kernels(build=True) == "the C compiler failed (an \ufffd error)"
 
@@ -133,7 +144,9 @@ def test_a_compiler_that_writes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @needs_compiler
-def test_another_compiler_is_tried(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_compiler_is_tried(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = compiling._compilers()[0]
     compiler(tmp_path, "exit 1", monkeypatch)
     monkeypatch.setattr(compiling, "_compilers", lambda: [str(tmp_path / "bin" / "cc"), good])
@@ -148,7 +161,9 @@ def test_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(compiling, "cache_folder", homeless)
     monkeypatch.setattr(compiling, "_compilers", lambda: ["cc"])
-    assert load_kernels(build=False) == "they cannot be compiled (Could not determine home directory.)"
+    assert (
+        load_kernels(build=False) == "they cannot be compiled (Could not determine home directory.)"
+    )
 
 
 def test_they_are_put_away_where_they_are_not_used(place: Path) -> None:
@@ -163,7 +178,9 @@ def test_a_compiler_that_fails_silently(tmp_path: Path, monkeypatch: pytest.Monk
     assert load_kernels(build=True) == "the C compiler failed"
 
 
-def test_a_compiler_that_does_not_end(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_does_not_end(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiler(tmp_path, "exec sleep 60", monkeypatch)
     monkeypatch.setattr(compiling, "LONGEST", 0.2)
     assert load_kernels(build=True) == "the C compiler took longer than 0 seconds"
@@ -178,7 +195,9 @@ def test_what_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @needs_compiler
 @pytest.mark.parametrize("left", [0, 8, 20_000])
-def test_what_was_cut_off_is_compiled_again(left: int, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_cut_off_is_compiled_again(
+    left: int, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """To load it could end the process."""
     assert load_kernels(build=True) == ""
     [made] = place.iterdir()
@@ -193,13 +212,16 @@ def test_what_was_cut_off_is_compiled_again(left: int, place: Path, monkeypatch:
 
 @needs_compiler
 @pytest.mark.parametrize("which", ["the file", "the folder"])
-def test_what_others_may_write_is_not_loaded(which: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_may_write_is_not_loaded(
+    which: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert load_kernels(build=True) == ""
     [made] = place.iterdir()
     (made if which == "the file" else place).chmod(0o777)
     monkeypatch.setattr(Library, "ready", None)
     assert (
-        load_kernels(build=True) == f"they cannot be loaded (others may write {made if which == 'the file' else place})"
+        load_kernels(build=True)
+        == f"they cannot be loaded (others may write {made if which == 'the file' else place})"
     )
     assert Library.ready is None
 
@@ -211,13 +233,17 @@ def test_what_lies_where_others_may_write_is_not_loaded(
     assert load_kernels(build=True) == ""
     monkeypatch.setattr(Library, "ready", None)
     (tmp_path / "cache").chmod(0o777)
-    assert load_kernels(build=True) == f"they cannot be loaded (others may write {tmp_path / 'cache'})"
+    assert (
+        load_kernels(build=True) == f"they cannot be loaded (others may write {tmp_path / 'cache'})"
+    )
     (tmp_path / "cache").chmod(0o1777)  # where nobody can move what is another's
     assert load_kernels(build=True) == ""
 
 
 @needs_compiler
-def test_what_belongs_to_another_user_is_not_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_belongs_to_another_user_is_not_loaded(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert load_kernels(build=True) == ""
     [made] = place.iterdir()
     monkeypatch.setattr(Library, "ready", None)
@@ -229,12 +255,16 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "file").touch()
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(compiling, "_compilers", lambda: ["cc"])
-    wanted = f"they cannot be compiled ([Errno 20] Not a directory: '{tmp_path / 'file' / 'kernels'}')"
+    wanted = (
+        f"they cannot be compiled ([Errno 20] Not a directory: '{tmp_path / 'file' / 'kernels'}')"
+    )
     assert load_kernels(build=True) == wanted
 
 
 @needs_compiler
-def test_training_tells_and_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+def test_training_tells_and_computes_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
     recipe, means, found = "translation/sample_attention", "; steps as graphs on a CUDA device", []
     planned = (
         "kernels that the first training compiles on a CPU",

@@ -31,16 +31,29 @@ from tests.recipes.using import check_weights, raw
 CELLS: dict[str, Any] = {"rnn": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
 TARGET = [[5, 6, 7, 2], [8, 2], [4, 4, 2]]
 FEW = [
-    *("data.sample.size=24", "data.sample.valid=4", "data.sample.test=4", "learning.batch_examples=8"),
+    *(
+        "data.sample.size=24",
+        "data.sample.valid=4",
+        "data.sample.test=4",
+        "learning.batch_examples=8",
+    ),
     *("learning.steps=2", "evaluation.search.max_length=5"),
 ]
 
 
-def decoder_of(cell: CellName, layers: int = 1, size: int = 6, dropout: float = 0.0) -> SequenceDecoder:
+def decoder_of(
+    cell: CellName, layers: int = 1, size: int = 6, dropout: float = 0.0
+) -> SequenceDecoder:
     bridge = Attention(source_size=4, state_size=size, state_count=layers * states_of(cell), size=5)
     words = WordEmbedding(vocabulary=11, size=3)
     return SequenceDecoder(
-        bridge=bridge, embedding=words, cell=cell, size=size, layers=layers, dropout=dropout, conditional=True
+        bridge=bridge,
+        embedding=words,
+        cell=cell,
+        size=size,
+        layers=layers,
+        dropout=dropout,
+        conditional=True,
     )
 
 
@@ -64,20 +77,31 @@ def after(cell: nn.Module, reads_H: Tensor, before: tuple[Tensor, ...]) -> tuple
     return found if isinstance(found, tuple) else (found,)
 
 
-def plain(decoder: SequenceDecoder, encoded: Encoded, row: int, target: list[int]) -> tuple[Tensor, Tensor]:
+def plain(
+    decoder: SequenceDecoder, encoded: Encoded, row: int, target: list[int]
+) -> tuple[Tensor, Tensor]:
     """Logits (T, V) and weights (T, S) of one row: the equations, one line each, with no padding and no batch."""
     assert isinstance(decoder.rnn, ConditionalRecurrent)
     bridge, rnn = decoder.bridge, decoder.rnn
     assert isinstance(bridge, Attention)
-    middle, *stacked = cell_of(rnn.middle, 0), *(cell_of(rnn.last, layer) for layer in range(rnn.layers))
+    middle, *stacked = (
+        cell_of(rnn.middle, 0),
+        *(cell_of(rnn.last, layer) for layer in range(rnn.layers)),
+    )
     memory_SD = encoded.memory[row][encoded.mask[row]]
     assert bridge.first.project is not None
-    vectors = torch.tanh(bridge.first.project(encoded.summary[row])).view(-1, rnn.layers, rnn.last.size).unbind(1)
+    vectors = (
+        torch.tanh(bridge.first.project(encoded.summary[row]))
+        .view(-1, rnn.layers, rnn.last.size)
+        .unbind(1)
+    )
     states = [tuple(each.unbind(0)) for each in vectors]
     logits, weights = [], []
     for token in [GO, *target[:-1]]:
         middle_state = after(middle, decoder.embedding.table.weight[token], states[0])
-        mixed_SA = memory_SD @ bridge.score.key.weight.T + bridge.score.query.weight @ middle_state[0]
+        mixed_SA = (
+            memory_SD @ bridge.score.key.weight.T + bridge.score.query.weight @ middle_state[0]
+        )
         weights_S = torch.softmax(torch.tanh(mixed_SA) @ bridge.score.score.weight[0], dim=0)
         states[0] = after(stacked[0], weights_S @ memory_SD, middle_state)
         for layer in range(1, rnn.layers):
@@ -105,7 +129,9 @@ def test_attention_knows_the_word_just_written(in_64_bits: None) -> None:
     """Another first word changes the weights of the second step; those of a plain decoder it does not change."""
     encoded, (one, other) = source(), (Padded.of([[word, 9, 2]] * 3) for word in (5, 6))
     bridge = Attention(source_size=4, state_size=6, size=5)
-    plain_decoder = SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=11, size=3), size=6)
+    plain_decoder = SequenceDecoder(
+        bridge=bridge, embedding=WordEmbedding(vocabulary=11, size=3), size=6
+    )
     for decoder, knows in ((decoder_of("gru"), True), (plain_decoder, False)):
         before, again = (decoder.eval().teach(encoded, target).weights for target in (one, other))
         assert before is not None
@@ -161,11 +187,16 @@ def test_it_predicts_in_other_precisions(cell: CellName, precision: Precision) -
 
 
 @pytest.mark.parametrize(
-    "recipe", ["translation/sample_guided", "summarization/sample_copy", "image_captioning/sample_attention"]
+    "recipe",
+    ["translation/sample_guided", "summarization/sample_copy", "image_captioning/sample_attention"],
 )
-def test_it_trains_and_predicts_wherever_something_is_attended_to(recipe: str, tmp_path: Path) -> None:
+def test_it_trains_and_predicts_wherever_something_is_attended_to(
+    recipe: str, tmp_path: Path
+) -> None:
     """Guided attention; copying from two levels, with coverage; the cells of an image."""
-    run = sixjars.train(recipe, [*FEW, "model.decoder.conditional=true"], out=tmp_path / "run", device="cpu")
+    run = sixjars.train(
+        recipe, [*FEW, "model.decoder.conditional=true"], out=tmp_path / "run", device="cpu"
+    )
     predictor = sixjars.load(run.folder)
     given = raw(predictor, tmp_path)
     for search in ("greedy", "sample", "beam"):

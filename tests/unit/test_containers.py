@@ -20,7 +20,9 @@ from sixjars.runs.predict import Predictor
 from tests.conftest import once
 
 WORDS = ["namaste", "ghar", "abc"]
-ROWS: list[dict[str, Any]] = [{"number": at, "roman": word, "devanagari": word[::-1]} for at, word in enumerate(WORDS)]
+ROWS: list[dict[str, Any]] = [
+    {"number": at, "roman": word, "devanagari": word[::-1]} for at, word in enumerate(WORDS)
+]
 COLUMNS: dict[str, list[Any]] = {name: [row[name] for row in ROWS] for name in ROWS[0]}
 ONE = {"source": "body"}
 PAIR = {"premise": "first", "hypothesis": "second"}
@@ -33,7 +35,9 @@ def predictor(run: Path) -> Predictor:
 
 @pytest.fixture(scope="module")
 def runtime(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return sixjars_runtime.load(once(tmp_path_factory, "exported", lambda out: sixjars.export(run, out)))
+    return sixjars_runtime.load(
+        once(tmp_path_factory, "exported", lambda out: sixjars.export(run, out))
+    )
 
 
 def module(name: str) -> Any:
@@ -42,7 +46,9 @@ def module(name: str) -> Any:
 
 
 def pandas_of(columns: dict[str, list[Any]]) -> Any:
-    return module("pandas").DataFrame(columns, index=range(7, 7 + len(next(iter(columns.values())))))
+    return module("pandas").DataFrame(
+        columns, index=range(7, 7 + len(next(iter(columns.values()))))
+    )
 
 
 def polars_of(columns: dict[str, list[Any]]) -> Any:
@@ -63,7 +69,9 @@ class HubTable:
         return self.data[name]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (dict(zip(self.data, row, strict=True)) for row in zip(*self.data.values(), strict=True))
+        return (
+            dict(zip(self.data, row, strict=True)) for row in zip(*self.data.values(), strict=True)
+        )
 
 
 class Stream(HubTable):
@@ -101,25 +109,41 @@ SEVERAL: dict[str, Callable[[list[str]], Any]] = {
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_table_gives_the_columns_of_the_run(kind: str, predictor: Predictor, runtime: Any) -> None:
+def test_a_table_gives_the_columns_of_the_run(
+    kind: str, predictor: Predictor, runtime: Any
+) -> None:
     expected = predictor.predict(WORDS)
     assert predictor.predict(TABLES[kind](COLUMNS)) == expected
     assert [found[0] for found in predictor.nbest(TABLES[kind](COLUMNS))] == expected
-    assert [found.text for found in runtime.predict(TABLES[kind](COLUMNS))] == [found.text for found in expected]
-    assert predictor.predict(TABLES[kind]({"source": WORDS})) == expected  # columns may be called as the fields are
+    assert [found.text for found in runtime.predict(TABLES[kind](COLUMNS))] == [
+        found.text for found in expected
+    ]
+    assert (
+        predictor.predict(TABLES[kind]({"source": WORDS})) == expected
+    )  # columns may be called as the fields are
 
 
 @pytest.mark.parametrize("kind", SEVERAL)
-def test_a_column_or_an_iterator_gives_its_values(kind: str, predictor: Predictor, runtime: Any) -> None:
+def test_a_column_or_an_iterator_gives_its_values(
+    kind: str, predictor: Predictor, runtime: Any
+) -> None:
     expected = predictor.predict(WORDS)
     assert predictor.predict(SEVERAL[kind](WORDS)) == expected
-    assert [found.text for found in runtime.predict(SEVERAL[kind](WORDS))] == [found.text for found in expected]
+    assert [found.text for found in runtime.predict(SEVERAL[kind](WORDS))] == [
+        found.text for found in expected
+    ]
 
 
 def test_one_input_is_never_read_letter_by_letter(predictor: Predictor) -> None:
     expected = predictor.predict(["ghar"])[0]
     row = namedtuple("row", "roman number")  # what `itertuples` gives
-    for one in ("ghar", np.str_("ghar"), np.array("ghar"), {"roman": "ghar", "number": 3}, row("ghar", 3)):
+    for one in (
+        "ghar",
+        np.str_("ghar"),
+        np.array("ghar"),
+        {"roman": "ghar", "number": 3},
+        row("ghar", 3),
+    ):
         assert predictor.predict(one) == expected
         with pytest.raises(DataError, match="give a list of inputs, not one input"):
             predictor.nbest(one)
@@ -138,7 +162,10 @@ def refused() -> dict[str, tuple[Callable[[], Any], str]]:
     def twice() -> Any:
         return module("pandas").DataFrame([["a", "b"]], columns=["roman", "roman"])
 
-    words = {"word": WORDS, "source": WORDS}  # where a text is from: no field of the run, beside other columns
+    words = {
+        "word": WORDS,
+        "source": WORDS,
+    }  # where a text is from: no field of the run, beside other columns
     lacks = "the table has no column 'roman', which this run reads; its columns: 'word', 'source'."
     return {
         "pandas": (lambda: pandas_of(words), lacks),
@@ -195,7 +222,9 @@ def test_what_is_refused(kind: str, predictor: Predictor, runtime: Any) -> None:
         assert str(caught.value) == sentence
 
 
-@pytest.mark.parametrize("empty", [[], (), iter(()), {}.values(), pyarrow.table({"roman": pyarrow.array([], "str")})])
+@pytest.mark.parametrize(
+    "empty", [[], (), iter(()), {}.values(), pyarrow.table({"roman": pyarrow.array([], "str")})]
+)
 def test_no_inputs_have_no_outputs(empty: Any, predictor: Predictor) -> None:
     assert predictor.predict(empty) == []
 
@@ -203,7 +232,11 @@ def test_no_inputs_have_no_outputs(empty: Any, predictor: Predictor) -> None:
 def test_a_missing_value_is_told_with_its_number(predictor: Predictor, runtime: Any) -> None:
     some = ["ghar", None, "abc", ""]
     expected = predictor.predict(["ghar", "x", "abc"])
-    tables: list[Any] = [pandas_of({"roman": some}), polars_of({"roman": some}), pyarrow.table({"roman": some})]
+    tables: list[Any] = [
+        pandas_of({"roman": some}),
+        polars_of({"roman": some}),
+        pyarrow.table({"roman": some}),
+    ]
     tables += [{"roman": some}, pandas_of({"roman": ["ghar", float("nan"), "abc", ""]})]
     for asked in (predictor, runtime):
         for table in tables:
@@ -211,7 +244,9 @@ def test_a_missing_value_is_told_with_its_number(predictor: Predictor, runtime: 
             assert (good.text, other.text) == (expected[0].text, expected[2].text)
             assert bad.error == "input 2: the source has no value."
             assert empty.error == "input 4: the source is empty."
-    series = module("pandas").Series(["ghar", None, float("nan"), module("pandas").NA], dtype=object)
+    series = module("pandas").Series(
+        ["ghar", None, float("nan"), module("pandas").NA], dtype=object
+    )
     for asked in (predictor, runtime):
         errors = [found.error for found in asked.predict(series)[1:]]
         assert errors == [f"input {number}: the source has no value." for number in (2, 3, 4)]
@@ -241,19 +276,30 @@ def test_a_list_in_a_dict_is_a_document_where_the_run_reads_documents() -> None:
     assert inputs_of({"body": document}, ONE, DOCUMENT) == ([{"body": document}], True)
     assert inputs_of({"body": np.array(document)}, ONE, DOCUMENT)[1]
     assert inputs_of({"body": points}, ONE, POINTS) == ([{"body": points}], True)
-    assert inputs_of({"body": document}, ONE, TEXT) == ([{"source": "One."}, {"source": "Two."}], False)
+    assert inputs_of({"body": document}, ONE, TEXT) == (
+        [{"source": "One."}, {"source": "Two."}],
+        False,
+    )
     assert inputs_of({"body": [document] * 2}, ONE, DOCUMENT) == ([{"source": document}] * 2, False)
     assert inputs_of({"body": [points] * 2}, ONE, POINTS) == ([{"source": points}] * 2, False)
-    series = {"body": pyarrow.array(document)}  # a column has a value for each row, whatever those are
+    series = {
+        "body": pyarrow.array(document)
+    }  # a column has a value for each row, whatever those are
     assert inputs_of(series, ONE, DOCUMENT) == ([{"source": "One."}, {"source": "Two."}], False)
 
 
 def test_documents_in_cells_stay_whole() -> None:
     documents = [["One.", "Two."], ["Three."]]
     expected = ([{"source": one} for one in documents], False)
-    for table in (pyarrow.table({"body": documents}), pandas_of({"body": documents}), polars_of({"body": documents})):
+    for table in (
+        pyarrow.table({"body": documents}),
+        pandas_of({"body": documents}),
+        polars_of({"body": documents}),
+    ):
         assert inputs_of(table, ONE, DOCUMENT) == expected
-    arrays = pandas_of({"body": [np.array(one) for one in documents]})  # as pandas reads them from Parquet
+    arrays = pandas_of(
+        {"body": [np.array(one) for one in documents]}
+    )  # as pandas reads them from Parquet
     assert inputs_of(arrays, ONE, DOCUMENT) == expected
     assert inputs_of(documents, ONE, DOCUMENT) == (documents, False)
 
@@ -262,7 +308,10 @@ def test_numbers_in_a_table_are_texts_as_in_training() -> None:
     expected = ([{"source": "3"}, {"source": "4.5"}], False)
     assert inputs_of(pyarrow.table({"body": [3.0, 4.5]}), ONE, TEXT) == expected
     assert inputs_of(pandas_of({"body": [3.0, 4.5]}), ONE, TEXT) == expected
-    assert inputs_of(pandas_of({"body": [3, 4]}), ONE, TEXT)[0] == [{"source": "3"}, {"source": "4"}]
+    assert inputs_of(pandas_of({"body": [3, 4]}), ONE, TEXT)[0] == [
+        {"source": "3"},
+        {"source": "4"},
+    ]
 
 
 def test_a_column_may_be_called_as_an_attribute_of_a_table() -> None:
@@ -274,7 +323,10 @@ def test_a_column_may_be_called_as_an_attribute_of_a_table() -> None:
 
 def test_columns_inside_of_objects() -> None:
     table = pyarrow.table({"meta": [{"body": "one"}, {"body": None}]})
-    assert inputs_of(table, {"source": "meta.body"}, TEXT) == ([{"source": "one"}, {"source": None}], False)
+    assert inputs_of(table, {"source": "meta.body"}, TEXT) == (
+        [{"source": "one"}, {"source": None}],
+        False,
+    )
     flat = pyarrow.table({"meta.body": ["one"]})
     assert inputs_of(flat, {"source": "meta.body"}, TEXT) == ([{"source": "one"}], False)
 
@@ -304,7 +356,10 @@ def test_a_column_by_number_is_not_the_key_of_a_dict() -> None:
     with pytest.raises(ValueError, match=r"must name source, but has 0, 1\."):
         by_name({0: "the text", 1: "the label"}, {"source": 1})
     assert by_name({"source": "a"}, {"source": 1}) == {"source": "a"}
-    assert inputs_of(pyarrow.table({"source": ["a"]}), {"source": 1}, TEXT) == ([{"source": "a"}], False)
+    assert inputs_of(pyarrow.table({"source": ["a"]}), {"source": 1}, TEXT) == (
+        [{"source": "a"}],
+        False,
+    )
     with pytest.raises(DataError) as caught:
         inputs_of(pyarrow.table({"source": ["a"], "1": ["b"]}), {"source": 1}, TEXT)
     assert str(caught.value) == (
@@ -330,7 +385,10 @@ def test_texts_to_align_are_no_table() -> None:
         with pytest.raises(DataError) as caught:
             sixjars.align(table, table)  # type: ignore[arg-type]
         kind = type(table).__name__
-        assert str(caught.value) == f"Give two texts to align, each a file or a list, not a table ({kind})."
+        assert (
+            str(caught.value)
+            == f"Give two texts to align, each a file or a list, not a table ({kind})."
+        )
     words = pyarrow.array(["a b", "b a"])
     assert list(sixjars.align(words, words).to_pharaoh()) == list(
         sixjars.align(["a b", "b a"], ["a b", "b a"]).to_pharaoh()

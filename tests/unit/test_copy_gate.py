@@ -31,10 +31,15 @@ def given() -> tuple[CopyGate, Tensor, Tensor]:
     return CopyGate(inputs=FEATURES), 3 * torch.randn(2, 2, VOCABULARY), torch.randn(2, 2, FEATURES)
 
 
-def by_hand(copy: CopyGate, logits: Tensor, inputs: Tensor, weights: Tensor, copy_ids: Tensor) -> list[float]:
+def by_hand(
+    copy: CopyGate, logits: Tensor, inputs: Tensor, weights: Tensor, copy_ids: Tensor
+) -> list[float]:
     """P of every number at one step, position by position."""
     [bias] = copy.gate.bias.tolist()
-    gate = bias + sum(one * other for one, other in zip(copy.gate.weight[0].tolist(), inputs.tolist(), strict=True))
+    gate = bias + sum(
+        one * other
+        for one, other in zip(copy.gate.weight[0].tolist(), inputs.tolist(), strict=True)
+    )
     generates = 1 / (1 + math.exp(-gate))
     raised = [math.exp(logit) for logit in logits.tolist()]
     found = [generates * one / sum(raised) for one in raised] + [0.0] * len(weights)
@@ -44,19 +49,26 @@ def by_hand(copy: CopyGate, logits: Tensor, inputs: Tensor, weights: Tensor, cop
 
 
 @pytest.mark.parametrize(
-    ("precision", "rounding"), [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.bfloat16, 1e-2)]
+    ("precision", "rounding"),
+    [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.bfloat16, 1e-2)],
 )
-def test_what_is_generated_and_what_is_copied_add_up(precision: torch.dtype, rounding: float) -> None:
+def test_what_is_generated_and_what_is_copied_add_up(
+    precision: torch.dtype, rounding: float
+) -> None:
     """Bounds are a few roundings of numbers below 1: 2^-53, 2^-24 and 2^-8."""
     copy, logits, inputs = given()
     copy, logits, inputs = copy.to(precision), logits.to(precision), inputs.to(precision)
     probabilities_BTW = copy(logits, inputs, WEIGHTS.to(precision), COPY_IDS).exp()
     assert probabilities_BTW.dtype == torch.promote_types(precision, torch.float32)
     assert probabilities_BTW.shape == (2, 2, VOCABULARY + 5)
-    torch.testing.assert_close(probabilities_BTW.sum(-1), torch.ones(2, 2, dtype=probabilities_BTW.dtype))
+    torch.testing.assert_close(
+        probabilities_BTW.sum(-1), torch.ones(2, 2, dtype=probabilities_BTW.dtype)
+    )
     for row in range(2):
         for step in range(2):
-            wanted = by_hand(copy, logits[row, step], inputs[row, step], WEIGHTS[row, step], COPY_IDS[row])
+            wanted = by_hand(
+                copy, logits[row, step], inputs[row, step], WEIGHTS[row, step], COPY_IDS[row]
+            )
             assert probabilities_BTW[row, step].tolist() == pytest.approx(wanted, abs=rounding)
 
 
@@ -65,17 +77,23 @@ def test_padding_is_not_copied() -> None:
     copy, logits, inputs = given()
     probabilities_BTW = copy(logits, inputs, WEIGHTS, COPY_IDS).exp()
     generates_BT = torch.sigmoid(copy.gate(inputs)).squeeze(-1)
-    torch.testing.assert_close(probabilities_BTW[1, :, 0], (generates_BT * logits.softmax(-1)[:, :, 0])[1])
+    torch.testing.assert_close(
+        probabilities_BTW[1, :, 0], (generates_BT * logits.softmax(-1)[:, :, 0])[1]
+    )
     assert probabilities_BTW[1, :, VOCABULARY + 3 :].max() < 1e-37
 
 
-@pytest.mark.parametrize(("gate", "truth"), [(30.0, VOCABULARY + 1), (60.0, VOCABULARY + 1), (-30.0, 2)])
+@pytest.mark.parametrize(
+    ("gate", "truth"), [(30.0, VOCABULARY + 1), (60.0, VOCABULARY + 1), (-30.0, 2)]
+)
 def test_a_gate_that_is_sure_and_wrong_learns(gate: float, truth: int) -> None:
     """-log σ(-x) is nearly x, and its slope nearly 1: the other way round where the truth had to be generated."""
     copy, logits, inputs = given()
     torch.nn.init.zeros_(copy.gate.weight)
     torch.nn.init.constant_(copy.gate.bias, gate)
-    loss = token_loss(copy(logits[:1, :1], inputs[:1, :1], WEIGHTS[:1, :1], COPY_IDS[:1]), Padded.of([[truth]])).sum()
+    loss = token_loss(
+        copy(logits[:1, :1], inputs[:1, :1], WEIGHTS[:1, :1], COPY_IDS[:1]), Padded.of([[truth]])
+    ).sum()
     loss.backward()  # type: ignore[no-untyped-call]
     share = 0.5625 if truth >= VOCABULARY else float(logits[0, 0].softmax(-1)[truth])
     assert float(loss.detach()) == pytest.approx(abs(gate) - math.log(share), rel=1e-4)
@@ -89,8 +107,13 @@ def test_what_cannot_be_output_has_a_finite_cost() -> None:
 
 
 @pytest.mark.parametrize(("weights", "copy_ids"), [(None, COPY_IDS), (WEIGHTS, None), (None, None)])
-def test_without_attention_or_words_nothing_is_copied(weights: Tensor | None, copy_ids: Tensor | None) -> None:
+def test_without_attention_or_words_nothing_is_copied(
+    weights: Tensor | None, copy_ids: Tensor | None
+) -> None:
     copy, logits, inputs = given()
     with pytest.raises(ShapeError) as error:
         copy(logits, inputs, weights, copy_ids)
-    assert str(error.value) == "copying: true needs attention and a source whose words the decoder could output."
+    assert (
+        str(error.value)
+        == "copying: true needs attention and a source whose words the decoder could output."
+    )

@@ -43,7 +43,11 @@ def test_a_word_outside_the_vocabulary_has_a_number_of_its_own() -> None:
     known = vocabulary(tokens)  # no word followed the bracket
     ids = tokens.encode_many(["Ann went to Paris (Ann", "the cat", ""], open=True)
     ann, paris = hashed(tokens, "Ann"), hashed(tokens, "Paris")
-    assert ids == [[ann, known["went"], known["to"], paris, known["("], ann], [known["the"], known["cat"]], []]
+    assert ids == [
+        [ann, known["went"], known["to"], paris, known["("], ann],
+        [known["the"], known["cat"]],
+        [],
+    ]
     assert max(ids[0]) < 2**31
     assert tokens.encode_many(["Ann went"])[0] == [UNK, known["went"]]
 
@@ -51,7 +55,9 @@ def test_a_word_outside_the_vocabulary_has_a_number_of_its_own() -> None:
 @given(st.lists(st.text(st.sampled_from("ab ,.▁￭(é\u0301İ\n-"), max_size=12), max_size=4))
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_agree_with_looking_up_at_every_position(kind: str, lowercase: bool, texts: list[str]) -> None:
+def test_numbers_agree_with_looking_up_at_every_position(
+    kind: str, lowercase: bool, texts: list[str]
+) -> None:
     tokens = trained("a b, ab", kind=kind, lowercase=lowercase)
     for text, closed, opened in zip(
         texts, tokens.encode_many(texts), tokens.encode_many(texts, open=True), strict=True
@@ -61,13 +67,17 @@ def test_numbers_agree_with_looking_up_at_every_position(kind: str, lowercase: b
         assert UNK not in opened
         source_words = [hashed(tokens, tokens.plain(token)) for token in tokens_of_it]
         assert [number for number in opened if number >= tokens.size] == [
-            number for number, looked_up in zip(source_words, closed, strict=True) if looked_up == UNK
+            number
+            for number, looked_up in zip(source_words, closed, strict=True)
+            if looked_up == UNK
         ]
         if kind == "punctuation":
             assert text_of(tokens_of_it) == tokens.normalize(text)
 
 
-@pytest.mark.parametrize(("kind", "can"), [("words", True), ("characters", True), ("bpe", False), ("unigram", False)])
+@pytest.mark.parametrize(
+    ("kind", "can"), [("words", True), ("characters", True), ("bpe", False), ("unigram", False)]
+)
 def test_subwords_cannot_be_copied(kind: Any, can: bool) -> None:
     assert TextTokenizer.trained(["some words"], TextSettings(tokens=kind), "x").can_copy is can
 
@@ -100,7 +110,10 @@ def test_copied_words_are_joined_as_a_reader_would(source: str, target: str) -> 
 
 
 def test_copied_words_at_spaces_and_copied_characters() -> None:
-    assert rewritten(trained("went to", kind="spaces"), "(Ann , Paris", "Paris went to (Ann") == "Paris went to (Ann"
+    assert (
+        rewritten(trained("went to", kind="spaces"), "(Ann , Paris", "Paris went to (Ann")
+        == "Paris went to (Ann"
+    )
     assert rewritten(trained("a b c", kind="characters"), "xay", "y a x") == "y a x"
 
 
@@ -108,7 +121,11 @@ def test_readable_tokens_of_what_was_copied() -> None:
     tokens = trained("went to")
     source_words = tokens.split("Ann went")
     assert source_words == ["Ann", "went"]
-    assert tokens.tokens([tokens.size, vocabulary(tokens)["to"], UNK], source_words) == ["Ann", "to", "<unk>"]
+    assert tokens.tokens([tokens.size, vocabulary(tokens)["to"], UNK], source_words) == [
+        "Ann",
+        "to",
+        "<unk>",
+    ]
     assert trained("a", kind="characters").tokens([6, 5], ["x", " "]) == ["␣", "x"]
 
 
@@ -123,14 +140,18 @@ IDS = st.lists(st.lists(st.integers(0, 16), min_size=6, max_size=6), min_size=1,
 
 
 @given(IDS, st.lists(st.integers(0, 6), min_size=4, max_size=4), IDS)
-def test_numbers_of_a_batch_equal_a_loop(source: list[list[int]], ends: list[int], target: list[list[int]]) -> None:
+def test_numbers_of_a_batch_equal_a_loop(
+    source: list[list[int]], ends: list[int], target: list[list[int]]
+) -> None:
     rows = min(len(source), len(target))
     source, target = source[:rows], target[:rows]
     ids = torch.tensor(source)
     mask = torch.arange(6) < torch.tensor(ends[:rows])[:, None]
     real = [row[:end] for row, end in zip(source, ends, strict=False)]
     assert copyable(ids, mask, SIZE).tolist() == [
-        [number if number < SIZE else SIZE + row.index(number) for number in row] + [0] * (6 - len(row)) for row in real
+        [number if number < SIZE else SIZE + row.index(number) for number in row]
+        + [0] * (6 - len(row))
+        for row in real
     ]
     assert copied(torch.tensor(target), ids, mask, SIZE).tolist() == [
         [n if n < SIZE else SIZE + row.index(n) if n in row else UNK for n in wanted]
@@ -159,9 +180,13 @@ def test_a_batch_has_what_copying_would_output() -> None:
 
 def test_segments_of_few_shapes_have_as_many_places_to_copy_from() -> None:
     """A training on CUDA packs them so; it ended with an error before."""
-    source, words = (SegmentColumn(flattened([[5, STOP, one, 6, STOP], [one, STOP]])) for one in (UNK, 70))
+    source, words = (
+        SegmentColumn(flattened([[5, STOP, one, 6, STOP], [one, STOP]])) for one in (UNK, 70)
+    )
     batches = Batches(
-        {"source": source}, IdColumn(flattened([[70], [5]]), stop=STOP), joint=Copying(words, SIZE, "source")
+        {"source": source},
+        IdColumn(flattened([[70], [5]]), stop=STOP),
+        joint=Copying(words, SIZE, "source"),
     )
     batches.have_few_shapes()
     read = batches.collate(torch.tensor([0, 1])).inputs["source"]
@@ -178,9 +203,9 @@ def test_a_batch_from_texts_to_a_text() -> None:
     source = SegmentColumn(segment_ids(reads.encode_flat, texts))
     words = SegmentColumn(segment_ids(writes.encode_flat, texts, open=True))
     target = IdColumn(flattened(writes.encode_many(wanted, open=True)), stop=STOP)
-    batch = Batches({"source": source}, target, joint=Copying(words, writes.size, "source")).collate(
-        torch.tensor([0, 1])
-    )
+    batch = Batches(
+        {"source": source}, target, joint=Copying(words, writes.size, "source")
+    ).collate(torch.tensor([0, 1]))
     texts_written = [
         writes.decode(ids, [token for part in parts for token in writes.split(part)])
         for ids, parts in zip(batch.target.values.tolist(), texts, strict=True)
@@ -192,7 +217,11 @@ def test_a_batch_from_texts_to_a_text() -> None:
 def test_an_input_that_is_split_otherwise_is_refused() -> None:
     source, words = IdColumn(flattened([[5], [5, 6]])), IdColumn(flattened([[5], [5, 6, 7]]))
     with pytest.raises(DataError) as caught:
-        Batches({"source": source}, IdColumn(flattened([[5], [5]])), joint=Copying(words, SIZE, "source"))
+        Batches(
+            {"source": source},
+            IdColumn(flattened([[5], [5]])),
+            joint=Copying(words, SIZE, "source"),
+        )
     assert str(caught.value) == (
         "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, give both the same "
         "tokens, split and lowercase."

@@ -18,7 +18,9 @@ from tests.unit.conftest import Tired
 Maker = Callable[..., str]
 
 
-def test_seconds_add_up_over_resumed_parts(recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_add_up_over_resumed_parts(
+    recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name, out, update = recipe(learning={"epochs": 3}), tmp_path / "run", Trainer._update
 
     def slow(self: Trainer, load: Any) -> Any:

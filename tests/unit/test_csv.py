@@ -29,8 +29,14 @@ NUMBERED: dict[str, Column] = {"source": 1, "target": 2}
 Rows = list[tuple[str, str, int]]
 
 
-def reading(folder: Path, columns: Mapping[str, Column] = NAMED, on_bad_row: Any = "error") -> Examples:
-    return read("a.csv", columns, settings=DataSettings(folder=str(folder), train="unused", on_bad_row=on_bad_row))
+def reading(
+    folder: Path, columns: Mapping[str, Column] = NAMED, on_bad_row: Any = "error"
+) -> Examples:
+    return read(
+        "a.csv",
+        columns,
+        settings=DataSettings(folder=str(folder), train="unused", on_bad_row=on_bad_row),
+    )
 
 
 def read_rows(folder: Path, content: str | bytes, columns: Mapping[str, Column] = NAMED) -> Rows:
@@ -80,7 +86,9 @@ def test_fields(record: str, fields: tuple[str, str], end: str, tmp_path: Path) 
 def test_a_byte_order_mark_and_quotes_in_the_header(tmp_path: Path) -> None:
     content = b'\xef\xbb\xbf"en","de ""x"", y"\r\na,b\r\n'
     assert read_rows(tmp_path, content, {"source": "en", "target": 'de "x", y'}) == [("a", "b", 2)]
-    assert read_rows(tmp_path, b'"e\nn",de\na,b\n', {"source": "e\nn", "target": "de"}) == [("a", "b", 3)]
+    assert read_rows(tmp_path, b'"e\nn",de\na,b\n', {"source": "e\nn", "target": "de"}) == [
+        ("a", "b", 3)
+    ]
 
 
 @pytest.mark.parametrize("begin", [b"sep=;\r\n", b"\xef\xbb\xbfsep=;\r\n", b"sep=;\n"])
@@ -98,7 +106,9 @@ def test_the_line_that_excel_begins_with_is_no_row(begin: bytes, tmp_path: Path)
 def test_a_field_longer_than_the_csv_module_allows(tmp_path: Path) -> None:
     long = 'word, "quoted"\n' * 20_000
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([("en", "de"), (long, "b"), ("y" * 200_000, "z")])
+    csv.writer(out, lineterminator="\n").writerows(
+        [("en", "de"), (long, "b"), ("y" * 200_000, "z")]
+    )
     assert read_rows(tmp_path, out.getvalue()) == [(long, "b", 2), ("y" * 200_000, "z", 20_003)]
 
 
@@ -161,7 +171,9 @@ def test_a_bad_record_is_one_bad_row_named_by_its_first_line(
         ('en,de\na\rb,"c\n', 2),
     ],
 )
-def test_a_quotation_mark_that_is_never_closed(content: str, line: int, mode: str, tmp_path: Path) -> None:
+def test_a_quotation_mark_that_is_never_closed(
+    content: str, line: int, mode: str, tmp_path: Path
+) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(content.encode())
     sentence = "a quotation mark opens a field here and is never closed; close it, or double it."
@@ -222,13 +234,20 @@ def test_records_agree_with_a_machine_that_reads_letters(text: str, crlf: bool) 
                 list(csv_records(path))
             return
         found = [
-            (line, None if isinstance(fields, Fault) else [field.replace("\r\n", "\n") for field in fields])
+            (
+                line,
+                None
+                if isinstance(fields, Fault)
+                else [field.replace("\r\n", "\n") for field in fields],
+            )
             for line, fields in csv_records(path)
         ]
     assert found == wanted
 
 
-ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12).filter(str.strip)
+ANY = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12
+).filter(str.strip)
 
 
 @settings(max_examples=200, deadline=None)
@@ -238,7 +257,9 @@ ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
     end=st.sampled_from(["\n", "\r\n"]),
     at_once=st.integers(1, 9),
 )
-def test_tables_agree_with_pyarrow(pairs: list[tuple[str, str]], quoting: Any, end: str, at_once: int) -> None:
+def test_tables_agree_with_pyarrow(
+    pairs: list[tuple[str, str]], quoting: Any, end: str, at_once: int
+) -> None:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator=end, quoting=quoting)
     starts = []
@@ -250,12 +271,16 @@ def test_tables_agree_with_pyarrow(pairs: list[tuple[str, str]], quoting: Any, e
         io.BytesIO(content),
         read_options=pyarrow.csv.ReadOptions(column_names=["one", "two"]),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(column_types={"one": pyarrow.string(), "two": pyarrow.string()}),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types={"one": pyarrow.string(), "two": pyarrow.string()}
+        ),
     )
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(rows, "AT_ONCE", at_once)
         ours = read_rows(Path(folder), content, NUMBERED)
-    assert ours == list(zip(*(column.to_pylist() for column in theirs.columns), starts, strict=True))
+    assert ours == list(
+        zip(*(column.to_pylist() for column in theirs.columns), starts, strict=True)
+    )
     assert [row[:2] for row in ours] == pairs
 
 
@@ -269,18 +294,26 @@ def test_blanks_around_names_do_not_count(names: str, tmp_path: Path) -> None:
 
 
 def test_blanks_count_where_names_differ_in_them_alone(tmp_path: Path) -> None:
-    assert read_rows(tmp_path, "en, en,de\na,b,c\n", {"source": " en", "target": "de"}) == [("b", "c", 2)]
+    assert read_rows(tmp_path, "en, en,de\na,b,c\n", {"source": " en", "target": "de"}) == [
+        ("b", "c", 2)
+    ]
     assert read_rows(tmp_path, "en, en,de\na,b,c\n") == [("a", "c", 2)]
 
 
 def test_a_recipe_may_have_the_blanks(tmp_path: Path) -> None:
-    assert read_rows(tmp_path, " en,de\na,b\n", {"source": " en", "target": "de"}) == [("a", "b", 2)]
+    assert read_rows(tmp_path, " en,de\na,b\n", {"source": " en", "target": "de"}) == [
+        ("a", "b", 2)
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "line"),
     [
-        ("a.csv", b'en,de\n\xc3\xa4,x\n"two\nlines\xe4",y\nc,\xe4\n', "line 4: byte 6 of the line (0xe4)"),
+        (
+            "a.csv",
+            b'en,de\n\xc3\xa4,x\n"two\nlines\xe4",y\nc,\xe4\n',
+            "line 4: byte 6 of the line (0xe4)",
+        ),
         ("a.tsv", b"en\tde\n\xc3\xa4\tx\nb\xe4\ty\nc\t\xe4\n", "line 3: byte 2 of the line (0xe4)"),
         (
             "a.jsonl",

@@ -50,7 +50,11 @@ def test_a_damaged_gzip_file(damage: str, name: str, tmp_path: Path) -> None:
 
 def broken_text(data: bytes) -> pyarrow.Array:
     """Three values of four bytes that are called text, whatever they are."""
-    buffers = [None, pyarrow.py_buffer(array("i", [0, 4, 8, 12]).tobytes()), pyarrow.py_buffer(data)]
+    buffers = [
+        None,
+        pyarrow.py_buffer(array("i", [0, 4, 8, 12]).tobytes()),
+        pyarrow.py_buffer(data),
+    ]
     return pyarrow.Array.from_buffers(pyarrow.string(), 3, buffers)
 
 

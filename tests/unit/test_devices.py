@@ -25,7 +25,10 @@ def test_devices_by_name() -> None:
 def test_cuda_where_there_is_none() -> None:
     with pytest.raises(RecipeError) as caught:
         device_named("cuda")
-    assert str(caught.value) == "the command line: --device cuda was asked for, but torch sees no CUDA device here."
+    assert (
+        str(caught.value)
+        == "the command line: --device cuda was asked for, but torch sees no CUDA device here."
+    )
 
 
 def test_an_apple_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +41,9 @@ def test_an_apple_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatc
         "the command line: --devices is 2, but an Apple GPU (mps) trains in one process; "
         "leave it out, or use --device cpu."
     )
-    with pytest.raises(RecipeError, match=r"fp16 needs a CUDA device; use bf16 or 32 on an Apple GPU\.$"):
+    with pytest.raises(
+        RecipeError, match=r"fp16 needs a CUDA device; use bf16 or 32 on an Apple GPU\.$"
+    ):
         fabric_for(device="mps", devices=1, precision="fp16")
 
 
@@ -46,13 +51,18 @@ def test_mps_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     with pytest.raises(RecipeError) as caught:
         device_named("mps")
-    assert str(caught.value) == "the command line: --device mps was asked for, but torch sees no Apple GPU (mps) here."
+    assert (
+        str(caught.value)
+        == "the command line: --device mps was asked for, but torch sees no Apple GPU (mps) here."
+    )
 
 
 def test_fp16_needs_a_gpu() -> None:
     with pytest.raises(RecipeError) as caught:
         fabric_for(device="cpu", devices=1, precision="fp16")
-    assert str(caught.value) == ("this recipe: learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU.")
+    assert str(caught.value) == (
+        "this recipe: learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."
+    )
 
 
 def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,11 +70,17 @@ def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(RecipeError) as caught:
         fabric_for(device="cuda", devices=3, precision="32")
-    assert str(caught.value) == ("the command line: --devices 3 was asked for, but torch sees 1 CUDA devices here.")
+    assert str(caught.value) == (
+        "the command line: --devices 3 was asked for, but torch sees 1 CUDA devices here."
+    )
 
 
 def test_devices_against_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"TORCHELASTIC_RUN_ID": "1", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "4"}.items():
+    for name, value in {
+        "TORCHELASTIC_RUN_ID": "1",
+        "LOCAL_WORLD_SIZE": "2",
+        "WORLD_SIZE": "4",
+    }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(RecipeError) as caught:
         fabric_for(device="cpu", devices=3, precision="32")
@@ -85,7 +101,8 @@ def test_precision(precision: str, kind: torch.dtype, capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("device", "there", "found"), [("cuda", True, "bf16"), ("cuda", False, "32"), ("cpu", True, "32")]
+    ("device", "there", "found"),
+    [("cuda", True, "bf16"), ("cuda", False, "32"), ("cpu", True, "32")],
 )
 def test_the_device_chooses_the_precision(
     device: str, *, there: bool, found: str, monkeypatch: pytest.MonkeyPatch
@@ -97,7 +114,9 @@ def test_the_device_chooses_the_precision(
 
 def fabric(*, rank: int, world: int, procs: list[Any] | None = None) -> Any:
     launcher = None if procs is None else SimpleNamespace(procs=procs)
-    return SimpleNamespace(global_rank=rank, world_size=world, strategy=SimpleNamespace(launcher=launcher))
+    return SimpleNamespace(
+        global_rank=rank, world_size=world, strategy=SimpleNamespace(launcher=launcher)
+    )
 
 
 def ended(error: BaseException, *, rank: int, world: int = 2) -> BaseException:
@@ -107,7 +126,11 @@ def ended(error: BaseException, *, rank: int, world: int = 2) -> BaseException:
 
 
 def test_what_all_agree_on_is_told_by_one() -> None:
-    for error in (Interrupted("stopped."), LearningError("the loss is no number."), KeyboardInterrupt()):
+    for error in (
+        Interrupted("stopped."),
+        LearningError("the loss is no number."),
+        KeyboardInterrupt(),
+    ):
         assert type(ended(error, rank=0)) is type(error)
         follower = ended(error, rank=1)
         assert isinstance(follower, SystemExit)
@@ -115,10 +138,15 @@ def test_what_all_agree_on_is_told_by_one() -> None:
 
 
 def test_a_process_that_went_away() -> None:
-    broken = RuntimeError("[../third_party/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]")
+    broken = RuntimeError(
+        "[../third_party/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]"
+    )
     found = ended(broken, rank=0)
     assert isinstance(found, RunError)
-    assert str(found) == "another process of this training has ended; go on from the last save with --resume."
+    assert (
+        str(found)
+        == "another process of this training has ended; go on from the last save with --resume."
+    )
     follower = ended(broken, rank=1)
     assert isinstance(follower, SystemExit)
     assert follower.code == 2

@@ -20,12 +20,16 @@ GOOD = {"turns": ["Hello?", "Speaking.", "This is Ann."]}
 Row = tuple[Any, ...]
 
 
-def reading(folder: Path, files: Files = "a.jsonl", columns: Mapping[str, Column] = TURNS, **more: Any) -> Examples:
+def reading(
+    folder: Path, files: Files = "a.jsonl", columns: Mapping[str, Column] = TURNS, **more: Any
+) -> Examples:
     given = {"folder": str(folder), "train": "unused", "format": "dialogs", **more}
     return read(files, columns, settings=DataSettings.model_validate(given))
 
 
-def message(folder: Path, files: Files = "a.jsonl", columns: Mapping[str, Column] = TURNS, **more: Any) -> str:
+def message(
+    folder: Path, files: Files = "a.jsonl", columns: Mapping[str, Column] = TURNS, **more: Any
+) -> str:
     with pytest.raises(DataError) as caught:
         reading(folder, files, columns, **more)
     return str(caught.value)
@@ -43,9 +47,13 @@ def written(folder: Path, *dialogs: Any, name: str = "a.jsonl") -> Path:
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json"])
 @pytest.mark.parametrize("block", [2, 1 << 14])
-def test_two_who_take_turns(name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_who_take_turns(
+    name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading_rows, "AT_ONCE", block)
-    path = written(tmp_path, GOOD, {"turns": ["alone"]}, {"turns": [" a\n b ", "c\u2028d", 3, True]}, name=name)
+    path = written(
+        tmp_path, GOOD, {"turns": ["alone"]}, {"turns": [" a\n b ", "c\u2028d", 3, True]}, name=name
+    )
     found = reading(tmp_path, name)
     assert rows(found) == [
         ("> Hello?", "Speaking.", 1),
@@ -54,13 +62,21 @@ def test_two_who_take_turns(name: str, block: int, tmp_path: Path, monkeypatch: 
         ("< a b\n> c d", "3", 3),
         ("> a b\n< c d\n> 3", "true", 3),
     ]
-    assert (found.skipped, found.where, found.table.column_names) == (0, str(path), ["source", "target", "line"])
+    assert (found.skipped, found.where, found.table.column_names) == (
+        0,
+        str(path),
+        ["source", "target", "line"],
+    )
     for source, _, _ in rows(found):
         assert segments_of(source, "turns") == source.split("\n")
 
 
 def test_speakers(tmp_path: Path) -> None:
-    written(tmp_path, {"turns": list("abcd"), "who": ["U", "U", "S", "U"]}, {"turns": list("xyz"), "who": [1, 2, 3]})
+    written(
+        tmp_path,
+        {"turns": list("abcd"), "who": ["U", "U", "S", "U"]},
+        {"turns": list("xyz"), "who": [1, 2, 3]},
+    )
     assert rows(reading(tmp_path, speakers="who")) == [
         ("< a", "b", 1),
         ("> a\n> b", "c", 1),
@@ -72,14 +88,18 @@ def test_speakers(tmp_path: Path) -> None:
 
 def test_columns_may_be_deep_and_the_target_is_not_read(tmp_path: Path) -> None:
     written(tmp_path, {"talk": {"said": ["a", "b"], "by": ["x", "x"]}})
-    found = reading(tmp_path, columns={"target": "nowhere", "source": "talk.said"}, speakers="talk.by")
+    found = reading(
+        tmp_path, columns={"target": "nowhere", "source": "talk.said"}, speakers="talk.by"
+    )
     assert rows(found) == [("b", "< a", 1)]
     assert found.table.column_names == ["target", "source", "line"]
 
 
 def test_filter(tmp_path: Path) -> None:
     bad = {"turns": ["a", ""], "split": "b"}
-    path = written(tmp_path, {"turns": ["a", "b"], "split": "a"}, bad, {"turns": ["c", "d"], "split": "a"})
+    path = written(
+        tmp_path, {"turns": ["a", "b"], "split": "a"}, bad, {"turns": ["c", "d"], "split": "a"}
+    )
     assert rows(reading(tmp_path, filter={"split": "a"})) == [("> a", "b", 1), ("> c", "d", 3)]
     assert message(tmp_path, filter={"split": "b"}) == f"{path}, line 2: turn 2 is empty."
     assert message(tmp_path, filter={"split": "c"}) == (
@@ -88,7 +108,9 @@ def test_filter(tmp_path: Path) -> None:
 
 
 def test_a_filter_may_be_called_like_a_field(tmp_path: Path) -> None:
-    written(tmp_path, {"turns": ["a", "b"], "source": "web"}, {"turns": ["c", "d"], "source": "film"})
+    written(
+        tmp_path, {"turns": ["a", "b"], "source": "web"}, {"turns": ["c", "d"], "source": "film"}
+    )
     assert rows(reading(tmp_path, filter={"source": "web"})) == [("> a", "b", 1)]
 
 
@@ -98,7 +120,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "null": ({"turns": None}, "column 'turns' holds null, not a list of texts."),
     "text": ({"turns": "a"}, "column 'turns' holds a text, not a list of texts."),
     "truth": ({"turns": True}, "column 'turns' holds true or false, not a list of texts."),
-    "null inside": ({"turns": ["a", None]}, "column 'turns' holds a list with null in it; it may hold texts alone."),
+    "null inside": (
+        {"turns": ["a", None]},
+        "column 'turns' holds a list with null in it; it may hold texts alone.",
+    ),
     "object inside": (
         {"turns": [{"text": "a"}]},
         "column 'turns' holds a list with an object in it; it may hold texts alone.",
@@ -108,7 +133,10 @@ BAD: dict[str, tuple[Any, str]] = {
         "column 'turns' holds half a character (a lone surrogate), which is no text.",
     ),
     "no key": ({"turn": ["a"]}, "column 'turns' is unknown. Did you mean 'turn'? Known: turn."),
-    "no object": (["a"], 'is JSON, but not an object; each line is one object, like {"text": "..."}.'),
+    "no object": (
+        ["a"],
+        'is JSON, but not an object; each line is one object, like {"text": "..."}.',
+    ),
 }
 
 
@@ -143,7 +171,10 @@ def test_a_turn_that_nobody_answers_teaches_nothing(
     alone = "has two turns or more, so there is no turn that answers another."
     assert message(tmp_path) == f"{path}: no conversation {alone}"
     written(tmp_path, {"turns": ["a"], "split": "a"}, {**GOOD, "split": "b"})
-    assert message(tmp_path, filter={"split": "a"}) == f"{path}: no conversation that fits 'filter' {alone}"
+    assert (
+        message(tmp_path, filter={"split": "a"})
+        == f"{path}: no conversation that fits 'filter' {alone}"
+    )
     written(tmp_path, {"turns": ["a"]}, {"turns": []})
     assert message(tmp_path) == f"{path}, line 2: column 'turns' holds an empty list."
     assert message(tmp_path, on_bad_row="skip") == f"{path}: no conversation {alone}"

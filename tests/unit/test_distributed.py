@@ -54,7 +54,9 @@ def assert_close(folder: Path, other: Path) -> None:
 def baselines_of(folder: Path) -> list[tuple[str, list[float]]]:
     """What a run keeps of its baselines, without the seconds that they took."""
     [entry] = read_entries(folder)
-    return [(baseline.name, [score.value for score in baseline.scores]) for baseline in entry.baselines]
+    return [
+        (baseline.name, [score.value for score in baseline.scores]) for baseline in entry.baselines
+    ]
 
 
 @pytest.mark.usefixtures("scored_baselines")
@@ -62,7 +64,12 @@ def baselines_of(folder: Path) -> list[tuple[str, list[float]]]:
 def test_two_match_one(kind: str, two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     name = recipe(data={"sample": {"size": 50}}, learning=BATCHES[kind])
     sixjars.train(name, out=tmp_path / "one")
-    processes = two(name, "--out", tmp_path / "two", before=("", WRITES_NOTHING.format(folder=str(tmp_path / "two"))))
+    processes = two(
+        name,
+        "--out",
+        tmp_path / "two",
+        before=("", WRITES_NOTHING.format(folder=str(tmp_path / "two"))),
+    )
     first, second = (process.wait() for process in processes)
     assert (first.code, second.code) == (0, 0), (first, second)
     assert (second.out, second.err) == ("", "")
@@ -77,7 +84,9 @@ def test_two_match_one(kind: str, two: Any, recipe: Callable[..., str], tmp_path
     sixjars.train(name, ["learning.rate=1e-9"], out=tmp_path / "begun", baselines=False)
     still = load_file(tmp_path / "begun" / "model.safetensors")
     assert max(float((begun[key] - still[key]).abs().max()) for key in begun) > 1e-3  # it did learn
-    assert {path.name for path in (tmp_path / "two").iterdir()} == {path.name for path in (tmp_path / "one").iterdir()}
+    assert {path.name for path in (tmp_path / "two").iterdir()} == {
+        path.name for path in (tmp_path / "one").iterdir()
+    }
 
 
 def test_a_language_model(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
@@ -105,16 +114,39 @@ def test_two_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_pat
     assert len(told) == 1
     assert told[0].startswith("sixjars: stopped at step ")
     assert second.err == ""
-    assert [process.wait().code for process in two(name, "--out", tmp_path / "stopped", "--resume")] == [0, 0]
+    assert [
+        process.wait().code for process in two(name, "--out", tmp_path / "stopped", "--resume")
+    ] == [0, 0]
     for file in ("model.safetensors", "log.jsonl", "checkpoints/last.safetensors"):
-        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+        assert (tmp_path / "stopped" / file).read_bytes() == (
+            tmp_path / "whole" / file
+        ).read_bytes()
 
 
 def test_torchrun(recipe: Callable[..., str], tmp_path: Path, warm_python: str) -> None:
-    name = recipe(data={"sample": {"size": 50}}, learning={**SGD, "batch_examples": 7, "accumulate": 2})
+    name = recipe(
+        data={"sample": {"size": 50}}, learning={**SGD, "batch_examples": 7, "accumulate": 2}
+    )
     sixjars.train(name, out=tmp_path / "one")
-    torchrun = [warm_python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
-    command = [*torchrun, warm_python, "-m", "sixjars", "train", name, "--out", str(tmp_path / "two")]
+    torchrun = [
+        warm_python,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        "--no-python",
+    ]
+    command = [
+        *torchrun,
+        warm_python,
+        "-m",
+        "sixjars",
+        "train",
+        name,
+        "--out",
+        str(tmp_path / "two"),
+    ]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     assert len(re.findall(r"^ *character_error_rate +\d", said.stdout, re.MULTILINE)) == 1
@@ -128,13 +160,19 @@ def test_images(bridge: str, two: Any, tmp_path: Path) -> None:
     values = {
         "task": "image_captioning",
         "data": {"sample": {"size": 30, "valid": 4, "test": 4}, "image": {"size": 16}},
-        "model": {"encoder": {"backbone": {"widths": [4, 6]}}, "bridge": {"kind": bridge}, "decoder": {"size": 8}},
+        "model": {
+            "encoder": {"backbone": {"widths": [4, 6]}},
+            "bridge": {"kind": bridge},
+            "decoder": {"size": 8},
+        },
         "learning": {"epochs": 2, "batch_examples": 7, "accumulate": 2, **SGD},
         "evaluation": {"search": {"max_length": 4}, "metrics": ["exact_match"]},
     }
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(values))
     sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "one")
-    first, second = (process.wait() for process in two(tmp_path / "recipe.yaml", "--out", tmp_path / "two"))
+    first, second = (
+        process.wait() for process in two(tmp_path / "recipe.yaml", "--out", tmp_path / "two")
+    )
     assert (first.code, second.code) == (0, 0), (first, second)
     assert sum(line.startswith("epoch ") for line in first.err.splitlines()) == 2
     assert second.err == ""

@@ -31,7 +31,9 @@ def lines(sample: Sample, row: Row) -> list[list[str]]:
 
 @pytest.mark.parametrize(("task", "fewest"), [("document_classification", 4), ("conversation", 2)])
 @pytest.mark.parametrize("more", [0, 3, 20])
-def test_every_number_of_segments_up_to_longest_is_common(task: str, fewest: int, more: int) -> None:
+def test_every_number_of_segments_up_to_longest_is_common(
+    task: str, fewest: int, more: int
+) -> None:
     sample, rng, longest = SAMPLES[task], Random(0), fewest + more
     assert sample.shortest == fewest
     counts = Counter(len(lines(sample, sample.draw(rng, longest))) for _ in range(1200))
@@ -40,7 +42,9 @@ def test_every_number_of_segments_up_to_longest_is_common(task: str, fewest: int
 
 
 @pytest.mark.parametrize("task", SAMPLES)
-def test_segments_are_words_with_single_spaces_in_small_letters(task: str, corpora: dict[str, list[Row]]) -> None:
+def test_segments_are_words_with_single_spaces_in_small_letters(
+    task: str, corpora: dict[str, list[Row]]
+) -> None:
     for row in corpora[task]:
         for column, text in row.items():
             segments = text.split("\n")
@@ -56,14 +60,23 @@ def test_the_vocabulary_is_small(task: str, corpora: dict[str, list[Row]]) -> No
 
 
 def test_each_word_of_a_document_is_in_one_list(corpora: dict[str, list[Row]]) -> None:
-    listed = [word for table in documents.WORDS.tables.values() for words in table.values() for word in words]
+    listed = [
+        word
+        for table in documents.WORDS.tables.values()
+        for words in table.values()
+        for word in words
+    ]
     assert len(set(listed)) == len(listed)
     rows = corpora["document_classification"]
-    assert set(listed) == {word for row in rows for line in lines(documents.SAMPLE, row) for word in line}
+    assert set(listed) == {
+        word for row in rows for line in lines(documents.SAMPLE, row) for word in line
+    }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "wanted"), [*((task, 20_000) for task in SAMPLES), ("conversation", 100_000)])
+@pytest.mark.parametrize(
+    ("task", "wanted"), [*((task, 20_000) for task in SAMPLES), ("conversation", 100_000)]
+)
 def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) -> None:
     sample, rng = SAMPLES[task], Random(0)
     assert sample.longest is not None
@@ -73,7 +86,9 @@ def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) ->
 
 # Documents
 
-TOPIC_OF = {word: topic for topic, words in documents.WORDS.table("topics").items() for word in words}
+TOPIC_OF = {
+    word: topic for topic, words in documents.WORDS.table("topics").items() for word in words
+}
 
 
 def masked(row: Row) -> list[list[str]]:
@@ -100,7 +115,12 @@ def test_the_rationale_is_the_one_topic_word(decided: list[Row]) -> None:
     for row in decided:
         sentences = lines(documents.SAMPLE, row)
         assert all(4 <= len(words) <= 9 for words in sentences)
-        found = [(s, w) for s, words in enumerate(sentences) for w, word in enumerate(words) if word in TOPIC_OF]
+        found = [
+            (s, w)
+            for s, words in enumerate(sentences)
+            for w, word in enumerate(words)
+            if word in TOPIC_OF
+        ]
         assert [f"{s} {w}" for s, w in found] == [row["rationale"]]
         assert TOPIC_OF[sentences[found[0][0]][found[0][1]]] == row["topic"]
 
@@ -110,7 +130,13 @@ def test_topic_words_are_at_every_place_and_as_frequent_as_each_other(decided: l
     places = [tuple(map(int, row["rationale"].split())) for row in rows]
     assert {sentence for sentence, _ in places} == set(range(10))
     assert {word for _, word in places} == set(range(9))
-    used = Counter(word for row in rows for line in lines(documents.SAMPLE, row) for word in line if word in TOPIC_OF)
+    used = Counter(
+        word
+        for row in rows
+        for line in lines(documents.SAMPLE, row)
+        for word in line
+        if word in TOPIC_OF
+    )
     assert set(used) == set(TOPIC_OF)
     assert len(TOPIC_OF) == 25
     assert abs(min(used.values()) - 133) < 50
@@ -125,7 +151,10 @@ def test_the_rest_is_drawn_before_the_topic() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(documents.WORDS.tables, "topics", turned)
         others = [documents.draw(Random(seed), 10) for seed in seeds]
-    assert sum(one["topic"] != other["topic"] for one, other in zip(originals, others, strict=True)) > 200
+    assert (
+        sum(one["topic"] != other["topic"] for one, other in zip(originals, others, strict=True))
+        > 200
+    )
     for one, other in zip(originals, others, strict=True):
         assert one["rationale"] == other["rationale"]
         assert masked(one) == masked(other)
@@ -133,7 +162,9 @@ def test_the_rest_is_drawn_before_the_topic() -> None:
 
 FEATURES: dict[str, Callable[[Row], list[str]]] = {
     "words": lambda row: [word for line in masked(row) for word in line],
-    "pairs of words": lambda row: [" ".join(line[at : at + 2]) for line in masked(row) for at in range(len(line))],
+    "pairs of words": lambda row: [
+        " ".join(line[at : at + 2]) for line in masked(row) for at in range(len(line))
+    ],
     "places and lengths": lambda row: [
         row["rationale"],
         *(f"{at}:{len(line)}" for at, line in enumerate(masked(row))),
@@ -153,14 +184,17 @@ def accuracy(features: Callable[[Row], list[str]], rows: list[Row]) -> float:
     for row in test:
         found = features(row)
         scores = {
-            t: sum(math.log((seen[t][f] + 1) / totals[t]) for f in found) for t in documents.WORDS.table("topics")
+            t: sum(math.log((seen[t][f] + 1) / totals[t]) for f in found)
+            for t in documents.WORDS.table("topics")
         }
         right += max(scores, key=scores.__getitem__) == row["topic"]
     return right / len(test)
 
 
 @pytest.mark.parametrize("features", FEATURES)
-def test_without_its_topic_word_a_document_does_not_predict_its_topic(features: str, decided: list[Row]) -> None:
+def test_without_its_topic_word_a_document_does_not_predict_its_topic(
+    features: str, decided: list[Row]
+) -> None:
     spread = math.sqrt(0.2 * 0.8 / (len(decided) / 4))
     assert abs(accuracy(FEATURES[features], decided) - 0.2) < 4 * spread
 
@@ -219,9 +253,18 @@ def answered(turns: list[str]) -> str:
     [
         ("i live in rome .\ni live in oslo .\nwhere do i live ?", "you live in rome ."),
         ("i live in rome .\ni live in oslo .\nwhere do you live ?", "i live in oslo ."),
-        ("i have two red cups and i have six blue pens .\nwhat colour are your pens ?", "my pens are blue ."),
-        ("my cat is called rex .\noh , really ?\nwhat is my cat called ?", "your cat is called rex ."),
-        ("i have two red cups .\ni have six red pens . how many cups do you have ?", "of cups i have two ."),
+        (
+            "i have two red cups and i have six blue pens .\nwhat colour are your pens ?",
+            "my pens are blue .",
+        ),
+        (
+            "my cat is called rex .\noh , really ?\nwhat is my cat called ?",
+            "your cat is called rex .",
+        ),
+        (
+            "i have two red cups .\ni have six red pens . how many cups do you have ?",
+            "of cups i have two .",
+        ),
     ],
 )
 def test_the_second_way_of_answering_by_hand(turns: str, response: str) -> None:
@@ -234,7 +277,9 @@ def test_the_answer_follows_from_the_conversation(corpora: dict[str, list[Row]])
 
 
 VALUES = [
-    tuple(line.split()) for kind in ("living", "naming", "having") for line in conversations.WORDS.table(kind)["values"]
+    tuple(line.split())
+    for kind in ("living", "naming", "having")
+    for line in conversations.WORDS.table(kind)["values"]
 ]
 
 
@@ -256,5 +301,7 @@ def test_there_is_always_another_fact_of_the_kind(corpora: dict[str, list[Row]])
         lately += not answer & set(values) & set(turns[-2].split())
     assert len(kinds) == 4
     assert min(kinds.values()) > 400
-    assert twice > 1000  # both persons state facts about the same subject, so that the speaker matters
+    assert (
+        twice > 1000
+    )  # both persons state facts about the same subject, so that the speaker matters
     assert lately > 2000  # the answer lies further back than the turn before the last

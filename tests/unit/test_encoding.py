@@ -61,7 +61,14 @@ def same(found: Encoded, true: Encoded) -> None:
 @torch.inference_mode()
 def test_it_is_recorded_when_its_shape_comes_again(graph: Any) -> None:
     model, kept = network(), []
-    for text, made in [(LONG, 0), (SHORT, 0), (replaced(LONG, 4), 1), (replaced(LONG, 3), 1), (SHORT, 2), (LONG, 2)]:
+    for text, made in [
+        (LONG, 0),
+        (SHORT, 0),
+        (replaced(LONG, 4), 1),
+        (replaced(LONG, 3), 1),
+        (SHORT, 2),
+        (LONG, 2),
+    ]:
         kept.append((encoded_captured(model, {"source": text}), model.encode({"source": text})))
         assert graph.made == made
     for found, true in kept:  # none is overwritten by those that come later
@@ -78,7 +85,9 @@ def test_weights_elsewhere_are_another_graph(graph: Any) -> None:
     model = network()
     for _ in range(2):
         encoded_captured(model, {"source": LONG})
-    model.load_state_dict({name: weight + 1 for name, weight in model.state_dict().items()}, assign=True)
+    model.load_state_dict(
+        {name: weight + 1 for name, weight in model.state_dict().items()}, assign=True
+    )
     same(encoded_captured(model, {"source": LONG}), model.encode({"source": LONG}))
     assert graph.made == 1
 

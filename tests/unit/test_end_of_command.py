@@ -8,7 +8,9 @@ import pytest
 from sixjars.cli import COUNTS_LEAKS, leave_garbage
 
 
-def test_garbage_is_collected_where_a_module_would_print_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_garbage_is_collected_where_a_module_would_print_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Triton 3.9 ended each training with thirty lines about objects that were never collected."""
     frozen: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))

@@ -33,7 +33,9 @@ def steps_of(folder: Path) -> list[int]:
     return [json.loads(line)["step"] for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
-def test_training_that_still_improved_says_so_and_how_to_go_on(recipe: Recipe, tmp_path: Path) -> None:
+def test_training_that_still_improved_says_so_and_how_to_go_on(
+    recipe: Recipe, tmp_path: Path
+) -> None:
     learning = {"epochs": ..., "steps": 15, "validate_every": 3, "metric": "loss", "rate": 0.03}
     name, folder = recipe(learning=learning), tmp_path / "r"
     said = ends_of(name, folder)
@@ -54,7 +56,13 @@ def test_epochs_are_named_where_they_ended_it(recipe: Recipe, tmp_path: Path) ->
 
 def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Path) -> None:
     """Epochs are only the upper bound: with 4 updates each, training ends in the middle of the second."""
-    learning = {"epochs": 50, "validate_every": 3, "patience": 1, "rate": 1e-12, "metric": "character_error_rate"}
+    learning = {
+        "epochs": 50,
+        "validate_every": 3,
+        "patience": 1,
+        "rate": 1e-12,
+        "metric": "character_error_rate",
+    }
     [said] = ends_of(recipe(learning=learning), tmp_path / "r")
     assert said.startswith("stopped early at step ")
     assert len(steps_of(tmp_path / "r")) < 40
@@ -62,7 +70,10 @@ def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Pat
 
 
 def test_a_model_that_does_not_learn_is_not_said_to_improve(recipe: Recipe, tmp_path: Path) -> None:
-    assert ends_of(recipe(learning={"epochs": 4, "rate": 1e-9, "metric": "loss"}), tmp_path / "r") == []
+    assert (
+        ends_of(recipe(learning={"epochs": 4, "rate": 1e-9, "metric": "loss"}), tmp_path / "r")
+        == []
+    )
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,11 @@ def test_the_printed_steps_are_those_of_torch(overrides: tuple[str, ...]) -> Non
     weight = torch.nn.Parameter(torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64))
     optimizer = optimizer_for([weight], settings)
     zero = torch.zeros(3, dtype=torch.float64)
-    names: dict[str, Any] = {"θ": weight.detach().clone(), "sqrt": torch.sqrt, "norm": torch.linalg.norm}
+    names: dict[str, Any] = {
+        "θ": weight.detach().clone(),
+        "sqrt": torch.sqrt,
+        "norm": torch.linalg.norm,
+    }
     names |= {"min": lambda *values: min(float(value) for value in values), "c": settings.clip}
     names |= {"m": zero, "v": zero, "u": zero, "b": zero, "η_k": settings.rate}
     for step, size in enumerate((5.0, 0.1, 3.0, 0.2), start=1):
@@ -87,14 +91,20 @@ def test_the_printed_steps_are_those_of_torch(overrides: tuple[str, ...]) -> Non
 @pytest.mark.parametrize("warmup", [0, 8])
 @pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt", "cosine"])
 def test_the_printed_rate_is_that_of_training(schedule: str, warmup: int) -> None:
-    lines = learning_of(f"learning.schedule={schedule}", f"learning.warmup={warmup}", "learning.rate=0.01")
+    lines = learning_of(
+        f"learning.schedule={schedule}", f"learning.warmup={warmup}", "learning.rate=0.01"
+    )
     settings = LearningSettings(rate=0.01, warmup=warmup, schedule=schedule)  # type: ignore[arg-type]
     for step in range(1, STEPS + 1):
-        assert rate_of(lines, step) == pytest.approx(learning_rate(settings, step, total=STEPS), abs=1e-12)
+        assert rate_of(lines, step) == pytest.approx(
+            learning_rate(settings, step, total=STEPS), abs=1e-12
+        )
 
 
 def test_a_plateau_is_told() -> None:
-    lines = learning_of("learning.schedule=plateau", "learning.plateau_patience=2", "learning.rate=0.01")
+    lines = learning_of(
+        "learning.schedule=plateau", "learning.plateau_patience=2", "learning.rate=0.01"
+    )
     said = "η_k = 0.01 0.5^n: plateau schedule; n rises by 1 after 3 validations in a row without improvement"
     assert said in lines
 
@@ -107,7 +117,9 @@ def test_clipping_is_told_with_its_limit() -> None:
     assert not any("min(1" in line for line in unlimited)
 
 
-FORCING = "teacher forcing: in training, step t is given the true y_{t-1}; in use, its own output ŷ_{t-1}"
+FORCING = (
+    "teacher forcing: in training, step t is given the true y_{t-1}; in use, its own output ŷ_{t-1}"
+)
 
 
 def test_what_is_regularized_is_told() -> None:
@@ -130,10 +142,16 @@ def test_which_weights_are_kept_is_told() -> None:
     assert "the mean of the weights of the 3 best by loss on the validation set is kept" in averaged
     assert "stops after 1 validation without improvement" in averaged
     [folds] = [line for line in learning_of("learning.folds=5") if "folds" in line]
-    assert folds.startswith("5 folds: as many models, each validated by loss on another part of the training set; ")
+    assert folds.startswith(
+        "5 folds: as many models, each validated by loss on another part of the training set; "
+    )
 
 
-GENERATING = ["language_model/sample_gru", "translation/sample_attention", "pointing/sample_sorting"]
+GENERATING = [
+    "language_model/sample_gru",
+    "translation/sample_attention",
+    "pointing/sample_sorting",
+]
 LABELLING = ["document_classification/sample_attention", "image_classification/sample_plain"]
 
 
@@ -160,7 +178,9 @@ def test_how_far_gradients_go_is_told() -> None:
     descent = "gradient descent with {}, {}: g is the gradient of L"
     assert descent.format("backpropagation", "all the way into the encoder") in image
     frozen = "but not into the encoder, whose weights are frozen"
-    assert descent.format("backpropagation through time", frozen) in learning_of("learning.freeze=encoder")
+    assert descent.format("backpropagation through time", frozen) in learning_of(
+        "learning.freeze=encoder"
+    )
 
 
 def test_precision_and_accumulation_are_told() -> None:
@@ -178,11 +198,15 @@ def test_the_rules_of_search_are_told() -> None:
         "ŷ_t = argmax P(y_t | ŷ_1..ŷ_{t-1}, x), until <stop>, at most 7 tokens",
         "<unk> is never output",
     ]
-    assert searched("kind=sample", "temperature=0.5", "top_k=3", "top_p=0.9", "unknown=allow")[0] == (
+    assert searched("kind=sample", "temperature=0.5", "top_k=3", "top_p=0.9", "unknown=allow")[
+        0
+    ] == (
         "ŷ_t ~ P(y_t | ŷ_1..ŷ_{t-1}, x)^(1/0.5), normalised, of the 3 most probable, of the fewest with 0.9 of the "
         "probability, until <stop>, at most 60 tokens"
     )
-    beam = searched("kind=beam", "unknown=replace", "min_length=2", "no_repeat_ngram=3", "coverage_penalty=0.2")
+    beam = searched(
+        "kind=beam", "unknown=replace", "min_length=2", "no_repeat_ngram=3", "coverage_penalty=0.2"
+    )
     assert beam[:5] == [
         "beam of 5, ranked by log P / length^1, until <stop>, at most 60 tokens",
         "<unk> is replaced by the source word with the most attention",
@@ -199,9 +223,7 @@ def test_the_rules_of_search_are_told() -> None:
 def test_files_and_labels_that_are_not_here_are_told() -> None:
     data = lines_of(explain("translation/multi30k_attention"), "data")
     assert data[0] == "train: train.en.gz (en) and train.de.gz (de)"
-    assumed = (
-        ", so sizes are assumed: each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
-    )
+    assumed = ", so sizes are assumed: each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
     assert data[-1].endswith(assumed)
     labels = lines_of(explain("sentence_pair/sick"), "data")
     assert "y, the label: one of 2" in labels

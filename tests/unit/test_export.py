@@ -61,7 +61,8 @@ def test_one_input_has_one_answer(exported: Path) -> None:
 def test_dimensions_are_symbolic_and_unread_inputs_are_left_out(exported: Path) -> None:
     step = onnx.load(exported / "step.onnx")
     dims = {
-        one.name: [dim.dim_param or dim.dim_value for dim in one.type.tensor_type.shape.dim] for one in step.graph.input
+        one.name: [dim.dim_param or dim.dim_value for dim in one.type.tensor_type.shape.dim]
+        for one in step.graph.input
     }
     assert dims["token"] == ["rows"]
     assert dims["prepared.keys"] == ["rows", "prepared_memory_1", 8]
@@ -69,7 +70,11 @@ def test_dimensions_are_symbolic_and_unread_inputs_are_left_out(exported: Path) 
     encoder = onnx.load(exported / "encoder.onnx")
     assert {one.name for one in encoder.graph.output} == {*dims, "mask"} - {"token"}
     [memory] = [one for one in encoder.graph.output if one.name == "prepared.memory"]
-    assert [dim.dim_param for dim in memory.type.tensor_type.shape.dim] == ["rows", "source_values_1", ""]
+    assert [dim.dim_param for dim in memory.type.tensor_type.shape.dim] == [
+        "rows",
+        "source_values_1",
+        "",
+    ]
 
 
 def test_the_folder_has_all_that_is_needed(exported: Path) -> None:
@@ -97,7 +102,13 @@ print(sixjars_runtime.load(sys.argv[1]).predict("namaste").text)
 def test_the_runtime_needs_no_torch(run: Path, exported: Path) -> None:
     place = str(Path(sixjars_runtime.__file__).parents[1])
     command = [sys.executable, "-c", WITHOUT, str(exported)]
-    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": place}, check=False)
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": place},
+        check=False,
+    )
     assert ran.stderr == ""
     assert ran.stdout == sixjars.load(run).predict("namaste").text + "\n"
 
@@ -114,7 +125,10 @@ def test_the_runtime_needs_no_torch(run: Path, exported: Path) -> None:
             {"search": "greedy", "nbest": 2},
             "greedy search finds one output, but nbest is 2; search with beam or sample.",
         ),
-        ({"search": "beam", "width": 2, "nbest": 3}, "'nbest' is 3, but a beam of width 2 holds fewer."),
+        (
+            {"search": "beam", "width": 2, "nbest": 3},
+            "'nbest' is 3, but a beam of width 2 holds fewer.",
+        ),
         ({"min_length": 50}, "'min_length' is 50, but 'max_length' is 12."),
     ],
 )
@@ -142,11 +156,15 @@ def test_a_damaged_folder_is_a_sentence(exported: Path, tmp_path: Path) -> None:
         sixjars_runtime.load(tmp_path)
     assert str(error.value) == f"{missing} {tmp_path} OUT"
     (tmp_path / "model.json").write_text("{")
-    with pytest.raises(sixjars_runtime.SixJarsError, match=r"is damaged: it is no JSON: .*; export the run again"):
+    with pytest.raises(
+        sixjars_runtime.SixJarsError, match=r"is damaged: it is no JSON: .*; export the run again"
+    ):
         sixjars_runtime.load(tmp_path)
     whole = json.loads((exported / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps({**whole, "format": 9}))
-    with pytest.raises(sixjars_runtime.SixJarsError, match="has format 9, but this runtime reads 1"):
+    with pytest.raises(
+        sixjars_runtime.SixJarsError, match="has format 9, but this runtime reads 1"
+    ):
         sixjars_runtime.load(tmp_path)
     (tmp_path / "model.json").write_text(json.dumps(whole))
     (tmp_path / "fields").mkdir()
@@ -174,11 +192,14 @@ def test_what_cannot_be_exported_is_a_sentence(
         app(["export", str(run), str(tmp_path / "out"), "--web", "--check"], standalone_mode=False)
     monkeypatch.setattr("sixjars_runtime.inputs.READERS", {"image": None})
     with pytest.raises(
-        RunError, match=r"data\.source is of kind text, which cannot be exported; the runtime knows image\."
+        RunError,
+        match=r"data\.source is of kind text, which cannot be exported; the runtime knows image\.",
     ):
         sixjars.export(run, tmp_path / "out")
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(MissingExtra, match=r"onnxscript is not installed. Run: pip install 'sixjars\[export\]'"):
+    with pytest.raises(
+        MissingExtra, match=r"onnxscript is not installed. Run: pip install 'sixjars\[export\]'"
+    ):
         sixjars.export(run, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
@@ -196,7 +217,9 @@ def test_a_component_that_torch_cannot_export_is_named(tmp_path: Path) -> None:
 
     sentence = "the encoder Mine cannot be exported: no such thing."
     assert fails(ValueError("no such thing.\nMore lines.")) == sentence
-    assert fails(ValueError("\x1b[0m\n\x1b[1;31mno such\x1b[0m thing.\x1b[K\nMore lines.")) == sentence
+    assert (
+        fails(ValueError("\x1b[0m\n\x1b[1;31mno such\x1b[0m thing.\x1b[K\nMore lines.")) == sentence
+    )
     assert fails(ValueError("\x1b[0m")) == "the encoder Mine cannot be exported: ValueError."
 
 
@@ -208,7 +231,9 @@ def test_recurrent_networks_can_be_exported_one_after_the_other(kind: Any, tmp_p
     examples = [{"inputs": torch.randn(rows, steps, 2)} for rows, steps in SHAPES]
     for number in range(2):
         path = tmp_path / f"{number}.onnx"
-        read = write_graph(path, lambda one: {"states": network(one["inputs"])[0]}, [network], examples, what="it")
+        read = write_graph(
+            path, lambda one: {"states": network(one["inputs"])[0]}, [network], examples, what="it"
+        )
         assert read == ["inputs"]
 
 
@@ -219,7 +244,13 @@ def test_what_torch_says_in_colour_is_told_without(tmp_path: Path) -> None:
         return {"y": value["x"] + 1 if value["x"].sum() > 0 else value["x"]}
 
     with pytest.raises(RunError) as caught:
-        write_graph(tmp_path / "bad.onnx", branches, [], [{"x": torch.ones(rows, 3)} for rows in (4, 2)], what="Mine")
+        write_graph(
+            tmp_path / "bad.onnx",
+            branches,
+            [],
+            [{"x": torch.ones(rows, 3)} for rows in (4, 2)],
+            what="Mine",
+        )
     assert str(caught.value).startswith("Mine cannot be exported: ")
     assert str(caught.value).isprintable()
 
@@ -227,7 +258,8 @@ def test_what_torch_says_in_colour_is_told_without(tmp_path: Path) -> None:
 def test_int8_must_keep_the_answers() -> None:
     sixjars.Agreement(100, 98, 0.1).check()
     with pytest.raises(
-        RunError, match=r"with int8 only 97 of 100 answers are those of torch \(97\.0 %\).* 98% must be"
+        RunError,
+        match=r"with int8 only 97 of 100 answers are those of torch \(97\.0 %\).* 98% must be",
     ):
         sixjars.Agreement(100, 97, 0.1).check()
 
@@ -247,6 +279,12 @@ def test_a_decoder_of_another_limit_cannot_be_exported() -> None:
         def longest(self, encoded: sixjars.Encoded) -> int:
             return 2 * encoded.mask.shape[1]
 
-    encoded = [sixjars.Encoded(torch.zeros(1, n, 2), torch.ones(1, n).bool(), torch.zeros(1, 2)) for n in (2, 3)]
-    with pytest.raises(RunError, match="the decoder Odd cannot be exported: the length of its outputs depends on more"):
+    encoded = [
+        sixjars.Encoded(torch.zeros(1, n, 2), torch.ones(1, n).bool(), torch.zeros(1, 2))
+        for n in (2, 3)
+    ]
+    with pytest.raises(
+        RunError,
+        match="the decoder Odd cannot be exported: the length of its outputs depends on more",
+    ):
         files._beyond(Odd(), encoded)  # type: ignore[arg-type]

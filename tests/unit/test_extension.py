@@ -25,16 +25,31 @@ def test_an_extended_run_is_as_if_trained_so_long_at_once(recipe: Recipe, tmp_pa
     sixjars.train(name, out=tmp_path / "short")
     sixjars.train(name, ["learning.epochs=5"], out=tmp_path / "short", resume=True)
     sixjars.train(name, ["learning.epochs=5"], out=tmp_path / "long")
-    for file in ("model.safetensors", "log.jsonl", "recipe.yaml", "scores.json", "checkpoints/last.safetensors"):
-        assert (tmp_path / "short" / file).read_bytes() == (tmp_path / "long" / file).read_bytes(), file
-    assert json.loads((tmp_path / "short" / "run.json").read_text())["extended"] == [{"learning.epochs": 2}]
+    for file in (
+        "model.safetensors",
+        "log.jsonl",
+        "recipe.yaml",
+        "scores.json",
+        "checkpoints/last.safetensors",
+    ):
+        assert (tmp_path / "short" / file).read_bytes() == (
+            tmp_path / "long" / file
+        ).read_bytes(), file
+    assert json.loads((tmp_path / "short" / "run.json").read_text())["extended"] == [
+        {"learning.epochs": 2}
+    ]
 
 
-def test_a_run_that_steps_ended_goes_on_in_the_middle_of_its_epoch(recipe: Recipe, tmp_path: Path) -> None:
+def test_a_run_that_steps_ended_goes_on_in_the_middle_of_its_epoch(
+    recipe: Recipe, tmp_path: Path
+) -> None:
     name = recipe()
     sixjars.train(name, ["learning.steps=3"], out=tmp_path / "short")
     sixjars.train(name, ["learning.steps=7"], out=tmp_path / "short", resume=True)
-    steps = [json.loads(line)["step"] for line in (tmp_path / "short" / "log.jsonl").read_text().splitlines()]
+    steps = [
+        json.loads(line)["step"]
+        for line in (tmp_path / "short" / "log.jsonl").read_text().splitlines()
+    ]
     assert steps == [3, 4, 7]
 
 
@@ -47,7 +62,10 @@ def test_without_a_change_not_a_byte_changes(recipe: Recipe, tmp_path: Path) -> 
 
 
 def test_the_same_command_serves_an_extension_that_was_stopped(
-    recipe: Recipe, tmp_path: Path, tired: Callable[[int], Reporter], monkeypatch: pytest.MonkeyPatch
+    recipe: Recipe,
+    tmp_path: Path,
+    tired: Callable[[int], Reporter],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, folder, longer = recipe(), tmp_path / "run", ["learning.epochs=5"]
     sixjars.train(name, out=folder)
@@ -70,7 +88,12 @@ def test_what_may_change_and_what_may_not(call: Any, recipe: Recipe, tmp_path: P
     name, folder = recipe(learning={"patience": 1, "rate": 1e-9, "epochs": 9}), tmp_path / "run"
     sixjars.train(name, ["learning.metric=character_error_rate"], out=folder)
     arguments = ["train", name, "learning.metric=character_error_rate", "--out", folder, "--resume"]
-    said = call(*arguments, "learning.epochs=12", "evaluation.search.max_length=5", "learning.save_seconds=9")
+    said = call(
+        *arguments,
+        "learning.epochs=12",
+        "evaluation.search.max_length=5",
+        "learning.save_seconds=9",
+    )
     assert said.complaints == [
         f"note: {folder} goes on with changes: learning.epochs was 9 and is 12; "
         "learning.save_seconds was 60.0 and is 9.0; "
@@ -102,6 +125,9 @@ def test_resume_begins_a_run_where_there_is_none(call: Any, recipe: Recipe, tmp_
     name = recipe()
     said = call("train", name, "--out", tmp_path / "run", "--resume")
     assert said.code == 0
-    assert said.err.splitlines()[0] == f"note: there is no run in {tmp_path / 'run'} to resume yet, so one is begun."
+    assert (
+        said.err.splitlines()[0]
+        == f"note: there is no run in {tmp_path / 'run'} to resume yet, so one is begun."
+    )
     sixjars.train(name, out=tmp_path / "plain")
     assert weights(tmp_path / "run") == weights(tmp_path / "plain")

@@ -67,7 +67,9 @@ def test_what_has_no_order_has_no_correlation() -> None:
     uniform, order = torch.full((1, 3), 1 / 3), torch.tensor([[0.1, 0.2, 0.7]])
     assert kendall_tau(uniform, order).isnan().all()
     assert agreement(uniform, order, np.random.default_rng(0)) is None
-    both = agreement(torch.cat([uniform, order]), torch.cat([order, order]), np.random.default_rng(0))
+    both = agreement(
+        torch.cat([uniform, order]), torch.cat([order, order]), np.random.default_rng(0)
+    )
     assert both is not None
     assert both == Agreement(tau=1.0, random=both.random, first=1.0, chance=1 / 3, steps=1)
 
@@ -135,17 +137,22 @@ def test_gradients_are_those_of_a_plain_loop(at_once: int) -> None:
         memory, summary = encoder.rnn(vectors, mask)
         stepped(model, Encoded(memory, mask, summary), OUTPUT)[step].backward()  # type: ignore[no-untyped-call]
         assert vectors.grad is not None
-        assert torch.allclose(found[step].float(), vectors.grad[0].norm(dim=-1), rtol=1e-4, atol=1e-6)
+        assert torch.allclose(
+            found[step].float(), vectors.grad[0].norm(dim=-1), rtol=1e-4, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize(
     "recipe",
-    [f"document_classification/sample_{way}attention" for way in ("", "flat_")] + ["sentence_pair/sample_attention"],
+    [f"document_classification/sample_{way}attention" for way in ("", "flat_")]
+    + ["sentence_pair/sample_attention"],
 )
 def test_gradients_of_segments_and_of_a_second_sentence(recipe: str, tmp_path: Path) -> None:
     """The gradient at a word that stands there once is that of its row of the embeddings."""
     few = ["data.sample.size=32", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    dataset = scored_dataset(open_run(sixjars.train(recipe, few, out=tmp_path / "run", device="cpu").folder))
+    dataset = scored_dataset(
+        open_run(sixjars.train(recipe, few, out=tmp_path / "run", device="cpu").folder)
+    )
     model, batches = sixjars.load(tmp_path / "run", device="cpu").network, dataset.batches()
     copies = Copies(model, batches, 2, [1], tokens=True)
     found, batch = copies.gradients(), batches.collate(torch.tensor([2]))
@@ -165,9 +172,13 @@ def test_gradients_of_segments_and_of_a_second_sentence(recipe: str, tmp_path: P
 def test_points_are_erased_in_the_memory() -> None:
     torch.manual_seed(0)
     encoder = PointsEncoder(dimensions=2, size=4, embedding=3)
-    decoder = PointerDecoder(bridge=InitialState(summary_size=4, state_size=6), source_size=4, size=6)
+    decoder = PointerDecoder(
+        bridge=InitialState(summary_size=4, state_size=6), source_size=4, size=6
+    )
     model, points = Network(encoder, decoder).eval(), torch.rand(5, 2)
-    batches = Batches({"points": ArrayColumn(lambda _: points.numpy(), np.array([5]))}, ids_column([[5]]))
+    batches = Batches(
+        {"points": ArrayColumn(lambda _: points.numpy(), np.array([5]))}, ids_column([[5]])
+    )
     order = [6, 4, 8, 7, 5, STOP]
     copies = Copies(model, batches, 0, order, tokens=False)
     falls = copies.falls()
@@ -238,9 +249,17 @@ def measured(power: int) -> list[Measured]:
     batches, found = batches_of(rows), list[tuple[Agreement | None, Agreement | None]]()
     for row in range(len(rows)):
         one = Copies(model, batches, row, [1], tokens=True).importance()
-        found.append((agreement(one.weights, one.falls, random), agreement(one.weights, one.gradients, random)))
+        found.append(
+            (
+                agreement(one.weights, one.falls, random),
+                agreement(one.weights, one.gradients, random),
+            )
+        )
     columns = zip(*found, strict=True)
-    return [Measured(name, tuple(one for one in some if one)) for name, some in zip("ab", columns, strict=True)]
+    return [
+        Measured(name, tuple(one for one in some if one))
+        for name, some in zip("ab", columns, strict=True)
+    ]
 
 
 def test_attention_that_is_the_importance_agrees_wholly_and_random_weights_do_not() -> None:
@@ -269,13 +288,20 @@ def test_attention_on_what_matters_least_is_told() -> None:
 )
 def test_the_meaning_of_a_correlation(tau: float, first: float, wanted: str) -> None:
     random = np.random.default_rng(0).normal(0, 0.1, (2, 200))
-    examples = tuple(Agreement(tau + a, b, first, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T)
+    examples = tuple(
+        Agreement(tau + a, b, first, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T
+    )
     end = f" the largest weight is on the most important position at {first:.0%} of the steps (uniform weights: 25%)."
-    assert Measured("erasing", examples).sentence == f"Weights and erasing order the input {wanted}{end}"
+    assert (
+        Measured("erasing", examples).sentence
+        == f"Weights and erasing order the input {wanted}{end}"
+    )
 
 
 def test_few_examples_say_nothing_of_random_weights() -> None:
     found = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 5).sentence
-    assert found.startswith("Fewer than 6 examples do not say whether weights and erasing order the input alike; and")
+    assert found.startswith(
+        "Fewer than 6 examples do not say whether weights and erasing order the input alike; and"
+    )
     more = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 6).sentence
     assert "more than random weights do" in more

@@ -81,7 +81,9 @@ def test_features_are_those_of_the_backbone(
     maps, vector = Halves(0.37)(frames)
     found = frozen()(frames)
     assert torch.equal(found, torch.cat([maps.flatten(1), vector], 1))
-    assert torch.equal(frozen(cells=False)(frames), found[:, -3:])  # the vector alone where nobody attends to cells
+    assert torch.equal(
+        frozen(cells=False)(frames), found[:, -3:]
+    )  # the vector alone where nobody attends to cells
 
 
 def test_files_of_different_lengths_keep_their_own_features(scale: Callable[[float], None]) -> None:
@@ -93,16 +95,24 @@ def test_files_of_different_lengths_keep_their_own_features(scale: Callable[[flo
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_only_features_that_are_kept_are_rounded_to_16_bits(kept: bool, scale: Callable[[float], None]) -> None:
+def test_only_features_that_are_kept_are_rounded_to_16_bits(
+    kept: bool, scale: Callable[[float], None]
+) -> None:
     """A rounded prediction would change with the last digits, which are others wherever a backbone is computed."""
     scale(0.37)
     [frames] = videos(4)
-    [found] = ImageField("image", ImageSettings()).equipped(Equipment((), frozen(), kept))._numbers([frames.numpy()])
+    [found] = (
+        ImageField("image", ImageSettings())
+        .equipped(Equipment((), frozen(), kept))
+        ._numbers([frames.numpy()])
+    )
     exact = frozen()(frames).numpy()
     np.testing.assert_array_equal(found, exact.astype(np.float16) if kept else exact)
     assert found.dtype == (np.float16 if kept else np.float32)
     [pixels] = (
-        ImageField("image", ImageSettings()).equipped(Equipment((), Pixels(SIDE), kept))._numbers([frames.numpy()])
+        ImageField("image", ImageSettings())
+        .equipped(Equipment((), Pixels(SIDE), kept))
+        ._numbers([frames.numpy()])
     )
     assert pixels.dtype == np.uint8
 
@@ -114,7 +124,9 @@ def test_features_of_files(tmp_path: Path, scale: Callable[[float], None]) -> No
     examples = own.admit(Examples.of({"image": ["orange.png"]}, where="a test"), skip=False)
     found = own.column(encoded(examples, {})).padded(np.array([0])).values[0, 0]
     colour = torch.tensor([255.0, 165.0, 0.0]) * 0.37
-    wanted = torch.cat([colour.repeat_interleave(4), colour])  # an image of one colour is that colour everywhere
+    wanted = torch.cat(
+        [colour.repeat_interleave(4), colour]
+    )  # an image of one colour is that colour everywhere
     torch.testing.assert_close(found.float(), wanted, rtol=2e-3, atol=1e-3)
 
 
@@ -123,7 +135,9 @@ def test_features_too_large_for_16_bits_stay_numbers(scale: Callable[[float], No
     assert frozen()(torch.full((1, 3, SIDE, SIDE), 255, dtype=torch.uint8)).max() == LARGEST
 
 
-def test_which_cells_are_taken_matters_only_where_they_are(tmp_path: Path, scale: Callable[[float], None]) -> None:
+def test_which_cells_are_taken_matters_only_where_they_are(
+    tmp_path: Path, scale: Callable[[float], None]
+) -> None:
     """One store holds the vectors, whatever layer the cells of others come from; pixels have no cells yet."""
     scale(0.5)
 
@@ -166,10 +180,19 @@ def test_a_recipe_says_which_extractor_is_used() -> None:
     made = VisualInput.extractor(pretrained, pixels=SIDE, cells=False, device=CPU)
     assert (type(made), made.pixels, made.cells) == (Features, SIDE, False)
     assert VisualInput.extractor(pretrained, pixels=None, cells=True, device=CPU).pixels == 224
-    assert type(VisualInput.extractor(pretrained | {"frozen": False}, pixels=SIDE, cells=True, device=CPU)) is Pixels
+    assert (
+        type(
+            VisualInput.extractor(
+                pretrained | {"frozen": False}, pixels=SIDE, cells=True, device=CPU
+            )
+        )
+        is Pixels
+    )
 
 
-def test_a_chosen_device_is_the_only_one_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_chosen_device_is_the_only_one_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """`--device cpu` on a machine with CUDA: a frozen backbone stays on the processor."""
 
     def asked(*_: object) -> bool:

@@ -73,7 +73,9 @@ def test_nothing(tmp_path: Path) -> None:
     cuts=st.sets(st.integers(1, 8)),
     picks=st.lists(st.integers(0, 8), max_size=12),
 )
-def test_round_trip(frames: list[int], numbers: int, dtype: Any, cuts: set[int], picks: list[int]) -> None:
+def test_round_trip(
+    frames: list[int], numbers: int, dtype: Any, cuts: set[int], picks: list[int]
+) -> None:
     keys = [f"key {row}" for row in range(len(frames))]
     wanted = [record(key, count, numbers, dtype) for key, count in zip(keys, frames, strict=True)]
     edges = [0, *sorted(cut for cut in cuts if cut < len(keys)), len(keys)]
@@ -90,7 +92,9 @@ def test_round_trip(frames: list[int], numbers: int, dtype: Any, cuts: set[int],
 
 
 def test_bits_are_kept(tmp_path: Path) -> None:
-    every = np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(4, -1)  # all numbers there are, and none too
+    every = (
+        np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(4, -1)
+    )  # all numbers there are, and none too
     kept = FeatureStore(tmp_path, PLAN)
     kept.add(["every", "turned"], [every, np.asfortranarray(every[::-1])])
     first, second = taken(FeatureStore(tmp_path, PLAN), ["every", "turned"])
@@ -114,7 +118,10 @@ def test_records_must_agree(tmp_path: Path) -> None:
     for shape in ((2, 3, 4), (0, 3)):
         with pytest.raises(ShapeError) as caught:
             kept.add(["a"], [np.zeros(shape)])
-        assert str(caught.value) == f"A record must have one frame or more, each of some numbers, but is {shape}."
+        assert (
+            str(caught.value)
+            == f"A record must have one frame or more, each of some numbers, but is {shape}."
+        )
     with pytest.raises(ShapeError) as caught:
         kept.add(["a", "b"], [record("a"), record("b", numbers=6, dtype=np.float16)])
     assert str(caught.value) == "A record has frames of 6 float16 numbers, but others 5 uint8."
@@ -137,7 +144,10 @@ def test_a_key_that_was_never_added(tmp_path: Path) -> None:
     for call in (lambda: kept.take("b"), lambda: kept.lengths(["a", "b"])):
         with pytest.raises(DataError) as caught:
             call()
-        assert str(caught.value) == f"{kept.folder} has no record of 'b'; it was never added, or removed since."
+        assert (
+            str(caught.value)
+            == f"{kept.folder} has no record of 'b'; it was never added, or removed since."
+        )
 
 
 def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:
@@ -152,8 +162,14 @@ def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:
     (path,) = shards(kept)
     for line in Path("/proc/self/smaps").read_text().split("VmFlags")[::-1]:
         if str(path) in line:
-            touched = int(next(part for part in line.splitlines() if part.startswith("Referenced:")).split()[1])
-            assert touched < 3000  # kilobytes; one record, the index, and what the system reads ahead
+            touched = int(
+                next(part for part in line.splitlines() if part.startswith("Referenced:")).split()[
+                    1
+                ]
+            )
+            assert (
+                touched < 3000
+            )  # kilobytes; one record, the index, and what the system reads ahead
             break
     else:
         pytest.fail("the shard is not mapped")
@@ -182,7 +198,15 @@ def test_a_shard_that_is_no_shard_is_made_again(tmp_path: Path) -> None:
     whole = path.read_bytes()
     at = whole.index(b'\\"a\\"') + 2
     other = whole[:at] + b"x" + whole[at + 1 :]
-    for content in (b"", b"no shard", whole[:100], whole[: len(whole) // 2], whole[:-1], whole + b"x", other):
+    for content in (
+        b"",
+        b"no shard",
+        whole[:100],
+        whole[: len(whole) // 2],
+        whole[:-1],
+        whole + b"x",
+        other,
+    ):
         path.unlink()
         path.write_bytes(content)
         again = FeatureStore(tmp_path, PLAN)
@@ -249,7 +273,9 @@ def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],
 )
-def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_with_the_disk(
+    number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -263,7 +289,9 @@ def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeyp
 
 def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_opened", lambda _: None)
-    with pytest.raises(DataError, match=r"\.safetensors cannot be read back; is the disk damaged\? Set "):
+    with pytest.raises(
+        DataError, match=r"\.safetensors cannot be read back; is the disk damaged\? Set "
+    ):
         fill(FeatureStore(tmp_path, PLAN), "a")
 
 
@@ -284,5 +312,7 @@ def test_what_is_no_shard_or_no_folder_is_set_aside(tmp_path: Path) -> None:
     fill(again, "a")
     np.testing.assert_array_equal(FeatureStore(frames, PLAN).take("a"), record("a"))
     assert [aside.read_text() for aside in tmp_path.glob(".aside-*-frames")] == ["mine"]
-    assert [(aside / "inside").is_dir() for aside in kept.folder.glob(".aside-*.safetensors")] == [True]
+    assert [(aside / "inside").is_dir() for aside in kept.folder.glob(".aside-*.safetensors")] == [
+        True
+    ]
     assert [aside.is_dir() for aside in kept.folder.glob(".aside-*-plan.json")] == [True]

@@ -64,7 +64,9 @@ def finished(process: "subprocess.Popen[str]") -> int:
 def check_all(kept: FeatureStore) -> None:
     assert kept.missing(KEYS) == []
     for number, key in enumerate(KEYS):
-        np.testing.assert_array_equal(kept.take(key), np.full((1 + number % 4, 1000), number, dtype=np.float16))
+        np.testing.assert_array_equal(
+            kept.take(key), np.full((1 + number % 4, 1000), number, dtype=np.float16)
+        )
 
 
 def test_killed_work_goes_on(tmp_path: Path) -> None:
@@ -86,7 +88,9 @@ def test_killed_work_goes_on(tmp_path: Path) -> None:
     for folder in (old, new):
         folder.mkdir()
     os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
-    FeatureStore(tmp_path / "store", {"layer": 1}).add(["more"], [np.zeros((1, 1000), dtype=np.float16)])
+    FeatureStore(tmp_path / "store", {"layer": 1}).add(
+        ["more"], [np.zeros((1, 1000), dtype=np.float16)]
+    )
     assert list(kept.folder.glob(".making-*")) == [new]  # someone may still be at work there
     check_all(kept)
 
@@ -101,7 +105,9 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert [finished(process) for process in both] == [60, 60]
     check_all(kept)
     check_all(FeatureStore(tmp_path / "store", {"layer": 1}))
-    assert len(list(kept.folder.iterdir())) == 60 // 5 + 1  # a shard for each five keys, and the plan
+    assert (
+        len(list(kept.folder.iterdir())) == 60 // 5 + 1
+    )  # a shard for each five keys, and the plan
 
 
 def test_what_others_add_is_found(tmp_path: Path) -> None:
@@ -109,7 +115,9 @@ def test_what_others_add_is_found(tmp_path: Path) -> None:
     assert two.missing(["a", "b"]) == ["a", "b"]
     one.add(["a"], [np.array([[1, 2]], dtype=np.uint8)])
     assert two.missing(["a", "b"]) == ["b"]
-    one.add(["a"], [np.array([[1, 2]], dtype=np.uint8)])  # the same once more takes the place of the first
+    one.add(
+        ["a"], [np.array([[1, 2]], dtype=np.uint8)]
+    )  # the same once more takes the place of the first
     two.add(["a", "b"], [np.array([[number, 2]], dtype=np.uint8) for number in (1, 3)])
     assert two.take("a").tolist() == [[1, 2]]
     assert [one.take(key).tolist() for key in "ba"] == [[[3, 2]], [[1, 2]]]

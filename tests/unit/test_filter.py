@@ -41,7 +41,9 @@ def kept(folder: Path, file: str, wanted: str) -> list[str]:
     """The rows that a filter, as a recipe has it, leaves of a file."""
     text = RECIPE.format(file=file, folder=folder, filter=wanted)
     data = recipe_of(values_of(text, "a test"), "a test").data
-    texts: list[str] = read(file, {"target": "source"}, settings=data).table.column("target").to_pylist()
+    texts: list[str] = (
+        read(file, {"target": "source"}, settings=data).table.column("target").to_pylist()
+    )
     return texts
 
 
@@ -53,12 +55,16 @@ def test_values_of_a_recipe_mean_the_same_in_every_format(file: str, tmp_path: P
     assert kept(tmp_path, file, "{year: 2020}") == ["two", "three"]
     assert kept(tmp_path, file, "{year: '2020', good: 'true'}") == ["three"]
     assert kept(tmp_path, file, "{name: true}") == ["one"]
-    with pytest.raises(DataError, match=r"no row is left of 3; 0 were bad and 3 did not fit 'filter'\.$"):
+    with pytest.raises(
+        DataError, match=r"no row is left of 3; 0 were bad and 3 did not fit 'filter'\.$"
+    ):
         kept(tmp_path, file, "{year: 1999}")
 
 
 def test_it_is_kept_in_a_run_as_text(tmp_path: Path) -> None:
-    text = RECIPE.format(file="rows.tsv", folder=tmp_path, filter="{good: true, year: 2020, name: x}")
+    text = RECIPE.format(
+        file="rows.tsv", folder=tmp_path, filter="{good: true, year: 2020, name: x}"
+    )
     recipe = recipe_of(values_of(text, "a test"), "a test")
     assert recipe.data.filter == {"good": "true", "year": "2020", "name": "x"}
     assert recipe_of(values_of(recipe.to_yaml(), "a test"), "a test") == recipe

@@ -45,7 +45,9 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 @pytest.fixture
 def words(tmp_path: Path, from_file: Callable[..., str], pairs: Callable[..., Path]) -> Path:
     """A run that translates words of a file."""
-    return sixjars.train(from_file(pairs(), learning={"epochs": 3, "rate": 0.05}), out=tmp_path / "old").folder
+    return sixjars.train(
+        from_file(pairs(), learning={"epochs": 3, "rate": 0.05}), out=tmp_path / "old"
+    ).folder
 
 
 def new_recipe(folder: Path, rows: str, **sections: Any) -> str:
@@ -60,9 +62,13 @@ def new_recipe(folder: Path, rows: str, **sections: Any) -> str:
 ROWS = "".join(f"word{n % 4} and zebra{n % 2}\twort{n % 3} und zebra{n % 2}\n" for n in range(12))
 
 
-def test_one_step_is_that_of_those_weights_by_hand(recipe: Write, run: Path, tmp_path: Path) -> None:
+def test_one_step_is_that_of_those_weights_by_hand(
+    recipe: Write, run: Path, tmp_path: Path
+) -> None:
     """Of plain gradient descent: θ - rate · ∇L, with L the mean over all tokens of the one batch."""
-    name = recipe(learning={"steps": 1, "batch_examples": 64, "optimizer": "sgd", "rate": 0.5, "clip": None})
+    name = recipe(
+        learning={"steps": 1, "batch_examples": 64, "optimizer": "sgd", "rate": 0.5, "clip": None}
+    )
     sixjars.train(name, out=tmp_path / "new", from_run=run)
     predictor = sixjars.load(run, device="cpu")
     blueprint = Blueprint.of(read_recipe(name))
@@ -87,7 +93,9 @@ def test_a_vocabulary_grows_and_old_outputs_stay(words: Path, tmp_path: Path) ->
     """Before any update: old ids and rows are the same, new rows are the mean, and the best output is the same."""
     name = new_recipe(tmp_path, ROWS)
     origin = Origin.of(words, NOTHING)
-    blueprint = Blueprint.of(read_inheriting(name, [], open_run(words), origin.run.outside, check=True))
+    blueprint = Blueprint.of(
+        read_inheriting(name, [], open_run(words), origin.run.outside, check=True)
+    )
     splits = splits_of(origin.taught(blueprint))
     network = fresh_network(blueprint, splits)
     told = origin.hand_over(network, blueprint, splits.fields)
@@ -111,7 +119,9 @@ def test_a_vocabulary_grows_and_old_outputs_stay(words: Path, tmp_path: Path) ->
     )
     [[rows]] = batch.plan(epoch=0, accumulate=1)
     given = batch.collate(rows)
-    one, two = (net.eval()(given.inputs, given.target).logits for net in (origin.predictor.network, network))
+    one, two = (
+        net.eval()(given.inputs, given.target).logits for net in (origin.predictor.network, network)
+    )
     assert torch.equal(one, two[..., : one.shape[-1]])
     assert torch.equal(one.argmax(-1), two.argmax(-1))
 
@@ -125,11 +135,20 @@ def test_new_labels_come_after_the_old(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(yaml.safe_dump(values), encoding="utf-8")
     files = [f"data.train={tmp_path / name}.tsv" for name in ("old", "new")]
-    sizes = ["model.encoder.kind=text", "model.encoder.size=4", "model.decoder.size=4", "model.bridge.kind=initial"]
+    sizes = [
+        "model.encoder.kind=text",
+        "model.encoder.size=4",
+        "model.decoder.size=4",
+        "model.bridge.kind=initial",
+    ]
     old = sixjars.train(path, [files[0], *sizes], out=tmp_path / "old").folder
     notes = Notes()
     new = sixjars.train(path, [files[1]], out=tmp_path / "run", from_run=old, reporter=notes).folder
-    assert json.loads((new / "fields" / "label.json").read_text())["labels"] == ["bad", "good", "fair"]
+    assert json.loads((new / "fields" / "label.json").read_text())["labels"] == [
+        "bad",
+        "good",
+        "fair",
+    ]
     assert "classes of label: 2 + 1 new" in notes.lines[0]
     assert len(weights(new)["decoder.output.bias"]) == 3
 
@@ -142,12 +161,25 @@ def test_subwords_stay_as_they_are(
     old = sixjars.train(from_file(pairs(), data=fields), out=tmp_path / "old").folder
     new = sixjars.train(new_recipe(tmp_path, ROWS), out=tmp_path / "new", from_run=old).folder
     for name in ("source", "target"):
-        assert (old / "fields" / f"{name}.json").read_bytes() == (new / "fields" / f"{name}.json").read_bytes()
+        assert (old / "fields" / f"{name}.json").read_bytes() == (
+            new / "fields" / f"{name}.json"
+        ).read_bytes()
 
 
-def test_what_is_left_out_is_taken_and_what_is_said_is_checked(call: Any, words: Path, tmp_path: Path) -> None:
+def test_what_is_left_out_is_taken_and_what_is_said_is_checked(
+    call: Any, words: Path, tmp_path: Path
+) -> None:
     name, out = new_recipe(tmp_path, ROWS), tmp_path / "run"
-    said = call("train", name, "model.encoder.dropout=0.25", "data.source.max_length=9", "--from", words, "--out", out)
+    said = call(
+        "train",
+        name,
+        "model.encoder.dropout=0.25",
+        "data.source.max_length=9",
+        "--from",
+        words,
+        "--out",
+        out,
+    )
     assert said.code == 0
     size = sum(tensor.numel() for tensor in weights(words).values())
     assert said.err.splitlines()[0] == (
@@ -159,27 +191,39 @@ def test_what_is_left_out_is_taken_and_what_is_said_is_checked(call: Any, words:
     assert (new.task, new.model.decoder) == (old.task, old.model.decoder)
     assert json.loads((out / "run.json").read_text())["from"]["run"] == str(words)
     with pytest.raises(RecipeError) as caught:
-        sixjars.train(name, ["model.decoder.size=9", "data.target.lowercase=true"], out=out / "x", from_run=words)
+        sixjars.train(
+            name,
+            ["model.decoder.size=9", "data.target.lowercase=true"],
+            out=out / "x",
+            from_run=words,
+        )
     assert str(caught.value) == (
         f"2 faults in {name}:\n"
         f"  - data.target.lowercase is True, but False in {words}; leave it out to take that.\n"
         f"  - model.decoder.size is 9, but 8 in {words}; leave it out to take that."
     )
-    with pytest.raises(RecipeError, match=r"^.*: task is 'dialog', but .*old is a model for translation; start from"):
+    with pytest.raises(
+        RecipeError,
+        match=r"^.*: task is 'dialog', but .*old is a model for translation; start from",
+    ):
         sixjars.train(name, ["task=dialog"], out=out / "x", from_run=words)
 
 
 def test_size_limits_how_far_a_vocabulary_grows(words: Path, tmp_path: Path) -> None:
     notes = Notes()
     limits = ["data.source.size=10", "data.target.size=5"]
-    sixjars.train(new_recipe(tmp_path, ROWS), limits, out=tmp_path / "run", from_run=words, reporter=notes)
+    sixjars.train(
+        new_recipe(tmp_path, ROWS), limits, out=tmp_path / "run", from_run=words, reporter=notes
+    )
     assert "source: 9 + 1 new; vocabulary of target: 9 + 0 new." in notes.lines[0]
 
 
 def test_new_rows_of_a_frozen_part_are_named(words: Path, tmp_path: Path) -> None:
     notes = Notes()
     frozen = ["learning.freeze=encoder"]
-    sixjars.train(new_recipe(tmp_path, ROWS), frozen, out=tmp_path / "run", from_run=words, reporter=notes)
+    sixjars.train(
+        new_recipe(tmp_path, ROWS), frozen, out=tmp_path / "run", from_run=words, reporter=notes
+    )
     assert notes.lines[0].endswith("; the new rows of encoder.embedding.table.weight are frozen.")
 
 
@@ -188,18 +232,27 @@ def test_a_fine_tuning_that_is_stopped_goes_on(words: Path, tmp_path: Path, tire
     sixjars.train(name, frozen, out=tmp_path / "whole", from_run=words)
     with pytest.raises(Interrupted):
         sixjars.train(name, frozen, out=tmp_path / "stopped", from_run=words, reporter=tired(3))
-    moved = words.rename(tmp_path / "moved")  # a state was saved, so the first run is not needed any more
+    moved = words.rename(
+        tmp_path / "moved"
+    )  # a state was saved, so the first run is not needed any more
     sixjars.train(name, frozen, out=tmp_path / "stopped", resume=True)
     moved.rename(words)
     for file in ("model.safetensors", "recipe.yaml", "run.json", "log.jsonl"):
-        assert (tmp_path / "whole" / file).read_bytes() == (tmp_path / "stopped" / file).read_bytes()
+        assert (tmp_path / "whole" / file).read_bytes() == (
+            tmp_path / "stopped" / file
+        ).read_bytes()
 
 
-def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights(words: Path, tmp_path: Path) -> None:
+def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights(
+    words: Path, tmp_path: Path
+) -> None:
     name, folder = new_recipe(tmp_path, ROWS), tmp_path / "run"
     sixjars.train(name, out=folder, from_run=words)
     before = (folder / "model.safetensors").read_bytes()
-    for at_start in ("checkpoints", "fields"):  # before the first save; before the vocabularies were written
+    for at_start in (
+        "checkpoints",
+        "fields",
+    ):  # before the first save; before the vocabularies were written
         shutil.rmtree(folder / at_start)
         for later in ("model.safetensors", "scores.json") if at_start == "checkpoints" else ():
             (folder / later).unlink()
@@ -207,11 +260,18 @@ def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights
         assert (folder / "model.safetensors").read_bytes() == before
 
 
-def test_a_run_goes_on_whatever_became_of_the_one_it_began_from(words: Path, tmp_path: Path) -> None:
+def test_a_run_goes_on_whatever_became_of_the_one_it_began_from(
+    words: Path, tmp_path: Path
+) -> None:
     name, parent, folder = new_recipe(tmp_path, ROWS), tmp_path / "parent", tmp_path / "run"
     shutil.copytree(words, parent)
     sixjars.train(name, out=folder, from_run=parent)
-    sixjars.train(parent / "recipe.yaml", ["learning.epochs=3", "learning.steps=null"], out=parent, resume=True)
+    sixjars.train(
+        parent / "recipe.yaml",
+        ["learning.epochs=3", "learning.steps=null"],
+        out=parent,
+        resume=True,
+    )
     for start in (None, parent):
         assert sixjars.train(name, out=folder, resume=True, from_run=start).folder == folder
 
@@ -227,7 +287,9 @@ def test_resume_from_somewhere_else_is_refused(
     assert call("train", name, "--out", folder, "--resume", "--from", words).code == 0
     plain = recipe()
     sixjars.train(plain, out=tmp_path / "plain")
-    assert call("train", plain, "--out", tmp_path / "plain", "--resume", "--from", words).sentence == (
+    assert call(
+        "train", plain, "--out", tmp_path / "plain", "--resume", "--from", words
+    ).sentence == (
         f"{tmp_path / 'plain'} was not begun from another run; leave out --from to go on with it."
     )
 
@@ -239,7 +301,10 @@ def test_a_folder_of_a_stranger_is_checked_as_for_a_prediction(words: Path, tmp_
     model = words / "model.safetensors"
     content, tensors = model.read_bytes(), weights(words)
     save_tensors(model, {**tensors, "decoder.output.bias": torch.zeros(2)}, {})
-    with pytest.raises(RunError, match=r"does not fit the recipe beside it: decoder.output.bias is \(2,\), but should"):
+    with pytest.raises(
+        RunError,
+        match=r"does not fit the recipe beside it: decoder.output.bias is \(2,\), but should",
+    ):
         sixjars.train(name, out=out, from_run=words)
     model.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
     with pytest.raises(RunError, match="is damaged: its check sum is wrong"):
@@ -256,7 +321,10 @@ def test_weights_of_another_shape_name_the_setting(tmp_path: Path) -> None:
     old = sixjars.train("transliteration/sample_attention", few, out=tmp_path / "old").folder
     origin = Origin.of(old, NOTHING)
     blueprint = Blueprint.of(
-        read_recipe("transliteration/sample_attention", [*few, "model.decoder.size=9", "data.source.max_length=7"])
+        read_recipe(
+            "transliteration/sample_attention",
+            [*few, "model.decoder.size=9", "data.source.max_length=7"],
+        )
     )
     network = fresh_network(blueprint, splits_of(origin.taught(blueprint)))
     with pytest.raises(RunError) as caught:

@@ -17,7 +17,9 @@ def test_padded_rows_can_be_read_back(sequences: list[list[int]]) -> None:
     longest = max((len(sequence) for sequence in sequences), default=0)
     assert padded.values.shape == padded.mask.shape == (len(sequences), longest)
     assert (padded.values.dtype, padded.mask.dtype) == (torch.long, torch.bool)
-    assert [row[real].tolist() for row, real in zip(padded.values, padded.mask, strict=True)] == sequences
+    assert [
+        row[real].tolist() for row, real in zip(padded.values, padded.mask, strict=True)
+    ] == sequences
     assert padded.values[~padded.mask].sum() == 0
     for row, sequence in zip(padded.mask.tolist(), sequences, strict=True):
         assert row == [True] * len(sequence) + [False] * (longest - len(sequence))
@@ -26,7 +28,12 @@ def test_padded_rows_can_be_read_back(sequences: list[list[int]]) -> None:
 def batch(*, alignment: bool = True) -> Batch:
     truth = torch.rand(3, 2, 4) if alignment else None
     source, other = Padded.of([[1, 2, 3, 4], [5], [6, 7]]), Padded.of([[9], [8, 7], [6]])
-    return Batch({"source": source, "other": other}, Padded.of([[1, 3], [3], [2, 3]]), torch.tensor([4, 0, 7]), truth)
+    return Batch(
+        {"source": source, "other": other},
+        Padded.of([[1, 3], [3], [2, 3]]),
+        torch.tensor([4, 0, 7]),
+        truth,
+    )
 
 
 def leaves(value: object) -> object:
@@ -36,7 +43,9 @@ def leaves(value: object) -> object:
     if isinstance(value, dict):
         return {key: leaves(inner) for key, inner in value.items()}
     if isinstance(value, Rows):
-        return {field.name: leaves(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {
+            field.name: leaves(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
     return value
 
 
@@ -63,7 +72,9 @@ def test_rows_and_device_are_those_of_any_tensor() -> None:
 
 
 def test_frames_of_numbers_are_picked_like_ids() -> None:
-    videos = Padded(torch.arange(24).view(2, 3, 4), torch.tensor([[True, True, True], [True, False, False]]))
+    videos = Padded(
+        torch.arange(24).view(2, 3, 4), torch.tensor([[True, True, True], [True, False, False]])
+    )
     before = Batch({"video": videos}, Padded.of([[1], [0]]), torch.tensor([5, 6]))
     after = before.pick(torch.tensor([1]))
     assert torch.equal(after.inputs["video"].values, videos.values[1:])
@@ -89,14 +100,22 @@ def test_moving_to_a_device_keeps_the_value() -> None:
 
 def test_absent_tensors_stay_absent() -> None:
     rows = torch.tensor([1])
-    prepared = Prepared(torch.zeros(2, 3), torch.zeros(2, 4), torch.zeros(2, 5, 4), torch.ones(2, 5, dtype=torch.bool))
+    prepared = Prepared(
+        torch.zeros(2, 3),
+        torch.zeros(2, 4),
+        torch.zeros(2, 5, 4),
+        torch.ones(2, 5, dtype=torch.bool),
+    )
     assert prepared.pick(rows).keys is None
     assert Context(torch.zeros(2, 0)).repeat(2).weights is None
 
 
 def test_layout_is_kept() -> None:
     encoded = Encoded(
-        torch.zeros(2, 4, 3), torch.ones(2, 4, dtype=torch.bool), torch.zeros(2, 3), Layout("grid", (2, 2))
+        torch.zeros(2, 4, 3),
+        torch.ones(2, 4, dtype=torch.bool),
+        torch.zeros(2, 3),
+        Layout("grid", (2, 2)),
     )
     assert encoded.pick(torch.tensor([1])).layout == Layout("grid", (2, 2))
 

@@ -40,13 +40,19 @@ WANTED = [
 VIDEO_ROWS = [("dog/moves.gif", "dog", "1"), ("dog/walk.mp4", "dog", "2")]
 
 
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = IMAGES, **more: Any) -> Examples:
-    settings = DataSettings.model_validate({"folder": str(folder), "train": "unused", "format": "folders", **more})
+def reading(
+    folder: Path, files: Files, columns: Mapping[str, Column] = IMAGES, **more: Any
+) -> Examples:
+    settings = DataSettings.model_validate(
+        {"folder": str(folder), "train": "unused", "format": "folders", **more}
+    )
     return read(files, columns, settings=settings)
 
 
 def rows(examples: Examples) -> list[tuple[str, ...]]:
-    return list(zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True))
+    return list(
+        zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True)
+    )
 
 
 def message(folder: Path, files: Files, columns: Mapping[str, Column] = IMAGES, **more: Any) -> str:
@@ -85,15 +91,25 @@ def test_a_label_may_be_a_link(tmp_path: Path) -> None:
     path = laid_out(tmp_path, "train", ["cat/1.jpg"])
     (path / "dog").symlink_to(elsewhere)
     (elsewhere / "round").symlink_to(path)
-    assert [row[0] for row in rows(reading(tmp_path, "train"))] == ["cat/1.jpg", "dog/1.jpg", "dog/deep/2.jpg"]
+    assert [row[0] for row in rows(reading(tmp_path, "train"))] == [
+        "cat/1.jpg",
+        "dog/1.jpg",
+        "dog/deep/2.jpg",
+    ]
 
 
 @pytest.mark.parametrize("place", ["train", "train.zip"])
 def test_a_file_without_a_label(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, ["cat/1.jpg", "cover.jpg", "dog/1.jpg"])
-    assert message(tmp_path, place) == f"{path}, file 2: 'cover.jpg' lies in no folder, so it has no label."
+    assert (
+        message(tmp_path, place)
+        == f"{path}, file 2: 'cover.jpg' lies in no folder, so it has no label."
+    )
     found = reading(tmp_path, place, on_bad_row="skip")
-    assert (rows(found), found.skipped) == ([("cat/1.jpg", "cat", "1"), ("dog/1.jpg", "dog", "3")], 1)
+    assert (rows(found), found.skipped) == (
+        [("cat/1.jpg", "cat", "1"), ("dog/1.jpg", "dog", "3")],
+        1,
+    )
 
 
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
@@ -102,7 +118,10 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
         (path / "cat" / os.fsdecode(b"2\xff.jpg")).touch()
     except OSError:
         pytest.skip("this disk refuses such names")
-    assert message(tmp_path, "train") == f"{path}, file 2: the name 'cat/2\\udcff.jpg' is not UTF-8; rename the file."
+    assert (
+        message(tmp_path, "train")
+        == f"{path}, file 2: the name 'cat/2\\udcff.jpg' is not UTF-8; rename the file."
+    )
     found = reading(tmp_path, "train", on_bad_row="skip")
     assert (rows(found), found.skipped) == ([("cat/1.jpg", "cat", "1")], 1)
 
@@ -113,9 +132,15 @@ HELP = "put the files of each label into a folder with its name."
 @pytest.mark.parametrize("place", ["train", "train.zip"])
 def test_nothing_that_counts(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, ["cat/notes.txt", "cat/walk.mp4"])
-    assert message(tmp_path, place) == f"{path} has no images ({' '.join(sorted(IMAGE_ENDINGS))}); {HELP}"
+    assert (
+        message(tmp_path, place)
+        == f"{path} has no images ({' '.join(sorted(IMAGE_ENDINGS))}); {HELP}"
+    )
     path = laid_out(tmp_path / "other" if place == "train" else tmp_path, place, ["cat/1.jpg"])
-    assert message(path.parent, place, VIDEOS) == f"{path} has no videos ({' '.join(sorted(VIDEO_ENDINGS))}); {HELP}"
+    assert (
+        message(path.parent, place, VIDEOS)
+        == f"{path} has no videos ({' '.join(sorted(VIDEO_ENDINGS))}); {HELP}"
+    )
     path = laid_out(tmp_path, "empty" + Path(place).suffix, [])
     path.touch() if path.suffix else path.mkdir()
     both = " ".join(sorted(IMAGE_ENDINGS | VIDEO_ENDINGS))
@@ -134,14 +159,17 @@ def test_one_folder_around_all(place: str, tmp_path: Path) -> None:
 
 def test_folders_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = laid_out(tmp_path, "train", ["cat/1.jpg"])
-    assert message(tmp_path, "trian") == f"{tmp_path / 'trian'} does not exist. Did you mean 'train'?"
+    assert (
+        message(tmp_path, "trian") == f"{tmp_path / 'trian'} does not exist. Did you mean 'train'?"
+    )
     (tmp_path / "a.tsv").touch()
     assert message(tmp_path, "a.tsv") == (
         f"{tmp_path / 'a.tsv'} is a file; format folders needs a folder or a .zip with one folder for each label."
     )
     (tmp_path / "a.zip").write_bytes(b"no zip")
     assert (
-        message(tmp_path, "a.zip") == f"{tmp_path / 'a.zip'} is not a .zip file or is damaged: File is not a zip file."
+        message(tmp_path, "a.zip")
+        == f"{tmp_path / 'a.zip'} is not a .zip file or is damaged: File is not a zip file."
     )
     assert message(tmp_path, {"a": "train", "b": "train"}) == (
         "Format folders is one folder (or .zip), but a, b are given; name one folder."

@@ -32,12 +32,20 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ]
     found = [
         SimpleNamespace(
-            name=name, fname=file, style="normal", weight=400, variant="normal", stretch="normal", size="scalable"
+            name=name,
+            fname=file,
+            style="normal",
+            weight=400,
+            variant="normal",
+            stretch="normal",
+            size="scalable",
         )
         for name, file in faces
     ]
     real = font_manager.get_font
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist, *found])
+    monkeypatch.setattr(
+        font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist, *found]
+    )
 
     def get_font(file: str) -> object:
         if file not in letters:
@@ -53,7 +61,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_fonts_of_the_machine_are_found(machine: None) -> None:
     assert fonts_for("plain") == (("DejaVu Sans",), frozenset())
     assert fonts_for("नम 你") == (("DejaVu Sans", "Noto Sans Devanagari", "Any CJK"), frozenset())
-    assert fonts_for("न१") == (("DejaVu Sans", "Noto Sans Devanagari", "Lohit Devanagari"), frozenset())
+    assert fonts_for("न१") == (
+        ("DejaVu Sans", "Noto Sans Devanagari", "Lohit Devanagari"),
+        frozenset(),
+    )
     assert fonts_for("한") == (("DejaVu Sans",), frozenset("한"))
     assert missing_font(["नम", "你"]) is None
     assert missing_font(["नम", "한"]) == (
@@ -61,7 +72,9 @@ def test_the_fonts_of_the_machine_are_found(machine: None) -> None:
     )
 
 
-def test_without_a_font_there_is_a_number_a_legend_and_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_font_there_is_a_number_a_legend_and_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fonts, "_others", lambda: ())
     fonts_for.cache_clear()
     numbers: dict[str, int] = {}

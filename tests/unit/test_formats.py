@@ -17,17 +17,25 @@ CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 Row = tuple[str, ...]
 
 
-def reading(folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any) -> Examples:
-    settings = DataSettings.model_validate({"folder": str(folder), "train": "unused", "format": kind, **more})
+def reading(
+    folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any
+) -> Examples:
+    settings = DataSettings.model_validate(
+        {"folder": str(folder), "train": "unused", "format": kind, **more}
+    )
     return read(files, columns, settings=settings)
 
 
 def rows(examples: Examples) -> list[Row]:
     """The texts of each row, and its line in words."""
-    return list(zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True))
+    return list(
+        zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True)
+    )
 
 
-def message(folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any) -> str:
+def message(
+    folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any
+) -> str:
     with pytest.raises(DataError) as caught:
         reading(folder, files, kind, columns, **more)
     return str(caught.value)
@@ -44,7 +52,9 @@ ANNOTATIONS = [
 ]
 
 
-def coco(folder: Path, images: Any = IMAGES, annotations: Any = ANNOTATIONS, name: str = "a.json") -> Path:
+def coco(
+    folder: Path, images: Any = IMAGES, annotations: Any = ANNOTATIONS, name: str = "a.json"
+) -> Path:
     whole = {"info": {"year": 2014}, "images": images, "annotations": annotations}
     content = json.dumps(whole, ensure_ascii=False).encode()
     (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
@@ -55,16 +65,24 @@ def coco(folder: Path, images: Any = IMAGES, annotations: Any = ANNOTATIONS, nam
 def test_coco(name: str, tmp_path: Path) -> None:
     path = coco(tmp_path, name=name)
     found = reading(tmp_path, name, "coco")
-    wanted = [("five ❤.jpg", "a five", "1"), ("seven.jpg", "a 7", "2"), ("five ❤.jpg", "five again", "3")]
+    wanted = [
+        ("five ❤.jpg", "a five", "1"),
+        ("seven.jpg", "a 7", "2"),
+        ("five ❤.jpg", "five again", "3"),
+    ]
     assert (rows(found), found.skipped, found.where) == (wanted, 0, str(path))
     assert rows(reading(tmp_path, name, "coco", filter={"image": "seven.jpg"})) == wanted[1:2]
     assert rows(reading(tmp_path, name, "coco", {"target": "caption"}))[2] == ("five again", "3")
 
 
-def test_coco_agrees_with_its_own_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_coco_agrees_with_its_own_library(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     library = pytest.importorskip("pycocotools.coco")
     images = [{"id": number * 3, "file_name": f"{number}.jpg"} for number in range(20)]
-    annotations = [{"image_id": n * n % 20 * 3, "id": n, "caption": f"caption {n}"} for n in range(50)]
+    annotations = [
+        {"image_id": n * n % 20 * 3, "id": n, "caption": f"caption {n}"} for n in range(50)
+    ]
     path = coco(tmp_path, images, annotations)
     theirs = library.COCO(str(path))
     capsys.readouterr()
@@ -79,19 +97,37 @@ BAD_ANNOTATIONS: dict[str, tuple[Any, str]] = {
     "no object": ("text", 'is not an object like {"image_id": 1, "caption": "..."}.'),
     "no caption": ({"image_id": 5}, "has no key 'caption'; is this a file of captions?"),
     "no image": ({"caption": "x"}, "has no key 'image_id'; is this a file of captions?"),
-    "unknown image": ({"image_id": 6, "caption": "x"}, "is about image 6, which is not in 'images'."),
-    "image in a list": ({"image_id": ["5"], "caption": "x"}, "is about image ['5'], which is not in 'images'."),
-    "caption in a list": ({"image_id": 5, "caption": ["x"]}, "column 'caption' holds a list, not text."),
+    "unknown image": (
+        {"image_id": 6, "caption": "x"},
+        "is about image 6, which is not in 'images'.",
+    ),
+    "image in a list": (
+        {"image_id": ["5"], "caption": "x"},
+        "is about image ['5'], which is not in 'images'.",
+    ),
+    "caption in a list": (
+        {"image_id": 5, "caption": ["x"]},
+        "column 'caption' holds a list, not text.",
+    ),
     "empty caption": ({"image_id": 5, "caption": " "}, "column 'caption' is empty."),
     "null": ({"image_id": 5, "caption": None}, "column 'caption' has no value."),
     "image without a file": ({"image_id": 8, "caption": "x"}, "column 'image' has no value."),
-    "image with two files": ({"image_id": 9, "caption": "x"}, "column 'file_name' holds a list, not text."),
+    "image with two files": (
+        {"image_id": 9, "caption": "x"},
+        "column 'file_name' holds a list, not text.",
+    ),
 }
 
 
 @pytest.mark.parametrize(("annotation", "sentence"), BAD_ANNOTATIONS.values(), ids=BAD_ANNOTATIONS)
 def test_bad_annotations(annotation: Any, sentence: str, tmp_path: Path) -> None:
-    images = [*IMAGES, {"id": 8}, "x", {"file_name": "no id.jpg"}, {"id": 9, "file_name": ["a", "b"]}]
+    images = [
+        *IMAGES,
+        {"id": 8},
+        "x",
+        {"file_name": "no id.jpg"},
+        {"id": 9, "file_name": ["a", "b"]},
+    ]
     path = coco(tmp_path, images, [ANNOTATIONS[0], annotation, ANNOTATIONS[2]])
     assert message(tmp_path, "a.json", "coco") == f"{path}, annotation 2: {sentence}"
     found = reading(tmp_path, "a.json", "coco", on_bad_row="skip")
@@ -120,14 +156,19 @@ def test_what_is_not_coco(content: bytes, reason: str, tmp_path: Path) -> None:
 
 def test_coco_errors(tmp_path: Path) -> None:
     path = coco(tmp_path, [*IMAGES, {"id": 5, "file_name": "other.jpg"}])
-    assert message(tmp_path, "a.json", "coco") == f"{path}: two images have the id 5: 'five ❤.jpg' and 'other.jpg'."
+    assert (
+        message(tmp_path, "a.json", "coco")
+        == f"{path}: two images have the id 5: 'five ❤.jpg' and 'other.jpg'."
+    )
     assert message(tmp_path, {"captions": "a", "images": "b"}, "coco") == (
         "Format coco is one .json file, but files are given for captions, images; name one file."
     )
     assert message(tmp_path, "a.json", "coco", {"target": "captoin"}) == (
         f"{path}: column 'captoin' is unknown. Did you mean 'caption'? Known: caption, image."
     )
-    assert "column 'split' is unknown" in message(tmp_path, "a.json", "coco", filter={"split": "train"})
+    assert "column 'split' is unknown" in message(
+        tmp_path, "a.json", "coco", filter={"split": "train"}
+    )
     assert "column '1' is unknown" in message(tmp_path, "a.json", "coco", {"target": 1})
     assert message(tmp_path, "b.json", "coco") == f"{tmp_path / 'b.json'} does not exist."
     coco(tmp_path, annotations=[])
@@ -141,7 +182,9 @@ TOKENS = "b.jpg#0\tA b .\nb.jpg#1\tStill b .\na.jpg#0\tAn a\twith a tab\nc#1.jpg
 PAIR: Files = {"captions": "tokens.txt", "images": "train.txt"}
 
 
-def flickr(folder: Path, tokens: str = TOKENS, images: str = "c#1.jpg\n\nb.jpg \nb.jpg\n") -> tuple[Path, Path]:
+def flickr(
+    folder: Path, tokens: str = TOKENS, images: str = "c#1.jpg\n\nb.jpg \nb.jpg\n"
+) -> tuple[Path, Path]:
     (folder / "tokens.txt").write_text(tokens)
     (folder / "train.txt").write_text(images)
     return folder / "tokens.txt", folder / "train.txt"
@@ -183,12 +226,17 @@ def test_bad_captions(line: str, sentence: str, files: Files, tmp_path: Path) ->
 
 
 def test_images_without_captions(tmp_path: Path) -> None:
-    captions, images = flickr(tmp_path, "b.jpg#0\tB\nwrong\nd.jpg#0\t\n", "b.jpg\nlost.jpg\nd.jpg\n")
+    captions, images = flickr(
+        tmp_path, "b.jpg#0\tB\nwrong\nd.jpg#0\t\n", "b.jpg\nlost.jpg\nd.jpg\n"
+    )
     images.write_bytes(images.read_bytes() + b"\xff.jpg\n")
     found = reading(tmp_path, PAIR, "flickr8k", on_bad_row="skip")
     assert (rows(found), found.skipped) == ([("b.jpg", "B", "1")], 4)  # line 2 of both files is bad
     captions.write_text("b.jpg#0\tB\nd.jpg#0\tD\n")
-    assert message(tmp_path, PAIR, "flickr8k") == f"{images}, line 2: 'lost.jpg' has no caption in {captions}."
+    assert (
+        message(tmp_path, PAIR, "flickr8k")
+        == f"{images}, line 2: 'lost.jpg' has no caption in {captions}."
+    )
     images.write_bytes(b"b.jpg\n\xff.jpg\n")
     assert message(tmp_path, PAIR, "flickr8k") == (
         f"{images}, line 2: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8."

@@ -19,7 +19,11 @@ ADAM = {"optimizer": "adam", "rate": 0.001, "batch_examples": 7, "accumulate": 2
 KINDS: dict[str, dict[str, Any]] = {
     "Adam, with a limit of the gradients": ADAM,
     "plain gradient descent": {"optimizer": "sgd", "rate": 0.5, "clip": None, "average": 2},
-    "parts with other rates, or frozen": {**ADAM, "rates": {"decoder": 3}, "freeze": ["encoder.embedding"]},
+    "parts with other rates, or frozen": {
+        **ADAM,
+        "rates": {"decoder": 3},
+        "freeze": ["encoder.embedding"],
+    },
     "step by step": {**ADAM, "fast": False},
 }
 
@@ -35,12 +39,20 @@ def assert_same(folder: Path, other: Path) -> None:
 
 @pytest.mark.usefixtures("scored_baselines")
 @pytest.mark.parametrize(
-    "kind", [kind if at == 0 else pytest.param(kind, marks=pytest.mark.slow) for at, kind in enumerate(KINDS)]
+    "kind",
+    [
+        kind if at == 0 else pytest.param(kind, marks=pytest.mark.slow)
+        for at, kind in enumerate(KINDS)
+    ],
 )
-def test_shares_are_one_model(kind: str, two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_shares_are_one_model(
+    kind: str, two: Any, recipe: Callable[..., str], tmp_path: Path
+) -> None:
     name, out = recipe(data={"sample": {"size": 50}}, learning=KINDS[kind]), tmp_path / "two"
     sixjars.train(name, out=tmp_path / "one", device="cpu")
-    first, second = (process.wait() for process in two(name, "--out", out, "--device", "cpu", "--fsdp"))
+    first, second = (
+        process.wait() for process in two(name, "--out", out, "--device", "cpu", "--fsdp")
+    )
     assert (first.code, second.code) == (0, 0), (first, second)
     assert "cpu × 2 processes, each with a share of the weights, 32-bit" in first.err
     counted = sum(tensor.numel() for tensor in load_file(out / MODEL).values())
@@ -49,7 +61,9 @@ def test_shares_are_one_model(kind: str, two: Any, recipe: Callable[..., str], t
     assert_same(out, tmp_path / "one")
     told = [sixjars.load(each).predict(["namaste"])[0].text for each in (out, tmp_path / "one")]
     assert told[0] == told[1]
-    assert {path.name for path in out.iterdir()} == {path.name for path in (tmp_path / "one").iterdir()}
+    assert {path.name for path in out.iterdir()} == {
+        path.name for path in (tmp_path / "one").iterdir()
+    }
 
 
 @pytest.mark.slow
@@ -75,7 +89,10 @@ def test_fewer_bits_on_cpus(two: Any, recipe: Callable[..., str], tmp_path: Path
     plain = {"optimizer": "sgd", "rate": 0.5, "epochs": 1}
     sixjars.train(recipe(learning={**plain, "precision": "32"}), out=tmp_path / "one", device="cpu")
     name = recipe(learning={**plain, "precision": "bf16"})
-    first, second = (process.wait() for process in two(name, "--out", tmp_path / "two", "--device", "cpu", "--fsdp"))
+    first, second = (
+        process.wait()
+        for process in two(name, "--out", tmp_path / "two", "--device", "cpu", "--fsdp")
+    )
     assert (first.code, second.code, second.err) == (0, 0, ""), (first, second)
     assert "cpu × 2 processes, each with a share of the weights, bfloat16" in first.err
     found, wanted = (load_file(tmp_path / each / MODEL) for each in ("two", "one"))
@@ -86,7 +103,12 @@ def test_fewer_bits_on_cpus(two: Any, recipe: Callable[..., str], tmp_path: Path
 def test_pictures(two: Any, tmp_path: Path) -> None:
     """Convolutions and their statistics, which every process has; weights that no output depends on."""
     few = ["data.sample.size=30", "data.sample.valid=4", "data.sample.test=4", "data.image.size=16"]
-    few += ["learning.epochs=1", "learning.batch_examples=7", "learning.optimizer=sgd", "learning.rate=0.1"]
+    few += [
+        "learning.epochs=1",
+        "learning.batch_examples=7",
+        "learning.optimizer=sgd",
+        "learning.rate=0.1",
+    ]
     name = "image_captioning/sample_attention"
     sixjars.train(name, few, out=tmp_path / "one", device="cpu")
     processes = two(name, *few, "--out", tmp_path / "two", "--device", "cpu", "--fsdp")
@@ -98,7 +120,8 @@ def test_pictures(two: Any, tmp_path: Path) -> None:
 def test_one_process_has_nothing_to_divide(recipe: Callable[..., str], tmp_path: Path) -> None:
     with pytest.raises(RecipeError) as caught:
         sixjars.train(recipe(), out=tmp_path / "run", device="cpu", fsdp=True)
-    assert "--fsdp divides the weights among processes, but there is one; say --devices 2, or leave it out." in str(
-        caught.value
+    assert (
+        "--fsdp divides the weights among processes, but there is one; say --devices 2, or leave it out."
+        in str(caught.value)
     )
     assert not (tmp_path / "run").exists()

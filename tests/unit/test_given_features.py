@@ -39,7 +39,9 @@ def arrays(shape: tuple[int | None, ...], dtype: str = "float16") -> dict[str, n
     return found
 
 
-def written(folder: Path, shape: tuple[int | None, ...], column: str = "image", ending: str = ".npy") -> Path:
+def written(
+    folder: Path, shape: tuple[int | None, ...], column: str = "image", ending: str = ".npy"
+) -> Path:
     """A folder of arrays, and a table that names them beside a caption and a label."""
     (folder / "feat").mkdir()
     for name, array in arrays(shape).items():
@@ -91,7 +93,10 @@ def test_the_same_road_in_training_scoring_and_prediction(
     assert first["source"] == [str(number) for number in range(1, count + 1)]
     assert len(first["weights"][0]) == count
     assert first["layout"] == (["grid", 2, 3] if len(shape) == 3 else ["regions"])
-    assert [path.stat().st_size > 1000 for path in sorted(Path("pictures").iterdir())] == [True, True]
+    assert [path.stat().st_size > 1000 for path in sorted(Path("pictures").iterdir())] == [
+        True,
+        True,
+    ]
     assert call("predict", run, "--input", "rows.tsv", "--output", "out.tsv").code == 0
     answers = [line.split("\t")[-1] for line in Path("out.tsv").read_text().splitlines()]
     assert answers[10:12] == [first["text"], second["text"]]
@@ -119,11 +124,16 @@ def test_an_archive_with_a_key_for_each_row(kind: str, tmp_path: Path) -> None:
             for name, array in whole.items():
                 file[name] = array
     run = sixjars.train(values(tmp_path, media=archive.name), out=tmp_path / kind)
-    assert [epoch["train_loss"] for epoch in run.history] == [epoch["train_loss"] for epoch in from_files.history]
+    assert [epoch["train_loss"] for epoch in run.history] == [
+        epoch["train_loss"] for epoch in from_files.history
+    ]
     assert run.scores == from_files.scores
     if kind != "zip":  # which is for files, that have to be at hand again
         found = sixjars.load(run.folder).predict(["9", "gone"])
-        assert found[0].text == sixjars.load(from_files.folder).predict([str(tmp_path / "feat" / "9.npy")])[0].text
+        assert (
+            found[0].text
+            == sixjars.load(from_files.folder).predict([str(tmp_path / "feat" / "9.npy")])[0].text
+        )
         assert found[1].error == "input 2: the image file gone does not exist."
 
 
@@ -146,19 +156,38 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     """From its vectors to the last digit; where v is the mean of cells that were rounded to 16 bits, nearly."""
     install(monkeypatch, 0.01)
     sixjars.generate_sample("image_captioning", tmp_path, size=40)
-    data = {"folder": str(tmp_path), "train": "train.jsonl", "valid": "valid.jsonl", "target": {"column": "caption"}}
+    data = {
+        "folder": str(tmp_path),
+        "train": "train.jsonl",
+        "valid": "valid.jsonl",
+        "target": {"column": "caption"},
+    }
     backbone = {"name": "efficientnet_lite0"}
-    recipe = {**values(tmp_path, bridge), "data": {**data, "image": {"column": "image", "size": 16}}}
+    recipe = {
+        **values(tmp_path, bridge),
+        "data": {**data, "image": {"column": "image", "size": 16}},
+    }
     recipe["model"] = {**recipe["model"], "encoder": {"backbone": backbone}}
-    extractor = Features(16, "efficientnet_lite0", None, True, torch.device("cpu"), visual.backbone_named)
+    extractor = Features(
+        16, "efficientnet_lite0", None, True, torch.device("cpu"), visual.backbone_named
+    )
     (tmp_path / "feats").mkdir()
     for path in [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.png")]:
         with path.open("rb") as file:
             pixels = read_image(file, path.name, size=16, fit="crop", max_pixels=10**6)
-        numbers = rounded(extractor(torch.from_numpy(pixels)[None])[0].numpy())  # as they are stored for training
+        numbers = rounded(
+            extractor(torch.from_numpy(pixels)[None])[0].numpy()
+        )  # as they are stored for training
         cells_HWC = numbers[:12].reshape(3, 2, 2).transpose(1, 2, 0)
-        np.save(tmp_path / "feats" / f"{path.name}.npy", cells_HWC if bridge == "attention" else numbers[12:])
-    features = {"kind": "features", "column": "image", "media": "feats"}  # .npy may be left out of names
+        np.save(
+            tmp_path / "feats" / f"{path.name}.npy",
+            cells_HWC if bridge == "attention" else numbers[12:],
+        )
+    features = {
+        "kind": "features",
+        "column": "image",
+        "media": "feats",
+    }  # .npy may be left out of names
     given = {**values(tmp_path, bridge), "data": {**data, "image": features}}
     losses = [
         [epoch["train_loss"] for epoch in sixjars.train(one, out=tmp_path / f"run{at}").history]
@@ -167,7 +196,9 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     assert losses[0] == (losses[1] if bridge == "initial" else pytest.approx(losses[1], rel=1e-3))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "uint8", "bool", ">f4"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int64", "uint8", "bool", ">f4"]
+)
 def test_all_real_numbers_become_32_bits(dtype: str, tmp_path: Path) -> None:
     array = np.asfortranarray(np.arange(6).reshape(2, 3) % 2).astype(dtype)
     np.save(tmp_path / "one.npy", array)
@@ -192,22 +223,51 @@ def spoil(path: Path, change: Callable[[Path], Any]) -> str:
             lambda path: np.save(path, np.zeros((2, 5))),
             "feat/29.npy has vectors of 5 numbers, but feat/0.npy has vectors of 6 numbers; all must have the same.",
         ),
-        (lambda path: np.save(path, np.full((1, 6), 1e300)), "feat/29.npy has 1e+300 at [0, 0], which is no finite"),
-        (lambda path: np.save(path, np.float32(1)), "feat/29.npy has the shape (), but features are (C), (N, C)"),
-        (lambda path: np.save(path, np.zeros((0, 6))), "feat/29.npy is empty: its shape is (0, 6)."),
-        (lambda path: np.save(path, np.zeros((9, 6))), "feat/29.npy has 54 numbers, but 'max_numbers' is 50; raise"),
-        (lambda path: np.save(path, np.array([["a"]])), "feat/29.npy holds <U1, but features are real numbers."),
-        (lambda path: np.save(path, np.array([{}]), allow_pickle=True), "feat/29.npy holds pickled Python objects,"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "feat/29.npy is cut off or damaged; write it again."),
-        (lambda path: path.write_bytes(b"\x93NUMPY\x01"), "feat/29.npy is not a .npy file of numbers, or is damaged"),
+        (
+            lambda path: np.save(path, np.full((1, 6), 1e300)),
+            "feat/29.npy has 1e+300 at [0, 0], which is no finite",
+        ),
+        (
+            lambda path: np.save(path, np.float32(1)),
+            "feat/29.npy has the shape (), but features are (C), (N, C)",
+        ),
+        (
+            lambda path: np.save(path, np.zeros((0, 6))),
+            "feat/29.npy is empty: its shape is (0, 6).",
+        ),
+        (
+            lambda path: np.save(path, np.zeros((9, 6))),
+            "feat/29.npy has 54 numbers, but 'max_numbers' is 50; raise",
+        ),
+        (
+            lambda path: np.save(path, np.array([["a"]])),
+            "feat/29.npy holds <U1, but features are real numbers.",
+        ),
+        (
+            lambda path: np.save(path, np.array([{}]), allow_pickle=True),
+            "feat/29.npy holds pickled Python objects,",
+        ),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-1]),
+            "feat/29.npy is cut off or damaged; write it again.",
+        ),
+        (
+            lambda path: path.write_bytes(b"\x93NUMPY\x01"),
+            "feat/29.npy is not a .npy file of numbers, or is damaged",
+        ),
         (
             lambda path: path.write_bytes(b"PK\x03\x04"),
             "feat/29.npy is an archive of arrays; name it in 'media', and its arrays in the column.",
         ),
-        (lambda path: path.unlink(), "There is no file 'feat/29.npy' in ~; 'media' names the folders"),
+        (
+            lambda path: path.unlink(),
+            "There is no file 'feat/29.npy' in ~; 'media' names the folders",
+        ),
     ],
 )
-def test_a_bad_file_is_a_sentence(change: Callable[[Path], Any], sentence: str, tmp_path: Path) -> None:
+def test_a_bad_file_is_a_sentence(
+    change: Callable[[Path], Any], sentence: str, tmp_path: Path
+) -> None:
     written(tmp_path, (None, 6))
     said = spoil(tmp_path, change)
     assert said.startswith("~/rows.tsv, line 31: the image: ")
@@ -227,14 +287,22 @@ def test_archives_are_guarded(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "c.h5", "w") as file:
         file["big"], file["small"] = np.zeros(10), np.zeros(4)
     found = MediaFiles([tmp_path / "a.npz"], memory=tmp_path, endings=[".npy"], largest=1000)
-    with pytest.raises(DataError, match=r"^big\.npy in .*a\.npz unpacks to 80,128 bytes, but 1,000 are the most; "):
+    with pytest.raises(
+        DataError, match=r"^big\.npy in .*a\.npz unpacks to 80,128 bytes, but 1,000 are the most; "
+    ):
         found.open("big")
     found = MediaFiles([tmp_path / "b.h5"], memory=tmp_path, largest=1000)
-    with pytest.raises(DataError, match=r"^big in .*b\.h5 unpacks to 80,000 bytes, but 1,000 are the most; "):
+    with pytest.raises(
+        DataError, match=r"^big in .*b\.h5 unpacks to 80,000 bytes, but 1,000 are the most; "
+    ):
         found.open("big")
-    with pytest.raises(DataError, match=r"^virtual in .*b\.h5 has its numbers in another file, which is not opened"):
+    with pytest.raises(
+        DataError, match=r"^virtual in .*b\.h5 has its numbers in another file, which is not opened"
+    ):
         found.open("virtual")
-    with pytest.raises(DataError, match=r"^name in .*b\.h5 holds texts or objects, but features are numbers\.$"):
+    with pytest.raises(
+        DataError, match=r"^name in .*b\.h5 holds texts or objects, but features are numbers\.$"
+    ):
         found.open("name")
     assert not found.has("far")
     (tmp_path / "d.h5").write_text("no")
@@ -254,7 +322,9 @@ def test_groups_of_an_hdf5_file_are_as_folders(tmp_path: Path) -> None:
 def test_without_h5py_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.h5").write_bytes(b"")
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
-    with pytest.raises(MissingExtra, match=r"^h5py is not installed\. Run: pip install 'sixjars\[hdf5\]'$"):
+    with pytest.raises(
+        MissingExtra, match=r"^h5py is not installed\. Run: pip install 'sixjars\[hdf5\]'$"
+    ):
         MediaFiles([tmp_path / "a.h5"], memory=tmp_path)
 
 
@@ -279,7 +349,9 @@ def test_the_validation_set_has_the_shape_of_the_training_set(tmp_path: Path) ->
 def test_what_does_not_fit_is_a_sentence(tmp_path: Path) -> None:
     written(tmp_path, (6,))
     recipe = values(tmp_path)
-    with pytest.raises(ShapeError, match=r"^attention has nothing to attend to: an encoder of kind 'image' has no "):
+    with pytest.raises(
+        ShapeError, match=r"^attention has nothing to attend to: an encoder of kind 'image' has no "
+    ):
         sixjars.train(recipe, out=tmp_path / "run")
     recipe["model"]["encoder"] = {"backbone": {"name": "efficientnet_lite0"}}
     sentence = "model.encoder.backbone.name: data.image gives features, so no backbone computes them; remove it."
@@ -295,14 +367,19 @@ def test_what_does_not_fit_is_a_sentence(tmp_path: Path) -> None:
 
 def test_clips_need_cells(tmp_path: Path) -> None:
     written(tmp_path, (None, 6))
-    with pytest.raises(ShapeError, match=r"^model\.encoder\.reads: clips needs the cells of each frame, but the fea"):
+    with pytest.raises(
+        ShapeError,
+        match=r"^model\.encoder\.reads: clips needs the cells of each frame, but the fea",
+    ):
         sixjars.train(video(tmp_path, reads="clips"), out=tmp_path / "run")
 
 
 def test_there_is_nothing_to_extract(tmp_path: Path) -> None:
     written(tmp_path, (None, 6))
     recipe = sixjars.read_recipe(values(tmp_path))
-    with pytest.raises(RecipeError, match="no field of this image_captioning is of images or videos, so there is "):
+    with pytest.raises(
+        RecipeError, match="no field of this image_captioning is of images or videos, so there is "
+    ):
         extract_features(recipe)
 
 
@@ -312,13 +389,19 @@ def test_a_damaged_shape_in_a_run(tmp_path: Path) -> None:
     [kept] = [path for path in run.rglob("*image*") if path.is_file()]
     for wrong in ("{", '{"channels": "x", "positions": []}', '{"channels": 6}'):
         kept.write_text(wrong)
-        with pytest.raises(RunError, match=r" is damaged: The saved shape of the features is damaged: "):
+        with pytest.raises(
+            RunError, match=r" is damaged: The saved shape of the features is damaged: "
+        ):
             sixjars.load(run)
 
 
-def test_new_chooses_a_bridge_without_attention_for_single_vectors(tmp_path: Path, call: Call) -> None:
+def test_new_chooses_a_bridge_without_attention_for_single_vectors(
+    tmp_path: Path, call: Call
+) -> None:
     data = written(tmp_path, (6,))
-    assert call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0
+    assert (
+        call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0
+    )
     found = yaml.safe_load((tmp_path / "mine.yaml").read_text())
     assert found["model"]["bridge"] == {"kind": "initial"}
     assert sixjars.train(found, ["learning.steps=1"], out=tmp_path / "run").scores
@@ -326,7 +409,9 @@ def test_new_chooses_a_bridge_without_attention_for_single_vectors(tmp_path: Pat
 
 def test_new_recognises_a_column_of_arrays(tmp_path: Path, call: Call) -> None:
     data = written(tmp_path, (None, 6))
-    assert call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0
+    assert (
+        call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0
+    )
     text = (tmp_path / "mine.yaml").read_text()
     found = yaml.safe_load(text)
     assert found["data"]["image"] == {"kind": "features", "column": "image", "media": "."}
@@ -334,7 +419,9 @@ def test_new_recognises_a_column_of_arrays(tmp_path: Path, call: Call) -> None:
     assert "pretrained" not in text
     assert sixjars.train(found, ["learning.steps=1"], out=tmp_path / "run").scores
     data.write_text(data.read_text().replace("image", "video", 1))
-    assert call("new", tmp_path / "video.yaml", "--task", "video_captioning", "--data", data).code == 0
+    assert (
+        call("new", tmp_path / "video.yaml", "--task", "video_captioning", "--data", data).code == 0
+    )
     found = yaml.safe_load((tmp_path / "video.yaml").read_text())
     assert found["data"]["video"] == {"kind": "features", "column": "video", "media": "."}
     assert sixjars.train(found, ["learning.steps=1"], out=tmp_path / "video").scores

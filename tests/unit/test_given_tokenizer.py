@@ -7,7 +7,15 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 import sixjars
 from sixjars.data.fields.text import TextField, TextSettings
@@ -96,25 +104,37 @@ def test_a_run_is_complete_without_the_file(tmp_path: Path) -> None:
     own = {"tokens": {"file": "tokenizer.json"}}
     recipe: dict[str, Any] = {
         "task": "translation",
-        "data": {"folder": str(tmp_path), "source": {"column": "a", **own}, "target": {"column": "b", **own}},
+        "data": {
+            "folder": str(tmp_path),
+            "source": {"column": "a", **own},
+            "target": {"column": "b", **own},
+        },
         "learning": {"epochs": 1},
         "evaluation": {"search": {"max_length": 5}, "metrics": ["bleu"]},
     }
-    rows = [{"a": text, "b": text} for text in {f"the {one} {two}" for one in TEXTS for two in ("sat", "ran", "far")}]
+    rows = [
+        {"a": text, "b": text}
+        for text in {f"the {one} {two}" for one in TEXTS for two in ("sat", "ran", "far")}
+    ]
     run = sixjars.train(recipe, data={"train": rows, "valid": rows[:3]}, out=tmp_path / "run")
     (tmp_path / "tokenizer.json").unlink()
     found = sixjars.load(sixjars.pack(run, tmp_path / "x.sixjars")).predict("the dog")
     assert found.source == ("the", "dog")
     assert found.error is None
     (run.folder / "fields" / "source.json").write_text('{"format": 1, "kind": "file"}')
-    with pytest.raises(RunError, match=r"is damaged: The saved tokenizer is damaged or of another version: "):
+    with pytest.raises(
+        RunError, match=r"is damaged: The saved tokenizer is damaged or of another version: "
+    ):
         sixjars.load(run)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "is not a tokenizer.json of Hugging Face or a SentencePiece model, or damaged: 'model'."),
+        (
+            "{}",
+            "is not a tokenizer.json of Hugging Face or a SentencePiece model, or damaged: 'model'.",
+        ),
         ("{", "or damaged: Expecting property name"),
         ('{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "or damaged: it has no tokens."),
         ('{"model": {"type": "Wrong"}}', "or damaged: "),
@@ -135,11 +155,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_half_a_character(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"holds half a character \(a lone surrogate\); remove it\.$"):
+    with pytest.raises(
+        DataError, match=r"holds half a character \(a lone surrogate\); remove it\.$"
+    ):
         read(tmp_path, wordpiece()).encode("a\udce9")
 
 
-@pytest.mark.parametrize("damage", [{"format": 9}, {"library": "pickle"}, {"content": "%"}, {"content": "e30="}])
+@pytest.mark.parametrize(
+    "damage", [{"format": 9}, {"library": "pickle"}, {"content": "%"}, {"content": "e30="}]
+)
 def test_damaged_runs(damage: dict[str, Any], tmp_path: Path) -> None:
     whole = json.loads(read(tmp_path, wordpiece()).to_json())
     with pytest.raises(RunError, match=r"^The saved tokenizer is damaged or of another version: "):
@@ -153,7 +177,10 @@ def test_damaged_runs(damage: dict[str, Any], tmp_path: Path) -> None:
             "charakters",
             "tokens: should be 'words', 'characters', 'bpe' or 'unigram', but is 'charakters'. Did you mean",
         ),
-        ({"fiel": "x"}, "data.source.tokens: key 'fiel' is unknown. Did you mean 'file'? Known: file."),
+        (
+            {"fiel": "x"},
+            "data.source.tokens: key 'fiel' is unknown. Did you mean 'file'? Known: file.",
+        ),
         ({"file": 3}, "data.source.tokens.file: should be a valid string, but is 3."),
     ],
 )
@@ -170,7 +197,9 @@ def test_faults_in_a_recipe(tokens: Any, message: str) -> None:
 def test_sentencepiece_must_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     (tmp_path / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>")
-    with pytest.raises(MissingExtra, match=r"^sentencepiece is not installed\. Run: pip install 'sixjars\[sentence"):
+    with pytest.raises(
+        MissingExtra, match=r"^sentencepiece is not installed\. Run: pip install 'sixjars\[sentence"
+    ):
         GivenTokenizer.read(tmp_path / "spm.model", "data.source.tokens")
 
 
@@ -205,7 +234,9 @@ def test_sentencepiece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.SentencePieceProcessor = Processor
     monkeypatch.setitem(sys.modules, "sentencepiece", library)
     (tmp_path / "spm.model").write_bytes("<unk> <s> </s> ▁the ▁cat".encode())
-    field = TextField("source", TextSettings(tokens={"file": str(tmp_path / "spm.model")})).learned([])  # type: ignore[arg-type]
+    field = TextField("source", TextSettings(tokens={"file": str(tmp_path / "spm.model")})).learned(
+        []
+    )  # type: ignore[arg-type]
     assert field.tokenizer.size == 6
     assert field.tokenizer.encode("the cat </s> dog") == [4, 5, UNK, UNK]
     again = field.restored(field.to_json())

@@ -37,7 +37,9 @@ def truncated(depth: int, words: int) -> Rules:
             kept = [choice for choice in every if level or not {"that", "and"} & set(choice[1])]
             kept = kept[:words] if lexical else kept
             whole = sum(p for p, _ in kept)
-            rules[f"{symbol}@{level}"] = tuple((p / whole, _lowered(parts, level)) for p, parts in kept)
+            rules[f"{symbol}@{level}"] = tuple(
+                (p / whole, _lowered(parts, level)) for p, parts in kept
+            )
     return rules
 
 
@@ -46,21 +48,29 @@ def _lowered(parts: tuple[str, ...], level: int) -> tuple[str, ...]:
     return tuple(f"{part}@{below}" if part in grammar() else part for part in parts)
 
 
-@pytest.mark.parametrize(("depth", "words", "start"), [(1, 1, "CLAUSE"), (0, 3, "CLAUSE"), (1, 2, "NP_many")])
-def test_entropy_length_and_probabilities_equal_brute_force(depth: int, words: int, start: str) -> None:
+@pytest.mark.parametrize(
+    ("depth", "words", "start"), [(1, 1, "CLAUSE"), (0, 3, "CLAUSE"), (1, 2, "NP_many")]
+)
+def test_entropy_length_and_probabilities_equal_brute_force(
+    depth: int, words: int, start: str
+) -> None:
     rules, start = truncated(depth, words), f"{start}@{depth}"
     found, known = enumerated(rules, start), Known(rules, start)
     assert len(found) > 20
     assert sum(found.values()) == pytest.approx(1.0)
     assert known.entropy() == pytest.approx(-sum(p * math.log(p) for p in found.values()))
-    assert known.mean_tokens() == pytest.approx(sum(p * (len(s.split()) + 1) for s, p in found.items()))
+    assert known.mean_tokens() == pytest.approx(
+        sum(p * (len(s.split()) + 1) for s, p in found.items())
+    )
     for sentence, share in list(found.items())[:500]:
         assert known.log_probability(sentence) == pytest.approx(math.log(share))
 
 
 def test_the_whole_grammar_is_the_limit_of_the_truncated_ones() -> None:
     whole = Known(grammar()).entropy()
-    gaps = [abs(Known(truncated(depth, 99), f"S@{depth}").entropy() - whole) for depth in (0, 2, 4, 16)]
+    gaps = [
+        abs(Known(truncated(depth, 99), f"S@{depth}").entropy() - whole) for depth in (0, 2, 4, 16)
+    ]
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 1
     assert gaps[-1] < 1e-6
@@ -68,7 +78,9 @@ def test_the_whole_grammar_is_the_limit_of_the_truncated_ones() -> None:
 
 @pytest.mark.slow
 def test_true_perplexity_is_the_mean_of_a_large_sample() -> None:
-    texts = [row["text"] for row in generate("language_model", size=15_000, valid=0, test=0)["train"]]
+    texts = [
+        row["text"] for row in generate("language_model", size=15_000, valid=0, test=0)["train"]
+    ]
     surprises = [-log_probability(text) for text in texts]
     lengths = [len(text.split()) + 1 for text in texts]
     rate = math.log(true_perplexity())

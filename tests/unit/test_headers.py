@@ -24,7 +24,9 @@ def sentences(count: int = 200, *, low: int = 3, high: int = 9, end: str = ".") 
 
 
 SHORT = [[one + other, other + one] for one in WORDS[:7] for other in WORDS[:7] if one != other]
-JAPANESE = [[f"明日は{n}時に駅で友達に会います。", f"昨日は{n}時に家に帰りました。"] for n in range(150)]
+JAPANESE = [
+    [f"明日は{n}時に駅で友達に会います。", f"昨日は{n}時に家に帰りました。"] for n in range(150)
+]
 HINDI = [[f"यह घर {n} बहुत बड़ा है।", f"this house {n} is very big."] for n in range(150)]
 NUMBERS = [[f"{n}", f"{n} plus one"] for n in range(20)]
 LATIN = dict(zip("бвгдзклмн", "bvgdzklmn", strict=True))
@@ -88,7 +90,10 @@ def test_a_first_pair_is_no_header(first: list[str], below: Pairs) -> None:
         (["good day", "guten Tag"], sentences(50, low=5)),
         (["Raw Version", "Clean Version"], sentences(6)),
         (["Raw Version", "Clean Version"], SHORT),
-        (["raw version", "clean version"], [[one, " ".join(other.split()[:3])] for one, other in sentences()]),
+        (
+            ["raw version", "clean version"],
+            [[one, " ".join(other.split()[:3])] for one, other in sentences()],
+        ),
         (["слово", "word"], RUSSIAN),
         (["Wort", "Umschrift"], RUSSIAN),
     ],
@@ -107,7 +112,10 @@ def write(path: Path, rows: Pairs) -> Path:
 def test_a_header_of_prose_names_the_columns(call: Call, tmp_path: Path) -> None:
     data = write(tmp_path / "clean.csv", [["Long Instruction", "Short Command"], *sentences(low=1)])
     said = call("new", tmp_path / "c.yaml", "--task", "translation", "--data", data)
-    assert "source = 'Long Instruction' (the first text), target = 'Short Command'" in said.out + said.err
+    assert (
+        "source = 'Long Instruction' (the first text), target = 'Short Command'"
+        in said.out + said.err
+    )
     text = (tmp_path / "c.yaml").read_text()
     assert "{column: Long Instruction, " in text
 
@@ -134,13 +142,21 @@ def test_a_column_that_the_user_names_is_in_a_header(call: Call, tmp_path: Path)
 
 
 def test_a_label_that_the_user_names_is_in_a_header(call: Call, tmp_path: Path) -> None:
-    rows = [["so it went", "kind of it"], *([text, f"kind {at % 2}"] for at, (text, _) in enumerate(sentences(low=1)))]
+    rows = [
+        ["so it went", "kind of it"],
+        *([text, f"kind {at % 2}"] for at, (text, _) in enumerate(sentences(low=1))),
+    ]
     options = ("--task", "document_classification", "--data", write(tmp_path / "l.csv", rows))
     said = call("new", tmp_path / "c.yaml", *options, "--label", "kind of it")
-    assert "source = 'so it went' (the only text), label = 'kind of it' (as you say)" in said.out + said.err
+    assert (
+        "source = 'so it went' (the only text), label = 'kind of it' (as you say)"
+        in said.out + said.err
+    )
 
 
-REVIEWS = [[str(n), "2024-01-02", "lamp", "it is quite good indeed.", str(n % 5)] for n in range(30)]
+REVIEWS = [
+    [str(n), "2024-01-02", "lamp", "it is quite good indeed.", str(n % 5)] for n in range(30)
+]
 
 
 @pytest.mark.parametrize(

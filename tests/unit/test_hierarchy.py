@@ -31,10 +31,15 @@ def padded(documents: Documents, *, one: bool = False) -> Padded:
     """Packed as batches are, or all segments in one rectangle, row by row."""
     flat = Padded.of([[word for segment in document for word in segment] for document in documents])
     lengths = [len(segment) for document in documents for segment in document]
-    segments = packed(np.array(lengths, dtype=np.int64), np.array([len(document) for document in documents]))
+    segments = packed(
+        np.array(lengths, dtype=np.int64), np.array([len(document) for document in documents])
+    )
     if one:
         longest, starts = max(lengths), [row * flat.mask.shape[1] for row in range(len(documents))]
-        pack, index = torch.full((len(lengths), longest), -1), torch.full_like(segments.segment_index, -1)
+        pack, index = (
+            torch.full((len(lengths), longest), -1),
+            torch.full_like(segments.segment_index, -1),
+        )
         back, number = torch.zeros_like(segments.position_index), 0
         for row, document in enumerate(documents):
             for place, segment in enumerate(document):
@@ -48,8 +53,16 @@ def padded(documents: Documents, *, one: bool = False) -> Padded:
     return Padded(flat.values, flat.mask, segments)
 
 
-def hierarchy(pool: Pool = "last", below: Direction = "forward", above: Direction = "forward") -> HierarchyEncoder:
-    words = TextEncoder(embedding=WordEmbedding(vocabulary=12, size=3), cell="lstm", size=4, direction=below, layers=2)
+def hierarchy(
+    pool: Pool = "last", below: Direction = "forward", above: Direction = "forward"
+) -> HierarchyEncoder:
+    words = TextEncoder(
+        embedding=WordEmbedding(vocabulary=12, size=3),
+        cell="lstm",
+        size=4,
+        direction=below,
+        layers=2,
+    )
     return HierarchyEncoder(words=words, size=5, direction=above, pool=pool).eval()
 
 
@@ -63,18 +76,30 @@ def alone(encoder: HierarchyEncoder, segment: list[int]) -> tuple[Tensor, Tensor
     if encoder.pool is None:
         return states[0], last[0], torch.zeros(len(segment))
     query = encoder.pool.query.weight[0]
-    scores = [torch.tanh(encoder.pool.key.weight @ state + encoder.pool.key.bias) @ query for state in states[0]]
+    scores = [
+        torch.tanh(encoder.pool.key.weight @ state + encoder.pool.key.bias) @ query
+        for state in states[0]
+    ]
     raised = [math.exp(float(score)) for score in scores]
     weights = torch.tensor([one / sum(raised) for one in raised])
-    return states[0], sum((w * state for w, state in zip(weights, states[0], strict=True)), torch.zeros(())), weights
+    return (
+        states[0],
+        sum((w * state for w, state in zip(weights, states[0], strict=True)), torch.zeros(())),
+        weights,
+    )
 
 
 @pytest.mark.parametrize(
     ("pool", "below", "above"),
-    [*product(("last", "attention"), ("forward", "both"), ("both",)), ("last", "backward", "backward")],
+    [
+        *product(("last", "attention"), ("forward", "both"), ("both",)),
+        ("last", "backward", "backward"),
+    ],
 )
 @torch.no_grad()
-def test_a_hierarchy_equals_each_segment_encoded_alone(pool: Pool, below: Direction, above: Direction) -> None:
+def test_a_hierarchy_equals_each_segment_encoded_alone(
+    pool: Pool, below: Direction, above: Direction
+) -> None:
     encoder, source = hierarchy(pool, below, above), padded(DOCUMENTS)
     found: Encoded = encoder(source)
     assert source.segments is not None
@@ -82,7 +107,9 @@ def test_a_hierarchy_equals_each_segment_encoded_alone(pool: Pool, below: Direct
     assert found.segments is not None
     assert (found.segments.weights is None) == (pool == "last")
     for row, document in enumerate(DOCUMENTS):
-        states, vectors, weights = zip(*(alone(encoder, segment) for segment in [*document, []]), strict=True)
+        states, vectors, weights = zip(
+            *(alone(encoder, segment) for segment in [*document, []]), strict=True
+        )
         length, count = sum(map(len, document)), len(document)
         torch.testing.assert_close(found.memory[row, :length], torch.cat(states))
         assert not found.memory[row, length:].any()
@@ -93,7 +120,9 @@ def test_a_hierarchy_equals_each_segment_encoded_alone(pool: Pool, below: Direct
             assert not found.summary[row].any()
             assert not found.segments.memory[row].any()
             continue
-        upper, last = encoder.rnn(torch.stack(vectors[:-1])[None], torch.ones(1, count, dtype=torch.bool))
+        upper, last = encoder.rnn(
+            torch.stack(vectors[:-1])[None], torch.ones(1, count, dtype=torch.bool)
+        )
         torch.testing.assert_close(found.segments.memory[row, :count], upper[0])
         torch.testing.assert_close(found.summary[row], last[0])
 
@@ -106,8 +135,14 @@ def test_how_segments_are_packed_has_no_influence(pool: Pool) -> None:
         found = encoder(padded(DOCUMENTS, one=one))
         encoder.zero_grad()
         (found.memory.square().sum() + found.summary.sum()).backward()
-        learned = [weight.grad.clone() for weight in encoder.parameters() if weight.grad is not None]
-        level = [found.segments.memory] if pool == "last" else [found.segments.memory, found.segments.weights]
+        learned = [
+            weight.grad.clone() for weight in encoder.parameters() if weight.grad is not None
+        ]
+        level = (
+            [found.segments.memory]
+            if pool == "last"
+            else [found.segments.memory, found.segments.weights]
+        )
         outputs.append([found.memory, found.summary, *level, *learned])
     for several, together in zip(*outputs, strict=True):
         torch.testing.assert_close(several, together)
@@ -130,7 +165,9 @@ def test_documents_without_words_are_encoded_as_zeros(documents: Documents, pool
         assert context.weights.sum(1).tolist() == [0.0, float(documents[1] == [[], [5]])]
         (prepared.first_state.sum() + context.vector.sum()).backward(retain_graph=True)
     for module in (encoder, *bridges):
-        assert all(weight.grad is None or weight.grad.isfinite().all() for weight in module.parameters())
+        assert all(
+            weight.grad is None or weight.grad.isfinite().all() for weight in module.parameters()
+        )
 
 
 def test_a_source_without_segments_is_refused() -> None:
@@ -178,11 +215,18 @@ def test_two_levels_equal_nested_loops() -> None:
         }
         wanted: list[float] = []
         for i, segment in enumerate(document):
-            below = [raised(query[row], found.memory[row, len(wanted) + j], bridge.words) for j in range(len(segment))]
+            below = [
+                raised(query[row], found.memory[row, len(wanted) + j], bridge.words)
+                for j in range(len(segment))
+            ]
             wanted += [shares[i] / sum(shares.values()) * one / sum(below) for one in below]
         assert sum(wanted) == pytest.approx(1.0 if document else 0.0)
-        assert context.weights[row].tolist() == pytest.approx(wanted + [0.0] * (9 - len(wanted)), abs=1e-12)
-        mixed = sum((w * h for w, h in zip(wanted, found.memory[row], strict=False)), torch.zeros(4))
+        assert context.weights[row].tolist() == pytest.approx(
+            wanted + [0.0] * (9 - len(wanted)), abs=1e-12
+        )
+        mixed = sum(
+            (w * h for w, h in zip(wanted, found.memory[row], strict=False)), torch.zeros(4)
+        )
         torch.testing.assert_close(context.vector[row], mixed)
 
 
@@ -198,25 +242,42 @@ def test_pooling_over_segments_equals_nested_loops(pool: Pool) -> None:
     assert found.segments is not None
     assert weights is not None
     for row, document in enumerate(DOCUMENTS):
-        keys = torch.tanh(found.segments.memory[row] @ bridge.key.weight.T + bridge.key.bias) @ bridge.query.weight[0]
-        shares = [math.exp(float(keys[i])) if segment else 0.0 for i, segment in enumerate(document)]
+        keys = (
+            torch.tanh(found.segments.memory[row] @ bridge.key.weight.T + bridge.key.bias)
+            @ bridge.query.weight[0]
+        )
+        shares = [
+            math.exp(float(keys[i])) if segment else 0.0 for i, segment in enumerate(document)
+        ]
         shares = [share / sum(shares) for share in shares]
-        mixed = sum((share * g for share, g in zip(shares, found.segments.memory[row], strict=False)), torch.zeros(5))
+        mixed = sum(
+            (share * g for share, g in zip(shares, found.segments.memory[row], strict=False)),
+            torch.zeros(5),
+        )
         torch.testing.assert_close(prepared.first_state[row], mixed)
         wanted: list[float] = []
         for share, segment in zip(shares, document, strict=True):
-            within = alone(encoder, segment)[2].tolist() if pool == "attention" else [1 / len(segment) for _ in segment]
+            within = (
+                alone(encoder, segment)[2].tolist()
+                if pool == "attention"
+                else [1 / len(segment) for _ in segment]
+            )
             wanted += [share * one for one in within]
         assert weights[row].tolist() == pytest.approx(wanted + [0.0] * (9 - len(wanted)), abs=1e-12)
 
 
 def test_scores_of_any_size_give_a_softmax_in_each_segment() -> None:
     """Neither high nor low scores overflow, padding least of all; the gradient is that of a softmax in each segment."""
-    of, mask = torch.tensor([[0, 0, 1, 1, 2, 0]]), torch.tensor([[True, True, True, True, True, False]])
+    of, mask = (
+        torch.tensor([[0, 0, 1, 1, 2, 0]]),
+        torch.tensor([[True, True, True, True, True, False]]),
+    )
     level = SegmentLevel(torch.zeros(1, 4, 2), torch.ones(1, 4, dtype=torch.bool), of)
     scores = torch.tensor([[900.0, 901.0, -900.0, -903.0, 3e300, 3e300]], requires_grad=True)
     shared = softmax_in_segments(scores, mask, level)
-    loops = torch.cat([torch.softmax(scores[:, 2 * i : 2 * i + 2 - (i == 2)], 1) for i in range(3)], 1)
+    loops = torch.cat(
+        [torch.softmax(scores[:, 2 * i : 2 * i + 2 - (i == 2)], 1) for i in range(3)], 1
+    )
     torch.testing.assert_close(shared, nn.functional.pad(loops, (0, 1)))
     worth = torch.tensor([1.0, -2.0, 3.0, 0.5, 7.0])
     slopes = [torch.autograd.grad((one[:, :5] * worth).sum(), scores)[0] for one in (shared, loops)]

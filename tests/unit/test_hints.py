@@ -10,7 +10,9 @@ from sixjars.evaluation.metrics.table import METRICS
 from sixjars.recipe.sections import LearningSettings, Recipe, SearchSettings
 from sixjars.tasks import TASKS
 
-SECTIONS, LEARNING, SEARCH = (list(kind.model_fields) for kind in (Recipe, LearningSettings, SearchSettings))
+SECTIONS, LEARNING, SEARCH = (
+    list(kind.model_fields) for kind in (Recipe, LearningSettings, SearchSettings)
+)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,8 @@ def test_the_device_is_no_key(known: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "known"), [("spoon", SECTIONS), ("ner", list(TASKS)), ("de", ["en", "hi"]), ("text", ["label", "id"])]
+    ("typed", "known"),
+    [("spoon", SECTIONS), ("ner", list(TASKS)), ("de", ["en", "hi"]), ("text", ["label", "id"])],
 )
 def test_nothing_is_better_than_something_wrong(typed: str, known: list[str]) -> None:
     assert hint(typed, known) == ""
@@ -72,9 +75,15 @@ def test_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.yaml").write_text("")
     with pytest.raises(DataError, match=r"^recipe file nofile\.yaml does not exist\.$"):
         sixjars.read_recipe("nofile.yaml")
-    with pytest.raises(RecipeError, match=r"key 'epochs' is unknown\. Did you mean 'learning\.epochs'\? Known: data, "):
+    with pytest.raises(
+        RecipeError,
+        match=r"key 'epochs' is unknown\. Did you mean 'learning\.epochs'\? Known: data, ",
+    ):
         sixjars.read_recipe("dialog/sample_attention", ["epochs=3"])
-    with pytest.raises(RecipeError, match=r"learning: key 'gpu' is unknown\. Where to compute is no key of a recipe"):
+    with pytest.raises(
+        RecipeError,
+        match=r"learning: key 'gpu' is unknown\. Where to compute is no key of a recipe",
+    ):
         sixjars.read_recipe("dialog/sample_attention", ["learning.gpu=true"])
 
 

@@ -57,7 +57,9 @@ HUB: dict[str, Column] = {"source": "translation.en", "target": "translation.de"
         ("hf:wmt@de-en", ("wmt", "de-en", "train")),
     ],
 )
-def test_hub_names(name: str, call: tuple[str, str | None, str], loaded: list[Any], tmp_path: Path) -> None:
+def test_hub_names(
+    name: str, call: tuple[str, str | None, str], loaded: list[Any], tmp_path: Path
+) -> None:
     found = reading(tmp_path, name, HUB, on_bad_row="skip")
     assert loaded == [call]
     assert rows_of(found) == [("a", "b"), ("c", "d"), ("g", "h")]
@@ -73,11 +75,16 @@ def test_hub_takes_a_folder_beside_the_recipe(loaded: list[Any], tmp_path: Path)
 @pytest.mark.usefixtures("loaded")
 def test_hub_errors(tmp_path: Path) -> None:
     assert message(tmp_path, "hf:wmt", HUB) == "hf:wmt, row 3: column 'translation.de' is empty."
-    assert message(tmp_path, "hf:lost", HUB) == "hf:lost cannot be loaded: Dataset 'lost' is not on the hub."
+    assert (
+        message(tmp_path, "hf:lost", HUB)
+        == "hf:lost cannot be loaded: Dataset 'lost' is not on the hub."
+    )
     assert message(tmp_path, "hf:@x", HUB) == (
         "'hf:@x' is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
     )
-    assert "column 'translation.fr' is unknown" in message(tmp_path, "hf:wmt", {"target": "translation.fr"})
+    assert "column 'translation.fr' is unknown" in message(
+        tmp_path, "hf:wmt", {"target": "translation.fr"}
+    )
 
 
 def test_hub_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,11 +29,19 @@ def with_images(folder: Path, lines: Sequence[dict[str, Any]], **data: object) -
     """Captions of images of one colour each, in JSON lines."""
     for name in COLOURS:
         Image.new("RGB", (WIDTH, HEIGHT), name).save(folder / f"{name}.png")
-    (folder / "captions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (folder / "captions.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     files = {"folder": str(folder), "train": "captions.jsonl", "valid": "captions.jsonl"}
     fields = {"image": {"size": 8}, "target": {"column": "caption"}}
-    model = {"encoder": {"backbone": {"widths": [4]}}, "bridge": {"size": 3}, "decoder": {"size": 5}}
-    return recipe_of({"task": "image_captioning", "data": {**files, **fields, **data}, "model": model}, "a test")
+    model = {
+        "encoder": {"backbone": {"widths": [4]}},
+        "bridge": {"size": 3},
+        "decoder": {"size": 5},
+    }
+    return recipe_of(
+        {"task": "image_captioning", "data": {**files, **fields, **data}, "model": model}, "a test"
+    )
 
 
 def data_of(recipe: Recipe) -> Splits:
@@ -49,7 +57,10 @@ def outcomes(recipe: Recipe, settings: EvaluationSettings, metric: str) -> list[
 
 
 def captions(*names: str) -> list[dict[str, Any]]:
-    return [{"image": f"{name}.png", "caption": f"all is {name}", "boxes": "2:0,0,0.5,0.5"} for name in names]
+    return [
+        {"image": f"{name}.png", "caption": f"all is {name}", "boxes": "2:0,0,0.5,0.5"}
+        for name in names
+    ]
 
 
 def test_images_reach_the_rows_that_name_them(tmp_path: Path) -> None:
@@ -58,7 +69,11 @@ def test_images_reach_the_rows_that_name_them(tmp_path: Path) -> None:
     assert splits.train.inputs[3] == {"image": "white.png"}
     pixels = batch.inputs["image"].values.view(3, 3, 8, 8)
     assert batch.inputs["image"].mask.tolist() == [[True]] * 3
-    assert [pixels[row, :, 4, 4].tolist() for row in range(3)] == [[255, 255, 255], [255, 0, 0], [255, 0, 0]]
+    assert [pixels[row, :, 4, 4].tolist() for row in range(3)] == [
+        [255, 255, 255],
+        [255, 0, 0],
+        [255, 0, 0],
+    ]
 
 
 def test_all_questions_about_an_image_are_held_out_together(tmp_path: Path) -> None:
@@ -70,22 +85,32 @@ def test_all_questions_about_an_image_are_held_out_together(tmp_path: Path) -> N
         for asked, said in questions.items()
         for name in COLOURS
     ]
-    (tmp_path / "asked.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (tmp_path / "asked.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     fields = {"image": {"size": 8}, "question": {"column": "question"}, "label": {}}
     data = {"folder": str(tmp_path), "train": "asked.jsonl", "valid": 0.5, **fields}
     splits = data_of(recipe_of({"task": "image_question_answering", "data": data}, "a test"))
-    held, learned = ({given["image"] for given in split.inputs} for split in (splits.valid, splits.train))
+    held, learned = (
+        {given["image"] for given in split.inputs} for split in (splits.valid, splits.train)
+    )
     assert (len(held), len(learned), len(held | learned)) == (2, 2, 4)
     for split in (splits.valid, splits.train):
-        assert len({(given["image"], given["question"]) for given in split.inputs}) == len(split) == 6
+        assert (
+            len({(given["image"], given["question"]) for given in split.inputs}) == len(split) == 6
+        )
 
 
 def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> None:
     lines = captions("red", "broken", "blue", "gone", "broken", "green")
     (tmp_path / "broken.png").write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"captions\.jsonl, line 2: the image: broken\.png is not an image, or "):
+    with pytest.raises(
+        DataError, match=r"captions\.jsonl, line 2: the image: broken\.png is not an image, or "
+    ):
         data_of(with_images(tmp_path, lines))
-    with pytest.raises(DataError, match=r"captions\.jsonl, line 3: the image: There is no file 'gone\.png' in "):
+    with pytest.raises(
+        DataError, match=r"captions\.jsonl, line 3: the image: There is no file 'gone\.png' in "
+    ):
         data_of(with_images(tmp_path, [line for line in lines if line["image"] != "broken.png"]))
     splits = data_of(with_images(tmp_path, lines, on_bad_row="skip"))
     assert [given["image"] for given in splits.train.inputs] == ["red.png", "blue.png", "green.png"]
@@ -93,9 +118,7 @@ def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> Non
     assert (splits.train.skipped, splits.skipped) == (3, 6)
     assert splits.train.table.line(2) == 6
     [note] = splits.train.notes
-    start = (
-        f"{tmp_path / 'captions.jsonl'}: 3 bad rows were skipped. Line 2: the image: broken.png is not an image, or "
-    )
+    start = f"{tmp_path / 'captions.jsonl'}: 3 bad rows were skipped. Line 2: the image: broken.png is not an image, or "
     assert note.startswith(start)
     assert " Line 4: the image: There is no file 'gone.png' in " in note
     assert note.count("broken.png") == 1
@@ -109,12 +132,17 @@ def test_a_bad_image_is_counted_once_where_all_rows_are_validated_on(tmp_path: P
     splits = data_of(made.model_copy(update={"learning": learning}))
     assert (len(splits.train), len(splits.valid), splits.skipped) == (3, 3, 2)
     [note] = splits.train.notes
-    assert note.startswith(f"{tmp_path / 'captions.jsonl'}: 2 bad rows were skipped. Line 2: the image: broken.png ")
+    assert note.startswith(
+        f"{tmp_path / 'captions.jsonl'}: 2 bad rows were skipped. Line 2: the image: broken.png "
+    )
 
 
 def test_no_image_is_left(tmp_path: Path) -> None:
     made = with_images(tmp_path, captions("gone", "lost"), on_bad_row="skip")
-    with pytest.raises(DataError, match=r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no "):
+    with pytest.raises(
+        DataError,
+        match=r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no ",
+    ):
         data_of(made)
 
 
@@ -174,16 +202,23 @@ def test_boxes_of_long_captions_count_too(tmp_path: Path) -> None:
             assert outcome.focus > 0
 
 
-def test_an_image_with_several_captions_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_with_several_captions_is_searched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = [
-        {"image": f"{name}.png", "caption": [f"all is {name}", f"{name} everywhere", f"all is {name}"]}
+        {
+            "image": f"{name}.png",
+            "caption": [f"all is {name}", f"{name} everywhere", f"all is {name}"],
+        }
         for name in COLOURS
     ]
     made = with_images(tmp_path, lines)
     assert len(data_of(made).train) == 12
     searched: list[int] = []
 
-    def counting(network: Network, encoded: Encoded, *rest: Any, **more: Any) -> list[list[Hypothesis]]:
+    def counting(
+        network: Network, encoded: Encoded, *rest: Any, **more: Any
+    ) -> list[list[Hypothesis]]:
         searched.append(encoded.rows)
         return answers(network, encoded, *rest, **more)
 
@@ -191,26 +226,38 @@ def test_an_image_with_several_captions_is_searched_once(tmp_path: Path, monkeyp
     settings = EvaluationSettings(search=SearchSettings(max_length=4), group=True, batch_examples=3)
     together = outcomes(made, settings, "bleu4")
     assert searched == [3, 1]
-    assert [outcome.references for outcome in together] == [(f"all is {n}", f"{n} everywhere") for n in COLOURS]
+    assert [outcome.references for outcome in together] == [
+        (f"all is {n}", f"{n} everywhere") for n in COLOURS
+    ]
     apart = outcomes(made, settings.model_copy(update={"group": False}), "bleu4")
     assert sum(searched) == 4 + 12
-    assert [outcome.candidates for outcome in together] == [outcome.candidates for outcome in apart[::3]]
+    assert [outcome.candidates for outcome in together] == [
+        outcome.candidates for outcome in apart[::3]
+    ]
 
 
 def test_a_bad_image_in_folders_is_named_without_a_line(tmp_path: Path) -> None:
     for name in COLOURS:
         (tmp_path / "album" / name).mkdir(parents=True)
         for number in range(4):
-            Image.new("RGB", (WIDTH, HEIGHT), name).save(tmp_path / "album" / name / f"{number}.png")
+            Image.new("RGB", (WIDTH, HEIGHT), name).save(
+                tmp_path / "album" / name / f"{number}.png"
+            )
     (tmp_path / "album" / "red" / "x.png").write_bytes(b"no image")
     files = {"folder": str(tmp_path), "train": "album", "valid": "album", "format": "folders"}
     data = {**files, "image": {"size": 8}, "label": {}}
     with pytest.raises(DataError) as error:
         data_of(recipe_of({"task": "image_classification", "data": data}, "a test"))
-    assert str(error.value).startswith(f"{tmp_path / 'album'}: the image: red/x.png is not an image, or damaged from")
+    assert str(error.value).startswith(
+        f"{tmp_path / 'album'}: the image: red/x.png is not an image, or damaged from"
+    )
     assert str(error.value).endswith(
         ". Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
     )
     data["on_bad_row"] = "skip"
-    [note] = data_of(recipe_of({"task": "image_classification", "data": data}, "a test")).train.notes
-    assert note.startswith(f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or ")
+    [note] = data_of(
+        recipe_of({"task": "image_classification", "data": data}, "a test")
+    ).train.notes
+    assert note.startswith(
+        f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or "
+    )

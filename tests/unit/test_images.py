@@ -32,7 +32,9 @@ def saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
     return file.getvalue()
 
 
-def read(content: bytes, *, size: int = 16, fit: Fit = "crop", max_pixels: int = 10**6) -> NDArray[np.uint8]:
+def read(
+    content: bytes, *, size: int = 16, fit: Fit = "crop", max_pixels: int = 10**6
+) -> NDArray[np.uint8]:
     return read_image(io.BytesIO(content), "x.jpg", size=size, fit=fit, max_pixels=max_pixels)
 
 
@@ -66,7 +68,10 @@ COLOURS = {
     "palette, seen through": (saved(palette(1), "PNG", transparency=1), WHITE),
     "palette, not seen through": (saved(palette(1), "PNG", transparency=0), (200, 100, 50)),
     "palette of a GIF, seen through": (saved(palette(1), "GIF", transparency=1), WHITE),
-    "palette, half seen through": (saved(palette(0), "PNG", transparency=bytes([128, 255])), (132, 137, 142)),
+    "palette, half seen through": (
+        saved(palette(0), "PNG", transparency=bytes([128, 255])),
+        (132, 137, 142),
+    ),
     "alpha": (saved(plain("RGBA", (200, 100, 50, 51)), "PNG"), (244, 224, 214)),
     "alpha of grey": (saved(plain("LA", (100, 51)), "PNG"), (224, 224, 224)),
     "a colour seen through": (saved(plain("RGB", (9, 9, 9)), "PNG", transparency=(9, 9, 9)), WHITE),
@@ -118,10 +123,14 @@ def test_images_are_upright(kind: str, orientation: int) -> None:
         assert square_CHW[:, row, column // 2].tolist() == pytest.approx(colour, abs=12)
 
 
-@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")  # whose filters are the process's, and not ours to change
+@pytest.mark.filterwarnings(
+    "ignore:Corrupt EXIF data"
+)  # whose filters are the process's, and not ours to change
 def test_damaged_exif_does_not_matter() -> None:
     content = saved(corners(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff", quality=95)
-    assert upright(io.BytesIO(content), "x", max_pixels=10**6)[10, 10].tolist() == pytest.approx(RED, abs=12)
+    assert upright(io.BytesIO(content), "x", max_pixels=10**6)[10, 10].tolist() == pytest.approx(
+        RED, abs=12
+    )
 
 
 @pytest.mark.parametrize(("width", "height"), [(90, 30), (30, 90), (60, 60), (41, 640)])
@@ -130,7 +139,9 @@ def test_the_square_shows_what_placed_tells(width: int, height: int, fit: Fit) -
     """An image whose red is its column and whose green is its row, both from 0 to 255, tells where a pixel is from."""
     across = np.broadcast_to((np.arange(width) + 0.5) / width, (height, width))
     down = np.broadcast_to(((np.arange(height) + 0.5) / height)[:, None], (height, width))
-    pixels_HWC = np.stack([across * 255, down * 255, np.zeros_like(across)], axis=2).astype(np.uint8)
+    pixels_HWC = np.stack([across * 255, down * 255, np.zeros_like(across)], axis=2).astype(
+        np.uint8
+    )
     size = 120
     square_CHW = read(saved(PIL.Image.fromarray(pixels_HWC), "PNG"), size=size, fit=fit)
     left, top, right, bottom = placed(height, width, fit)
@@ -152,7 +163,9 @@ def test_the_square_shows_what_placed_tells(width: int, height: int, fit: Fit) -
 @pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize(("width", "height"), [(1, 500), (500, 1), (1, 1)])
 def test_the_narrowest_images(width: int, height: int, fit: Fit) -> None:
-    square_CHW = read(saved(PIL.Image.new("RGB", (width, height), RED), "JPEG", quality=95), size=20, fit=fit)
+    square_CHW = read(
+        saved(PIL.Image.new("RGB", (width, height), RED), "JPEG", quality=95), size=20, fit=fit
+    )
     assert square_CHW.shape == (3, 20, 20)
     assert square_CHW[:, 9, 9].tolist() == pytest.approx(RED, abs=3)
     bars = (square_CHW == 128).all(0).sum()
@@ -168,9 +181,15 @@ def test_pixels_do_not_depend_on_the_version_of_pillow() -> None:
     assert found_CHW[1].tolist() == [[102, 113, 109], [151, 96, 115], [142, 154, 126]]
 
 
-@pytest.mark.parametrize(("width", "height", "size"), [(64, 64, 32), (90, 37, 32), (90, 60, 100), (400, 400, 32)])
-def test_other_images_become_smaller_as_pillow_makes_them(width: int, height: int, size: int) -> None:
-    noise = PIL.Image.fromarray(np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8))
+@pytest.mark.parametrize(
+    ("width", "height", "size"), [(64, 64, 32), (90, 37, 32), (90, 60, 100), (400, 400, 32)]
+)
+def test_other_images_become_smaller_as_pillow_makes_them(
+    width: int, height: int, size: int
+) -> None:
+    noise = PIL.Image.fromarray(
+        np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    )
     found_CHW = read(saved(noise, "PNG"), size=size, fit="stretch")
     wanted = noise.resize((size, size), PIL.Image.Resampling.BICUBIC, reducing_gap=3.0)
     assert np.array_equal(found_CHW.transpose(1, 2, 0), np.asarray(wanted))
@@ -179,7 +198,12 @@ def test_other_images_become_smaller_as_pillow_makes_them(width: int, height: in
 def test_placed_by_hand() -> None:
     assert placed(200, 100, "crop") == (0.0, 0.25, 1.0, 0.75)
     assert placed(300, 100, "pad") == (-1.0, 0.0, 2.0, 1.0)
-    assert placed(300, 100, "stretch") == placed(7, 7, "crop") == placed(7, 7, "pad") == (0.0, 0.0, 1.0, 1.0)
+    assert (
+        placed(300, 100, "stretch")
+        == placed(7, 7, "crop")
+        == placed(7, 7, "pad")
+        == (0.0, 0.0, 1.0, 1.0)
+    )
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
@@ -192,9 +216,13 @@ def test_a_fine_pattern_becomes_grey_not_stripes(kind: str) -> None:
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_a_large_jpeg_is_decoded_small_and_looks_the_same(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_jpeg_is_decoded_small_and_looks_the_same(
+    fit: Fit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ramp = np.linspace(0, 255, 1600)
-    pixels_HWC = np.stack(np.broadcast_arrays(ramp[None, :1200], ramp[:, None], 90.0), axis=2).astype(np.uint8)
+    pixels_HWC = np.stack(
+        np.broadcast_arrays(ramp[None, :1200], ramp[:, None], 90.0), axis=2
+    ).astype(np.uint8)
     content = saved(PIL.Image.fromarray(pixels_HWC), "JPEG", quality=95)
     decoded: list[tuple[int, int]] = []
     framed = images.framed
@@ -205,11 +233,17 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(fit: Fit, monkeypatch:
 
     monkeypatch.setattr(images, "framed", watched)
     got_CHW = read(content, size=100, fit=fit, max_pixels=10**7)
-    small = (150, 200) if fit == "pad" else (300, 400)  # the largest that 1/2, 1/4 or 1/8 leave twice as large as used
+    small = (
+        (150, 200) if fit == "pad" else (300, 400)
+    )  # the largest that 1/2, 1/4 or 1/8 leave twice as large as used
     assert decoded == [small]
-    want_CHW = read(saved(PIL.Image.fromarray(pixels_HWC), "PNG"), size=100, fit=fit, max_pixels=10**7)
+    want_CHW = read(
+        saved(PIL.Image.fromarray(pixels_HWC), "PNG"), size=100, fit=fit, max_pixels=10**7
+    )
     assert decoded == [small, (1200, 1600)]
-    difference = np.abs(got_CHW.astype(int) - want_CHW)[:, 3:-3, 14:-14]  # bars end within a pixel of each other
+    difference = np.abs(got_CHW.astype(int) - want_CHW)[
+        :, 3:-3, 14:-14
+    ]  # bars end within a pixel of each other
     assert difference.max() <= 4
 
 
@@ -217,5 +251,11 @@ def test_upright_shrinks_and_never_grows() -> None:
     whole_HWC = upright(io.BytesIO(saved(corners(2000, 500), "JPEG")), "x", max_pixels=10**7)
     assert whole_HWC.shape == (160, 640, 3)
     assert whole_HWC[20, 100].tolist() == pytest.approx(RED, abs=12)
-    assert upright(io.BytesIO(saved(corners(50, 20), "PNG")), "x", max_pixels=10**7).shape == (20, 50, 3)
-    assert upright(io.BytesIO(saved(corners(900, 2), "PNG")), "x", max_pixels=10**7, longest=30).shape == (1, 30, 3)
+    assert upright(io.BytesIO(saved(corners(50, 20), "PNG")), "x", max_pixels=10**7).shape == (
+        20,
+        50,
+        3,
+    )
+    assert upright(
+        io.BytesIO(saved(corners(900, 2), "PNG")), "x", max_pixels=10**7, longest=30
+    ).shape == (1, 30, 3)

@@ -52,14 +52,19 @@ def test_a_file_of_data_is_not_written_over(call: Call, words: Path, tmp_path: P
 
 def test_a_cut_input_is_told(call: Call, words: Path) -> None:
     said = call("inspect", words, " ".join(["word1"] * 300))
-    assert "note: the input was cut, because it is longer than the run reads (max_length)." in said.err
+    assert (
+        "note: the input was cut, because it is longer than the run reads (max_length)." in said.err
+    )
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 @pytest.mark.usefixtures("unrendered")
 def test_a_picture(call: Call, words: Path, tmp_path: Path, ending: str) -> None:
     file = tmp_path / "new" / f"a.{ending}"
-    assert call("inspect", words, "word1 and more", "--out", file, "--view", "lines").err == f"wrote {file}\n"
+    assert (
+        call("inspect", words, "word1 and more", "--out", file, "--view", "lines").err
+        == f"wrote {file}\n"
+    )
     assert file.exists()
 
 
@@ -67,7 +72,15 @@ def test_the_picture_grows_with_its_input(call: Call, words: Path, tmp_path: Pat
     sizes = []
     for count in (3, 30, 100):
         file = tmp_path / f"{count}.png"
-        call("inspect", words, " ".join(["word1"] * count), "--target", "wort1 und mehr", "--out", file)
+        call(
+            "inspect",
+            words,
+            " ".join(["word1"] * count),
+            "--target",
+            "wort1 und mehr",
+            "--out",
+            file,
+        )
         sizes.append(read(file).shape[:2])
     assert sizes[0][1] < sizes[1][1]
     assert sizes[2][1] < sizes[1][1] * 1.2  # it goes on below
@@ -105,13 +118,17 @@ def test_a_given_output_is_forced(call: Call, words: Path) -> None:
     assert found["forced"] is True
     assert found["outputs"][0]["tokens"] == ["wort2", "und", "mehr", "<stop>"]
     scored = sixjars.load(words, device="cpu").predict("word1 and more", search="greedy")
-    again = json.loads(call("inspect", words, "word1 and more", "--target", scored.text, "--view", "json").out)
+    again = json.loads(
+        call("inspect", words, "word1 and more", "--target", scored.text, "--view", "json").out
+    )
     steps = len(scored.tokens) - (scored.tokens[-1] == "<stop>")
     assert np.allclose(again["outputs"][0]["weights"][:steps], scored.weights[:steps], atol=1e-5)
 
 
 def test_alignments_of_a_pair_and_of_a_file(call: Call, words: Path, tmp_path: Path) -> None:
-    said = call("inspect", words, "word1 and more", "--target", "wort2 und mehr", "--view", "pharaoh")
+    said = call(
+        "inspect", words, "word1 and more", "--target", "wort2 und mehr", "--view", "pharaoh"
+    )
     links = [tuple(map(int, link.split("-"))) for link in said.out.split()]
     assert {word for _, word in links} == {0, 1, 2}
     assert {place for place, _ in links} <= {0, 1, 2}
@@ -123,11 +140,16 @@ def test_alignments_of_a_pair_and_of_a_file(call: Call, words: Path, tmp_path: P
     assert lines.err == "note: 1 of 3 pairs with an empty text; an empty line stands for each.\n"
     file = tmp_path / "links.txt"
     told = call("inspect", words, "--input", pairs, "--view", "pharaoh", "--out", file)
-    assert told.err.splitlines() == [f"wrote {file}: a line of links for each of 3 pairs", lines.err.strip()]
+    assert told.err.splitlines() == [
+        f"wrote {file}: a line of links for each of 3 pairs",
+        lines.err.strip(),
+    ]
     assert file.read_text() == lines.out
 
 
-def test_a_pair_that_cannot_be_used_has_an_empty_line(call: Call, words: Path, tmp_path: Path) -> None:
+def test_a_pair_that_cannot_be_used_has_an_empty_line(
+    call: Call, words: Path, tmp_path: Path
+) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text('{"en": "", "de": "und"}\n{"en": "and", "de": "und"}\n{"en": 7\n')
     said = call("inspect", words, "--input", pairs, "--view", "pharaoh")
@@ -143,7 +165,9 @@ def test_a_pair_that_cannot_be_used_has_an_empty_line(call: Call, words: Path, t
     assert call("inspect", words, "--input", pairs, "--view", "pharaoh").out == "\n"
 
 
-def test_another_delimiter_is_found_by_the_names_of_columns(call: Call, words: Path, tmp_path: Path) -> None:
+def test_another_delimiter_is_found_by_the_names_of_columns(
+    call: Call, words: Path, tmp_path: Path
+) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("en;de\nand, more;und\n")
     assert call("inspect", words, "--input", pairs, "--view", "pharaoh").out.endswith("-0\n")
@@ -160,7 +184,10 @@ def test_a_page_has_no_more_inputs_than_can_be_read(
     (tmp_path / "in.txt").write_text("word1\nand\nmore\n")
     how = ("inspect", words, "--input", tmp_path / "in.txt")
     said = call(*how, "--out", tmp_path / "few.html")
-    assert said.err.splitlines()[0] == "note: the first 2 inputs are shown, of 3; --examples N shows more."
+    assert (
+        said.err.splitlines()[0]
+        == "note: the first 2 inputs are shown, of 3; --examples N shows more."
+    )
     assert (tmp_path / "few.html").read_text().count("<figure") == 2
     call(*how, "--examples", "3", "--out", tmp_path / "all.html")
     assert (tmp_path / "all.html").read_text().count("<figure") == 3
@@ -182,9 +209,13 @@ def test_hypotheses_say_what_they_are_ordered_by(call: Call, words: Path, tmp_pa
     assert "score" not in call("inspect", words, "and").out
 
 
-def test_labels_are_ordered_by_probability_and_an_unknown_one_is_told(call: Call, tmp_path: Path) -> None:
+def test_labels_are_ordered_by_probability_and_an_unknown_one_is_told(
+    call: Call, tmp_path: Path
+) -> None:
     few = ["data.sample.size=60", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    run = sixjars.train("document_classification/sample_attention", few, out=tmp_path / "run", device="cpu").folder
+    run = sixjars.train(
+        "document_classification/sample_attention", few, out=tmp_path / "run", device="cpu"
+    ).folder
     said = call("inspect", run, "a text", "--nbest", "3").out
     assert said.count("(probability ") == 3
     assert "Ordered by probability." in said
@@ -202,12 +233,21 @@ def test_a_file_of_inputs_and_lines_of_stdin(call: Call, words: Path, tmp_path: 
     file = tmp_path / "in.txt"
     file.write_text("word1\nmore and\n")
     said = call("inspect", words, "--input", file, "--view", "json")
-    assert [json.loads(line)["source"] for line in said.out.splitlines()] == [["word1"], ["more", "and"]]
-    assert json.loads(call("inspect", words, "--view", "json", stdin=b"word1\n").out)["source"] == ["word1"]
+    assert [json.loads(line)["source"] for line in said.out.splitlines()] == [
+        ["word1"],
+        ["more", "and"],
+    ]
+    assert json.loads(call("inspect", words, "--view", "json", stdin=b"word1\n").out)["source"] == [
+        "word1"
+    ]
 
 
 def test_forced_predictions_keep_their_order_and_their_faults(words: Path) -> None:
-    found = forced(sixjars.load(words, device="cpu"), ["word1 and more", "", "and"], ["wort1 und", "mehr", "mehr"])
+    found = forced(
+        sixjars.load(words, device="cpu"),
+        ["word1 and more", "", "and"],
+        ["wort1 und", "mehr", "mehr"],
+    )
     assert [one.text for one in found] == ["wort1 und", "", "mehr"]
     assert found[1].error == "input 2: the source is empty."
     assert found[0].inputs == {"source": "word1 and more"}
@@ -220,7 +260,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         ["and", "--target", "und mehr", "--view", "tour"],
         "this model cannot be shown as tour; it gives heatmap, lines, document, pharaoh or json.",
     ),
-    "an ending": (["and", "--out", "a.gif"], "--out a.gif should end in .png, .svg, .pdf, .html or .json."),
+    "an ending": (
+        ["and", "--out", "a.gif"],
+        "--out a.gif should end in .png, .svg, .pdf, .html or .json.",
+    ),
     "JSON as a page": (
         ["and", "--out", "a.html", "--view", "json"],
         "--view json is written to a .json file, but --out is a.html.",
@@ -260,7 +303,9 @@ def test_what_is_refused_is_one_sentence(
     (tmp_path / "file").touch()
     (tmp_path / "b.html").mkdir()
     arguments, sentence = REFUSED[case]
-    assert call("inspect", words, *arguments).sentence == sentence.replace("{folder}", str(tmp_path))
+    assert call("inspect", words, *arguments).sentence == sentence.replace(
+        "{folder}", str(tmp_path)
+    )
 
 
 def test_a_file_that_may_not_be_written_is_refused_first(
@@ -276,7 +321,9 @@ def test_a_file_that_may_not_be_written_is_refused_first(
     )
 
 
-def test_nobody_waits_for_somebody_to_type(call: Call, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_somebody_to_type(
+    call: Call, words: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sixjars.cli.views.at_terminal", lambda: True)
     assert call("inspect", words).sentence == "give texts, --input FILE or lines on standard input."
 
@@ -300,7 +347,10 @@ def test_a_language_model_has_nothing_to_attend_to(call: Call, language_model: P
 def test_unknown_words_alone_are_noted(call: Call, words: Path) -> None:
     said = call("inspect", words, "zzz yyy", "--target", "und mehr")
     assert said.code == 0
-    assert said.err == "note: 100 % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n"
+    assert (
+        said.err
+        == "note: 100 % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n"
+    )
     assert "<unk:zzz>  <unk:yyy>" in said.out
 
 
@@ -329,13 +379,20 @@ def test_pieces_are_joined_unless_they_are_asked_for(
     assert whole["source"] == ["word1", "and"]
     assert parts["source"] == list("word1␣and")
     first = np.array(parts["outputs"][0]["weights"])
-    assert np.allclose(whole["outputs"][0]["weights"], np.stack([first[:, :5].sum(1), first[:, 5:].sum(1)], axis=1))
+    assert np.allclose(
+        whole["outputs"][0]["weights"], np.stack([first[:, :5].sum(1), first[:, 5:].sum(1)], axis=1)
+    )
 
 
 def test_a_missing_image_is_one_sentence(call: Call, tmp_path: Path) -> None:
     few = ["data.sample.size=12", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
-    run = sixjars.train("image_captioning/sample_attention", few, out=tmp_path / "run", device="cpu").folder
-    assert call("inspect", run, "nowhere.jpg").sentence == "input 1: the image file nowhere.jpg does not exist."
+    run = sixjars.train(
+        "image_captioning/sample_attention", few, out=tmp_path / "run", device="cpu"
+    ).folder
+    assert (
+        call("inspect", run, "nowhere.jpg").sentence
+        == "input 1: the image file nowhere.jpg does not exist."
+    )
     train, _, _ = sixjars.generate_sample("image_captioning", tmp_path / "scenes", size=1)
     photo = tmp_path / "scenes" / json.loads(train.read_text().splitlines()[0])["image"]
     page = tmp_path / "a.html"

@@ -34,7 +34,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 def predictor(backdrop: Any, *, is_media: bool = False) -> Any:
     """A predictor of one input, with what is behind its weights."""
-    return SimpleNamespace(inputs={"x": SimpleNamespace(is_media=is_media, backdrop=lambda text: backdrop)})
+    return SimpleNamespace(
+        inputs={"x": SimpleNamespace(is_media=is_media, backdrop=lambda text: backdrop)}
+    )
 
 
 def drawn(path: Path, backdrop: Any, prediction: Prediction, *, is_media: bool = False) -> None:
@@ -44,7 +46,9 @@ def drawn(path: Path, backdrop: Any, prediction: Prediction, *, is_media: bool =
 
 def test_words_are_a_heat_map(tmp_path: Path, calls: Calls) -> None:
     weights = ((0.5, 0.5), (0.1, 0.9))
-    found = Prediction("ja hoon", source=("I", "go"), tokens=("ja", "hoon"), weights=weights, inputs={"x": "I go"})
+    found = Prediction(
+        "ja hoon", source=("I", "go"), tokens=("ja", "hoon"), weights=weights, inputs={"x": "I go"}
+    )
     drawn(tmp_path / "p.png", None, found)
     how = {"source": ("I", "go"), "target": ("ja", "hoon"), "title": "I go → ja hoon", "note": ""}
     how |= {"segments": ()}
@@ -52,7 +56,8 @@ def test_words_are_a_heat_map(tmp_path: Path, calls: Calls) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "words", "name"), [(1, 4, "draw_document"), (2, 60, "heat_map"), (2, 61, "draw_document")]
+    ("steps", "words", "name"),
+    [(1, 4, "draw_document"), (2, 60, "heat_map"), (2, 61, "draw_document")],
 )
 def test_segments_are_a_document_where_a_heat_map_has_no_room(
     steps: int, words: int, name: str, tmp_path: Path, calls: Calls
@@ -60,19 +65,34 @@ def test_segments_are_a_document_where_a_heat_map_has_no_room(
     source, segments = tuple(f"w{at}" for at in range(words)), tuple(at // 4 for at in range(words))
     weights = tuple(tuple((at + step) / words for at in range(words)) for step in range(steps))
     tokens = ("yes",) * steps
-    found = Prediction("yes", source=source, tokens=tokens, weights=weights, inputs={"x": "long"}, segments=segments)
+    found = Prediction(
+        "yes",
+        source=source,
+        tokens=tokens,
+        weights=weights,
+        inputs={"x": "long"},
+        segments=segments,
+    )
     drawn(tmp_path / "p.png", None, found)
     assert [call[0] for call in calls] == [name]
     if name == "draw_document":
         how = calls[0][2]
-        assert (how["words"], how["segments"], how["title"]) == (source, segments, "yes (probability 100%) ← long")
-        assert how["weights"] == pytest.approx([(at + (steps - 1) / 2) / words for at in range(words)])
+        assert (how["words"], how["segments"], how["title"]) == (
+            source,
+            segments,
+            "yes (probability 100%) ← long",
+        )
+        assert how["weights"] == pytest.approx(
+            [(at + (steps - 1) / 2) / words for at in range(words)]
+        )
 
 
 def test_cells_are_an_overlay(tmp_path: Path, calls: Calls) -> None:
     image, box, weights = np.zeros((8, 8, 3), dtype=np.uint8), (0.0, 0.0, 0.5, 1.0), ((0.5, 0.5),)
     layout = Layout("grid", (1, 2))
-    found = Prediction("dog", tokens=("dog",), weights=weights, inputs={"x": "a/b.jpg"}, layout=layout)
+    found = Prediction(
+        "dog", tokens=("dog",), weights=weights, inputs={"x": "a/b.jpg"}, layout=layout
+    )
     drawn(tmp_path / "p.png", (image, box), found, is_media=True)
     how = {"grid": (1, 2), "tokens": ("dog",), "box": box, "title": "b.jpg → dog"}
     assert calls == [("draw_overlay", (tmp_path / "p.png", image, weights), how)]
@@ -81,7 +101,9 @@ def test_cells_are_an_overlay(tmp_path: Path, calls: Calls) -> None:
 def test_frames_are_frames(tmp_path: Path, calls: Calls) -> None:
     frames, weights = np.zeros((2, 8, 8, 3), dtype=np.uint8), ((0.5, 0.5),)
     layout = Layout("frames", (2,))
-    found = Prediction("run", tokens=("run",), weights=weights, inputs={"x": "a/b.mp4"}, layout=layout)
+    found = Prediction(
+        "run", tokens=("run",), weights=weights, inputs={"x": "a/b.mp4"}, layout=layout
+    )
     drawn(tmp_path / "p.png", frames, found, is_media=True)
     how = {"tokens": ("run",), "title": "b.mp4 → run"}
     assert calls == [("draw_frames", (tmp_path / "p.png", frames, weights), how)]
@@ -90,7 +112,9 @@ def test_frames_are_frames(tmp_path: Path, calls: Calls) -> None:
 def test_points_are_a_tour(tmp_path: Path, calls: Calls) -> None:
     points, weights = [(0.0, 0.0), (1.0, 1.0)], ((0.1, 0.9), (0.9, 0.1))
     layout = Layout("points", (2,))
-    found = Prediction("1 0", tokens=("1", "0"), weights=weights, inputs={"x": "0,0 1,1"}, layout=layout)
+    found = Prediction(
+        "1 0", tokens=("1", "0"), weights=weights, inputs={"x": "0,0 1,1"}, layout=layout
+    )
     drawn(tmp_path / "p.png", points, found)
     title = "A closed line through all 2 points, length 2.83: 1.00 times the shortest"
     how = {"points": points, "order": [1, 0], "title": title, "weights": weights}
@@ -111,16 +135,23 @@ def test_pictures_have_the_names_of_their_inputs() -> None:
     found = Prediction("", inputs={"x": "album/My Dog.JPG"})
     assert picture_name(2, image, found) == "2-my-dog.png"
     assert picture_name(2, image, found, rank=3) == "2-my-dog-3.png"
-    assert picture_name(1, SimpleNamespace(inputs={}), Prediction("a text out of nothing")) == "1.png"
+    assert (
+        picture_name(1, SimpleNamespace(inputs={}), Prediction("a text out of nothing")) == "1.png"
+    )
 
 
 def test_a_prediction_without_attention_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError) as told:
         sixjars.draw(tmp_path / "p.png", predictor(None), Prediction("yes", inputs={"x": "no"}))
-    assert str(told.value) == "this prediction has no attention weights to draw; its bridge has no attention."
+    assert (
+        str(told.value)
+        == "this prediction has no attention weights to draw; its bridge has no attention."
+    )
 
 
 def test_a_prediction_with_an_error_is_refused_with_it(tmp_path: Path) -> None:
     with pytest.raises(DataError) as told:
-        sixjars.draw(tmp_path / "p.png", predictor(None), Prediction("", error="input 1: it is empty."))
+        sixjars.draw(
+            tmp_path / "p.png", predictor(None), Prediction("", error="input 1: it is empty.")
+        )
     assert str(told.value) == "there is no output to draw. input 1: it is empty."

@@ -28,7 +28,13 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_each_token_has_its_bar_under_its_frame(tmp_path: Path) -> None:
-    draw_frames(tmp_path / "f.png", np.stack([red(30, 40)] * 4), one_hot(4), tokens=list("abcd"), title="four")
+    draw_frames(
+        tmp_path / "f.png",
+        np.stack([red(30, 40)] * 4),
+        one_hot(4),
+        tokens=list("abcd"),
+        title="four",
+    )
     page = read(tmp_path / "f.png")
     frames = runs(page[:, :, 0] - page[:, :, 1] > 0.5, 1)
     blue = page[:, :, 2] - page[:, :, 0] > 0.3
@@ -42,10 +48,17 @@ def test_each_token_has_its_bar_under_its_frame(tmp_path: Path) -> None:
 
 
 def test_bars_are_as_high_as_the_weights(tmp_path: Path) -> None:
-    draw_frames(tmp_path / "f.png", np.stack([red(30, 40)] * 3), [[0.6, 0.3, 0.1]], tokens=["incomprehensibility" * 4])
+    draw_frames(
+        tmp_path / "f.png",
+        np.stack([red(30, 40)] * 3),
+        [[0.6, 0.3, 0.1]],
+        tokens=["incomprehensibility" * 4],
+    )
     page = read(tmp_path / "f.png")
     blue = page[:, :, 2] - page[:, :, 0] > 0.15
-    high = [int(blue[:, left + 3].sum()) for left, _ in runs(page[:, :, 0] - page[:, :, 1] > 0.5, 1)]
+    high = [
+        int(blue[:, left + 3].sum()) for left, _ in runs(page[:, :, 0] - page[:, :, 1] > 0.5, 1)
+    ]
     assert high[0] > 30
     assert [h / high[0] for h in high] == pytest.approx([1.0, 0.5, 1 / 6], abs=0.05)
 
@@ -56,7 +69,9 @@ def test_at_most_sixteen_frames_and_no_weight_is_lost(
 ) -> None:
     weights = np.zeros(frames)
     weights[-1] = 0.97
-    draw_frames(tmp_path / "f.png", np.stack([red(20, 20)] * frames), [weights.tolist()], tokens=["x"])
+    draw_frames(
+        tmp_path / "f.png", np.stack([red(20, 20)] * frames), [weights.tolist()], tokens=["x"]
+    )
     page = read(tmp_path / "f.png")
     assert len(runs(page[:, :, 0] - page[:, :, 1] > 0.5, 1)) == shown
     numbers, (token, largest, *caption) = written[:shown], written[shown:]
@@ -69,8 +84,14 @@ def test_at_most_sixteen_frames_and_no_weight_is_lost(
 
 def test_neighbouring_frames_add_up(tmp_path: Path, written: list[str]) -> None:
     weights = [0.4, 0.2] + [0.0125] * 32
-    draw_frames(tmp_path / "f.png", np.stack([red(20, 20)] * 34), [weights], tokens=["[x]"], title="$t_{")
-    assert written[:3] == ["$t_{", "1–3", "4–5"]  # 34 frames: the first of the sixteen groups has three
+    draw_frames(
+        tmp_path / "f.png", np.stack([red(20, 20)] * 34), [weights], tokens=["[x]"], title="$t_{"
+    )
+    assert written[:3] == [
+        "$t_{",
+        "1–3",
+        "4–5",
+    ]  # 34 frames: the first of the sixteen groups has three
     assert written[17:] == [
         "[x]",
         "0.61",
@@ -91,11 +112,16 @@ def test_videos_without_tokens_or_weight(tmp_path: Path, written: list[str]) -> 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     path, video = tmp_path / "p.png", np.stack([red(9, 9)] * 2)
-    with pytest.raises(ShapeError, match=r"^frames must be \(number, height, width, 3\), but are \(9, 9, 3\)\.$"):
+    with pytest.raises(
+        ShapeError, match=r"^frames must be \(number, height, width, 3\), but are \(9, 9, 3\)\.$"
+    ):
         draw_frames(path, video[0], [[1.0]], tokens=["a"])
     with pytest.raises(ShapeError) as told:
         draw_frames(path, video, [[0.5, 0.5]], tokens=[])
-    assert str(told.value) == "0 output tokens and 2 frames need 0 rows of 2 attention weights, but the rows have [2]."
+    assert (
+        str(told.value)
+        == "0 output tokens and 2 frames need 0 rows of 2 attention weights, but the rows have [2]."
+    )
     with pytest.raises(ShapeError) as told:
         draw_frames(path, video, [[0.5, 0.5], [0.1, 0.2, 0.7]], tokens=["a", "b"])
     assert str(told.value) == (

@@ -15,20 +15,35 @@ from .pages import Pixels, one_hot, read, red, runs
 def panels(page: Pixels) -> list[Pixels]:
     """The red light of each panel, (height, width), in reading order."""
     mask = page[:, :, 0] - page[:, :, 1] > 0.15
-    boxes = [(top, bottom, left, right) for top, bottom in runs(mask, 0) for left, right in runs(mask[top:bottom], 1)]
-    return [page[top + 2 : bottom - 2, left + 2 : right - 2, 0] for top, bottom, left, right in boxes]
+    boxes = [
+        (top, bottom, left, right)
+        for top, bottom in runs(mask, 0)
+        for left, right in runs(mask[top:bottom], 1)
+    ]
+    return [
+        page[top + 2 : bottom - 2, left + 2 : right - 2, 0] for top, bottom, left, right in boxes
+    ]
 
 
 def cells(panel: Pixels, rows: int, columns: int) -> Pixels:
     """The mean light of each cell."""
-    return np.array([[c.mean() for c in np.array_split(r, columns, axis=1)] for r in np.array_split(panel, rows)])
+    return np.array(
+        [
+            [c.mean() for c in np.array_split(r, columns, axis=1)]
+            for r in np.array_split(panel, rows)
+        ]
+    )
 
 
-@pytest.mark.parametrize(("high", "wide"), [(60, 80), (300, 90), (40, 200), (1300, 1700), (7, 7), (600, 60)])
+@pytest.mark.parametrize(
+    ("high", "wide"), [(60, 80), (300, 90), (40, 200), (1300, 1700), (7, 7), (600, 60)]
+)
 def test_each_token_brightens_its_own_cell(high: int, wide: int, tmp_path: Path) -> None:
     rows, columns = 2, 3
     words = ["a", "dog", "on", "green", "grass", "."]
-    draw_overlay(tmp_path / "new" / "p.png", red(high, wide), one_hot(6), grid=(rows, columns), tokens=words)
+    draw_overlay(
+        tmp_path / "new" / "p.png", red(high, wide), one_hot(6), grid=(rows, columns), tokens=words
+    )
     alone, *each = panels(read(tmp_path / "new" / "p.png"))
     assert len(each) == len(words)
     assert cells(alone, rows, columns).min() > 0.99
@@ -41,16 +56,45 @@ def test_each_token_brightens_its_own_cell(high: int, wide: int, tmp_path: Path)
 @pytest.mark.parametrize(
     ("box", "grid", "at", "bright", "dark"),
     [
-        ((0.25, 0.0, 0.75, 1.0), (1, 2), 0, (slice(None), slice(26, 48)), (slice(None), slice(0, 24))),
-        ((0.25, 0.0, 0.75, 1.0), (1, 2), 1, (slice(None), slice(52, 74)), (slice(None), slice(76, 100))),
-        ((0.0, -0.5, 1.0, 1.5), (16, 1), 5, (slice(13, 24), slice(None)), (slice(50, 100), slice(None))),
-        ((0.0, -0.5, 1.0, 1.5), (16, 1), 11, (slice(88, 99), slice(None)), (slice(0, 60), slice(None))),
+        (
+            (0.25, 0.0, 0.75, 1.0),
+            (1, 2),
+            0,
+            (slice(None), slice(26, 48)),
+            (slice(None), slice(0, 24)),
+        ),
+        (
+            (0.25, 0.0, 0.75, 1.0),
+            (1, 2),
+            1,
+            (slice(None), slice(52, 74)),
+            (slice(None), slice(76, 100)),
+        ),
+        (
+            (0.0, -0.5, 1.0, 1.5),
+            (16, 1),
+            5,
+            (slice(13, 24), slice(None)),
+            (slice(50, 100), slice(None)),
+        ),
+        (
+            (0.0, -0.5, 1.0, 1.5),
+            (16, 1),
+            11,
+            (slice(88, 99), slice(None)),
+            (slice(0, 60), slice(None)),
+        ),
     ],
 )
 def test_cells_lie_in_the_box_of_the_input(
     box: Box, grid: tuple[int, int], at: int, bright: tuple[slice, slice], dark: tuple[slice, slice]
 ) -> None:
-    light = overlaid(red(100, 100), np.array(one_hot(grid[0] * grid[1])[at]).reshape(grid), box)[:, :, 0] / 255
+    light = (
+        overlaid(red(100, 100), np.array(one_hot(grid[0] * grid[1])[at]).reshape(grid), box)[
+            :, :, 0
+        ]
+        / 255
+    )
     assert light[dark].max() < DARK + 0.02
     assert light[bright].mean() > light[dark].mean() + 0.2
 
@@ -77,7 +121,9 @@ def spline(at: float, order: int = 4) -> float:
     if order == 1:
         return float(-0.5 <= at < 0.5)
     half = order / 2
-    return ((half + at) * spline(at + 0.5, order - 1) + (half - at) * spline(at - 0.5, order - 1)) / (order - 1)
+    return (
+        (half + at) * spline(at + 0.5, order - 1) + (half - at) * spline(at - 0.5, order - 1)
+    ) / (order - 1)
 
 
 def test_brightness_is_the_spline_of_the_weights() -> None:
@@ -104,7 +150,9 @@ def test_brightness_is_the_spline_of_the_weights() -> None:
 def test_any_number_of_tokens_in_rows_of_six_at_most(count: int, tmp_path: Path) -> None:
     words = ["incomprehensibilities-of-every-sort"] * count
     weights = [[1 / 64] * 64] * count
-    draw_overlay(tmp_path / "p.png", red(64, 64), weights, grid=(8, 8), tokens=words, title="$a_{ word " * 20)
+    draw_overlay(
+        tmp_path / "p.png", red(64, 64), weights, grid=(8, 8), tokens=words, title="$a_{ word " * 20
+    )
     page = read(tmp_path / "p.png")
     shown = panels(page)
     assert len(shown) == count + 1
@@ -115,7 +163,9 @@ def test_any_number_of_tokens_in_rows_of_six_at_most(count: int, tmp_path: Path)
 
 def test_long_tokens_stay_above_their_panel(tmp_path: Path) -> None:
     for name, word in (("long", "incomprehensibilities" * 5), ("short", "a")):
-        draw_overlay(tmp_path / f"{name}.png", red(64, 64), [[1.0], [1.0]], grid=(1, 1), tokens=[word, "a"])
+        draw_overlay(
+            tmp_path / f"{name}.png", red(64, 64), [[1.0], [1.0]], grid=(1, 1), tokens=[word, "a"]
+        )
     long, short = (read(tmp_path / f"{name}.png") for name in ("long", "short"))
     changed = np.flatnonzero((long != short).any(axis=(0, 2)))
     left, right = runs(long[:, :, 0] - long[:, :, 1] > 0.15, 1)[1]
@@ -137,7 +187,14 @@ def test_the_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(self, x, y, s, *arguments, **how)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Axes, "text", text)
-    draw_overlay(tmp_path / "p.png", red(60, 300), [[0.25, 0.75]], grid=(1, 2), tokens=["dog"], title="a title")
+    draw_overlay(
+        tmp_path / "p.png",
+        red(60, 300),
+        [[0.25, 0.75]],
+        grid=(1, 2),
+        tokens=["dog"],
+        title="a title",
+    )
     assert texts == [
         "a title",
         "75%",
@@ -145,7 +202,9 @@ def test_the_captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Brightness: the attention weight, relative to the largest of the token. Number: the largest weight.",
     ]
     texts.clear()
-    draw_overlay(tmp_path / "p.png", red(60, 300), [], grid=(1, 2), tokens=[], box=(0.1, 0.0, 0.9, 1.0))
+    draw_overlay(
+        tmp_path / "p.png", red(60, 300), [], grid=(1, 2), tokens=[], box=(0.1, 0.0, 0.9, 1.0)
+    )
     assert texts == ["The output is empty. Dashed: the network's input."]
 
 
@@ -153,10 +212,16 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     path, image = tmp_path / "p.png", red(9, 9)
     with pytest.raises(ShapeError) as told:
         draw_overlay(path, image, [[1.0]], grid=(1, 1), tokens=["a", "b"])
-    assert str(told.value) == ("2 output tokens and 1 cells need 2 rows of 1 attention weights, but the rows have [1].")
-    with pytest.raises(ShapeError, match=r"^1 output tokens and 6 cells need .*, but the rows have \[4\]\.$"):
+    assert str(told.value) == (
+        "2 output tokens and 1 cells need 2 rows of 1 attention weights, but the rows have [1]."
+    )
+    with pytest.raises(
+        ShapeError, match=r"^1 output tokens and 6 cells need .*, but the rows have \[4\]\.$"
+    ):
         draw_overlay(path, image, [[0.25] * 4], grid=(2, 3), tokens=["a"])
-    with pytest.raises(ShapeError, match=r"^an image must be \(height, width, 3\), but is \(9, 9\)\.$"):
+    with pytest.raises(
+        ShapeError, match=r"^an image must be \(height, width, 3\), but is \(9, 9\)\.$"
+    ):
         draw_overlay(path, image[:, :, 0], [[1.0]], grid=(1, 1), tokens=["a"])
     with pytest.raises(
         ShapeError,

@@ -52,19 +52,29 @@ def test_inches_count_from_the_top_left_of_the_area(tmp_path: Path) -> None:
 
 def test_title_and_caption_make_room_for_themselves(tmp_path: Path) -> None:
     heights = {}
-    for title, caption in (("", ""), ("a title", ""), ("word " * 60, ""), ("", "a note"), ("", "one\ntwo")):
+    for title, caption in (
+        ("", ""),
+        ("a title", ""),
+        ("word " * 60, ""),
+        ("", "a note"),
+        ("", "one\ntwo"),
+    ):
         with saved_page(tmp_path / "p.png", 4.0, 1.0, title=title, caption=caption) as page:
             page.fill([0.0, 4.0, 4.0, 0.0], [0.0, 0.0, 1.0, 1.0], color="red", linewidth=0)
         picture = read(tmp_path / "p.png")
         red = (picture[:, :, 0] > 0.99) & (picture[:, :, 1] < 0.01)
         assert red.sum() == pytest.approx(600 * 150, rel=0.01), "something covers the area"
         heights[title[:1] + caption] = (picture.shape[0] - 1.4 * 150) / 150
-    assert heights == pytest.approx({"": 0, "a": 0.25, "w": 0.65, "a note": 0.16, "one\ntwo": 0.32}, abs=0.02)
+    assert heights == pytest.approx(
+        {"": 0, "a": 0.25, "w": 0.65, "a note": 0.16, "one\ntwo": 0.32}, abs=0.02
+    )
 
 
 def test_texts_are_made_to_fit() -> None:
     figure = figure_of(5.0, 1.0)
-    short, long = (figure.text(0, 0, text, fontsize=10) for text in ("a", "incomprehensibilities" * 5))
+    short, long = (
+        figure.text(0, 0, text, fontsize=10) for text in ("a", "incomprehensibilities" * 5)
+    )
     for text in (short, long):
         fit(text, 1.0)
         assert width_of(text) <= 1.0
@@ -75,7 +85,10 @@ def test_texts_are_made_to_fit() -> None:
 
 def test_texts_are_measured_in_our_fonts() -> None:
     figure = figure_of(5.0, 1.0)
-    plain, other = (figure.text(0, 0, "$a_b$ ilk", fontfamily=name) for name in ("DejaVu Sans", "DejaVu Sans Mono"))
+    plain, other = (
+        figure.text(0, 0, "$a_b$ ilk", fontfamily=name)
+        for name in ("DejaVu Sans", "DejaVu Sans Mono")
+    )
     assert width_of(other) == width_of(plain) > 0.5
 
 
@@ -92,7 +105,10 @@ def test_letters_can_be_read_on_every_shade() -> None:
     """A contrast of 4.5 to 1, as WCAG 2.1 asks for."""
 
     def luminance(color: tuple[float, ...]) -> float:
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color[:3]]
+        linear = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+            for part in color[:3]
+        ]
         return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
     for name in ("Blues", "Reds", "Greys"):
@@ -159,7 +175,9 @@ def test_titles_and_captions_have_even_lines() -> None:
     assert title_lines("", 4.0) == even_lines("", 10) == []
 
 
-def test_numbers_of_examples_do_not_cover_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_examples_do_not_cover_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found: list[Figure] = []
     monkeypatch.setattr("sixjars.drawing.page.save", lambda figure, *_: found.append(figure))
     buckets = [Bucket(at, at, 1234, 0.0) for at in (4, 6, 9, 30, 60)]

@@ -38,13 +38,17 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 
 def arrows(axes: Axes) -> list[tuple[tuple[float, float], tuple[float, float]]]:
     """From where to where, in the order of drawing."""
-    found = [one for one in axes.texts if isinstance(one, Annotation) and one.arrow_patch is not None]
+    found = [
+        one for one in axes.texts if isinstance(one, Annotation) and one.arrow_patch is not None
+    ]
     return [(tuple(map(float, one.get_position())), tuple(map(float, one.xy))) for one in found]  # type: ignore[misc]
 
 
 def numbers(axes: Axes) -> dict[str, tuple[float, float]]:
     """The numbers that stand on the page, and where."""
-    return {one.get_text(): one.get_position() for one in axes.texts if not isinstance(one, Annotation)}
+    return {
+        one.get_text(): one.get_position() for one in axes.texts if not isinstance(one, Annotation)
+    }
 
 
 def names(labels: Sequence[Any]) -> list[str]:
@@ -67,13 +71,20 @@ def test_the_line_is_closed_and_goes_in_order(tmp_path: Path, figures: list[Figu
 
 def test_the_file_shows_it(tmp_path: Path) -> None:
     """The start is the one orange spot, and it lies where the first point is."""
-    for order, (right, up) in {(0, 1, 2, 3): (0, 0), (1, 0, 2, 3): (1, 1), (2, 0, 1, 3): (1, 0)}.items():
+    for order, (right, up) in {
+        (0, 1, 2, 3): (0, 0),
+        (1, 0, 2, 3): (1, 1),
+        (2, 0, 1, 3): (1, 0),
+    }.items():
         draw_tour(tmp_path / "p.png", points=SQUARE, order=order)
         page = np.asarray(imread(tmp_path / "p.png"))[:, :, :3]
         orange = np.array([int(START_COLOR[at : at + 2], 16) / 255 for at in (1, 3, 5)])
         rows, columns = np.nonzero(np.abs(page - orange).max(axis=2) < 0.02)
         assert len(rows) > 100
-        assert (columns.mean() > page.shape[1] / 2, rows.mean() < page.shape[0] / 2) == (right == 1, up == 1)
+        assert (columns.mean() > page.shape[1] / 2, rows.mean() < page.shape[0] / 2) == (
+            right == 1,
+            up == 1,
+        )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +124,12 @@ def test_numbers_are_bars_in_the_order_of_the_output(tmp_path: Path, figures: li
     (axes,) = figures[0].axes
     bars = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
     assert [bar.get_height() for bar in bars] == [-0.25, 0.1, 0.5, 0.75]
-    assert [to_hex(bar.get_facecolor()) for bar in bars] == [START_COLOR, LINE_COLOR, LINE_COLOR, LEFT_OUT]
+    assert [to_hex(bar.get_facecolor()) for bar in bars] == [
+        START_COLOR,
+        LINE_COLOR,
+        LINE_COLOR,
+        LEFT_OUT,
+    ]
     assert names(axes.get_xticklabels()) == ["1", "2", "0", "3"]
     assert names(axes.texts) == ["-0.25", "0.1", "0.5", "0.75"]
     assert axes.get_title() == "Not in the output: 3."
@@ -144,13 +160,20 @@ def test_the_weights_are_beside(stops: bool, tmp_path: Path, figures: list[Figur
     assert framed == [(at - 0.5, row - 0.5) for row, at in enumerate(order)]
     assert names(heat.texts) == ["0.90", "0.40", "0.30", "0.15", "0.10", "1.00"]
     told = "Each row is a step: its attention weights, darkest for 1.00. Framed: its output."
-    assert heat.get_xlabel() == told + ("\nThe rest of a row, up to 1, is the weight of <stop>." if stops else "")
+    assert heat.get_xlabel() == told + (
+        "\nThe rest of a row, up to 1, is the weight of <stop>." if stops else ""
+    )
 
 
 def test_a_large_heat_map_names_some(tmp_path: Path, figures: list[Figure]) -> None:
     points = np.random.default_rng(5).random((64, 2)).tolist()
     order = np.random.default_rng(6).permutation(64).tolist()
-    draw_tour(tmp_path / "p.png", points=[(x, y) for x, y in points], order=order, weights=np.eye(64)[order].tolist())
+    draw_tour(
+        tmp_path / "p.png",
+        points=[(x, y) for x, y in points],
+        order=order,
+        weights=np.eye(64)[order].tolist(),
+    )
     heat = figures[0].axes[1]
     assert names(heat.get_xticklabels()) == [str(at) for at in range(0, 64, 3)]
     assert names(heat.get_yticklabels()) == [str(at) for at in order[::3]]
@@ -168,10 +191,34 @@ def test_a_large_heat_map_names_some(tmp_path: Path, figures: list[Figure]) -> N
             DataError,
             "all points need as many coordinates, but point 0 has 2 and point 1 has 1.",
         ),
-        ([(0.0, 1.0, 2.0)], [0], [], DataError, "only points of 1 or 2 coordinates can be drawn, but these have 3."),
-        ([()], [0], [], DataError, "only points of 1 or 2 coordinates can be drawn, but these have 0."),
-        (SQUARE, [0, 5], [], DataError, "the order names point 5, but there are 5 points, counted from 0."),
-        (SQUARE, [-1], [], DataError, "the order names point -1, but there are 5 points, counted from 0."),
+        (
+            [(0.0, 1.0, 2.0)],
+            [0],
+            [],
+            DataError,
+            "only points of 1 or 2 coordinates can be drawn, but these have 3.",
+        ),
+        (
+            [()],
+            [0],
+            [],
+            DataError,
+            "only points of 1 or 2 coordinates can be drawn, but these have 0.",
+        ),
+        (
+            SQUARE,
+            [0, 5],
+            [],
+            DataError,
+            "the order names point 5, but there are 5 points, counted from 0.",
+        ),
+        (
+            SQUARE,
+            [-1],
+            [],
+            DataError,
+            "the order names point -1, but there are 5 points, counted from 0.",
+        ),
         (
             SQUARE,
             [0, 1],
@@ -209,7 +256,9 @@ def test_what_cannot_be_drawn(
     assert not (tmp_path / "p.png").exists()
 
 
-def test_points_that_would_cover_each_other_stand_side_by_side(tmp_path: Path, figures: list[Figure]) -> None:
+def test_points_that_would_cover_each_other_stand_side_by_side(
+    tmp_path: Path, figures: list[Figure]
+) -> None:
     points = [(0.0, 0.0), (1.0, 1.0), (1.0, 1.0), (0.5, 0.51), (0.5, 0.5)]
     draw_tour(tmp_path / "p.png", points=points, order=[0, 1, 2, 3, 4])
     (axes,) = figures[0].axes
@@ -219,15 +268,21 @@ def test_points_that_would_cover_each_other_stand_side_by_side(tmp_path: Path, f
         assert dist(*axes.transData.transform([one, two])) > 0.95 * size
     assert spots["0"] == (0.0, 0.0)
     assert len(arrows(axes)) == 5
-    assert axes.get_xlabel().endswith("\nPoints that would cover each other are drawn side by side.")
+    assert axes.get_xlabel().endswith(
+        "\nPoints that would cover each other are drawn side by side."
+    )
 
 
 def test_a_hull_is_called_so() -> None:
     square = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
     inside = [*square, (0.5, 0.5)]
-    assert tour_title(inside, [3, 2, 1, 0]) == "A closed line through 4 of 5 points, length 4.00: their convex hull"
+    assert (
+        tour_title(inside, [3, 2, 1, 0])
+        == "A closed line through 4 of 5 points, length 4.00: their convex hull"
+    )
     assert tour_title(inside, [0, 1, 4]) == "A closed line through 3 of 5 points, length 2.41"
     assert tour_title(inside, [0, 2, 1, 3]) == "A closed line through 4 of 5 points, length 4.83"
     assert (
-        tour_title(square, [0, 1, 2, 3]) == "A closed line through all 4 points, length 4.00: 1.00 times the shortest"
+        tour_title(square, [0, 1, 2, 3])
+        == "A closed line through all 4 points, length 4.00: 1.00 times the shortest"
     )

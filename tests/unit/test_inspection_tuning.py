@@ -35,8 +35,12 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return saved
 
 
-def drawn(figures: list[Any], trials: list[dict[str, Any]], axes: dict[str, str], better: Any = "higher") -> list[Any]:
-    draw_tuning("search.png", trials, axes, metric="exact_match", better=better, title="exact match")
+def drawn(
+    figures: list[Any], trials: list[dict[str, Any]], axes: dict[str, str], better: Any = "higher"
+) -> list[Any]:
+    draw_tuning(
+        "search.png", trials, axes, metric="exact_match", better=better, title="exact match"
+    )
     assert Path("search.png").read_bytes().startswith(b"\x89PNG")
     found: list[Any] = figures[-1].axes
     return found
@@ -63,12 +67,23 @@ def test_a_panel_for_the_order_and_for_each_key(
     assert ticks(panels[2]) == ["128", "auto", "null"]
     assert "0.001" in ticks(panels[1])
     assert not any("$" in text for text in ticks(panels[1]))
-    assert [star(axis) for axis in panels] == [(2, 0.7), (1e-3, 0.7), (1, 0.7), (0.2, 0.7)]  # the first of equal ones
+    assert [star(axis) for axis in panels] == [
+        (2, 0.7),
+        (1e-3, 0.7),
+        (1, 0.7),
+        (0.2, 0.7),
+    ]  # the first of equal ones
     [line] = panels[0].lines
     assert list(line.get_xdata()) == [1, 2, 5, 5]
     assert list(line.get_ydata()) == [0.5, 0.7, 0.7, 0.7]
     [legend] = figures[-1].legends
-    assert [text.get_text() for text in legend.get_texts()] == ["complete", "pruned", "failed", "best so far", "best"]
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "complete",
+        "pruned",
+        "failed",
+        "best so far",
+        "best",
+    ]
     lower = drawn(figures, rows([1e-4, 1e-3, 1e-2, 1e-1, 5e-3]), AXES, "lower")
     assert star(lower[0]) == (1, 0.5)
 
@@ -83,7 +98,9 @@ def test_a_logarithmic_axis_always_has_numbers(
     assert len([at for at in axis.get_xticks() if low <= at <= high]) > 1
 
 
-def test_nothing_but_failures(figures: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_but_failures(
+    figures: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     failed = [{**row, "score": None, "state": "failed"} for row in rows([0.1, 0.2])]
     drawn(figures, failed, AXES)

@@ -33,7 +33,9 @@ class Oxford(nn.Module):
         second = [nn.Conv2d(4, 6, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
         self.features = nn.Sequential(*first, *second)
         self.avgpool = nn.AdaptiveAvgPool2d(3)
-        self.classifier = nn.Sequential(nn.Linear(54, 8), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(8, 10))
+        self.classifier = nn.Sequential(
+            nn.Linear(54, 8), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(8, 10)
+        )
 
     def forward(self, pixels: Tensor) -> Any:
         return self.classifier(self.avgpool(self.features(pixels)).flatten(1))
@@ -102,10 +104,16 @@ def built() -> list[tuple[str, dict[str, Any]]]:
 @pytest.fixture
 def vision(monkeypatch: pytest.MonkeyPatch, built: list[tuple[str, dict[str, Any]]]) -> ModuleType:
     """A torchvision of a few networks."""
-    networks: dict[str, Callable[[], nn.Module]] = {"vgg16": Oxford, "googlenet": Oxford, "picky": Picky}
+    networks: dict[str, Callable[[], nn.Module]] = {
+        "vgg16": Oxford,
+        "googlenet": Oxford,
+        "picky": Picky,
+    }
 
     def transforms() -> Callable[[Tensor], Tensor]:
-        return lambda image: (F.interpolate(image[None].double(), size=(12, 12))[0] / 255 - MEAN) / STD
+        return lambda image: (
+            (F.interpolate(image[None].double(), size=(12, 12))[0] / 255 - MEAN) / STD
+        )
 
     def get_model(name: str, **settings: Any) -> nn.Module:
         built.append((name, settings))
@@ -170,7 +178,10 @@ def test_weights_are_the_default_ones_unless_none_are_wanted(
     backbone_named("torchvision/googlenet", pretrained=False)
     assert built == [
         ("vgg16", {"weights": vision.weights.DEFAULT}),
-        ("googlenet", {"weights": None, "aux_logits": False, "transform_input": True, "init_weights": False}),
+        (
+            "googlenet",
+            {"weights": None, "aux_logits": False, "transform_input": True, "init_weights": False},
+        ),
     ]
 
 
@@ -207,7 +218,9 @@ def test_two_threads_never_mix() -> None:
     def meet(*_: Any) -> None:
         meeting.wait()
 
-    network(backbone, Oxford).features[5].register_forward_hook(meet)  # between the maps and the vector
+    network(backbone, Oxford).features[5].register_forward_hook(
+        meet
+    )  # between the maps and the vector
     got: dict[int, tuple[Tensor, Tensor]] = {}
 
     def compute(at: int) -> None:
@@ -223,8 +236,12 @@ def test_two_threads_never_mix() -> None:
             torch.testing.assert_close(one, other)
 
 
-def test_timm_with_a_residual_and_a_convolution_as_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = SimpleNamespace(input_size=(3, 16, 16), mean=MEAN.flatten().tolist(), std=STD.flatten().tolist())
+def test_timm_with_a_residual_and_a_convolution_as_classifier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = SimpleNamespace(
+        input_size=(3, 16, 16), mean=MEAN.flatten().tolist(), std=STD.flatten().tolist()
+    )
     timm: Any = ModuleType("timm")
     timm.list_models = lambda: ["resnet50", "resnet51"]
     timm.get_pretrained_cfg = {"resnet50.tag": settings, "resnet51": settings}.__getitem__
@@ -233,8 +250,12 @@ def test_timm_with_a_residual_and_a_convolution_as_classifier(monkeypatch: pytes
     backbone = backbone_named("timm/resnet50.tag").train()
     inner, images = network(backbone, Residual), pixels(4, 16)
     maps, vector = backbone(images)
-    stem = F.conv2d((images / 255 - MEAN) / STD, inner.stem.weight, inner.stem.bias, stride=2, padding=1)
-    wanted = stem + F.conv2d(stem / 1.00001**0.5, *inner.stage[1].parameters())  # of a fresh batch norm
+    stem = F.conv2d(
+        (images / 255 - MEAN) / STD, inner.stem.weight, inner.stem.bias, stride=2, padding=1
+    )
+    wanted = stem + F.conv2d(
+        stem / 1.00001**0.5, *inner.stage[1].parameters()
+    )  # of a fresh batch norm
     torch.testing.assert_close(maps, wanted)
     torch.testing.assert_close(vector, wanted.mean((2, 3)))
     assert backbone.shape == shape_of("timm/resnet50.tag") == MapShape(4, 8, 8, 4)
@@ -255,7 +276,10 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> None:
         def process(images: Any, return_tensors: str) -> dict[str, Tensor]:
             batch = torch.from_numpy(images).permute(2, 0, 1)[None]
             assert return_tensors == "pt"
-            return {"pixel_values": (F.interpolate(batch.double(), size=(10, 10)).flip(1) / 255 - MEAN) / STD}
+            return {
+                "pixel_values": (F.interpolate(batch.double(), size=(10, 10)).flip(1) / 255 - MEAN)
+                / STD
+            }
 
         return process
 

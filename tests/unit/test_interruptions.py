@@ -33,7 +33,12 @@ def train(call: Any, name: str, *more: object, out: Path) -> Any:
 
 
 def test_no_space_left(
-    call: Any, copy: Path, recipe: Maker, run_recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Any,
+    copy: Path,
+    recipe: Maker,
+    run_recipe: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = recipe(learning={"save_seconds": 0})
     real, left = os.fsync, 8
@@ -74,7 +79,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder],
+        capture_output=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip("no file system can be mounted here")
@@ -83,7 +90,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_really_no_space_left(call: Any, recipe: Maker, small_disk: Path) -> None:
-    said = call("train", recipe(learning={"average": 50, "epochs": 30}), "--out", small_disk / "run")
+    said = call(
+        "train", recipe(learning={"average": 50, "epochs": 30}), "--out", small_disk / "run"
+    )
     last = said.complaints
     assert said.code == 2, said
     assert len(last) == 1
@@ -142,7 +151,9 @@ PHASES: dict[str, tuple[str, list[str], str]] = {
 
 @pytest.mark.parametrize("sort", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("phase", PHASES)
-def test_stopped_in_any_phase(phase: str, sort: str, server: Any, recipe: Maker, run: Path, tmp_path: Path) -> None:
+def test_stopped_in_any_phase(
+    phase: str, sort: str, server: Any, recipe: Maker, run: Path, tmp_path: Path
+) -> None:
     place, (command, *more), message = PHASES[phase]
     out, name = tmp_path / "run", recipe()
     module = place.rpartition(".")[0]
@@ -167,7 +178,9 @@ def stopped(*arguments, **more):
             assert (out / file).read_bytes() == (whole / file).read_bytes()
 
 
-def test_a_stopped_file_of_answers_says_how_work_can_go_on(server: Any, run: Path, tmp_path: Path) -> None:
+def test_a_stopped_file_of_answers_says_how_work_can_go_on(
+    server: Any, run: Path, tmp_path: Path
+) -> None:
     """The other way is tried: with a folder, the same command goes on."""
     before = """
 import os, signal, sixjars.runs.predict as place
@@ -212,9 +225,14 @@ sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in 
     ]
 
 
-def test_a_second_wish_during_a_save_loses_nothing(server: Any, recipe: Maker, tmp_path: Path) -> None:
+def test_a_second_wish_during_a_save_loses_nothing(
+    server: Any, recipe: Maker, tmp_path: Path
+) -> None:
     """The last state is still being written when the second Ctrl-C comes: it is waited for, and training goes on."""
-    name, out = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000}), tmp_path / "run"
+    name, out = (
+        recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000}),
+        tmp_path / "run",
+    )
     before = """
 import os, signal, time
 from sixjars.learning import checkpoints, loop
@@ -247,7 +265,9 @@ def saved_step(folder: Path) -> int:
         return int(json.loads(file.metadata()["sixjars"])["state"]["step"])
 
 
-@pytest.mark.parametrize(("later", "ends"), [(0.5, False), (1.5, True)], ids=["an echo", "one more"])
+@pytest.mark.parametrize(
+    ("later", "ends"), [(0.5, False), (1.5, True)], ids=["an echo", "one more"]
+)
 def test_only_a_later_signal_ends_the_update(
     later: float, ends: bool, recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,12 +289,22 @@ def test_only_a_later_signal_ends_the_update(
     assert (tmp_path / "run" / "checkpoints" / "last.safetensors").exists() != ends
 
 
-def test_what_cannot_be_built_leaves_no_run_behind(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_what_cannot_be_built_leaves_no_run_behind(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
     """The mended command runs at once, without --resume and without another folder."""
-    few = ["learning.steps=1", "data.sample.size=32", "model.encoder.size=8", "model.decoder.size=8"]
+    few = [
+        "learning.steps=1",
+        "data.sample.size=32",
+        "model.encoder.size=8",
+        "model.decoder.size=8",
+    ]
     arguments = ["train", "transliteration/sample_attention", *few, "--out", str(tmp_path / "run")]
     refused = call(*arguments, "model.bridge={kind: attention, score: dot}")
     assert refused.code == 2
-    assert "score: dot needs equal hidden sizes of decoder and encoder, but they are 8 and 16." in refused.err
+    assert (
+        "score: dot needs equal hidden sizes of decoder and encoder, but they are 8 and 16."
+        in refused.err
+    )
     assert not (tmp_path / "run").exists()
     assert call(*arguments).code == 0

@@ -35,7 +35,10 @@ TOKENS = trained(EVERY_FORM, tokens="words")
         ("wait ... so...", "wait . ￭. ￭. so ￭. ￭. ￭."),
         ("well-known – or", "well ￭-￭ known – or"),
         ("so😀😀 日本、語", "so ￭😀 ￭😀 日本 ￭、￭ 語"),
-        ("✔\ufe0finvoice❤\ufe0f", "✔ ￭\ufe0f￭ invoice ￭❤ ￭\ufe0f"),  # whether a sign is drawn as an emoji
+        (
+            "✔\ufe0finvoice❤\ufe0f",
+            "✔ ￭\ufe0f￭ invoice ￭❤ ￭\ufe0f",
+        ),  # whether a sign is drawn as an emoji
         ("1\ufe0f\u20e3invoice", "1 ￭\ufe0f ￭\u20e3￭ invoice"),
         ("a￭b", "a ￭■￭ b"),  # a joiner of the text itself
         ("▁a", "▁￭ a"),
@@ -72,7 +75,9 @@ def test_any_text_of_known_words_comes_back(text: str) -> None:
     assert tokens.split(text) == split_by_hand(tokens.normalize(text))
 
 
-@given(st.lists(st.sampled_from([*WORDS, *SIGNS[: -len(EMOJI)], " ", "￭"]), max_size=25).map("".join))
+@given(
+    st.lists(st.sampled_from([*WORDS, *SIGNS[: -len(EMOJI)], " ", "￭"]), max_size=25).map("".join)
+)
 def test_texts_are_as_long_as_before(text: str) -> None:
     """Joiners are on tokens, and are none themselves."""
     old = TextTokenizer.trained(EVERY_FORM, TokenizerSettings(split=MARKED_WORDS), "x")
@@ -111,7 +116,11 @@ def test_rare_forms_count_as_the_most_frequent_one() -> None:
     assert folded(counts, 1) == Counter(counts)
     tokens = trained(["x; x ; x;x x y y"], tokens="words", min_count=3)
     assert set(vocabulary(tokens)) == {*SPECIAL, "x", ";"}
-    assert tokens.encode("x;") == tokens.encode("x ;") == [vocabulary(tokens)["x"], vocabulary(tokens)[";"]]
+    assert (
+        tokens.encode("x;")
+        == tokens.encode("x ;")
+        == [vocabulary(tokens)["x"], vocabulary(tokens)[";"]]
+    )
 
 
 @given(st.lists(st.text("a,(😀￭", max_size=4), unique=True))
@@ -122,7 +131,10 @@ def test_each_mark_has_all_forms(tokens: list[str]) -> None:
     for mark in marks:
         forms = {mark, f"￭{mark}", f"{mark}￭", f"￭{mark}￭"}
         assert forms <= set(made) | set(tokens)
-        assert all(without_joiners(made[form]) == mark and made[form] in tokens for form in forms & set(made))
+        assert all(
+            without_joiners(made[form]) == mark and made[form] in tokens
+            for form in forms & set(made)
+        )
 
 
 def test_tokens_of_a_decoder_are_joined_whatever_their_order() -> None:
@@ -141,13 +153,21 @@ def test_tokens_of_a_decoder_are_joined_whatever_their_order() -> None:
 
 def test_copied_words_take_the_mark_beside_them_along() -> None:
     """Where the vocabulary has the mark in another form only; where it has both, the decoder has chosen."""
-    tokens, other = trained(["it is 5, so (5) it"], tokens="words"), trained(["a,b it, is 5"], tokens="words")
+    tokens, other = (
+        trained(["it is 5, so (5) it"], tokens="words"),
+        trained(["a,b it, is 5"], tokens="words"),
+    )
     for made, expected in ((tokens, "it 3,14 it"), (other, "it 3, 14 it")):
         words, known = made.split("3,14 (Ann) it"), vocabulary(made)
         three, fourteen = (made.size + words.index(word) for word in ("3", "14"))
-        assert made.decode([known["it"], three, known["￭,"], fourteen, known["it"]], words) == expected
+        assert (
+            made.decode([known["it"], three, known["￭,"], fourteen, known["it"]], words) == expected
+        )
     ann, known = tokens.split("so (Ann Lee").index("Ann"), vocabulary(tokens)
-    assert tokens.decode([known["it"], known["￭,"], tokens.size + ann], tokens.split("so (Ann Lee")) == "it, Ann"
+    assert (
+        tokens.decode([known["it"], known["￭,"], tokens.size + ann], tokens.split("so (Ann Lee"))
+        == "it, Ann"
+    )
 
 
 def test_pieces_of_a_source_go_on_with_the_piece_before() -> None:
@@ -164,14 +184,29 @@ def test_words_for_a_subword_tokenizer_and_for_marked_words() -> None:
     bpe = trained(["he saw (her)"], tokens="bpe")
     old = TextTokenizer.trained(["he saw (her)"], TokenizerSettings(split=MARKED_WORDS), "x")
     for other in (bpe, old):
-        assert [other.adopted(word, TOKENS) for word in TOKENS.split("(invoice)")] == ["▁(", "▁invoice", ")"]
-    assert [TOKENS.adopted(word, old) for word in old.split("(her) now")] == ["(", "￭her", "￭)", "now"]
+        assert [other.adopted(word, TOKENS) for word in TOKENS.split("(invoice)")] == [
+            "▁(",
+            "▁invoice",
+            ")",
+        ]
+    assert [TOKENS.adopted(word, old) for word in old.split("(her) now")] == [
+        "(",
+        "￭her",
+        "￭)",
+        "now",
+    ]
     assert TOKENS.adopted("(￭", TOKENS) == "(￭"
 
 
 def test_words_have_pretrained_vectors_wherever_they_stand() -> None:
     words = trained(['(invoice) "the" invoice the'], tokens="words").by_word()
-    assert {word: len(ids) for word, ids in words.items()} == {"invoice": 1, "the": 1, "(": 1, ")": 1, '"': 2}
+    assert {word: len(ids) for word, ids in words.items()} == {
+        "invoice": 1,
+        "the": 1,
+        "(": 1,
+        ")": 1,
+        '"': 2,
+    }
 
 
 def test_a_mark_that_is_known_in_another_form_is_no_extra_word() -> None:

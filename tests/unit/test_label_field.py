@@ -53,7 +53,9 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
         ({"min_count": 2, "size": 2, "lowercase": True}, ("cat", "dog")),
     ],
 )
-def test_settings_decide_which_are_kept(settings: dict[str, object], names: tuple[str, ...]) -> None:
+def test_settings_decide_which_are_kept(
+    settings: dict[str, object], names: tuple[str, ...]
+) -> None:
     assert learned(TEXTS, **settings) == names
 
 
@@ -78,7 +80,11 @@ def test_labels_are_normalized_before_they_are_looked_up() -> None:
     assert field("soup", lowercase=True).encode(["SOUP"]) == [[0]]
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1), min_size=2, unique=True))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1), min_size=2, unique=True
+    )
+)
 def test_numbers_and_names_are_each_other_s_opposite(names: list[str]) -> None:
     labels = field(*names)
     assert labels.facts() == {"classes": len(names), "multi_label": False}
@@ -110,7 +116,9 @@ def test_what_is_kept_is_read_back(names: list[str], lowercase: bool) -> None:
     ],
 )
 def test_what_is_damaged_is_told_in_a_sentence(text: str) -> None:
-    with pytest.raises(RunError, match=r"^The saved labels are damaged or of another version: .*\.$"):
+    with pytest.raises(
+        RunError, match=r"^The saved labels are damaged or of another version: .*\.$"
+    ):
         field().restored(text)
 
 
@@ -135,7 +143,9 @@ def dataset(labels: LabelField, texts: list[str]) -> Dataset:
 def test_a_label_in_no_list_has_no_loss_and_is_not_counted() -> None:
     found = dataset(field("cat", "dog"), ["dog", "unicorn", "cat", "griffin"])
     assert (found.usable.tolist(), found.dropped) == ([True, False, True, False], 2)
-    assert sorted(torch.cat([rows for [rows] in found.batches(training=True).plan(epoch=0)]).tolist()) == [0, 2]
+    assert sorted(
+        torch.cat([rows for [rows] in found.batches(training=True).plan(epoch=0)]).tolist()
+    ) == [0, 2]
     rows, batches = torch.tensor([0, 1, 2, 3]), found.batches()
     assert batches.target_tokens(rows) == 2
     target = batches.collate(rows).target
@@ -178,7 +188,10 @@ def answering(folder: Path) -> Recipe:
         "question": {"column": "question"},
         "label": {"column": "answer", "min_count": 2},
     }
-    model = {"encoder": {"image": {"backbone": {"widths": [4]}}, "question": {"size": 4}}, "decoder": {"size": 4}}
+    model = {
+        "encoder": {"image": {"backbone": {"widths": [4]}}, "question": {"size": 4}},
+        "decoder": {"size": 4},
+    }
     return recipe_of({"task": "image_question_answering", "data": data, "model": model}, "a test")
 
 
@@ -190,13 +203,19 @@ def test_a_rare_answer_is_never_chosen_not_learned_from_and_wrong(tmp_path: Path
     assert (output.names, splits.train.dropped) == (("yes", "no"), 1)
     network = fresh_network(blueprint, splits)
     metrics = [metric_named("accuracy@1"), metric_named("perplexity")]
-    found = judged(network, splits.train, EvaluationSettings(batch_examples=5), metrics, with_loss=True)
+    found = judged(
+        network, splits.train, EvaluationSettings(batch_examples=5), metrics, with_loss=True
+    )
     outcomes = found.outcomes[1]
     assert [outcome.references for outcome in outcomes[-2:]] == [("no",), ("never",)]
     best = [outcome.candidates[0] for outcome in outcomes]
     assert set(best) <= {"yes", "no"}
     chances = [outcome.log_probability or 0.0 for outcome in outcomes[:-1]]
-    assert (len(chances), outcomes[-1].tokens, splits.train.batches().target_tokens(torch.arange(12))) == (11, 0, 11)
+    assert (
+        len(chances),
+        outcomes[-1].tokens,
+        splits.train.batches().target_tokens(torch.arange(12)),
+    ) == (11, 0, 11)
     assert found.loss == pytest.approx(-sum(chances) / 11, rel=1e-5)
     [accuracy] = found.scores(metrics[:1])
     right = sum(one in outcome.references for one, outcome in zip(best, outcomes, strict=True))
@@ -206,10 +225,18 @@ def test_a_rare_answer_is_never_chosen_not_learned_from_and_wrong(tmp_path: Path
 
 def test_labels_that_differ_in_case_are_one_with_its_usual_spelling() -> None:
     found = field(lowercase=True).learned(["spam", "Spam", "HAM", "Spam", "ham", "SPAM", "NASA"])
-    assert found.names == ("Spam", "HAM", "NASA")  # of equally frequent spellings, the first that was seen
+    assert found.names == (
+        "Spam",
+        "HAM",
+        "NASA",
+    )  # of equally frequent spellings, the first that was seen
     assert field(lowercase=True).learned(["ham", "HAM", "x"]).names == ("ham", "x")
     assert found.encode(["SPAM", "Ham", "nasa", "Other"]) == [[0], [1], [2], []]
-    assert [found.normalize(text) for text in ("  sPAM ", "ham", "Other  One")] == ["Spam", "HAM", "other one"]
+    assert [found.normalize(text) for text in ("  sPAM ", "ham", "Other  One")] == [
+        "Spam",
+        "HAM",
+        "other one",
+    ]
     assert found.decode([2]) == "NASA"
     again = field(lowercase=True).restored(found.to_json())
     assert again.names == found.names
@@ -217,10 +244,14 @@ def test_labels_that_differ_in_case_are_one_with_its_usual_spelling() -> None:
 
 
 def test_several_labels_that_differ_in_case_are_one() -> None:
-    found = field(lowercase=True, multi_label=True).learned(["Wheat, corn", "Wheat, wheat", "CORN", "corn"])
+    found = field(lowercase=True, multi_label=True).learned(
+        ["Wheat, corn", "Wheat, wheat", "CORN", "corn"]
+    )
     assert found.names == ("Wheat", "corn") or found.names == ("corn", "Wheat")
     assert found.normalize("CORN,wheat , Corn") == "Wheat, corn"
-    assert found.encode(["WHEAT, oat, corn"]) == [[found.names.index("Wheat"), found.names.index("corn")]]
+    assert found.encode(["WHEAT, oat, corn"]) == [
+        [found.names.index("Wheat"), found.names.index("corn")]
+    ]
 
 
 def test_a_run_from_before_keeps_its_lowercased_labels() -> None:
@@ -238,7 +269,9 @@ def test_weights_of_labels_may_be_in_any_case() -> None:
         weights = class_weights(LossSettings(class_weights={label: 5.0}), counts, found.normalize)
         assert weights.tolist() == [5.0, 1.0]
     with pytest.raises(RecipeError, match="'Spam' is there twice, for its case does not count"):
-        class_weights(LossSettings(class_weights={"Spam": 5.0, "spam": 2.0}), counts, found.normalize)
+        class_weights(
+            LossSettings(class_weights={"Spam": 5.0, "spam": 2.0}), counts, found.normalize
+        )
     with pytest.raises(RecipeError, match="Did you mean 'Spam'"):
         class_weights(LossSettings(class_weights={"Spa": 5.0}), counts, found.normalize)
 
@@ -246,7 +279,10 @@ def test_weights_of_labels_may_be_in_any_case() -> None:
 ROWS = [
     {"text": f"{word} {number}", "label": label}
     for number in range(4)
-    for word, labels in (("buy", ("Spam", "SPAM", "Spam", "spam")), ("hello", ("Ham", "ham", "ham", "ham")))
+    for word, labels in (
+        ("buy", ("Spam", "SPAM", "Spam", "spam")),
+        ("hello", ("Ham", "ham", "ham", "ham")),
+    )
     for label in [labels[number]]
 ]
 
@@ -266,14 +302,24 @@ def test_outputs_and_scores_have_the_usual_spelling(tmp_path: Path) -> None:
     split = {"train": ROWS, "valid": ROWS}
     run = sixjars.train(spam_recipe(), data=split, out=tmp_path / "run", device="cpu")
     assert [score.value for score in run.scores] == [1.0, 1.0]
-    assert [found.text for found in run.predictor().predict(["buy 1", "hello 2"])] == ["Spam", "ham"]
+    assert [found.text for found in run.predictor().predict(["buy 1", "hello 2"])] == [
+        "Spam",
+        "ham",
+    ]
     gold = [{**row, "label": row["label"].upper()} for row in ROWS]
     assert [score.value for score in sixjars.evaluate(run, data=gold).scores] == [1.0, 1.0]
     other = [{**row, "label": row["label"].upper()} for row in ROWS]
-    second = sixjars.train(spam_recipe(), data={"train": other, "valid": ROWS}, out=tmp_path / "two", device="cpu")
+    second = sixjars.train(
+        spam_recipe(), data={"train": other, "valid": ROWS}, out=tmp_path / "two", device="cpu"
+    )
     assert second.predictor().predict("buy 1").text == "SPAM"
     found = sixjars.compare([run.folder, second.folder], data=gold, out=tmp_path / "both")
-    assert [one.score.value for contender in found.contenders for one in contender.scores] == [1.0] * 4
+    assert [one.score.value for contender in found.contenders for one in contender.scores] == [
+        1.0
+    ] * 4
     folder = tmp_path / "exported"
     sixjars.export(run, folder)
-    assert [found.text for found in sixjars_runtime.load(folder).predict(["buy 1", "hello 2"])] == ["Spam", "ham"]
+    assert [found.text for found in sixjars_runtime.load(folder).predict(["buy 1", "hello 2"])] == [
+        "Spam",
+        "ham",
+    ]

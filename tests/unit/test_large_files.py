@@ -29,7 +29,18 @@ from sixjars.runs.same_rows import _first_seen, _hashes, numbered
 from tests.unit.conftest import Server
 from tests.unit.rows import line_numbers, reading, rows_of
 
-LINES = ["a\tb", "é\t각", "", "only one", "x\ty\tz", "\t", "c\td\r", "w\t\r\r", "\ufeffq\tr", "“s”\t t "]
+LINES = [
+    "a\tb",
+    "é\t각",
+    "",
+    "only one",
+    "x\ty\tz",
+    "\t",
+    "c\td\r",
+    "w\t\r\r",
+    "\ufeffq\tr",
+    "“s”\t t ",
+]
 SPLITS = ("train", "valid")
 
 
@@ -44,13 +55,19 @@ def outcome(folder: Path, files: Any, columns: Any, **more: Any) -> Any:
 
 @settings(max_examples=80, deadline=None)
 @given(
-    lines=st.lists(st.sampled_from([line.encode() for line in LINES] + [b"\xff\tb", b"a\t\xc3"]), max_size=12),
+    lines=st.lists(
+        st.sampled_from([line.encode() for line in LINES] + [b"\xff\tb", b"a\t\xc3"]), max_size=12
+    ),
     size=st.integers(1, 20),
     end=st.sampled_from([b"", b"\n", b"\r\n"]),
     skip=st.sampled_from(["skip", "error"]),
 )
 def test_blocks_of_any_size_give_the_same(
-    lines: Sequence[bytes], size: int, end: bytes, skip: str, tmp_path_factory: pytest.TempPathFactory
+    lines: Sequence[bytes],
+    size: int,
+    end: bytes,
+    skip: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("blocks")
     content = b"\n".join(lines) + end
@@ -70,7 +87,9 @@ def test_blocks_of_any_size_give_the_same(
             assert outcome(folder, names, columns, on_bad_row=skip) == want
 
 
-def test_parallel_files_whose_blocks_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_files_whose_blocks_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "FIRST", 8)
     monkeypatch.setattr(files, "BLOCK", 8)
     (tmp_path / "en").write_text("".join(f"long line {number}\n" for number in range(9)))
@@ -88,8 +107,13 @@ def test_parallel_files_whose_blocks_differ(tmp_path: Path, monkeypatch: pytest.
 def corpus(folder: Path, count: int = 300) -> Splits:
     noise = np.random.default_rng(0)
     lines = [" ".join(f"w{word}" for word in noise.zipf(1.5, 5) % 40) for _ in range(count)]
-    (folder / "a.tsv").write_text("en\tde\n" + "".join(f"{line}\t{line.upper()}.\n" for line in lines))
-    sides = {"source": {"column": "en", "size": 30}, "target": {"column": "de", "tokens": "bpe", "size": 40}}
+    (folder / "a.tsv").write_text(
+        "en\tde\n" + "".join(f"{line}\t{line.upper()}.\n" for line in lines)
+    )
+    sides = {
+        "source": {"column": "en", "size": 30},
+        "target": {"column": "de", "tokens": "bpe", "size": 40},
+    }
     data = {"folder": str(folder), "train": "a.tsv", **sides}
     return splits_of(Blueprint.of(recipe_of({"task": "translation", "data": data}, "a test")))
 
@@ -97,12 +121,19 @@ def corpus(folder: Path, count: int = 300) -> Splits:
 def content(made: Splits) -> list[Any]:
     """All that a training depends on."""
     sets = (made.train, made.valid)
-    ids = [part.tolist() for one in sets for name in ("source", "target") for part in one.table.ids(name)]
+    ids = [
+        part.tolist()
+        for one in sets
+        for name in ("source", "target")
+        for part in one.table.ids(name)
+    ]
     return [made.fingerprints, [field.to_json() for field in made.fields.all.values()], ids]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_any_number_of_cores_gives_the_same(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_cores_gives_the_same(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     want = content(corpus(tmp_path))
     monkeypatch.setattr(flat, "cores", lambda: count)
     monkeypatch.setattr(flat, "MOST_ROWS", 17)
@@ -111,10 +142,14 @@ def test_any_number_of_cores_gives_the_same(count: int, tmp_path: Path, monkeypa
     monkeypatch.setattr(spool, "IN_MEMORY", 1000)
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "other"))
     assert content(corpus(tmp_path)) == want
-    assert all(len(path.name) == 64 or path.name == ".pruned" for path in (tmp_path / "other").iterdir())
+    assert all(
+        len(path.name) == 64 or path.name == ".pruned" for path in (tmp_path / "other").iterdir()
+    )
 
 
-def test_what_is_done_is_told_with_how_much_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_is_told_with_how_much_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(progress, "_OFTEN", -1.0)
     monkeypatch.setattr(progress, "_ROWS", 1)
@@ -130,7 +165,11 @@ def test_what_is_done_is_told_with_how_much_there_is(tmp_path: Path, monkeypatch
     with listening(Listener()):
         corpus(tmp_path)
     fields = ("source", "target")
-    work = [f"{doing} {field}" for doing in ("learning the vocabulary of", "tokenizing") for field in fields]
+    work = [
+        f"{doing} {field}"
+        for doing in ("learning the vocabulary of", "tokenizing")
+        for field in fields
+    ]
     assert list(heard) == [f"reading {tmp_path / 'a.tsv'}", *work]
     for what in work:
         assert heard[what][0][0] <= 50
@@ -140,10 +179,15 @@ def test_what_is_done_is_told_with_how_much_there_is(tmp_path: Path, monkeypatch
         assert rows <= total <= 400  # about 300, as the share of the file says
 
 
-def test_a_large_table_is_in_a_file_that_nobody_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_table_is_in_a_file_that_nobody_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(spool, "IN_MEMORY", 100)
-    pieces = [pyarrow.table({"text": [f"text {number}"] * 9, "line": [number] * 9}) for number in range(20)]
+    pieces = [
+        pyarrow.table({"text": [f"text {number}"] * 9, "line": [number] * 9})
+        for number in range(20)
+    ]
     made = Spool()
     for piece in pieces:
         made.add(piece)
@@ -174,9 +218,15 @@ def test_equal_rows_are_numbered_as_they_come(texts: list[str], more: list[str])
     assert _first_seen(_hashes(column)).tolist() == [firsts.index(text) for text in texts]
     both = list(zip(texts, more, strict=False))
     if both:
-        examples = Examples.of({"one": [one for one, _ in both], "two": [two for _, two in both]}, where="a test")
+        examples = Examples.of(
+            {"one": [one for one, _ in both], "two": [two for _, two in both]}, where="a test"
+        )
         number = numbered(examples, ["one", "two"])
-        assert len(set(zip(both, number.tolist(), strict=True))) == len(set(both)) == len(set(number.tolist()))
+        assert (
+            len(set(zip(both, number.tolist(), strict=True)))
+            == len(set(both))
+            == len(set(number.tolist()))
+        )
 
 
 @given(
@@ -184,7 +234,9 @@ def test_equal_rows_are_numbered_as_they_come(texts: list[str], more: list[str])
     limit=st.integers(1, 60),
 )
 def test_batches_are_cut_as_row_by_row(lengths: list[tuple[int, int]], limit: int) -> None:
-    given_inputs, given_targets = (np.array([pair[side] for pair in lengths], dtype=np.int64) for side in (0, 1))
+    given_inputs, given_targets = (
+        np.array([pair[side] for pair in lengths], dtype=np.int64) for side in (0, 1)
+    )
     order = by_length(given_inputs, given_targets)
     assert order.tolist() == np.lexsort((given_targets, given_inputs)).tolist()
     inputs, targets = given_inputs[order], given_targets[order]
@@ -194,14 +246,23 @@ def test_batches_are_cut_as_row_by_row(lengths: list[tuple[int, int]], limit: in
         if at > begin and (at - begin + 1) * (int(inputs[at]) + target) > limit:
             borders.append(at)
             begin, target = at, int(targets[at])
-    assert token_borders(inputs, targets, limit).tolist() == ([*borders, len(order)] if len(order) else [0])
+    assert token_borders(inputs, targets, limit).tolist() == (
+        [*borders, len(order)] if len(order) else [0]
+    )
 
 
 @pytest.mark.parametrize("longest", [20, 70_000])
 def test_chance_orders_rows_of_equal_lengths(longest: int) -> None:
     noise = np.random.default_rng(0)
-    inputs, targets, chance = noise.integers(0, 5, 200), noise.integers(0, longest, 200), noise.random(200)
-    assert by_length(inputs, targets, chance).tolist() == np.lexsort((chance, targets, inputs)).tolist()
+    inputs, targets, chance = (
+        noise.integers(0, 5, 200),
+        noise.integers(0, longest, 200),
+        noise.random(200),
+    )
+    assert (
+        by_length(inputs, targets, chance).tolist()
+        == np.lexsort((chance, targets, inputs)).tolist()
+    )
 
 
 def test_what_is_left_of_a_plan() -> None:
@@ -243,8 +304,12 @@ os._exit(0)
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_kill_in_the_middle_leaves_no_broken_cache(number: signal.Signals, tmp_path: Path, server: Server) -> None:
-    (tmp_path / "a.tsv").write_text("en\tde\n" + "".join(f"word{at} a\tb wort{at}\n" for at in range(400)))
+def test_a_kill_in_the_middle_leaves_no_broken_cache(
+    number: signal.Signals, tmp_path: Path, server: Server
+) -> None:
+    (tmp_path / "a.tsv").write_text(
+        "en\tde\n" + "".join(f"word{at} a\tb wort{at}\n" for at in range(400))
+    )
     cache = tmp_path / "cache"
     own = {"SIXJARS_CACHE": str(cache)}
     process = server.start(tmp_path, "stuck", before=WORK, env=own)
@@ -254,7 +319,9 @@ def test_a_kill_in_the_middle_leaves_no_broken_cache(number: signal.Signals, tmp
         time.sleep(0.01)
     process.kill(number)
     assert process.wait().code != 0
-    assert all(path.name.startswith(".making-") for path in cache.iterdir() if path.name != ".pruned")
+    assert all(
+        path.name.startswith(".making-") for path in cache.iterdir() if path.name != ".pruned"
+    )
     again = server.start(tmp_path, "quick", before=WORK, env=own).wait()
     assert again.code == 0
     assert again.out.split()[0] == "380"

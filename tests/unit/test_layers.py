@@ -30,7 +30,9 @@ RAGGED = torch.arange(4) < torch.tensor([4, 1, 3, 0])[:, None]
 
 @pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 @pytest.mark.parametrize("largest", [(1.0, 1.0), (10.0, 20.0), (5.0, 300.0), (5.0, 1e4)])
-def test_powers_make_a_tanh(largest: tuple[float, float], dtype: torch.dtype, within: float) -> None:
+def test_powers_make_a_tanh(
+    largest: tuple[float, float], dtype: torch.dtype, within: float
+) -> None:
     keys, queries = largest[0] * torch.rand(2, 3, 5), largest[1] * torch.randn(4, 2, 5)
     keys, queries = keys.to(dtype), queries.to(dtype)
     for sign in (1.0, -1.0):
@@ -38,10 +40,14 @@ def test_powers_make_a_tanh(largest: tuple[float, float], dtype: torch.dtype, wi
         assert raised is not None
         for query in [*queries, -sign * keys[:, 0]]:
             found = 1 - 2 / (1 + raised * powers(query).unsqueeze(1))
-            torch.testing.assert_close(found, torch.tanh(sign * keys + query.unsqueeze(1)), atol=within, rtol=within)
+            torch.testing.assert_close(
+                found, torch.tanh(sign * keys + query.unsqueeze(1)), atol=within, rtol=within
+            )
 
 
-@pytest.mark.parametrize("keys", [torch.full((1, 2, 3), 30.0), torch.ones(1, 2, 3).bfloat16(), torch.ones(1, 0, 3)])
+@pytest.mark.parametrize(
+    "keys", [torch.full((1, 2, 3), 30.0), torch.ones(1, 2, 3).bfloat16(), torch.ones(1, 0, 3)]
+)
 def test_keys_that_are_large_or_of_few_bits_or_none_have_no_powers(keys: Tensor) -> None:
     assert key_powers(keys) is None
 
@@ -88,7 +94,8 @@ def test_a_linear_layer_is_that_of_torch(
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
     given = [
-        torch.randn(size).requires_grad_(learns) for size, learns in zip([shape, (6, 5), (6,)], learned, strict=True)
+        torch.randn(size).requires_grad_(learns)
+        for size, learns in zip([shape, (6, 5), (6,)], learned, strict=True)
     ]
     wanted = [one for one in given if one.requires_grad]
     made, expected = layers.linear(*given), torch.nn.functional.linear(*given)
@@ -140,7 +147,9 @@ def test_reversal_turns_each_row_within_its_length() -> None:
 def test_last_real_of_each_row() -> None:
     values = torch.randn(4, 4, 2)
     found = last_real(values, RAGGED)
-    assert torch.equal(found, torch.stack([values[0, 3], values[1, 0], values[2, 2], torch.zeros(2)]))
+    assert torch.equal(
+        found, torch.stack([values[0, 3], values[1, 0], values[2, 2], torch.zeros(2)])
+    )
 
 
 VECTORS = (torch.tensor([1, 3]), torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64))
@@ -207,8 +216,12 @@ def test_initial_state_by_copy_and_by_projection() -> None:
     weight, bias = made.project.weight.tolist(), made.project.bias.tolist()
     for row in range(2):
         for unit in range(10):
-            total = bias[unit] + sum(w * x for w, x in zip(weight[unit], summary[row].tolist(), strict=True))
-            assert float(made(summary).detach()[row, unit]) == pytest.approx(math.tanh(total), abs=1e-12)
+            total = bias[unit] + sum(
+                w * x for w, x in zip(weight[unit], summary[row].tolist(), strict=True)
+            )
+            assert float(made(summary).detach()[row, unit]) == pytest.approx(
+                math.tanh(total), abs=1e-12
+            )
     assert made.equations() == ["d_0 = tanh(W_0 h_T + b_0)"]
 
 
@@ -226,18 +239,24 @@ def test_a_tied_output_multiplies_by_the_embeddings(frozen: bool) -> None:
     words = WordEmbedding(vocabulary=5, size=2, frozen=frozen, vectors=VECTORS)
     bridge = InitialState(summary_size=2, state_size=2)
     decoder = SequenceDecoder(bridge=bridge, embedding=words, cell="rnn", size=2, tied=True).eval()
-    assert [name for name, _ in decoder.named_parameters() if name.startswith("output")] == ["output.bias"]
+    assert [name for name, _ in decoder.named_parameters() if name.startswith("output")] == [
+        "output.bias"
+    ]
     source = Encoded(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool), torch.randn(1, 2))
     logits = decoder.teach(source, Padded.of([[4, 3]])).logits
     state = decoder.step(torch.tensor([1]), *decoder.start(source))[1].hidden[0, 0]
-    wanted = torch.stack([state @ words(torch.tensor(word)) for word in range(5)]) + decoder.output.bias
+    wanted = (
+        torch.stack([state @ words(torch.tensor(word)) for word in range(5)]) + decoder.output.bias
+    )
     torch.testing.assert_close(logits[0, 0], wanted)
 
 
 def test_tying_needs_equal_sizes() -> None:
     bridge = InitialState(summary_size=4, state_size=4)
     with pytest.raises(ShapeError) as error:
-        SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=3), size=4, tied=True)
+        SequenceDecoder(
+            bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=3), size=4, tied=True
+        )
     assert str(error.value) == (
         "tied: true needs embeddings of the hidden size, but decoder.size is 4 and decoder.embedding.size is 3."
     )

@@ -21,7 +21,10 @@ from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
 DRAW = random.Random(0)
-ROWS = [DRAW.sample(["house", "book", "tree", "river", "cloud", "stone", "bird", "fish"], 3) for _ in range(80)]
+ROWS = [
+    DRAW.sample(["house", "book", "tree", "river", "cloud", "stone", "bird", "fish"], 3)
+    for _ in range(80)
+]
 FIRST = [" ".join(row) for row in ROWS]
 SECOND = [" ".join(word[::-1] for word in row) for row in ROWS]
 MODEL: dict[str, Any] = {
@@ -34,7 +37,11 @@ MODEL: dict[str, Any] = {
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
-    for split, rows in {"train": slice(0, 60), "valid": slice(60, 70), "test": slice(70, 80)}.items():
+    for split, rows in {
+        "train": slice(0, 60),
+        "valid": slice(60, 70),
+        "test": slice(70, 80),
+    }.items():
         for name, lines in (("a", FIRST), ("b", SECOND)):
             (tmp_path / f"{split}.{name}").write_text("".join(f"{line}\n" for line in lines[rows]))
     (tmp_path / "links").write_text("0-0 1-1 2?2\n" * 10)
@@ -46,7 +53,13 @@ def values(folder: Path, alignment: object, **changes: Any) -> dict[str, Any]:
     data = {"folder": str(folder), **files, "source": {"column": "a"}, "target": {"column": "b"}}
     few = {"steps": 2, "batch_examples": 8, "metric": "bleu"}
     search = {"search": {"max_length": 4}}
-    found = {"task": "translation", "model": MODEL, "learning": few, "evaluation": search, **changes}
+    found = {
+        "task": "translation",
+        "model": MODEL,
+        "learning": few,
+        "evaluation": search,
+        **changes,
+    }
     return found | {"data": data | {"alignment": alignment} | found.pop("data", {})}
 
 
@@ -77,13 +90,18 @@ def test_words_are_linked(folder: Path) -> None:
 def test_words_that_are_cut_off_are_not_counted() -> None:
     guides = Guides()
     guides.add(frozenset((at, at) for at in range(4)), [0, 1, 1], [0, 1])
-    assert guides.describe() == "1 pair, 1.00 links a target word; 0% of source and 0% of target words without a link"
+    assert (
+        guides.describe()
+        == "1 pair, 1.00 links a target word; 0% of source and 0% of target words without a link"
+    )
 
 
 def test_the_diagonal_can_be_weak(folder: Path) -> None:
     """Each text from the last word to the first; what is learned without a diagonal is kept beside the usual links."""
     path = folder / "train.b"
-    path.write_text("".join(" ".join(reversed(line.split())) + "\n" for line in path.read_text().splitlines()))
+    path.write_text(
+        "".join(" ".join(reversed(line.split())) + "\n" for line in path.read_text().splitlines())
+    )
     right = [[0, 2], [1, 1], [2, 0]]
 
     def share(alignment: object) -> float:
@@ -94,7 +112,9 @@ def test_the_diagonal_can_be_weak(folder: Path) -> None:
 
     assert share({"train": "learn", "diagonal": 0}) == 1.0
     assert share("learn") < 1.0
-    with pytest.raises(RecipeError, match=r"'diagonal' is for links that are learned; say `train: learn` beside it"):
+    with pytest.raises(
+        RecipeError, match=r"'diagonal' is for links that are learned; say `train: learn` beside it"
+    ):
         made(folder, {"test": "links", "diagonal": 1})
 
 
@@ -122,7 +142,10 @@ def test_training_tells_of_the_alignment(folder: Path) -> None:
 def test_an_explanation_does_not_call_learned_links_true(folder: Path) -> None:
     told = str(sixjars.explain(values(folder, "learn", **GUIDED)))
     assert "guided attention, where α* has the links that are learned (data.alignment)" in told
-    assert "alignment: links between words that are learned from the training set; they may be wrong" in told
+    assert (
+        "alignment: links between words that are learned from the training set; they may be wrong"
+        in told
+    )
     true = str(sixjars.explain(values(folder, {"train": "links"}, **GUIDED)))
     assert "guided attention, where α* is the true attention" in true
     assert "alignment: links" not in true
@@ -158,10 +181,16 @@ def test_links_reach_smaller_tokens(folder: Path, tokens: str) -> None:
     side = {"tokens": tokens, "size": 40}
     data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
     train = splits(made(folder, "learn", data=data, **GUIDED)).train
-    source, target, links = train.source_words_index[0], train.target_words_index[0], train.guides[0].tolist()
+    source, target, links = (
+        train.source_words_index[0],
+        train.target_words_index[0],
+        train.guides[0].tolist(),
+    )
     if tokens == "bpe":
         assert len(source) > 3
-        every = {(s, t) for s, one in enumerate(source) for t, other in enumerate(target) if one == other}
+        every = {
+            (s, t) for s, one in enumerate(source) for t, other in enumerate(target) if one == other
+        }
         assert set(map(tuple, links)) == every
     else:
         first, second = train.inputs[0]["source"], train.targets[0]
@@ -169,7 +198,9 @@ def test_links_reach_smaller_tokens(folder: Path, tokens: str) -> None:
         assert sum(first[s] == second[t] for s, t in links) > len(links) / 2
 
 
-def test_links_that_were_learned_are_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_that_were_learned_are_found_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found, calls = learned_links(FIRST, SECOND), list[Any]()
 
     def align(first: Any, second: Any, diagonal: float) -> Directions:
@@ -193,8 +224,12 @@ def test_links_that_were_learned_are_found_again(folder: Path, monkeypatch: pyte
     assert len(calls) == 7
 
 
-def test_nothing_is_learned_where_nobody_needs_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sixjars.data.alignment.guides.learned_links", lambda *given, **how: pytest.fail("aligned"))
+def test_nothing_is_learned_where_nobody_needs_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sixjars.data.alignment.guides.learned_links", lambda *given, **how: pytest.fail("aligned")
+    )
     sixjars.train(values(folder, "learn"), out=folder / "run")
     sixjars.evaluate(folder / "run")
 
@@ -209,7 +244,8 @@ def test_a_training_is_guided_and_scored(folder: Path) -> None:
     plain = sixjars.train(values(folder, {"test": "links"}, **SCORED), out=folder / "plain")
     assert plain.history[-1]["loss"] != run.history[-1]["loss"]
     with pytest.raises(
-        DataError, match=r"the links of this run are in files .* metrics without alignment_error_rate\.$"
+        DataError,
+        match=r"the links of this run are in files .* metrics without alignment_error_rate\.$",
     ):
         sixjars.evaluate(folder / "run", data=folder / "more.tsv")
 
@@ -237,7 +273,10 @@ def test_sentences_that_a_file_does_not_name_are_not_scored(folder: Path) -> Non
 
 def test_learning_links_changes_no_data(folder: Path) -> None:
     """So a run is found to be of the same data, whatever the aligner finds on another machine."""
-    assert splits(made(folder, "learn", **GUIDED)).fingerprints == splits(made(folder, None)).fingerprints
+    assert (
+        splits(made(folder, "learn", **GUIDED)).fingerprints
+        == splits(made(folder, None)).fingerprints
+    )
 
 
 def test_links_in_files(folder: Path) -> None:
@@ -271,17 +310,27 @@ def test_each_set_of_a_column_has_its_own_links(folder: Path) -> None:
     (folder / "all.tsv").write_text("".join(["a\tb\tset\n", *lines]))
     for at, (name, count) in enumerate(rows):
         (folder / f"{name}.links").write_text(f"{at}-0\n" * count)
-    data = {"train": "all.tsv", "valid": None, "test": None, "split": {"column": "set", "test": "test"}}
-    recipe = made(folder, {name: f"{name}.links" for name, _ in rows}, data=data, **GUIDED, **SCORED)
+    data = {
+        "train": "all.tsv",
+        "valid": None,
+        "test": None,
+        "split": {"column": "set", "test": "test"},
+    }
+    recipe = made(
+        folder, {name: f"{name}.links" for name, _ in rows}, data=data, **GUIDED, **SCORED
+    )
     found = splits(recipe)
     assert found.test is not None
-    for at, (one, count) in enumerate(zip((found.train, found.valid, found.test), (4, 2, 3), strict=True)):
+    for at, (one, count) in enumerate(
+        zip((found.train, found.valid, found.test), (4, 2, 3), strict=True)
+    ):
         assert one.alignments == [(frozenset({(at, 0)}), frozenset())] * count
     with pytest.raises(RecipeError, match=r"data\.alignment\.test names no file"):
         made(folder, {"train": "train.links"}, data=data, **SCORED)
     data["split"] = {"column": "set"}
     with pytest.raises(
-        DataError, match=r"^data\.alignment\.test: names a file .* data\.split\.test names no value, so th"
+        DataError,
+        match=r"^data\.alignment\.test: names a file .* data\.split\.test names no value, so th",
     ):
         splits(made(folder, {"test": "test.links"}, data=data))
 
@@ -291,16 +340,21 @@ def test_links_of_rows_that_are_left_out(folder: Path) -> None:
     (folder / "test.a").write_text("\n".join(["", *lines[1:]]) + "\n")
     (folder / "numbered").write_text("2 1 1 S\n")
     end = r"so the links of numbered would be those of other rows; remove these rows from both files, or .* column\.$"
-    with pytest.raises(DataError, match=rf"^data\.alignment\.test: bad rows are skipped \(1\) of .*, {end}"):
+    with pytest.raises(
+        DataError, match=rf"^data\.alignment\.test: bad rows are skipped \(1\) of .*, {end}"
+    ):
         splits(made(folder, {"test": "numbered"}, data={"on_bad_row": "skip"}))
-    with pytest.raises(DataError, match=rf"^data\.alignment\.train: data\.filter leaves out rows of .*, {end}"):
+    with pytest.raises(
+        DataError, match=rf"^data\.alignment\.train: data\.filter leaves out rows of .*, {end}"
+    ):
         splits(made(folder, {"train": "numbered"}, data={"filter": {"a": FIRST[0]}}))
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_links_of_a_set_that_has_no_file(folder: Path, split: str) -> None:
     with pytest.raises(
-        DataError, match=rf"^data\.alignment\.{split}: names a file .* data\.{split} names no file; rem"
+        DataError,
+        match=rf"^data\.alignment\.{split}: names a file .* data\.{split} names no file; rem",
     ):
         splits(made(folder, {split: "links"}, data={split: 0.1}))
 
@@ -353,7 +407,9 @@ def test_links_of_a_set_that_has_no_file(folder: Path, split: str) -> None:
         ("learn", {"loss": {"guide": 1}, "model": {}}, ""),
     ],
 )
-def test_links_that_are_missing(folder: Path, alignment: object, changes: Mapping[str, Any], fault: str) -> None:
+def test_links_that_are_missing(
+    folder: Path, alignment: object, changes: Mapping[str, Any], fault: str
+) -> None:
     if not fault:
         made(folder, alignment, **changes)
         return
@@ -366,14 +422,18 @@ def test_texts_without_spaces_are_told(folder: Path) -> None:
     assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", **GUIDED))))
     path = folder / "train.b"
     path.write_text(path.read_text().replace(" ", ""))
-    [note] = [note for note in notes_on(splits(made(folder, "learn", **GUIDED))) if "spaces" in note]
+    [note] = [
+        note for note in notes_on(splits(made(folder, "learn", **GUIDED))) if "spaces" in note
+    ]
     assert note == (
         "data.alignment: learn links the words between spaces, but most texts of target are one word; separate the "
         "words by spaces, or say tokens: characters for both sides."
     )
     side = {"tokens": "characters"}
     data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
-    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", data=data, **GUIDED))))
+    assert not any(
+        "spaces" in note for note in notes_on(splits(made(folder, "learn", data=data, **GUIDED)))
+    )
     assert not any("spaces" in note for note in notes_on(splits(made(folder, None))))
 
 
@@ -389,6 +449,9 @@ def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
 def test_a_label_is_not_guided() -> None:
     """Its one attention is over the whole text, and links are between words."""
     with pytest.raises(
-        RecipeError, match=r"loss\.guide: needs an output of words, each with its own attention, but doc"
+        RecipeError,
+        match=r"loss\.guide: needs an output of words, each with its own attention, but doc",
     ):
-        sixjars.read_recipe("document_classification/sample_attention", ["loss.guide=1", "data.alignment=learn"])
+        sixjars.read_recipe(
+            "document_classification/sample_attention", ["loss.guide=1", "data.alignment=learn"]
+        )

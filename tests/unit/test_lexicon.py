@@ -53,7 +53,9 @@ def test_a_line_is_words_a_block_is_lines_and_a_table_is_by_name() -> None:
     assert dialog.WORDS["sizes"] == ("big", "small", "old", "new")
     assert len(dialog.WORDS["numbers"]) == 19  # over two lines of the file
     assert entailment.WORDS["times"] == ("this morning", "in the evening", "at night", "on sunday")
-    assert entailment.WORDS.table("riding") == {"using a vehicle": ("bicycles", "scooters", "motorbikes")}
+    assert entailment.WORDS.table("riding") == {
+        "using a vehicle": ("bicycles", "scooters", "motorbikes")
+    }
     assert articles.WORDS.table("endings")["person"] == ("", "n", "r", "s", "l")
 
 
@@ -73,13 +75,17 @@ def test_every_adjective_noun_and_object_of_hindi_is_known() -> None:
     words = hindi.WORDS
     things, places = set(words.table("things")), set(words.table("places"))
     assert {noun for nouns in words.table("objects").values() for noun in nouns} <= things
-    assert {noun for nouns in words.table("places_of").values() for noun in nouns} | set(words["goals"]) == places
-    assert {adjective for listed in words.table("adjectives_of").values() for adjective in listed} == set(
-        words.table("adjectives")
-    )
+    assert {noun for nouns in words.table("places_of").values() for noun in nouns} | set(
+        words["goals"]
+    ) == places
+    assert {
+        adjective for listed in words.table("adjectives_of").values() for adjective in listed
+    } == set(words.table("adjectives"))
     assert set(words.table("adjectives_of")) == things | {"people", "animals", "places"}
     assert words.table("times").keys() == words.table("tenses_of").keys()
     assert words.table("postpositions").keys() == words.table("places_of").keys()
-    verbs = {group: [verb.english for verb in hindi.verbs(group)] for group in ("transitive", "social")}
+    verbs = {
+        group: [verb.english for verb in hindi.verbs(group)] for group in ("transitive", "social")
+    }
     assert verbs["transitive"] == list(words.table("objects"))
     assert verbs["social"] == list(words.table("persons_take"))

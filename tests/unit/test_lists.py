@@ -36,10 +36,14 @@ def reading(
 
 def rows(examples: Examples) -> list[Row]:
     """The texts of each row, and its line in words."""
-    return list(zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True))
+    return list(
+        zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True)
+    )
 
 
-def message(folder: Path, files: Files, columns: Mapping[str, Column] = CAPTIONS, **more: Any) -> str:
+def message(
+    folder: Path, files: Files, columns: Mapping[str, Column] = CAPTIONS, **more: Any
+) -> str:
     with pytest.raises(DataError) as caught:
         reading(folder, files, columns, **more)
     return str(caught.value)
@@ -62,8 +66,13 @@ def test_a_list_is_as_many_rows(tmp_path: Path) -> None:
     assert rows(reading(tmp_path, "a.jsonl", many=MANY)) == wanted
     assert rows(reading(tmp_path, "a.jsonl", many=MANY, filter={"caption": "two"})) == wanted[1:2]
     path = tmp_path / "a.jsonl"
-    assert message(tmp_path, "a.jsonl") == f"{path}, line 1: column 'caption' holds a list, not text."
-    assert message(tmp_path, "a.jsonl", many=("image",)) == f"{path}, line 1: column 'caption' holds a list, not text."
+    assert (
+        message(tmp_path, "a.jsonl") == f"{path}, line 1: column 'caption' holds a list, not text."
+    )
+    assert (
+        message(tmp_path, "a.jsonl", many=("image",))
+        == f"{path}, line 1: column 'caption' holds a list, not text."
+    )
 
 
 def test_lists_in_two_columns_are_all_pairs(tmp_path: Path) -> None:
@@ -77,9 +86,18 @@ def test_lists_in_two_columns_are_all_pairs(tmp_path: Path) -> None:
     [
         ("[]", "column 'caption' holds an empty list."),
         ('["x", null]', "column 'caption' holds a list with null in it; it may hold texts alone."),
-        ('["x", ["y"]]', "column 'caption' holds a list with a list in it; it may hold texts alone."),
-        ('["x", {"y": 1}]', "column 'caption' holds a list with an object in it; it may hold texts alone."),
-        ('["x", "\\ud800"]', "column 'caption' holds half a character (a lone surrogate), which is no text."),
+        (
+            '["x", ["y"]]',
+            "column 'caption' holds a list with a list in it; it may hold texts alone.",
+        ),
+        (
+            '["x", {"y": 1}]',
+            "column 'caption' holds a list with an object in it; it may hold texts alone.",
+        ),
+        (
+            '["x", "\\ud800"]',
+            "column 'caption' holds half a character (a lone surrogate), which is no text.",
+        ),
         ("null", "column 'caption' has no value."),
     ],
 )
@@ -93,7 +111,10 @@ def test_bad_lists(value: str, sentence: str, tmp_path: Path) -> None:
 
 def test_an_empty_text_in_a_list_is_left_out_alone(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"image": "a.jpg", "caption": ["one", " ", "two"]}\n')
-    assert message(tmp_path, "a.jsonl", many=MANY) == f"{tmp_path / 'a.jsonl'}, line 1: column 'caption' is empty."
+    assert (
+        message(tmp_path, "a.jsonl", many=MANY)
+        == f"{tmp_path / 'a.jsonl'}, line 1: column 'caption' is empty."
+    )
     found = reading(tmp_path, "a.jsonl", many=MANY, on_bad_row="skip")
     assert (rows(found), found.skipped) == ([("a.jpg", "one", "1"), ("a.jpg", "two", "1")], 1)
 
@@ -117,18 +138,28 @@ def test_lists_in_parquet(kind: Any, texts: list[Any], tmp_path: Path) -> None:
     one, two = map(str, texts)
     assert (rows(found), found.skipped) == ([("a", one, "1"), ("a", two, "1"), ("c", one, "3")], 3)
     path = tmp_path / "a.parquet"
-    assert message(tmp_path, "a.parquet", many=MANY) == f"{path}, row 2: column 'caption' holds an empty list."
-    assert message(tmp_path, "a.parquet") == f"{path}, row 1: column 'caption' holds a list, not text."
+    assert (
+        message(tmp_path, "a.parquet", many=MANY)
+        == f"{path}, row 2: column 'caption' holds an empty list."
+    )
+    assert (
+        message(tmp_path, "a.parquet") == f"{path}, row 1: column 'caption' holds a list, not text."
+    )
     for start, sentence in (
         (3, "holds a list with null in it; it may hold texts alone."),
         (4, "has no value."),
     ):
         pyarrow.parquet.write_table(table_of_lists(kind, texts).slice(start), path)
-        assert message(tmp_path, "a.parquet", many=MANY) == f"{path}, row 1: column 'caption' {sentence}"
+        assert (
+            message(tmp_path, "a.parquet", many=MANY)
+            == f"{path}, row 1: column 'caption' {sentence}"
+        )
 
 
 def test_lists_of_bytes_stay_a_fault(tmp_path: Path) -> None:
-    pyarrow.parquet.write_table(pyarrow.table({"image": ["a"], "caption": [[b"x"]]}), tmp_path / "a.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.table({"image": ["a"], "caption": [[b"x"]]}), tmp_path / "a.parquet"
+    )
     told = "row 1: column 'caption' holds a list with bytes in it; it may hold texts alone."
     assert message(tmp_path, "a.parquet", many=MANY) == f"{tmp_path / 'a.parquet'}, {told}"
 
@@ -145,7 +176,12 @@ def test_lists_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     module.load_dataset = lambda *_, **__: Dataset()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", module)
     found = reading(tmp_path, "hf:some", many=MANY)
-    assert rows(found) == [("a", "one", "1"), ("a", "two", "1"), ("a", "one", "2"), ("a", "two", "2")]
+    assert rows(found) == [
+        ("a", "one", "1"),
+        ("a", "two", "1"),
+        ("a", "one", "2"),
+        ("a", "two", "2"),
+    ]
 
 
 def test_unknown_boxes_may_be_empty(tmp_path: Path) -> None:
@@ -178,7 +214,10 @@ def test_a_list_as_text_is_one_text(tmp_path: Path) -> None:
     wanted = [("a", "one and\ntwo\n3\ntrue", "x, y", "1"), ("b", "plain\nstays", "x, y", "2")]
     assert rows(reading(tmp_path, "a.jsonl", columns, as_text=as_text)) == wanted
     assert rows(reading(tmp_path, "a.jsonl", columns, MANY, as_text)) == wanted
-    assert rows(reading(tmp_path, "a.jsonl", columns, as_text=as_text, filter={"labels": "x, y"})) == wanted
+    assert (
+        rows(reading(tmp_path, "a.jsonl", columns, as_text=as_text, filter={"labels": "x, y"}))
+        == wanted
+    )
     assert len(rows(reading(tmp_path, "a.jsonl", columns, MANY, {"label": text_of_labels}))) == 5
 
 
@@ -193,8 +232,14 @@ def test_as_text_and_many_beside_each_other(tmp_path: Path) -> None:
     [
         ("[]", "column 'caption' holds an empty list."),
         ('["x", null]', "column 'caption' holds a list with null in it; it may hold texts alone."),
-        ('["x", {"y": 1}]', "column 'caption' holds a list with an object in it; it may hold texts alone."),
-        ('["x", "\\ud800"]', "column 'caption' holds half a character (a lone surrogate), which is no text."),
+        (
+            '["x", {"y": 1}]',
+            "column 'caption' holds a list with an object in it; it may hold texts alone.",
+        ),
+        (
+            '["x", "\\ud800"]',
+            "column 'caption' holds half a character (a lone surrogate), which is no text.",
+        ),
         ('["", " "]', "column 'caption' is empty."),
         ('{"x": ["y"]}', "column 'caption' holds an object, not text."),
         ("null", "column 'caption' has no value."),
@@ -203,7 +248,10 @@ def test_as_text_and_many_beside_each_other(tmp_path: Path) -> None:
 def test_bad_lists_as_text(value: str, sentence: str, tmp_path: Path) -> None:
     good = '{"image": "g", "caption": ["one"]}\n'
     (tmp_path / "a.jsonl").write_text(good + f'{{"image": "b", "caption": {value}}}\n' + good)
-    assert message(tmp_path, "a.jsonl", as_text=AS_TEXT) == f"{tmp_path / 'a.jsonl'}, line 2: {sentence}"
+    assert (
+        message(tmp_path, "a.jsonl", as_text=AS_TEXT)
+        == f"{tmp_path / 'a.jsonl'}, line 2: {sentence}"
+    )
     found = reading(tmp_path, "a.jsonl", as_text=AS_TEXT, on_bad_row="skip")
     assert (rows(found), found.skipped) == ([("g", "one", "1"), ("g", "one", "3")], 1)
 
@@ -229,7 +277,10 @@ def test_lists_in_lists_are_for_the_caller(tmp_path: Path) -> None:
         table = pyarrow.table({"image": ["a", "b"], "caption": pyarrow.array(points, kind)})
         pyarrow.parquet.write_table(table, tmp_path / name)
     (tmp_path / "c.jsonl").write_text(
-        "".join(json.dumps({"image": image, "caption": one}) + "\n" for image, one in zip("ab", points, strict=True))
+        "".join(
+            json.dumps({"image": image, "caption": one}) + "\n"
+            for image, one in zip("ab", points, strict=True)
+        )
     )
     for name in (*kinds, "c.jsonl"):
         found = reading(tmp_path, name, as_text={"target": nested})
@@ -249,7 +300,10 @@ def test_lists_as_text_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     module = ModuleType("datasets")
     module.load_dataset = lambda *_, **__: Dataset()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", module)
-    assert rows(reading(tmp_path, "hf:some", as_text=AS_TEXT)) == [("a", "one\ntwo", "1"), ("a", "one\ntwo", "2")]
+    assert rows(reading(tmp_path, "hf:some", as_text=AS_TEXT)) == [
+        ("a", "one\ntwo", "1"),
+        ("a", "one\ntwo", "2"),
+    ]
 
 
 def test_a_backslash_in_a_table_of_lines_stays(tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ def text(name: str, *, options: dict[str, Any] | None = None, **settings: Any) -
     return made if options is None else made.equipped(Equipment(target_options=options))
 
 
-def dataset(source: TextField, target: TextField, sources: list[str], targets: list[str]) -> Dataset:
+def dataset(
+    source: TextField, target: TextField, sources: list[str], targets: list[str]
+) -> Dataset:
     examples = Examples.of({"source": sources, "target": targets}, where="rows.tsv")
     return Dataset.in_memory(examples, Fields({"source": source}, target))
 
@@ -45,7 +47,9 @@ def trained_on(data: Dataset) -> dict[int, tuple[list[int], list[int]]]:
 
 def scored_on(data: Dataset) -> list[list[int]]:
     batch = data.batches().collate(torch.arange(len(data)))
-    return [ids[mask].tolist() for ids, mask in zip(batch.target.values, batch.target.mask, strict=True)]
+    return [
+        ids[mask].tolist() for ids, mask in zip(batch.target.values, batch.target.mask, strict=True)
+    ]
 
 
 def test_a_long_target_is_dropped_and_counted_unless_told_otherwise() -> None:
@@ -69,7 +73,11 @@ def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) ->
     made = {
         "task": "document_classification",
         "data": {
-            **{"train": str(tmp_path / "texts.tsv"), "valid": str(tmp_path / "texts.tsv"), "label": {"min_count": 2}},
+            **{
+                "train": str(tmp_path / "texts.tsv"),
+                "valid": str(tmp_path / "texts.tsv"),
+                "label": {"min_count": 2},
+            },
             "source": {"segments": "none", "max_length": 5, "on_long": "drop"},
         },
         "model": {"encoder": {"kind": "text", "size": 4}, "decoder": {"size": 4}},
@@ -97,7 +105,9 @@ def test_a_target_that_is_cut_does_not_end_there() -> None:
 
 
 def test_a_long_target_may_be_an_error() -> None:
-    data = dataset(text("source"), text("target", options={}, on_long="error"), ["a", "a"], [SHORT, LONG])
+    data = dataset(
+        text("source"), text("target", options={}, on_long="error"), ["a", "a"], [SHORT, LONG]
+    )
     with pytest.raises(DataError) as error:
         data.batches(training=True)
     assert str(error.value) == (
@@ -115,7 +125,10 @@ def test_a_long_input_is_cut_dropped_or_an_error() -> None:
     )
     assert (trained_on(cut)[1][0], cut.dropped) == (ids[:4], 0)
     assert (set(trained_on(drop)), drop.dropped) == ({0}, 1)
-    with pytest.raises(DataError, match=r"^rows\.tsv: the source of line 2 has 8 tokens, but data\.source\.max_length"):
+    with pytest.raises(
+        DataError,
+        match=r"^rows\.tsv: the source of line 2 has 8 tokens, but data\.source\.max_length",
+    ):
         _ = error.dropped
 
 
@@ -127,8 +140,12 @@ def test_turns_that_are_left_out_are_a_cut_however_short_the_rest() -> None:
 
 def test_training_tells_how_many_texts_were_cut(tmp_path: Path) -> None:
     """A text of just `max_length` tokens was not cut."""
-    rows = [("a b c d e f" if n < 30 else "a b c d", "x y z" if n < 5 else "x y") for n in range(50)]
-    (tmp_path / "pairs.tsv").write_text("".join(f"{n} {one}\t{other}\n" for n, (one, other) in enumerate(rows)))
+    rows = [
+        ("a b c d e f" if n < 30 else "a b c d", "x y z" if n < 5 else "x y") for n in range(50)
+    ]
+    (tmp_path / "pairs.tsv").write_text(
+        "".join(f"{n} {one}\t{other}\n" for n, (one, other) in enumerate(rows))
+    )
     data = {
         **{"train": str(tmp_path / "pairs.tsv"), "valid": str(tmp_path / "pairs.tsv")},
         **{"source": {"column": 1, "max_length": 5}, "target": {"column": 2, "max_length": 2}},
@@ -150,15 +167,21 @@ def test_training_tells_how_many_texts_were_cut(tmp_path: Path) -> None:
     ]
 
 
-def test_of_very_many_texts_the_share_that_was_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_texts_the_share_that_was_cut_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pairs.tsv").write_text("".join(f"{n} a b c\tx\n" for n in range(80)))
     monkeypatch.setattr("sixjars.runs.notes.LOOKED_AT", 10)
     data = {
         **{"train": str(tmp_path / "pairs.tsv"), "valid": str(tmp_path / "pairs.tsv")},
         **{"source": {"column": 1, "max_length": 3}, "target": {"column": 2}},
     }
-    found = notes_on(splits_of(Blueprint.of(recipe_of({"task": "translation", "data": data}, "a test"))))
-    assert [note.partition(" cut ")[0] for note in found if "cut" in note] == ["about 100 % of 80 training inputs were"]
+    found = notes_on(
+        splits_of(Blueprint.of(recipe_of({"task": "translation", "data": data}, "a test")))
+    )
+    assert [note.partition(" cut ")[0] for note in found if "cut" in note] == [
+        "about 100 % of 80 training inputs were"
+    ]
 
 
 def test_the_ends_of_segments_count_as_they_do_where_a_text_is_cut() -> None:
@@ -172,8 +195,14 @@ def test_the_ends_of_segments_count_as_they_do_where_a_text_is_cut() -> None:
 def test_alignments_reach_as_far_as_what_is_trained_on(how: Any, length: int) -> None:
     source, target = text("source", max_length=length), text("target", options={}, on_long=how)
     links = " ".join(f"{place}-{place}" for place in range(8))
-    columns = {"source": [LONG, SHORT], "target": [LONG, SHORT], "alignment": [links, "0-0 1-1 2-2"]}
-    data = Dataset.in_memory(Examples.of(columns, where="rows.tsv"), Fields({"source": source}, target))
+    columns = {
+        "source": [LONG, SHORT],
+        "target": [LONG, SHORT],
+        "alignment": [links, "0-0 1-1 2-2"],
+    }
+    data = Dataset.in_memory(
+        Examples.of(columns, where="rows.tsv"), Fields({"source": source}, target)
+    )
     batches = data.batches(training=True, guided=True)
     [[rows]] = batches.plan(epoch=0)
     batch = batches.collate(rows)
@@ -185,8 +214,15 @@ def test_alignments_reach_as_far_as_what_is_trained_on(how: Any, length: int) ->
 
 
 def written(folder: Path, lines: list[str], **target: Any) -> dict[str, Any]:
-    (folder / "rows.tsv").write_text("source\ttarget\n" + "".join(f"{line}\t{line}\n" for line in lines))
-    data = {"folder": str(folder), "train": "rows.tsv", "valid": "rows.tsv", "source": {"column": "source"}}
+    (folder / "rows.tsv").write_text(
+        "source\ttarget\n" + "".join(f"{line}\t{line}\n" for line in lines)
+    )
+    data = {
+        "folder": str(folder),
+        "train": "rows.tsv",
+        "valid": "rows.tsv",
+        "source": {"column": "source"},
+    }
     return {
         "task": "translation",
         "data": {**data, "target": {"column": "target", "max_length": 4, **target}},
@@ -198,7 +234,10 @@ def written(folder: Path, lines: list[str], **target: Any) -> dict[str, Any]:
 
 def test_nothing_left_to_learn_from_is_an_error(tmp_path: Path) -> None:
     recipe = recipe_of(written(tmp_path, [LONG] * 4), "a test")
-    with pytest.raises(DataError, match=r"rows\.tsv: no row is left to learn from; all are too long \(see on_long\)\."):
+    with pytest.raises(
+        DataError,
+        match=r"rows\.tsv: no row is left to learn from; all are too long \(see on_long\)\.",
+    ):
         splits_of(Blueprint.of(recipe))
 
 
@@ -217,9 +256,14 @@ def test_perplexity_is_that_of_whole_targets(how: str | None, dropped: int, tmp_
     for line in lines:
         wanted = [*target.tokenizer.encode(line), STOP]
         with torch.inference_mode():
-            encoded = predictor.network.encode({"source": Padded.of([source.tokenizer.encode(line)])})
+            encoded = predictor.network.encode(
+                {"source": Padded.of([source.tokenizer.encode(line)])}
+            )
             logits_TV = predictor.network.decoder.teach(encoded, Padded.of([wanted])).logits[0]
-        total -= sum(float(row_V.log_softmax(0)[number]) for row_V, number in zip(logits_TV, wanted, strict=True))
+        total -= sum(
+            float(row_V.log_softmax(0)[number])
+            for row_V, number in zip(logits_TV, wanted, strict=True)
+        )
         tokens += len(wanted)
     assert tokens == 6 * 9 + 6 * 4
     scores = {score.name: score.value for score in trained.scores}

@@ -10,7 +10,15 @@ from torch.nn import functional as F  # noqa: N812
 
 from sixjars.errors import RecipeError
 from sixjars.flow.values import Batch, DecoderOutput, Padded
-from sixjars.loss import Objective, Sealed, coverage_loss, guided_loss, labels_loss, token_loss, truth_loss
+from sixjars.loss import (
+    Objective,
+    Sealed,
+    coverage_loss,
+    guided_loss,
+    labels_loss,
+    token_loss,
+    truth_loss,
+)
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.build import Network
@@ -35,8 +43,12 @@ def test_token_loss_equals_a_loop(smoothing: float) -> None:
             raised = [math.exp(score) for score in logits[row, step].tolist()]
             surprise = [-math.log(value / sum(raised)) for value in raised]
             truth = int(TARGET.values[row, step])
-            wanted = (1 - smoothing) * surprise[truth] + sum(smoothing / 7 * value for value in surprise)
-            assert float(loss[row, step]) == pytest.approx(wanted * bool(TARGET.mask[row, step]), abs=1e-12)
+            wanted = (1 - smoothing) * surprise[truth] + sum(
+                smoothing / 7 * value for value in surprise
+            )
+            assert float(loss[row, step]) == pytest.approx(
+                wanted * bool(TARGET.mask[row, step]), abs=1e-12
+            )
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
@@ -44,14 +56,20 @@ def test_token_loss_over_the_tokens_is_torchs_mean(smoothing: float) -> None:
     logits = noise(3, 3, 7)
     ours = token_loss(logits, TARGET, smoothing=smoothing).sum() / TARGET.mask.sum()
     ids = TARGET.values.masked_fill(~TARGET.mask, -100)
-    torch.testing.assert_close(ours, F.cross_entropy(logits.flatten(0, 1), ids.flatten(), label_smoothing=smoothing))
+    torch.testing.assert_close(
+        ours, F.cross_entropy(logits.flatten(0, 1), ids.flatten(), label_smoothing=smoothing)
+    )
 
 
 def test_guided_loss_by_hand() -> None:
-    weights = torch.tensor([[[0.5, 0.25, 0.25], [0.1, 0.9, 0.0], [1.0, 0.0, 0.0]]], dtype=torch.float64)
+    weights = torch.tensor(
+        [[[0.5, 0.25, 0.25], [0.1, 0.9, 0.0], [1.0, 0.0, 0.0]]], dtype=torch.float64
+    )
     truth = torch.tensor([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]], dtype=torch.float64)
     wanted = [-math.log(0.5), -0.5 * math.log(0.1) - 0.5 * math.log(0.9), 0.0]
-    assert guided_loss(weights, truth)[0].tolist() == pytest.approx(wanted, abs=1e-7)  # 1e-9 keeps the log finite
+    assert guided_loss(weights, truth)[0].tolist() == pytest.approx(
+        wanted, abs=1e-7
+    )  # 1e-9 keeps the log finite
 
 
 def test_guided_loss_with_a_weight_of_zero_is_finite() -> None:
@@ -72,7 +90,9 @@ def test_coverage_equals_a_loop() -> None:
         for step in range(3):
             now = weights[row, step].tolist()
             twice = sum(min(one, before) for one, before in zip(now, seen, strict=True))
-            assert float(loss[row, step]) == pytest.approx(twice * bool(TARGET.mask[row, step]), abs=1e-12)
+            assert float(loss[row, step]) == pytest.approx(
+                twice * bool(TARGET.mask[row, step]), abs=1e-12
+            )
             seen = [before + one for one, before in zip(now, seen, strict=True)]
     assert float(loss[0, 1]) > 0
 
@@ -85,12 +105,16 @@ def test_labels_loss_equals_a_loop() -> None:
     assert loss.shape == (4,)
     for row, so in enumerate(labels):
         chances = [1 / (1 + math.exp(-score)) for score in logits[row].tolist()]
-        wanted = -sum(math.log(chance if label in so else 1 - chance) for label, chance in enumerate(chances))
+        wanted = -sum(
+            math.log(chance if label in so else 1 - chance) for label, chance in enumerate(chances)
+        )
         assert float(loss[row]) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_labels_loss_of_logits_that_are_sure_and_wrong_is_finite() -> None:
-    assert float(labels_loss(torch.tensor([[200.0, -200.0]]), Padded.of([[1]]))) == pytest.approx(400.0)
+    assert float(labels_loss(torch.tensor([[200.0, -200.0]]), Padded.of([[1]]))) == pytest.approx(
+        400.0
+    )
 
 
 def test_the_output_decides_which_loss_it_has() -> None:
@@ -104,9 +128,15 @@ def test_the_output_decides_which_loss_it_has() -> None:
 
 def network(*, attends: bool) -> Network:
     encoder = TextEncoder(embedding=WordEmbedding(vocabulary=9, size=4), size=4)
-    attention, initial = Attention(source_size=4, state_size=4), InitialState(summary_size=4, state_size=4)
+    attention, initial = (
+        Attention(source_size=4, state_size=4),
+        InitialState(summary_size=4, state_size=4),
+    )
     bridge = attention if attends else initial
-    return Network(encoder, SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=7, size=4), size=4))
+    return Network(
+        encoder,
+        SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=7, size=4), size=4),
+    )
 
 
 def batch() -> Batch:
@@ -118,7 +148,9 @@ def batch() -> Batch:
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("guide", [0.0, 0.7])
 @pytest.mark.parametrize("coverage", [0.0, 0.4])
-def test_objective_is_the_sum_of_its_losses(smoothing: float, guide: float, coverage: float) -> None:
+def test_objective_is_the_sum_of_its_losses(
+    smoothing: float, guide: float, coverage: float
+) -> None:
     whole, given = network(attends=True), batch()
     settings = LossSettings(smoothing=smoothing, guide=guide, coverage=coverage)
     total, plain = Objective(whole, settings)(Sealed(given))
@@ -136,7 +168,9 @@ def test_objective_is_the_sum_of_its_losses(smoothing: float, guide: float, cove
 
 
 def test_guiding_without_an_alignment_is_the_plain_loss() -> None:
-    total, plain = Objective(network(attends=True), LossSettings(guide=0.7))(Sealed(replace(batch(), alignment=None)))
+    total, plain = Objective(network(attends=True), LossSettings(guide=0.7))(
+        Sealed(replace(batch(), alignment=None))
+    )
     assert torch.equal(total, plain)
 
 

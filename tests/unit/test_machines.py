@@ -34,12 +34,23 @@ def machines(warm_python: str) -> Machines:
     """Starts torchrun on two machines; `before` is code that each process runs first."""
 
     def start(*arguments: object, each: int = 1, before: str = "") -> list[subprocess.Popen[str]]:
-        torchrun = [warm_python, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", str(each)]
+        torchrun = [
+            warm_python,
+            "-m",
+            "torch.distributed.run",
+            "--nnodes",
+            "2",
+            "--nproc-per-node",
+            str(each),
+        ]
         torchrun += ["--master-addr", "127.0.0.1", "--master-port", free_port()]
         program = ["--no-python", warm_python, "-c", before + OURS, "train", *map(str, arguments)]
         return [
             subprocess.Popen(
-                [*torchrun, "--node-rank", rank, *program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                [*torchrun, "--node-rank", rank, *program],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
             )
             for rank in ("0", "1")
         ]
@@ -47,9 +58,13 @@ def machines(warm_python: str) -> Machines:
     return start
 
 
-def test_two_machines_match_one_process(machines: Machines, recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_two_machines_match_one_process(
+    machines: Machines, recipe: Callable[..., str], tmp_path: Path
+) -> None:
     """Two processes on each; the first of all tells and writes."""
-    name = recipe(data={"sample": {"size": 50}}, learning={**SGD, "batch_examples": 7, "accumulate": 2})
+    name = recipe(
+        data={"sample": {"size": 50}}, learning={**SGD, "batch_examples": 7, "accumulate": 2}
+    )
     sixjars.train(name, out=tmp_path / "one", device="cpu")
     both = machines(name, "--out", tmp_path / "four", "--device", "cpu", each=2)
     (out, err), (silent, _) = (one.communicate(timeout=200) for one in both)
@@ -65,7 +80,14 @@ def test_a_machine_is_lost_and_the_work_goes_on_with_others(
     rank: int, machines: Machines, recipe: Callable[..., str], tmp_path: Path
 ) -> None:
     """Within 30 seconds the other one ends with a sentence; then one process, two or four go on as if nothing was."""
-    learning = {**SGD, "rate": 0.1, "batch_examples": 7, "epochs": 5, "save_seconds": 0, "validate_every": 10}
+    learning = {
+        **SGD,
+        "rate": 0.1,
+        "batch_examples": 7,
+        "epochs": 5,
+        "save_seconds": 0,
+        "validate_every": 10,
+    }
     name, out = recipe(data={"sample": {"size": 50}}, learning=learning), tmp_path / "lost"
     sixjars.train(name, out=tmp_path / "one", device="cpu")
     both = machines(name, "--out", out, "--device", "cpu", before=DIES.format(rank=rank))
@@ -86,5 +108,9 @@ def test_a_machine_is_lost_and_the_work_goes_on_with_others(
         again[1].communicate(timeout=60)
         assert [one.returncode for one in again] == [0, 0], err
     assert_close(out, tmp_path / "one")
-    ours, whole = ((folder / "log.jsonl").read_text().splitlines() for folder in (out, tmp_path / "one"))
-    assert [json.loads(line)["step"] for line in ours] == [json.loads(line)["step"] for line in whole]
+    ours, whole = (
+        (folder / "log.jsonl").read_text().splitlines() for folder in (out, tmp_path / "one")
+    )
+    assert [json.loads(line)["step"] for line in ours] == [
+        json.loads(line)["step"] for line in whole
+    ]

@@ -71,8 +71,17 @@ def test_more_words_are_spelled_as_the_old_ones() -> None:
 
 def test_a_new_run_has_the_new_format() -> None:
     saved = json.loads(TextField("source", TextSettings()).learned(["(a)"]).to_json())
-    assert (saved["format"], saved["split"], saved["tokens"]) == (3, "punctuation", ["(￭", "a", "￭)"])
-    for kind in ({"split": "spaces"}, {"tokens": "characters"}, {"tokens": "bpe"}, {"tokens": "unigram"}):
+    assert (saved["format"], saved["split"], saved["tokens"]) == (
+        3,
+        "punctuation",
+        ["(￭", "a", "￭)"],
+    )
+    for kind in (
+        {"split": "spaces"},
+        {"tokens": "characters"},
+        {"tokens": "bpe"},
+        {"tokens": "unigram"},
+    ):
         text = TextField("source", TextSettings(**kind)).learned(["(a)"]).to_json()  # type: ignore[arg-type]
         assert json.loads(text)["format"] == 2  # unchanged, so older versions can read it
         assert TextTokenizer.from_json(text.replace('"format": 2', '"format": 3')).to_json() == text

@@ -72,7 +72,13 @@ def admitted(names: list[str], own: MediaField, *, skip: bool = False) -> Exampl
 
 def keys(names: list[str], own: MediaField) -> dict[str, str]:
     table = admitted(names, own).table
-    return dict(zip(table.column(own.name).to_pylist(), table.column(own.key_column).to_pylist(), strict=True))
+    return dict(
+        zip(
+            table.column(own.name).to_pylist(),
+            table.column(own.key_column).to_pylist(),
+            strict=True,
+        )
+    )
 
 
 def table(examples: Examples) -> Table:
@@ -93,7 +99,9 @@ def test_pixels_are_those_of_the_file(folder: Path) -> None:
     padded = own.column(table(admitted(order, own))).padded(np.arange(3))
     assert padded.mask.tolist() == [[True]] * 3
     for at, name in enumerate(order):
-        np.testing.assert_array_equal(padded.values[at, 0].numpy().reshape(3, SIDE, SIDE), pixels(folder / name))
+        np.testing.assert_array_equal(
+            padded.values[at, 0].numpy().reshape(3, SIDE, SIDE), pixels(folder / name)
+        )
 
 
 @pytest.mark.parametrize("stored", [True, False])
@@ -116,7 +124,10 @@ def test_bad_files_are_told_and_the_others_used(folder: Path, stored: bool) -> N
     left = admitted([*names(folder), "gone.png"], own, skip=True)
     assert left.skipped == 4
     assert left.table.column("image").to_pylist() == sorted(f"{name}.png" for name in COLOURS)
-    with pytest.raises(DataError, match=r"^a test: no row is left of 2; all were bad: the image: text\.png is not an "):
+    with pytest.raises(
+        DataError,
+        match=r"^a test: no row is left of 2; all were bad: the image: text\.png is not an ",
+    ):
         admitted(["text.png", "gone.png"], own, skip=True)
 
 
@@ -184,7 +195,9 @@ class Killer(Reporter):
             raise KeyboardInterrupt
 
 
-def test_work_that_was_killed_goes_on(folder: Path, decoded: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_was_killed_goes_on(
+    folder: Path, decoded: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ImageField, "block", 3)
     with pytest.raises(KeyboardInterrupt):
         admitted(names(folder), field(folder, reporter=Killer(after=1)))
@@ -198,8 +211,14 @@ def test_work_that_was_killed_goes_on(folder: Path, decoded: Counter[str], monke
 def test_whatever_numbers_depend_on_makes_another_store() -> None:
     images = [(ImageSettings(), SIDE), (ImageSettings(), 9), (ImageSettings(fit="pad"), SIDE)]
     videos = [VideoSettings(), VideoSettings(frames=3), VideoSettings(rate=2.0)]
-    own = [ImageField("image", settings).equipped(Equipment((), Pixels(size), True)) for settings, size in images]
-    more = [VideoField("video", settings).equipped(Equipment((), Pixels(SIDE), True)) for settings in videos]
+    own = [
+        ImageField("image", settings).equipped(Equipment((), Pixels(size), True))
+        for settings, size in images
+    ]
+    more = [
+        VideoField("video", settings).equipped(Equipment((), Pixels(SIDE), True))
+        for settings in videos
+    ]
     assert len({one.store.folder for one in (*own, *more)}) == 6  # type: ignore[union-attr]
 
 
@@ -219,7 +238,9 @@ def test_a_prediction_keeps_nothing(folder: Path, cache: Path) -> None:
     kit = Equipment((folder,), Pixels(SIDE), stored=False)
     own = ImageField("image", ImageSettings()).equipped(kit)
     padded = own.column(table(admitted(["red.png"], own))).padded(np.array([0]))
-    np.testing.assert_array_equal(padded.values[0, 0].numpy().reshape(3, SIDE, SIDE), pixels(folder / "red.png"))
+    np.testing.assert_array_equal(
+        padded.values[0, 0].numpy().reshape(3, SIDE, SIDE), pixels(folder / "red.png")
+    )
     assert not (cache / "frames").exists()
     assert own.equipped(kit).store is not own.store
 

@@ -59,8 +59,12 @@ def message(call: Callable[..., object], *given: object) -> str:
 
 @pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 @pytest.mark.parametrize("limit", [1 << 26, 10])
-def test_a_zip_is_read_in_place(how: int, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(media_files, "_IN_MEMORY", limit)  # beyond it, members go to a temporary file
+def test_a_zip_is_read_in_place(
+    how: int, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        media_files, "_IN_MEMORY", limit
+    )  # beyond it, members go to a temporary file
     path = packed(tmp_path / "all.zip", {"a/cat.jpg": CAT, "dog.jpg": DOG}, how)
     found = MediaFiles([path], memory=tmp_path / "memory")
     assert content(found, "a/cat.jpg") == CAT
@@ -76,17 +80,35 @@ def test_a_zip_is_read_in_place(how: int, limit: int, tmp_path: Path, monkeypatc
 
 def test_names_of_all_sorts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = laid_out(tmp_path / "folder", {"a/cat.jpg": CAT})
-    path = packed(tmp_path / "all.zip", {"deep/down/dog.jpg": DOG, "one/x.jpg": CAT, "two/x.jpg": DOG})
+    path = packed(
+        tmp_path / "all.zip", {"deep/down/dog.jpg": DOG, "one/x.jpg": CAT, "two/x.jpg": DOG}
+    )
     found = MediaFiles([folder, path], memory=tmp_path / "memory")
     assert content(found, "a/cat.jpg") == CAT
     assert content(found, str(folder / "a" / "cat.jpg")) == CAT
-    assert content(found, "dog.jpg") == content(found, "down/dog.jpg") == content(found, "deep/down/dog.jpg") == DOG
+    assert (
+        content(found, "dog.jpg")
+        == content(found, "down/dog.jpg")
+        == content(found, "deep/down/dog.jpg")
+        == DOG
+    )
     assert content(found, "two/x.jpg") == DOG
     monkeypatch.chdir(tmp_path)
     assert content(MediaFiles([Path("folder")], memory=Path("memory")), "a/cat.jpg") == CAT
     assert content(MediaFiles([], memory=tmp_path), str(folder / "a" / "cat.jpg")) == CAT
     there = ["a/cat.jpg", "down/dog.jpg", "one/x.jpg", "x.jpg", str(folder / "a" / "cat.jpg")]
-    missing = ["cat.jpg", "own/dog.jpg", "og.jpg", "a", "deep", "", "y" * 300, "a\0b", str(folder), "/no/such.jpg"]
+    missing = [
+        "cat.jpg",
+        "own/dog.jpg",
+        "og.jpg",
+        "a",
+        "deep",
+        "",
+        "y" * 300,
+        "a\0b",
+        str(folder),
+        "/no/such.jpg",
+    ]
     assert [name for name in [*there, *missing] if found.has(name)] == there
 
 
@@ -111,7 +133,9 @@ def test_what_is_not_found_is_told(tmp_path: Path) -> None:
         assert message(call, "two/") == f"two/ is a folder in {path}, not a file."
         assert message(call, str(folder)) == f"{folder} is a folder, not a file."
         several = f"one/x.jpg in {path}, two/x.jpg in {path}"
-        assert message(call, "x.jpg") == (f"x.jpg is the end of several names: {several}; write the whole name.")
+        assert message(call, "x.jpg") == (
+            f"x.jpg is the end of several names: {several}; write the whole name."
+        )
     assert message(MediaFiles([], memory=tmp_path).open, "b.jpg") == (
         f"There is no file 'b.jpg' in no place at all; {hint}"
     )
@@ -121,8 +145,14 @@ def test_places_that_are_none(tmp_path: Path) -> None:
     missing, text = tmp_path / "missing", tmp_path / "notes.txt"
     text.write_text("not a zip")
     hint = "'media' names the folders and .zip files to look in."
-    assert message(lambda: MediaFiles([missing], memory=tmp_path)) == f"{missing} does not exist; {hint}"
-    assert message(lambda: MediaFiles([text], memory=tmp_path)) == f"{text} is neither a folder nor a .zip file."
+    assert (
+        message(lambda: MediaFiles([missing], memory=tmp_path))
+        == f"{missing} does not exist; {hint}"
+    )
+    assert (
+        message(lambda: MediaFiles([text], memory=tmp_path))
+        == f"{text} is neither a folder nor a .zip file."
+    )
     whole = packed(tmp_path / "all.zip", {"cat.jpg": CAT}).read_bytes()
     cut = tmp_path / "cut.zip"
     cut.write_bytes(whole[:-30])
@@ -150,7 +180,10 @@ def test_damaged_and_locked_members(tmp_path: Path) -> None:
     assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg").startswith(
         f"cat.jpg in {path} is damaged: Error -3 while decompressing data"
     )
-    for at in (6, whole.index(b"PK\x01\x02") + 8):  # the bit that says so, beside the file and in the list
+    for at in (
+        6,
+        whole.index(b"PK\x01\x02") + 8,
+    ):  # the bit that says so, beside the file and in the list
         whole[at] |= 1
     path.write_bytes(whole)
     assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg") == (
@@ -189,17 +222,23 @@ def test_the_key_is_the_content(tmp_path: Path) -> None:
 def test_the_next_run_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT})
     path = packed(tmp_path / "all.zip", {"dog.jpg": DOG})
-    keys = [key(MediaFiles([folder, path], memory=tmp_path), name) for name in ("cat.jpg", "dog.jpg")]
+    keys = [
+        key(MediaFiles([folder, path], memory=tmp_path), name) for name in ("cat.jpg", "dog.jpg")
+    ]
     monkeypatch.setattr(media_files, "_hash", lambda _: pytest.fail("read again"))
     monkeypatch.chdir(tmp_path)
     again = MediaFiles([Path("folder"), Path("all.zip")], memory=tmp_path)
     assert [key(again, name) for name in ("cat.jpg", "dog.jpg")] == keys
 
 
-def test_a_memory_that_cannot_be_used_costs_only_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_that_cannot_be_used_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT})
     want = hashlib.blake2b(CAT, digest_size=16).hexdigest()
-    assert key(MediaFiles([folder], memory=folder / "cat.jpg"), "cat.jpg") == want  # a file where the folder should be
+    assert (
+        key(MediaFiles([folder], memory=folder / "cat.jpg"), "cat.jpg") == want
+    )  # a file where the folder should be
     broken = tmp_path / "contents.sqlite"
     broken.write_bytes(b"no database " * 100)
     found = MediaFiles([folder], memory=tmp_path)
@@ -208,7 +247,9 @@ def test_a_memory_that_cannot_be_used_costs_only_time(tmp_path: Path, monkeypatc
         assert connection.execute("SELECT key FROM contents").fetchall() == [(want,)]
         connection.execute("BEGIN EXCLUSIVE")
         connect: Any = sqlite3.connect
-        monkeypatch.setattr(sqlite3, "connect", lambda path, timeout: connect(path, timeout=timeout / 1000))
+        monkeypatch.setattr(
+            sqlite3, "connect", lambda path, timeout: connect(path, timeout=timeout / 1000)
+        )
         assert key(found, "cat.jpg") == want
 
 
@@ -255,7 +296,9 @@ def test_many_threads_read_one_zip(tmp_path: Path) -> None:
 
 
 def test_a_fork_reads_with_a_handle_of_its_own(tmp_path: Path) -> None:
-    found = MediaFiles([packed(tmp_path / "all.zip", {"cat.jpg": CAT}, zipfile.ZIP_STORED)], memory=tmp_path)
+    found = MediaFiles(
+        [packed(tmp_path / "all.zip", {"cat.jpg": CAT}, zipfile.ZIP_STORED)], memory=tmp_path
+    )
     archive: Any = found._places[0]
     before = archive._zip.fp
     archive._process = -1  # as if this were the child
@@ -279,11 +322,15 @@ def test_hashing_tells_how_far_it_is_and_many_files_share_a_connection(
 
     monkeypatch.setattr(sqlite3, "connect", counted)
     progress, again = Mock(spec=Reporter), Mock(spec=Reporter)
-    keys, faults = MediaFiles([folder], memory=tmp_path).keys([*names, "gone.jpg", "0.jpg"], progress)
+    keys, faults = MediaFiles([folder], memory=tmp_path).keys(
+        [*names, "gone.jpg", "0.jpg"], progress
+    )
     told = [("hashing media files", {"done": done, "total": count}) for done in range(1, count + 1)]
     assert [(call.args[0], call.kwargs) for call in progress.preparing.call_args_list] == told
     assert list(faults) == ["gone.jpg"]
-    assert keys == {name: hashlib.blake2b(name.encode(), digest_size=16).hexdigest() for name in names}
+    assert keys == {
+        name: hashlib.blake2b(name.encode(), digest_size=16).hexdigest() for name in names
+    }
     assert len(opened) == 4  # to remember: once for each 64
     opened.clear()
     assert MediaFiles([folder], memory=tmp_path).keys(names, again)[0] == keys
@@ -291,7 +338,9 @@ def test_hashing_tells_how_far_it_is_and_many_files_share_a_connection(
     assert len(opened) == 1
 
 
-def test_a_folder_where_the_memory_should_be_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_where_the_memory_should_be_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT})
     laid_out(tmp_path / "memory" / "contents.sqlite", {"mine.txt": b"of value"})
     want = key(MediaFiles([folder], memory=tmp_path / "memory"), "cat.jpg")

@@ -36,14 +36,20 @@ def test_a_name_in_another_case_is_told_of(name: str, tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"There is no file {name!r} in {tmp_path}, but 'Summer/IMG 1.jpg' is there; is that one meant?"
     )
-    with pytest.raises(DataError, match=r"; 'media' names the folders and \.zip files to look in\.$"):
+    with pytest.raises(
+        DataError, match=r"; 'media' names the folders and \.zip files to look in\.$"
+    ):
         files.open("summer/img 2.jpg")
 
 
-def test_a_folder_that_may_not_be_listed_is_no_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_may_not_be_listed_is_no_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(path: Path) -> list[str]:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("os.listdir", refused)
-    with pytest.raises(DataError, match=r"^There is no file 'a\.jpg' in .*; 'media' names the folders"):
+    with pytest.raises(
+        DataError, match=r"^There is no file 'a\.jpg' in .*; 'media' names the folders"
+    ):
         MediaFiles([tmp_path], memory=None).open("a.jpg")

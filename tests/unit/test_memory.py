@@ -16,9 +16,7 @@ from sixjars.runs import data as runs_data
 from sixjars.runs.data import Blueprint, fresh_network, key_of, splits_of
 from sixjars.runs.recipes import read_recipe
 
-SENTENCE = (
-    r"^this search needs about .* of memory for 2 x 4,000 rows, a vocabulary of \d+ and up to 12 steps, but 1 MB "
-)
+SENTENCE = r"^this search needs about .* of memory for 2 x 4,000 rows, a vocabulary of \d+ and up to 12 steps, but 1 MB "
 
 
 def write(path: Path, text: str) -> None:
@@ -53,19 +51,25 @@ def test_free_memory_is_that_of_the_machine_or_of_a_group(machine: Path) -> None
     assert memory.free_memory() == 0
 
 
-def test_where_nobody_says_nothing_is_refused(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_says_nothing_is_refused(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (machine / "meminfo").unlink()
     monkeypatch.delattr("os.sysconf")
     assert memory.free_memory() is None
     memory.SearchSize(10**6, 10**6, 10**6, 10**6, 10**6, 10**6, beam=True).check(None)
 
 
-@pytest.mark.parametrize("how", [{"search": "beam", "width": 4000}, {"search": "sample", "nbest": 4000}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{"search": "beam", "width": 4000}, {"search": "sample", "nbest": 4000}], ids=str
+)
 @pytest.mark.parametrize("where", ["toolkit", "runtime"])
 def test_a_search_that_does_not_fit(
     run: Path, exported: Path, how: dict[str, Any], where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model: Any = sixjars.load(run, device="cpu") if where == "toolkit" else sixjars_runtime.load(exported)
+    model: Any = (
+        sixjars.load(run, device="cpu") if where == "toolkit" else sixjars_runtime.load(exported)
+    )
     module = "sixjars.decoding.memory" if where == "toolkit" else "sixjars_runtime.model"
     asked: list[int] = []
 
@@ -82,7 +86,9 @@ def test_a_search_that_does_not_fit(
     assert asked == [1]  # a search of few rows is never estimated
 
 
-def test_an_estimate_is_of_the_order_of_what_is_taken(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_is_of_the_order_of_what_is_taken(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Torch counts what it allocates: an estimate must neither refuse what would fit, nor be of no use."""
 
     sizes: list[memory.SearchSize] = []
@@ -126,14 +132,21 @@ def test_a_recipe_that_does_not_fit(call: Any, recipe: Callable[..., str], tmp_p
     ids=str,
 )
 def test_what_training_takes_is_what_torch_allocates(
-    recipe: Callable[..., str], learning: dict[str, Any], numbers: int, monkeypatch: pytest.MonkeyPatch
+    recipe: Callable[..., str],
+    learning: dict[str, Any],
+    numbers: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The optimizers themselves say how many numbers they remember of each weight."""
 
     blueprint = Blueprint.of(read_recipe(recipe(learning=learning | {"freeze": []})))
     splits = splits_of(blueprint)
     network = fresh_network(blueprint, splits)
-    kinds: dict[str, Any] = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD, "adadelta": torch.optim.Adadelta}
+    kinds: dict[str, Any] = {
+        "adam": torch.optim.Adam,
+        "sgd": torch.optim.SGD,
+        "adadelta": torch.optim.Adadelta,
+    }
     more = {"momentum": learning["momentum"]} if "momentum" in learning else {}
     optimizer = kinds[learning["optimizer"]](network.parameters(), lr=1e-3, **more)
     for weight in network.parameters():
@@ -150,16 +163,22 @@ def test_what_training_takes_is_what_torch_allocates(
     expected = weights if frozen else 2 * weights + moments
     assert expected == pytest.approx(numbers * weights, rel=0.01)
     settings = blueprint.recipe.learning.model_copy(update=learning)
-    planned = Blueprint(blueprint.recipe.model_copy(update={"learning": settings}), blueprint.fields, blueprint.plan)
+    planned = Blueprint(
+        blueprint.recipe.model_copy(update={"learning": settings}), blueprint.fields, blueprint.plan
+    )
     monkeypatch.setattr(runs_data, "NEVER_TOO_MUCH", 0)
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights)
     runs_data.check_fits(planned, splits, torch.device("cpu"))
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights - 1)
-    with pytest.raises(LearningError, match=r"training this recipe needs about 0 MB of memory \(weights"):
+    with pytest.raises(
+        LearningError, match=r"training this recipe needs about 0 MB of memory \(weights"
+    ):
         runs_data.check_fits(planned, splits, torch.device("cpu"))
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights // 4)
     runs_data.check_fits(planned, splits, torch.device("cpu"), shares=4)  # as with --fsdp
-    with pytest.raises(LearningError, match=r"needs about 0 MB of memory in each of 3 processes \(weights"):
+    with pytest.raises(
+        LearningError, match=r"needs about 0 MB of memory in each of 3 processes \(weights"
+    ):
         runs_data.check_fits(planned, splits, torch.device("cpu"), shares=3)
 
 
@@ -172,14 +191,22 @@ def test_what_training_takes_is_what_torch_allocates(
         ("decoder.output.weight", "model.decoder.size"),
     ],
 )
-def test_a_weight_has_the_key_that_its_size_comes_from(recipe: Callable[..., str], name: str, key: str) -> None:
+def test_a_weight_has_the_key_that_its_size_comes_from(
+    recipe: Callable[..., str], name: str, key: str
+) -> None:
 
     assert key_of(name, Blueprint.of(read_recipe(recipe()))) == key
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("[enforce fail] not enough memory: you tried to")])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("[enforce fail] not enough memory: you tried to")]
+)
 def test_a_batch_that_does_not_fit(
-    call: Any, recipe: Callable[..., str], tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+    call: Any,
+    recipe: Callable[..., str],
+    tmp_path: Path,
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def run(trainer: object) -> None:
         raise error

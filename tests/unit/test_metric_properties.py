@@ -25,7 +25,9 @@ sentences = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
 
 def outcomes_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[Outcome]]:
     several = st.lists(text, min_size=1, max_size=3).map(tuple)
-    return st.lists(st.builds(Outcome, references=several, candidates=several), min_size=1, max_size=4)
+    return st.lists(
+        st.builds(Outcome, references=several, candidates=several), min_size=1, max_size=4
+    )
 
 
 def value(name: str, outcomes: Sequence[Outcome]) -> float:
@@ -36,7 +38,13 @@ def one(references: str | tuple[str, ...], *candidates: str) -> Outcome:
     return Outcome((references,) if isinstance(references, str) else references, candidates)
 
 
-BEST = {"bleu": 100.0, "chrf": 100.0, "ter": 0.0, "character_error_rate": 0.0, "word_error_rate": 0.0}
+BEST = {
+    "bleu": 100.0,
+    "chrf": 100.0,
+    "ter": 0.0,
+    "character_error_rate": 0.0,
+    "word_error_rate": 0.0,
+}
 WITHOUT_STOPS = {*CAPTION_BLEU, "rougeL_coco", "cider_d"}
 """These drop the "." of the sentences; their best values are in test_caption_metrics.py."""
 PERFECT = sorted({*FROM_TEXT, "accuracy@3"} - OF_OUTPUTS - WITHOUT_STOPS - set(ROUGE))
@@ -53,7 +61,13 @@ def check_best(name: str, texts: list[str]) -> None:
 
 @pytest.mark.parametrize("name", PERFECT)
 @settings(deadline=None, max_examples=25)
-@given(texts=st.lists(st.lists(st.sampled_from(WORDS), min_size=4, max_size=8).map(" ".join), min_size=1, max_size=4))
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=4, max_size=8).map(" ".join),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_a_perfect_output_scores_best(name: str, texts: list[str]) -> None:
     check_best(name, texts)
 
@@ -62,7 +76,9 @@ def test_a_perfect_output_scores_best(name: str, texts: list[str]) -> None:
 @settings(deadline=None, max_examples=25)
 @given(
     texts=st.lists(
-        st.lists(st.sampled_from(("home", "Home", "going", "ab", "4")), min_size=2, max_size=8).map(" ".join),
+        st.lists(st.sampled_from(("home", "Home", "going", "ab", "4")), min_size=2, max_size=8).map(
+            " ".join
+        ),
         min_size=1,
         max_size=4,
     )
@@ -140,12 +156,15 @@ def test_words_for_empty_references(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["bleu", "chrf", *ROUGE, *ROUGE_SPACES, "exact_match", "macro_f1", "distinct1", "distinct2"]
+    "name",
+    ["bleu", "chrf", *ROUGE, *ROUGE_SPACES, "exact_match", "macro_f1", "distinct1", "distinct2"],
 )
 def test_an_empty_output_scores_nothing(name: str) -> None:
     assert value(name, [one("a b c d", ""), one("e", "")]) == 0.0
 
 
-@pytest.mark.parametrize(("name", "whole"), [("ter", 100.0), ("character_error_rate", 1.0), ("word_error_rate", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "whole"), [("ter", 100.0), ("character_error_rate", 1.0), ("word_error_rate", 1.0)]
+)
 def test_an_empty_output_is_wholly_wrong(name: str, whole: float) -> None:
     assert value(name, [one("a b c d", ""), one("e", "")]) == pytest.approx(whole)

@@ -9,7 +9,15 @@ import pytest
 
 import sixjars
 from sixjars.errors import DataError, RecipeError
-from sixjars.evaluation.metrics import METRICS, Metric, Outcome, RationaleWeight, Score, metric_named, score
+from sixjars.evaluation.metrics import (
+    METRICS,
+    Metric,
+    Outcome,
+    RationaleWeight,
+    Score,
+    metric_named,
+    score,
+)
 from sixjars.recipe.outside import Outside
 
 SACRE = ("bleu", "chrf", "ter")
@@ -71,13 +79,48 @@ def test_every_name_finds_its_metric_and_every_metric_scores() -> None:
 
 def test_the_names_are_those_documented() -> None:
     assert set(METRICS) == {
-        *("perplexity", "bleu", "chrf", "ter", "rouge1", "rouge2", "rougeL", "exact_match", "accuracy@1"),
+        *(
+            "perplexity",
+            "bleu",
+            "chrf",
+            "ter",
+            "rouge1",
+            "rouge2",
+            "rougeL",
+            "exact_match",
+            "accuracy@1",
+        ),
         *("rouge1_spaces", "rouge2_spaces", "rougeL_spaces"),
-        *("character_error_rate", "word_error_rate", "mean_reciprocal_rank", "distinct1", "distinct2"),
+        *(
+            "character_error_rate",
+            "word_error_rate",
+            "mean_reciprocal_rank",
+            "distinct1",
+            "distinct2",
+        ),
         *("bleu1", "bleu2", "bleu3", "bleu4", "rougeL_coco", "cider_d", "distinct_captions"),
-        *("alignment_error_rate", "posterior_error_rate", "vocabulary_used", "seen_in_training", "macro_f1"),
-        *("micro_f1", "labels_macro_f1", "labels_micro_f1", "labels_exact", "novel_bigrams", "novel_trigrams"),
-        *("object_focus", "copied_words", "rationale_sentence", "rationale_word", "rationale_word_near"),
+        *(
+            "alignment_error_rate",
+            "posterior_error_rate",
+            "vocabulary_used",
+            "seen_in_training",
+            "macro_f1",
+        ),
+        *(
+            "micro_f1",
+            "labels_macro_f1",
+            "labels_micro_f1",
+            "labels_exact",
+            "novel_bigrams",
+            "novel_trigrams",
+        ),
+        *(
+            "object_focus",
+            "copied_words",
+            "rationale_sentence",
+            "rationale_word",
+            "rationale_word_near",
+        ),
         *OF_TOURS,
     }
 
@@ -89,7 +132,11 @@ def test_scores_come_in_the_order_of_the_names() -> None:
 
 
 def test_how_many_candidates_each_metric_needs() -> None:
-    more = {name: metric_named(name).nbest for name in [*METRICS, "accuracy@7"] if metric_named(name).nbest != 1}
+    more = {
+        name: metric_named(name).nbest
+        for name in [*METRICS, "accuracy@7"]
+        if metric_named(name).nbest != 1
+    }
     assert more == {"mean_reciprocal_rank": 10, "accuracy@7": 7}
 
 
@@ -101,13 +148,26 @@ def test_what_each_metric_needs() -> None:
         "object_focus": {"focus"},
         "seen_in_training": {"candidates", "familiar"},
         **{f"rationale_{level}": {"rationale"} for level in ("sentence", "word", "word_near")},
-        **{name: {"candidates", "given"} for name in (*OF_TOURS, "novel_bigrams", "novel_trigrams", "copied_words")},
+        **{
+            name: {"candidates", "given"}
+            for name in (*OF_TOURS, "novel_bigrams", "novel_trigrams", "copied_words")
+        },
     }
-    assert {name: set(metric.needs) for name, metric in METRICS.items() if metric.needs != {"candidates"}} == others
+    assert {
+        name: set(metric.needs)
+        for name, metric in METRICS.items()
+        if metric.needs != {"candidates"}
+    } == others
 
 
 def test_which_way_is_better() -> None:
-    errors = {"ter", "character_error_rate", "word_error_rate", "perplexity", "alignment_error_rate"}
+    errors = {
+        "ter",
+        "character_error_rate",
+        "word_error_rate",
+        "perplexity",
+        "alignment_error_rate",
+    }
     errors |= {"posterior_error_rate", "seen_in_training", "tour_length_ratio", "tour_over_nearest"}
     assert {name for name, metric in METRICS.items() if metric.better == "lower"} == errors
 
@@ -185,7 +245,9 @@ def test_its_signature_may_depend_on_the_outcomes() -> None:
 
 
 def test_what_it_needs_is_checked() -> None:
-    with pytest.raises(DataError, match=r"^mean_length compares outputs, but example 1 of 1 has no candidates\."):
+    with pytest.raises(
+        DataError, match=r"^mean_length compares outputs, but example 1 of 1 has no candidates\."
+    ):
         score([Outcome(("a",))], [OWN])
 
 
@@ -204,11 +266,15 @@ def test_unknown_metric_offers_the_nearest() -> None:
     with pytest.raises(RecipeError) as caught:
         metric_named("blue")
     (fault,) = caught.value.faults
-    assert fault.startswith("metric 'blue' is unknown. Did you mean 'bleu'? Known: accuracy@k, alignment_error_rate, ")
+    assert fault.startswith(
+        "metric 'blue' is unknown. Did you mean 'bleu'? Known: accuracy@k, alignment_error_rate, "
+    )
 
 
 def test_misspelt_accuracy_offers_the_pattern() -> None:
-    with pytest.raises(RecipeError, match=r"metric 'acuracy@5' is unknown\. Did you mean 'accuracy@k'\?"):
+    with pytest.raises(
+        RecipeError, match=r"metric 'acuracy@5' is unknown\. Did you mean 'accuracy@k'\?"
+    ):
         metric_named("acuracy@5")
 
 
@@ -229,13 +295,19 @@ def test_every_bad_name_is_reported_at_once() -> None:
 def test_an_empty_list_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         score([], ["bleu"])
-    assert str(caught.value) == "There are no outcomes, so there is nothing to score. Give at least one example."
+    assert (
+        str(caught.value)
+        == "There are no outcomes, so there is nothing to score. Give at least one example."
+    )
 
 
 def test_an_outcome_without_references_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         score([*FULL, Outcome((), ("a",))], ["exact_match"])
-    assert str(caught.value) == "example 4 has no references, but a metric needs one right answer or more."
+    assert (
+        str(caught.value)
+        == "example 4 has no references, but a metric needs one right answer or more."
+    )
 
 
 @pytest.mark.parametrize("name", FROM_TEXT)
@@ -258,7 +330,8 @@ def test_no_likelihood_is_refused(log_probability: float | None, tokens: int) ->
 
 
 @pytest.mark.parametrize(
-    "outcome", [Outcome(("a",)), Outcome(("a",), sure=frozenset()), Outcome(("a",), links=frozenset())]
+    "outcome",
+    [Outcome(("a",)), Outcome(("a",), sure=frozenset()), Outcome(("a",), links=frozenset())],
 )
 def test_no_links_is_refused(outcome: Outcome) -> None:
     with pytest.raises(DataError) as caught:

@@ -30,7 +30,9 @@ def corpora() -> dict[str, list[Row]]:
 
 def frames_in(name: str) -> NDArray[np.int64]:
     """The frames of a video file, (F, 48, 48, 3)."""
-    frames = read_video(io.BytesIO(paint(name)), name, size=48, fit="crop", max_pixels=5000, frames=99, rate=None)
+    frames = read_video(
+        io.BytesIO(paint(name)), name, size=48, fit="crop", max_pixels=5000, frames=99, rate=None
+    )
     return frames.transpose(0, 2, 3, 1).astype(np.int64)
 
 
@@ -39,7 +41,9 @@ def poses(frames: NDArray[np.int64]) -> NDArray[np.float64]:
     found = []
     for frame in frames:
         rows, columns = np.nonzero(frame.min(axis=-1) < 190)
-        found.append(((columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2, len(rows)))
+        found.append(
+            ((columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2, len(rows))
+        )
     return np.array(found)
 
 
@@ -77,16 +81,31 @@ def test_captions_describe_what_is_seen(corpora: dict[str, list[Row]]) -> None:
         found = poses(frames)
         _, colour, shape, rest = row["caption"].split(" ", 3)
         middle = frames[0, round(found[0, 1]), round(found[0, 0])]
-        assert min(COLOURS, key=lambda other: float(np.abs(middle - COLOURS[other]).sum())) == colour
+        assert (
+            min(COLOURS, key=lambda other: float(np.abs(middle - COLOURS[other]).sum())) == colour
+        )
         assert row["video"].startswith(f"{colour}-{shape}_")
         assert action(found[0], found[-1]) == rest
 
 
-def test_one_video_has_one_caption_and_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
+def test_one_video_has_one_caption_and_every_word_is_frequent(
+    corpora: dict[str, list[Row]],
+) -> None:
     rows = corpora["video_captioning"]
     assert len({row["video"] for row in rows}) == len(rows)
     words = Counter(word for row in rows for word in row["caption"].split())
-    assert set(words) == {"a", *COLOURS, *motions.SHAPES, "moves", "left", "right", "up", "down", "grows", "shrinks"}
+    assert set(words) == {
+        "a",
+        *COLOURS,
+        *motions.SHAPES,
+        "moves",
+        "left",
+        "right",
+        "up",
+        "down",
+        "grows",
+        "shrinks",
+    }
     assert min(words.values()) > 0.1 * len(rows)
 
 
@@ -96,7 +115,9 @@ def test_the_class_is_what_is_seen(corpora: dict[str, list[Row]]) -> None:
         assert action(found[0], found[-1]) == motions.CLASSES[row["label"]]
 
 
-def test_backwards_a_video_is_the_opposite_class_frame_by_frame(corpora: dict[str, list[Row]]) -> None:
+def test_backwards_a_video_is_the_opposite_class_frame_by_frame(
+    corpora: dict[str, list[Row]],
+) -> None:
     opposite = OPPOSITES | {other: one for one, other in OPPOSITES.items()}
     for row in corpora["video_classification"][:200]:
         look, first, last = row["video"].removesuffix(".mp4").split("_")
@@ -110,7 +131,9 @@ def test_backwards_a_video_is_the_opposite_class_frame_by_frame(corpora: dict[st
 def pixels_of(name: str) -> NDArray[np.int64]:
     """The frames before they are made a file."""
     things = frames_of(name)
-    return painted([[thing] for thing in things], 48, motions.background_of(things)).astype(np.int64)
+    return painted([[thing] for thing in things], 48, motions.background_of(things)).astype(
+        np.int64
+    )
 
 
 def test_no_pose_and_no_appearance_tells_a_class_from_its_opposite() -> None:
@@ -120,11 +143,15 @@ def test_no_pose_and_no_appearance_tells_a_class_from_its_opposite() -> None:
         look, *ends = row["video"].removesuffix(".mp4").split("_")
         for end in ends:
             x, y, size = (int(number) for number in end.split("-"))
-            seen[row["label"]].update([look.split("-")[0], look.split("-")[1], f"x{x // 6}", f"y{y // 6}", f"s{size}"])
+            seen[row["label"]].update(
+                [look.split("-")[0], look.split("-")[1], f"x{x // 6}", f"y{y // 6}", f"s{size}"]
+            )
     for one, other in OPPOSITES.items():
         for what in seen[one] | seen[other]:
             count, twin = seen[one][what], seen[other][what]
-            assert abs(count - twin) < 5 * np.sqrt(2 * (count + twin)) + 5  # five deviations; a row counts twice
+            assert (
+                abs(count - twin) < 5 * np.sqrt(2 * (count + twin)) + 5
+            )  # five deviations; a row counts twice
     labels = Counter(row["label"] for row in rows)
     assert all(count == pytest.approx(len(rows) / 6, rel=0.1) for count in labels.values())
 
@@ -138,18 +165,22 @@ def test_things_stay_inside_the_frame(corpora: dict[str, list[Row]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["red-circle_15-24-10.mp4", "red-circle_15-24-10_33-24-10_15-24-10.mp4", f"../{VIDEO}", IMAGE]
+    "name",
+    ["red-circle_15-24-10.mp4", "red-circle_15-24-10_33-24-10_15-24-10.mp4", f"../{VIDEO}", IMAGE],
 )
 def test_another_name_is_refused(name: str) -> None:
     with pytest.raises(
-        DataError, match=f"^{re.escape(repr(name))} names no synthetic video; names are like 'red-circle_12"
+        DataError,
+        match=f"^{re.escape(repr(name))} names no synthetic video; names are like 'red-circle_12",
     ):
         paint(name)
 
 
 def test_painting_without_av_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtra, match=r"^av is not installed\. Run: pip install 'sixjars\[video\]'$"):
+    with pytest.raises(
+        MissingExtra, match=r"^av is not installed\. Run: pip install 'sixjars\[video\]'$"
+    ):
         paint(VIDEO)
 
 
@@ -193,7 +224,9 @@ def test_two_processes_paint_the_same_files(tmp_path: Path) -> None:
         assert process.wait() == 0
     painter = SAMPLES["image_captioning"].paint
     assert painter is not None
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: painter(name) for name in names}
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        name: painter(name) for name in names
+    }
 
 
 def test_a_half_painted_file_is_never_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +246,8 @@ def test_a_half_painted_file_is_never_seen(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_task_of_text_has_no_files(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"^The dialog sample has no images or videos to paint; its rows are all there is"
+        DataError,
+        match=r"^The dialog sample has no images or videos to paint; its rows are all there is",
     ):
         materialise("dialog", [IMAGE], tmp_path)
     with pytest.raises(DataError, match=r"^sample 'dialogue' is unknown\. Did you mean 'dialog'\?"):
@@ -224,7 +258,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(
-        DataError, match=f"^Synthetic files cannot be written to {re.escape(str(file))}: File exists; make r"
+        DataError,
+        match=f"^Synthetic files cannot be written to {re.escape(str(file))}: File exists; make r",
     ):
         materialise("image_captioning", [IMAGE], file)
 

@@ -31,7 +31,10 @@ from tests.unit.conftest import Call
 
 TRAINING = ["a good film", "not a good film at all", "a bad film", "not bad not bad at all", "good"]
 OTHERS = ["not good at all", "a strange bad good film film", "strange", "", "at at at"]
-NAMES = {word: 4 + at for at, word in enumerate(sorted({word for text in TRAINING for word in text.split()}))}
+NAMES = {
+    word: 4 + at
+    for at, word in enumerate(sorted({word for text in TRAINING for word in text.split()}))
+}
 UNK = 3
 
 
@@ -57,21 +60,27 @@ def rows_of(vectors: NgramVectors, texts: Sequence[str]) -> Tensor:
 def test_it_is_a_linear_map_of_the_vectors_of_scikit_learn() -> None:
     """With the norm too; a collision of two pairs would be seen."""
     library = pytest.importorskip("sklearn.feature_extraction.text")
-    vectorizer = library.TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", sublinear_tf=True)
+    vectorizer = library.TfidfVectorizer(
+        ngram_range=(1, 2), token_pattern=r"\S+", sublinear_tf=True
+    )
     known = vectorizer.fit(TRAINING).vocabulary_
     vectors = counted()
     rows, pairs = np.zeros((len(known), 3)), set()
     for name, at in known.items():
         text = padded([name])
         words, hashed = vectors.features(text.values, text.mask)
-        table, number = (vectors.pairs, hashed[0, 0]) if " " in name else (vectors.words, words[0, 0])
+        table, number = (
+            (vectors.pairs, hashed[0, 0]) if " " in name else (vectors.words, words[0, 0])
+        )
         rows[at] = table.weight[number].detach().numpy()
         pairs |= {int(number)} if " " in name else set()
     assert len(pairs) == sum(" " in name for name in known)  # none collides with another
     for given in [*TRAINING, *OTHERS]:
         weights = vectorizer.transform([given]).toarray()[0]
         wanted = SCALE * weights @ rows
-        np.testing.assert_allclose(rows_of(vectors, [given])[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            rows_of(vectors, [given])[0].numpy(), wanted, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_unknown_words_padding_and_the_ends_of_sentences_weigh_nothing() -> None:
@@ -82,7 +91,10 @@ def test_unknown_words_padding_and_the_ends_of_sentences_weigh_nothing() -> None
     torch.testing.assert_close(rows_of(vectors, ["strange good film strange"]), alone)
     assert not torch.allclose(rows_of(vectors, ["good strange film"]), alone)  # which is no pair
     given = padded(["good film"])
-    junk = Padded(torch.tensor([[*given.values[0].tolist(), 5, 6]]), torch.tensor([[True, True, False, False]]))
+    junk = Padded(
+        torch.tensor([[*given.values[0].tolist(), 5, 6]]),
+        torch.tensor([[True, True, False, False]]),
+    )
     torch.testing.assert_close(vectors(junk.values, junk.mask), alone)
 
 
@@ -119,8 +131,12 @@ def test_constants_of_the_page_are_those_of_python() -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 def test_the_hash_of_the_page_is_that_of_python(chromium: Browser, tmp_path: Path) -> None:
-    script = "\n".join(SCRIPT.joinpath(name).read_text("utf-8") for name in ("tensors.js", "ngrams.js"))
-    (tmp_path / "page.html").write_text(f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
+    script = "\n".join(
+        SCRIPT.joinpath(name).read_text("utf-8") for name in ("tensors.js", "ngrams.js")
+    )
+    (tmp_path / "page.html").write_text(
+        f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8"
+    )
     chromium.open(tmp_path / "page.html")
     pairs = [(4, 5), (5, 4), (3, 9), (9, 3), (2**32 - 1, 2**32 - 2), (123_456, 654_321)]
     for buckets in (7, 2**18):
@@ -137,10 +153,15 @@ def learned(bridge: Bridge, *, pairs: bool) -> float:
     random = np.random.default_rng(0)
     rows, labels = [], []
     for denial, praise in list(product((0, 1), (0, 1))) * 125:
-        before, after = (random.integers(8, 12, size=random.integers(0, 4)).tolist() for _ in range(2))
+        before, after = (
+            random.integers(8, 12, size=random.integers(0, 4)).tolist() for _ in range(2)
+        )
         rows.append([*before, 4 + denial, 6 + praise, *after])  # 'not' or 'so', 'good' or 'bad'
         labels.append([int(denial != praise)])
-    inputs, target = [{"source": Padded.of(rows[part])} for part in (slice(400), slice(400, None))], Padded.of(labels)
+    inputs, target = (
+        [{"source": Padded.of(rows[part])} for part in (slice(400), slice(400, None))],
+        Padded.of(labels),
+    )
     encoder.count([inputs[0]])
     if not pairs:
         vectors.pair_weights.zero_()
@@ -158,7 +179,9 @@ def learned(bridge: Bridge, *, pairs: bool) -> float:
 def test_pairs_decide_what_no_word_does() -> None:
     assert learned(InitialState(summary_size=4, state_size=4, start="copy"), pairs=True) > 0.95
     assert learned(InitialState(summary_size=4, state_size=4, start="copy"), pairs=False) < 0.7
-    joined = AttentionPooling(source_size=4, summary_size=4, state_size=4, size=4, join_summary=True)
+    joined = AttentionPooling(
+        source_size=4, summary_size=4, state_size=4, size=4, join_summary=True
+    )
     assert learned(joined, pairs=True) > 0.95
 
 
@@ -181,7 +204,11 @@ def written(tmp_path: Path) -> Write:
                 "label": {"column": "label"},
             },
             "model": {
-                "encoder": {"kind": "bag", "embedding": {"size": 4}, "ngrams": {"size": 2, "buckets": 64}},
+                "encoder": {
+                    "kind": "bag",
+                    "embedding": {"size": 4},
+                    "ngrams": {"size": 2, "buckets": 64},
+                },
                 "bridge": {"kind": "pooling", "size": 4, "join_summary": True},
                 "decoder": {"kind": "label", "size": 4},
             },
@@ -196,7 +223,9 @@ def written(tmp_path: Path) -> Write:
 def test_the_words_that_decided_are_listed(call: Call, written: Write, tmp_path: Path) -> None:
     """Attention may be on any word, for evidence of words and pairs decides; what decided shows without the word."""
     texts = [f"day{at} is a {kind} day" for at in range(15) for kind in ("fine", "grim")]
-    run = sixjars.train(written("days", texts), ["learning.steps=200"], out=tmp_path / "run", device="cpu").folder
+    run = sixjars.train(
+        written("days", texts), ["learning.steps=200"], out=tmp_path / "run", device="cpu"
+    ).folder
     text = "such a grim day"
     said = call("inspect", run, text)
     [line] = [line for line in said.out.splitlines() if line.startswith("It hangs on ")]
@@ -205,16 +234,25 @@ def test_the_words_that_decided_are_listed(call: Call, written: Write, tmp_path:
     whole, without = predictor.predict([text, "such a unheard day"])
     assert line.startswith("It hangs on (log P falls by so much without the word): ")
     assert (name, whole.text) == ("grim", "bad")
-    assert float(fall) == pytest.approx(whole.log_probability - log_of(without, "bad"), rel=0.2)  # attention moves
+    assert float(fall) == pytest.approx(
+        whole.log_probability - log_of(without, "bad"), rel=0.2
+    )  # attention moves
     drawn = call("inspect", run, text, "--out", tmp_path / "page.html")
-    assert "note: the weights are attention to words; the output hangs on evidence of words and pairs" in drawn.err
+    assert (
+        "note: the weights are attention to words; the output hangs on evidence of words and pairs"
+        in drawn.err
+    )
     assert "It hangs on" not in call("inspect", run, text, "--view", "json").out
 
 
 def log_of(prediction: sixjars.Prediction, label: str) -> float:
     """The log probability of one of two labels."""
     is_it = prediction.text == label
-    return prediction.log_probability if is_it else float(np.log1p(-np.exp(prediction.log_probability)))
+    return (
+        prediction.log_probability
+        if is_it
+        else float(np.log1p(-np.exp(prediction.log_probability)))
+    )
 
 
 def test_a_vocabulary_grows_and_every_pair_keeps_its_row(written: Write, tmp_path: Path) -> None:
@@ -222,7 +260,9 @@ def test_a_vocabulary_grows_and_every_pair_keeps_its_row(written: Write, tmp_pat
     old = sixjars.train(written("old", old_texts), out=tmp_path / "before").folder
     new_texts = [f"day{at} is a {kind} zebra" for at in range(15) for kind in ("fine", "grim")]
     recipe = written("new", new_texts)
-    new = sixjars.train(recipe, ["learning.rate=1e-12", "learning.steps=1"], out=tmp_path / "after", from_run=old)
+    new = sixjars.train(
+        recipe, ["learning.rate=1e-12", "learning.steps=1"], out=tmp_path / "after", from_run=old
+    )
     before, after = (load_tensors(folder / "model.safetensors")[0] for folder in (old, new.folder))
     words = "encoder.ngrams.words.weight"
     assert len(after[words]) == len(before[words]) + 1
@@ -232,13 +272,21 @@ def test_a_vocabulary_grows_and_every_pair_keeps_its_row(written: Write, tmp_pat
     assert torch.equal(has[had != 0], had[had != 0])
     assert (has != 0).sum() > (had != 0).sum()  # pairs with the zebra
     assert after["encoder.ngrams.word_weights"][-1] > 0
-    answers = [sixjars.load(run, device="cpu").predict(["a grim day"])[0].log_probability for run in (old, new.folder)]
+    answers = [
+        sixjars.load(run, device="cpu").predict(["a grim day"])[0].log_probability
+        for run in (old, new.folder)
+    ]
     assert answers[1] == pytest.approx(answers[0], abs=1e-5)
 
 
 def test_runs_without_the_newer_keys_load_as_before(tmp_path: Path) -> None:
     """Of the encoder `pair` and of the bridge `pooling`: their weights have the names that they had."""
-    small = ["model.encoder.sentence.size=4", "model.decoder.size=4", "learning.steps=2", "data.sample.size=40"]
+    small = [
+        "model.encoder.sentence.size=4",
+        "model.decoder.size=4",
+        "learning.steps=2",
+        "data.sample.size=40",
+    ]
     settings = [*small, "expect={}", "model.bridge={kind: pooling, size: 4}"]
     run = sixjars.train("sentence_pair/sample_attention", settings, out=tmp_path / "run").folder
     recipe = yaml.safe_load((run / "recipe.yaml").read_text("utf-8"))

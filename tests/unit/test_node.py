@@ -22,13 +22,21 @@ PACKAGE = "onnxruntime-node"
 SMALL = ("model.encoder.size=12", "model.decoder.size=12", "evaluation.search.max_length=8")
 CASES: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "characters": ("transliteration", (), {"whole": "beam", "width": 3}),
-    "words": ("translation", ("data.target.split=spaces", "data.source.max_length=6"), {"whole": "greedy"}),
+    "words": (
+        "translation",
+        ("data.target.split=spaces", "data.source.max_length=6"),
+        {"whole": "greedy"},
+    ),
     "bpe": (
         "translation",
         ("data.source.tokens=bpe", "data.source.size=90", "data.target.tokens=unigram"),
         {"whole": "greedy"},
     ),
-    "unigram": ("translation", ("data.source.tokens=unigram", "data.source.lowercase=true"), {"whole": "greedy"}),
+    "unigram": (
+        "translation",
+        ("data.source.tokens=unigram", "data.source.lowercase=true"),
+        {"whole": "greedy"},
+    ),
 }
 """How texts are split: the system, its settings, and those of the search."""
 WILD = [
@@ -45,15 +53,21 @@ def packages() -> Path | None:
     if NODE is None:
         return None
     script = f"console.log(require.resolve('{PACKAGE}'))"
-    found = subprocess.run([NODE, "-e", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [NODE, "-e", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if found.returncode:
         return None
-    return next(parent for parent in Path(found.stdout.strip()).parents if parent.name == "node_modules")
+    return next(
+        parent for parent in Path(found.stdout.strip()).parents if parent.name == "node_modules"
+    )
 
 
 PACKAGES = packages()
 Answer = Callable[..., "subprocess.CompletedProcess[str]"]
-pytestmark = pytest.mark.skipif(PACKAGES is None, reason=f"there is no Node.js with {PACKAGE} on this machine")
+pytestmark = pytest.mark.skipif(
+    PACKAGES is None, reason=f"there is no Node.js with {PACKAGE} on this machine"
+)
 
 
 @pytest.fixture
@@ -67,13 +81,17 @@ def answer(tmp_path: Path) -> Answer:
 
     def run(folder: Path, *texts: str) -> "subprocess.CompletedProcess[str]":
         command = [str(NODE), "answer.mjs", str(folder), *texts]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False)
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False
+        )
 
     return run
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_the_program_of_the_page_answers_as_predict_does(kind: str, tmp_path: Path, answer: Answer) -> None:
+def test_the_program_of_the_page_answers_as_predict_does(
+    kind: str, tmp_path: Path, answer: Answer
+) -> None:
     task, settings, search = CASES[kind]
     run = trained(f"{task}/sample_attention", [*SMALL, *settings], tmp_path / "run")
     sixjars.export(run, tmp_path / "whole", **search)
@@ -85,16 +103,26 @@ def test_the_program_of_the_page_answers_as_predict_does(kind: str, tmp_path: Pa
     assert told.returncode == 0, told.stderr
     found = [line.rpartition("\t") for line in told.stdout.split("\n")[:-1]]
     assert [text for text, _, _ in found] == [one.text for one in wanted]
-    assert [float(number) for _, _, number in found] == pytest.approx([one.log_probability for one in wanted], abs=1e-4)
+    assert [float(number) for _, _, number in found] == pytest.approx(
+        [one.log_probability for one in wanted], abs=1e-4
+    )
 
 
 def test_the_program_says_what_it_cannot_answer(tmp_path: Path, answer: Answer) -> None:
-    run = trained("translation/sample_attention", [*SMALL, "model.decoder.copying=true"], tmp_path / "run")
+    run = trained(
+        "translation/sample_attention", [*SMALL, "model.decoder.copying=true"], tmp_path / "run"
+    )
     sixjars.export(run, tmp_path / "whole", whole="greedy")
     told = answer(tmp_path / "whole", "I am going home")
-    assert "this program is for models that read one text, but this one reads source.values," in told.stderr
+    assert (
+        "this program is for models that read one text, but this one reads source.values,"
+        in told.stderr
+    )
     about = tmp_path / "whole" / "fields" / "source.json"
-    about.write_text('{"format": 1, "kind": "file", "library": "tokenizer.json", "content": ""}', encoding="utf-8")
+    about.write_text(
+        '{"format": 1, "kind": "file", "library": "tokenizer.json", "content": ""}',
+        encoding="utf-8",
+    )
     told = answer(tmp_path / "whole", "I am going home")
     assert "the tokenizer of source is a file; use the library that it is for" in told.stderr
 

@@ -15,7 +15,9 @@ from sixjars import ConsoleProgress, Prediction, Reporter, Run, SearchSettings
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.progress import usual_reporter
 
-ROWS = [{"word": f"ab{'c' * (at % 5)}", "said": f"ba{'d' * (at % 5)}", "number": at} for at in range(40)]
+ROWS = [
+    {"word": f"ab{'c' * (at % 5)}", "said": f"ba{'d' * (at % 5)}", "number": at} for at in range(40)
+]
 RECIPE: dict[str, Any] = {
     "task": "transliteration",
     "data": {
@@ -68,15 +70,29 @@ def test_every_kind_of_table_is_the_same_data(made: Any, run: Run, tmp_path: Pat
 
 
 def test_splits_by_name_and_numbers_as_texts(tmp_path: Path) -> None:
-    recipe = {**RECIPE, "data": {**RECIPE["data"], "target": {"column": "number", "tokens": "characters"}}}
-    tables = {"train": ROWS[:30], "valid": pyarrow.Table.from_pylist(ROWS[30:35]), "test": ROWS[35:]}
+    recipe = {
+        **RECIPE,
+        "data": {**RECIPE["data"], "target": {"column": "number", "tokens": "characters"}},
+    }
+    tables = {
+        "train": ROWS[:30],
+        "valid": pyarrow.Table.from_pylist(ROWS[30:35]),
+        "test": ROWS[35:],
+    }
     found = sixjars.train(recipe, data=tables, out=tmp_path / "run")
     assert (found.examples, found.where) == (5, "the test set of memory:test")
 
 
 def test_resuming_needs_the_same_table(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"^memory:train is data that was in memory, not a file; give it again from "):
-        sixjars.train({**RECIPE, "data": {**RECIPE["data"], "train": "memory:train"}}, out=run.folder, resume=True)
+    with pytest.raises(
+        DataError,
+        match=r"^memory:train is data that was in memory, not a file; give it again from ",
+    ):
+        sixjars.train(
+            {**RECIPE, "data": {**RECIPE["data"], "train": "memory:train"}},
+            out=run.folder,
+            resume=True,
+        )
     with pytest.raises(RunError, match=r"^the data of .* has changed since it was begun"):
         sixjars.train(RECIPE, data=ROWS[:-1], out=run.folder, resume=True)
     again = sixjars.train(RECIPE, data=ROWS, out=run.folder, resume=True)
@@ -117,7 +133,8 @@ def test_tables_that_cannot_be_used(data: Any, message: str, tmp_path: Path) -> 
 def test_dicts_have_names_not_numbers(tmp_path: Path) -> None:
     recipe = {**RECIPE, "data": {"source": {"column": 1}, "target": {"column": 2}}}
     with pytest.raises(
-        DataError, match=r"^memory:train: dicts have names, not numbers, so column 1 is not there; give"
+        DataError,
+        match=r"^memory:train: dicts have names, not numbers, so column 1 is not there; give",
     ):
         sixjars.train(recipe, data=ROWS, out=tmp_path / "run")
 
@@ -128,7 +145,10 @@ def test_dicts_have_names_not_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        ({**WITH_FILE, "lr": 1}, "recipe: key 'lr' is unknown. Did you mean 'learning.rate'? Known: "),
+        (
+            {**WITH_FILE, "lr": 1},
+            "recipe: key 'lr' is unknown. Did you mean 'learning.rate'? Known: ",
+        ),
         (
             {**WITH_FILE, "learning": {"rate": "fast"}},
             "recipe: learning.rate: should be a valid number, but is 'fast'.",
@@ -197,10 +217,26 @@ def test_search_by_keywords(run: Run) -> None:
     [
         (3, {}, "give a text, or a list of inputs, but not 3 (int)."),
         (None, {}, "give a text, or a list of inputs, but not None (NoneType)."),
-        ("abc", {"search": 5}, "search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is 5."),
-        ("abc", {"search": "beem"}, "predict: search.kind: should be 'greedy', 'sample' or 'beam', but is 'beem'. Did"),
-        ("abc", {"widht": 5}, "predict: search: key 'widht' is unknown. Did you mean 'width'? Known: "),
-        ("abc", {"width": "wide"}, "predict: search.width: should be a valid integer, but is 'wide'."),
+        (
+            "abc",
+            {"search": 5},
+            "search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is 5.",
+        ),
+        (
+            "abc",
+            {"search": "beem"},
+            "predict: search.kind: should be 'greedy', 'sample' or 'beam', but is 'beem'. Did",
+        ),
+        (
+            "abc",
+            {"widht": 5},
+            "predict: search: key 'widht' is unknown. Did you mean 'width'? Known: ",
+        ),
+        (
+            "abc",
+            {"width": "wide"},
+            "predict: search.width: should be a valid integer, but is 'wide'.",
+        ),
         (
             "abc",
             {"search": "greedy", "nbest": 2},
@@ -208,7 +244,9 @@ def test_search_by_keywords(run: Run) -> None:
         ),
     ],
 )
-def test_wrong_arguments_are_a_sentence(inputs: Any, settings: dict[str, Any], message: str, run: Run) -> None:
+def test_wrong_arguments_are_a_sentence(
+    inputs: Any, settings: dict[str, Any], message: str, run: Run
+) -> None:
     with pytest.raises((DataError, RecipeError)) as caught:
         run.predictor().predict(inputs, **settings)
     assert str(caught.value).startswith(message)
@@ -257,9 +295,14 @@ def test_html_of_predictions_is_escaped() -> None:
     assert shown.texts.count(wild) == 3
     assert one._repr_html_().count('title="0.750"') == 1
     assert "<script" not in Prediction("", error=wild)._repr_html_()
-    image = Prediction(text="a", tokens=("a",), weights=((0.5, 0.5),))  # its positions have no names
+    image = Prediction(
+        text="a", tokens=("a",), weights=((0.5, 0.5),)
+    )  # its positions have no names
     assert {"0", "1"} <= set(read(image._repr_html_()).texts)
-    assert "too many for a table" in Prediction("a", tokens=("a",), weights=((0.0,) * 300,))._repr_html_()
+    assert (
+        "too many for a table"
+        in Prediction("a", tokens=("a",), weights=((0.0,) * 300,))._repr_html_()
+    )
     assert "table" not in read(Prediction("a")._repr_html_()).tags
 
 

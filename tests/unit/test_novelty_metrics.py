@@ -33,22 +33,33 @@ def stands_in(words: list[str], text: list[str]) -> bool:
 
 
 def outcomes_of(rows: list[tuple[list[str], list[str]]]) -> list[Outcome]:
-    return [Outcome(("x",), (" ".join(said), "a second one"), given="\n".join(read)) for said, read in rows]
+    return [
+        Outcome(("x",), (" ".join(said), "a second one"), given="\n".join(read))
+        for said, read in rows
+    ]
 
 
 @pytest.mark.parametrize(("name", "n"), NOVEL.items())
 @settings(deadline=None)
 @given(rows=pairs)
-def test_novel_ngrams_equal_a_search_in_the_text(name: str, n: int, rows: list[tuple[list[str], list[str]]]) -> None:
-    found = [stands_in(said[at : at + n], read) for said, read in rows for at in range(len(said) - n + 1)]
-    assert value(name, outcomes_of(rows)) == pytest.approx(found.count(False) / len(found) if found else 0.0)
+def test_novel_ngrams_equal_a_search_in_the_text(
+    name: str, n: int, rows: list[tuple[list[str], list[str]]]
+) -> None:
+    found = [
+        stands_in(said[at : at + n], read) for said, read in rows for at in range(len(said) - n + 1)
+    ]
+    assert value(name, outcomes_of(rows)) == pytest.approx(
+        found.count(False) / len(found) if found else 0.0
+    )
 
 
 @settings(deadline=None)
 @given(rows=pairs)
 def test_copied_words_equal_a_search_in_the_text(rows: list[tuple[list[str], list[str]]]) -> None:
     found = [stands_in([word], read) for said, read in rows for word in said]
-    assert value("copied_words", outcomes_of(rows)) == pytest.approx(found.count(True) / len(found) if found else 0.0)
+    assert value("copied_words", outcomes_of(rows)) == pytest.approx(
+        found.count(True) / len(found) if found else 0.0
+    )
 
 
 def test_by_hand_over_the_whole_corpus() -> None:
@@ -91,7 +102,12 @@ def test_the_signature_has_how_words_are_split(name: str) -> None:
 
 def test_distinct_by_hand() -> None:
     """Words: i do not know i do i = 4 of 7. Pairs: i-do do-not not-know i-do = 3 of 4, none across texts."""
-    outcomes = [one("x", "i do not know", "other words here"), one("x", "i do"), one("x", "i"), one("x", "")]
+    outcomes = [
+        one("x", "i do not know", "other words here"),
+        one("x", "i do"),
+        one("x", "i"),
+        one("x", ""),
+    ]
     assert value("distinct1", outcomes) == pytest.approx(4 / 7)
     assert value("distinct2", outcomes) == pytest.approx(3 / 4)
 
@@ -115,17 +131,23 @@ def test_variety_by_hand() -> None:
 
 
 def test_seen_in_training_is_a_share() -> None:
-    outcomes = [Outcome(("x",), ("y",), familiar=familiar) for familiar in (True, False, False, True, True)]
+    outcomes = [
+        Outcome(("x",), ("y",), familiar=familiar) for familiar in (True, False, False, True, True)
+    ]
     assert value("seen_in_training", outcomes) == 3 / 5
     assert metric_named("seen_in_training").better == "lower"
 
 
 def test_seen_in_training_must_be_given() -> None:
     with pytest.raises(DataError) as caught:
-        score([Outcome(("x",), ("y",), familiar=False), Outcome(("x",), ("y",))], ["seen_in_training"])
+        score(
+            [Outcome(("x",), ("y",), familiar=False), Outcome(("x",), ("y",))], ["seen_in_training"]
+        )
     assert str(caught.value) == (
         "seen_in_training asks whether the best candidate is in the training data, but example 2 of 2 has no "
         "familiar. Give True or False."
     )
-    with pytest.raises(DataError, match=r"^seen_in_training compares outputs, but example 1 of 1 has no "):
+    with pytest.raises(
+        DataError, match=r"^seen_in_training compares outputs, but example 1 of 1 has no "
+    ):
         score([Outcome(("x",), familiar=False)], ["seen_in_training"])

@@ -22,7 +22,9 @@ RULES: dict[str, tuple[dict[str, Any], type[optim.Optimizer], dict[str, Any]]] =
 @pytest.mark.parametrize("kind", RULES)
 def test_the_rule_that_the_recipe_names(kind: str) -> None:
     given, rule, same = RULES[kind]
-    settings = LearningSettings.model_validate({"optimizer": kind, "rate": RATE, "weight_decay": DECAY, **given})
+    settings = LearningSettings.model_validate(
+        {"optimizer": kind, "rate": RATE, "weight_decay": DECAY, **given}
+    )
     one, two = nn.Linear(3, 2), nn.Linear(3, 2)
     two.load_state_dict(one.state_dict())
     ours = optimizer_for(one.parameters(), settings)
@@ -38,7 +40,9 @@ def test_the_rule_that_the_recipe_names(kind: str) -> None:
 
 def rates(total: int = 20, halvings: int = 0, **settings: Any) -> list[float]:
     chosen = LearningSettings(rate=RATE, **settings)
-    return [learning_rate(chosen, step, total=total, halvings=halvings) for step in range(1, total + 1)]
+    return [
+        learning_rate(chosen, step, total=total, halvings=halvings) for step in range(1, total + 1)
+    ]
 
 
 @pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt", "plateau", "cosine"])
@@ -56,7 +60,9 @@ def test_inverse_square_root() -> None:
     assert rates(schedule="inverse_sqrt", warmup=4)[3:] == pytest.approx(
         [RATE * 2 / math.sqrt(step) for step in range(4, 21)]
     )
-    assert rates(schedule="inverse_sqrt") == pytest.approx([RATE / math.sqrt(step) for step in range(1, 21)])
+    assert rates(schedule="inverse_sqrt") == pytest.approx(
+        [RATE / math.sqrt(step) for step in range(1, 21)]
+    )
 
 
 def test_cosine_as_torch_does_it() -> None:

@@ -24,7 +24,9 @@ short = st.text(alphabet="ab é", max_size=6)
 
 def outcomes_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[Outcome]]:
     several = st.lists(text, min_size=1, max_size=3).map(tuple)
-    return st.lists(st.builds(Outcome, references=several, candidates=several), min_size=1, max_size=4)
+    return st.lists(
+        st.builds(Outcome, references=several, candidates=several), min_size=1, max_size=4
+    )
 
 
 def value(name: str, outcomes: Sequence[Outcome]) -> float:
@@ -44,12 +46,18 @@ def one(references: str | tuple[str, ...], *candidates: str) -> Outcome:
     rows=st.lists(st.tuples(sentences, sentences, sentences), min_size=1, max_size=5),
     width=st.integers(1, 2),
 )
-def test_sacrebleu_with_equally_many_references(name: str, rows: list[tuple[str, str, str]], width: int) -> None:
+def test_sacrebleu_with_equally_many_references(
+    name: str, rows: list[tuple[str, str, str]], width: int
+) -> None:
     outcomes = [Outcome(row[1 : 1 + width], (row[0],)) for row in rows]
     theirs = SACRE[name]()
-    expected = theirs.corpus_score([row[0] for row in rows], [[row[i] for row in rows] for i in range(1, 1 + width)])
+    expected = theirs.corpus_score(
+        [row[0] for row in rows], [[row[i] for row in rows] for i in range(1, 1 + width)]
+    )
     (ours,) = score(outcomes, [name])
-    assert ours == Score(name, expected.score, str(theirs.get_signature()), metric_named(name).better, len(rows))
+    assert ours == Score(
+        name, expected.score, str(theirs.get_signature()), metric_named(name).better, len(rows)
+    )
 
 
 def test_sacrebleu_with_differing_numbers_of_references() -> None:
@@ -59,7 +67,10 @@ def test_sacrebleu_with_differing_numbers_of_references() -> None:
         one("go home now son", "go now"),
     ]
     texts = [outcome.candidates[0] for outcome in uneven]
-    repeated = [["the cat sat on the mat", "go home now son"], ["a cat on a mat", "go home now son"]]
+    repeated = [
+        ["the cat sat on the mat", "go home now son"],
+        ["a cat on a mat", "go home now son"],
+    ]
     for name, kind in SACRE.items():
         (ours,) = score(uneven, [name])
         assert ours.value == pytest.approx(kind().corpus_score(texts, repeated).score)
@@ -82,7 +93,9 @@ def test_bleu_logs_nothing_about_tokenised_text() -> None:
 
 # ROUGE
 
-latin = st.lists(st.sampled_from(["go", "going", "Home", "homes", "now,", "4", "né", "घर"]), max_size=6).map(" ".join)
+latin = st.lists(
+    st.sampled_from(["go", "going", "Home", "homes", "now,", "4", "né", "घर"]), max_size=6
+).map(" ".join)
 
 
 class Spaces:
@@ -95,7 +108,9 @@ class Spaces:
 @given(outcomes=outcomes_of(latin))
 def test_rouge_is_the_published_one(name: str, outcomes: list[Outcome]) -> None:
     theirs = RougeScorer([name], use_stemmer=True)
-    each = [max(theirs.score(r, o.candidates[0])[name].fmeasure for r in o.references) for o in outcomes]
+    each = [
+        max(theirs.score(r, o.candidates[0])[name].fmeasure for r in o.references) for o in outcomes
+    ]
     assert value(name, outcomes) == pytest.approx(sum(each) / len(each))
 
 
@@ -104,7 +119,9 @@ def test_rouge_is_the_published_one(name: str, outcomes: list[Outcome]) -> None:
 @given(outcomes=outcomes_of(sentences.filter(bool)))
 def test_rouge_of_words_split_at_spaces(name: str, outcomes: list[Outcome]) -> None:
     theirs = RougeScorer([name], tokenizer=Spaces(), use_stemmer=False)
-    each = [max(theirs.score(r, o.candidates[0])[name].fmeasure for r in o.references) for o in outcomes]
+    each = [
+        max(theirs.score(r, o.candidates[0])[name].fmeasure for r in o.references) for o in outcomes
+    ]
     assert value(f"{name}_spaces", outcomes) == pytest.approx(sum(each) / len(each))
 
 
@@ -112,13 +129,17 @@ def test_rouge_by_hand() -> None:
     """Three words against four. By stems all are shared, and one pair of 2 and 3; as they are, the first and last."""
     outcomes = [one("The dogs barked loudly", "the dog loudly")]
     assert [value(name, outcomes) for name in ROUGE] == pytest.approx([6 / 7, 2 / 5, 6 / 7])
-    assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx([4 / 7, 0.0, 4 / 7])
+    assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx(
+        [4 / 7, 0.0, 4 / 7]
+    )
 
 
 def test_rouge_by_hand_in_hindi() -> None:
     """Four of five words, two of four pairs, four in the same order; the published tokenizer leaves no word."""
     outcomes = [one("मैं घर जा रहा हूँ", "मैं घर जा रही हूँ")]
-    assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx([4 / 5, 2 / 4, 4 / 5])
+    assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx(
+        [4 / 5, 2 / 4, 4 / 5]
+    )
     assert [value(name, outcomes) for name in ROUGE] == [0.0, 0.0, 0.0]
 
 
@@ -126,7 +147,9 @@ def test_rouge_by_hand_in_hindi() -> None:
 def test_rouge_takes_the_best_reference_and_the_mean(ending: str) -> None:
     best = one(("never mind", "go HOME", "go"), "Go home")
     assert value(f"rougeL{ending}", [best]) == 1.0
-    assert value(f"rougeL{ending}", [best, one("go now", "go away")]) == pytest.approx((1 + 1 / 2) / 2)
+    assert value(f"rougeL{ending}", [best, one("go now", "go away")]) == pytest.approx(
+        (1 + 1 / 2) / 2
+    )
 
 
 # Edit distances
@@ -138,7 +161,9 @@ def brute_force(left: Sequence[str], right: Sequence[str]) -> int:
     for row, a in enumerate(left, start=1):
         for column, b in enumerate(right, start=1):
             table[row][column] = min(
-                table[row - 1][column] + 1, table[row][column - 1] + 1, table[row - 1][column - 1] + (a != b)
+                table[row - 1][column] + 1,
+                table[row][column - 1] + 1,
+                table[row - 1][column - 1] + (a != b),
             )
     return table[-1][-1]
 
@@ -148,7 +173,9 @@ def brute_force_rate(pairs: list[tuple[Sequence[str], list[Sequence[str]]]]) -> 
     for output, references in pairs:
         fewest = min(brute_force(output, reference) for reference in references)
         edits += fewest
-        length += max(len(reference) for reference in references if brute_force(output, reference) == fewest)
+        length += max(
+            len(reference) for reference in references if brute_force(output, reference) == fewest
+        )
     return edits / length if length else float(edits > 0)
 
 
@@ -162,7 +189,9 @@ def test_character_error_rate_equals_brute_force(outcomes: list[Outcome]) -> Non
 @settings(deadline=None)
 @given(outcomes=outcomes_of(sentences))
 def test_word_error_rate_equals_brute_force(outcomes: list[Outcome]) -> None:
-    expected = brute_force_rate([(o.candidates[0].split(), [r.split() for r in o.references]) for o in outcomes])
+    expected = brute_force_rate(
+        [(o.candidates[0].split(), [r.split() for r in o.references]) for o in outcomes]
+    )
     assert value("word_error_rate", outcomes) == pytest.approx(expected)
 
 

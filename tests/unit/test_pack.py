@@ -13,12 +13,19 @@ from sixjars.errors import RunError
 from sixjars.runs.archive import unpacked
 from sixjars.runs.output_file import written_whole
 
-FEW = ["data.sample.size=64", "data.sample.test=20", "learning.steps=2", "evaluation.search.max_length=5"]
+FEW = [
+    "data.sample.size=64",
+    "data.sample.test=20",
+    "learning.steps=2",
+    "evaluation.search.max_length=5",
+]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> sixjars.Run:
-    return sixjars.train("transliteration/sample_attention", FEW, out=tmp_path_factory.mktemp("pack") / "run")
+    return sixjars.train(
+        "transliteration/sample_attention", FEW, out=tmp_path_factory.mktemp("pack") / "run"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +65,10 @@ def test_the_command(call: Any, run: sixjars.Run, tmp_path: Path) -> None:
     assert call("predict", file, "ghar").out == call("predict", run.folder, "ghar").out
     with zipfile.ZipFile(file) as archive:
         assert "Not stated: ask whoever made it" in archive.read("README.md").decode()
-    assert call("pack", run.folder, file).sentence == f"{file} is there already; remove it, or choose another name."
+    assert (
+        call("pack", run.folder, file).sentence
+        == f"{file} is there already; remove it, or choose another name."
+    )
     assert call("pack", run.folder, tmp_path / "x.zip").sentence == (
         f"a packed run ends in .sixjars, but the file is {tmp_path / 'x.zip'}."
     )
@@ -70,14 +80,21 @@ def test_the_command(call: Any, run: sixjars.Run, tmp_path: Path) -> None:
 def test_a_run_without_weights(run: sixjars.Run, tmp_path: Path) -> None:
     for name in ("recipe.yaml", "run.json"):
         (tmp_path / name).write_text((run.folder / name).read_text())
-    with pytest.raises(RunError, match=r"has no trained weights yet \(model\.safetensors\), so there is nothing to"):
+    with pytest.raises(
+        RunError, match=r"has no trained weights yet \(model\.safetensors\), so there is nothing to"
+    ):
         sixjars.pack(tmp_path, tmp_path / "x.sixjars")
 
 
 def test_a_run_whose_weights_are_damaged(run: sixjars.Run, tmp_path: Path) -> None:
     copy, out = tmp_path / "copy", tmp_path / "x.sixjars"
     shutil.copytree(run.folder, copy)
-    for content in (b"", b"null", b"\xff" * 100, run.folder.joinpath("model.safetensors").read_bytes()[:900]):
+    for content in (
+        b"",
+        b"null",
+        b"\xff" * 100,
+        run.folder.joinpath("model.safetensors").read_bytes()[:900],
+    ):
         (copy / "model.safetensors").write_bytes(content)
         with pytest.raises(RunError) as caught:
             sixjars.pack(copy, out)
@@ -96,7 +113,9 @@ def test_text_of_the_recipe_stays_text_in_the_card(run: sixjars.Run, tmp_path: P
 # strangers
 
 
-def written(tmp_path: Path, entries: list[tuple[str, bytes]], how: int = zipfile.ZIP_STORED) -> Path:
+def written(
+    tmp_path: Path, entries: list[tuple[str, bytes]], how: int = zipfile.ZIP_STORED
+) -> Path:
     path = tmp_path / "bad.sixjars"
     with zipfile.ZipFile(path, "w", how) as archive:
         for name, content in entries:
@@ -105,7 +124,16 @@ def written(tmp_path: Path, entries: list[tuple[str, bytes]], how: int = zipfile
 
 
 @pytest.mark.parametrize(
-    "name", ["../evil.json", "/etc/evil", "fields/../../x.json", "fields/a/b.json", "model.py", "fields/", "C:\\x.json"]
+    "name",
+    [
+        "../evil.json",
+        "/etc/evil",
+        "fields/../../x.json",
+        "fields/a/b.json",
+        "model.py",
+        "fields/",
+        "C:\\x.json",
+    ],
 )
 def test_other_names_are_refused(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, [("recipe.yaml", b""), (name, b"x")])
@@ -117,7 +145,9 @@ def test_other_names_are_refused(name: str, tmp_path: Path) -> None:
 def test_bombs_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, [("log.jsonl", b"\0" * 10_000_000)], zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 100_000
-    with pytest.raises(RunError, match=r"log\.jsonl is compressed or encrypted, as no packed run is\.$"):
+    with pytest.raises(
+        RunError, match=r"log\.jsonl is compressed or encrypted, as no packed run is\.$"
+    ):
         sixjars.load(path)
     path = written(tmp_path, [(f"fields/f{at}.json", b"{}") for at in range(51)])
     with pytest.raises(RunError, match="it has 51 entries, or two of one name"):
@@ -164,11 +194,16 @@ def test_an_empty_archive_is_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [3, None, b"run"])
 def test_what_is_no_path(wrong: Any) -> None:
     for use in (sixjars.load, sixjars.evaluate):
-        with pytest.raises(RunError, match=r"^a run is given by its folder or its file, but this is "):
+        with pytest.raises(
+            RunError, match=r"^a run is given by its folder or its file, but this is "
+        ):
             use(wrong)
 
 
 def test_an_error_names_the_file_that_was_given(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as caught, written_whole(tmp_path / "x.sixjars") as beside:
+    with (
+        pytest.raises(FileNotFoundError) as caught,
+        written_whole(tmp_path / "x.sixjars") as beside,
+    ):
         beside.open()  # as where a file system takes no files
     assert caught.value.filename == str(tmp_path / "x.sixjars")

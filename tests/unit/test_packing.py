@@ -27,12 +27,20 @@ def followed(segments: Segments, rows: Rows) -> None:
         [(row, segment, at) for segment, length in enumerate(lengths) for at in range(length)]
         for row, lengths in enumerate(rows)
     ]
-    flat = {row * width + at: position for row, text in enumerate(texts) for at, position in enumerate(text)}
+    flat = {
+        row * width + at: position
+        for row, text in enumerate(texts)
+        for at, position in enumerate(text)
+    }
     whole = [line for pack in segments.packs for line in pack.tolist()]
-    assert all(sorted(line, key=lambda place: place < 0) == line for line in whole)  # padding is behind
+    assert all(
+        sorted(line, key=lambda place: place < 0) == line for line in whole
+    )  # padding is behind
     lines = [[flat[place] for place in line if place >= 0] for line in whole]
     laid = [place for line in whole for place in line]
-    assert sorted(place for place in laid if place >= 0) == sorted(flat)  # each position exactly once
+    assert sorted(place for place in laid if place >= 0) == sorted(
+        flat
+    )  # each position exactly once
 
     assert segments.segment_index.shape == (len(rows), max([1, *(len(row) for row in rows)]))
     for row, lengths in enumerate(rows):
@@ -46,8 +54,12 @@ def followed(segments: Segments, rows: Rows) -> None:
 
     assert segments.position_index.shape == segments.segment_of.shape == (len(rows), width)
     for row, text in enumerate(texts):
-        assert [flat[laid[place]] for place in segments.position_index[row].tolist()[: len(text)]] == text
-        assert segments.segment_of[row].tolist() == [segment for _, segment, _ in text] + [0] * (width - len(text))
+        assert [
+            flat[laid[place]] for place in segments.position_index[row].tolist()[: len(text)]
+        ] == text
+        assert segments.segment_of[row].tolist() == [segment for _, segment, _ in text] + [0] * (
+            width - len(text)
+        )
         assert segments.position_index[row].tolist()[len(text) :] == [0] * (width - len(text))
 
 
@@ -58,7 +70,9 @@ def area(lengths: list[int], widths: tuple[int, ...]) -> int:
 
 def padding(segments: Segments) -> float:
     """The share of all places that hold nothing."""
-    places: list[int] = [place for pack in segments.packs for line in pack.tolist() for place in line]
+    places: list[int] = [
+        place for pack in segments.packs for line in pack.tolist() for place in line
+    ]
     return sum(place < 0 for place in places) / len(places)
 
 
@@ -70,7 +84,10 @@ def test_every_segment_is_found_again(rows: Rows) -> None:
     segments = packing(rows)
     followed(segments, rows)
     assert 1 <= len(segments.packs) <= MOST
-    assert all(pack.shape[0] >= 1 and pack.shape[1] >= 1 and pack.dtype == torch.int64 for pack in segments.packs)
+    assert all(
+        pack.shape[0] >= 1 and pack.shape[1] >= 1 and pack.dtype == torch.int64
+        for pack in segments.packs
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,9 +114,15 @@ def test_odd_batches(rows: Rows) -> None:
 def test_by_hand() -> None:
     """Texts of segments 2 + 1 and 9: the nine in a rectangle of its own, the others each in theirs."""
     segments = packing([[2, 1], [9]])
-    assert [pack.tolist() for pack in segments.packs] == [[[9, 10, 11, 12, 13, 14, 15, 16, 17]], [[0, 1], [2, -1]]]
+    assert [pack.tolist() for pack in segments.packs] == [
+        [[9, 10, 11, 12, 13, 14, 15, 16, 17]],
+        [[0, 1], [2, -1]],
+    ]
     assert segments.segment_index.tolist() == [[1, 2], [0, -1]]
-    assert segments.position_index.tolist() == [[9, 10, 11, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]
+    assert segments.position_index.tolist() == [
+        [9, 10, 11, 0, 0, 0, 0, 0, 0],
+        [0, 1, 2, 3, 4, 5, 6, 7, 8],
+    ]
     assert segments.segment_of.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0], [0] * 9]
     assert padding(segments) == 1 / 13
 

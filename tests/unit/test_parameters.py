@@ -18,8 +18,12 @@ Recipe = Callable[..., str]
 def network() -> torch.nn.Module:
     """Names as a network has them."""
     part = torch.nn.Module()
-    part.encoder = torch.nn.ModuleDict({"embedding": torch.nn.Embedding(3, 2), "rnn": torch.nn.Linear(2, 2)})
-    part.decoder = torch.nn.ModuleDict({"bridge": torch.nn.Linear(2, 2), "output": torch.nn.Linear(2, 3)})
+    part.encoder = torch.nn.ModuleDict(
+        {"embedding": torch.nn.Embedding(3, 2), "rnn": torch.nn.Linear(2, 2)}
+    )
+    part.decoder = torch.nn.ModuleDict(
+        {"bridge": torch.nn.Linear(2, 2), "output": torch.nn.Linear(2, 3)}
+    )
     return part
 
 
@@ -48,10 +52,17 @@ def test_the_longest_name_decides_the_rate() -> None:
     found = network()
     groups = parameter_groups(found, {"encoder": 0.1, "encoder.rnn": 0.5})
     names = {id(weight): name for name, weight in found.named_parameters()}
-    assert {group["factor"]: [names[id(weight)] for weight in group["params"]] for group in groups} == {
+    assert {
+        group["factor"]: [names[id(weight)] for weight in group["params"]] for group in groups
+    } == {
         0.1: ["encoder.embedding.weight"],
         0.5: ["encoder.rnn.weight", "encoder.rnn.bias"],
-        1.0: ["decoder.bridge.weight", "decoder.bridge.bias", "decoder.output.weight", "decoder.output.bias"],
+        1.0: [
+            "decoder.bridge.weight",
+            "decoder.bridge.bias",
+            "decoder.output.weight",
+            "decoder.output.bias",
+        ],
     }
 
 
@@ -97,22 +108,33 @@ def test_frozen_weights_do_not_change_by_a_byte(recipe: Recipe, run: Path, tmp_p
     assert len([name for name in held if name.startswith("optimizer.")]) == 3 * trained
 
 
-def test_a_rate_of_a_part_is_a_factor_of_its_update(recipe: Recipe, run: Path, tmp_path: Path) -> None:
+def test_a_rate_of_a_part_is_a_factor_of_its_update(
+    recipe: Recipe, run: Path, tmp_path: Path
+) -> None:
     name = recipe(learning={"epochs": 1, "steps": 1, "rate": 0.1, "optimizer": "sgd", "clip": None})
     sixjars.train(name, out=tmp_path / "one", from_run=run)
     sixjars.train(name, ["learning.rates={encoder: 0.5}"], out=tmp_path / "half", from_run=run)
-    whole, half = (changes(run / "model.safetensors", tmp_path / n / "model.safetensors") for n in ("one", "half"))
+    whole, half = (
+        changes(run / "model.safetensors", tmp_path / n / "model.safetensors")
+        for n in ("one", "half")
+    )
     for name, change in whole.items():
-        assert half[name] == pytest.approx(change * (0.5 if name.startswith("encoder.") else 1.0), rel=1e-2, abs=1e-6)
+        assert half[name] == pytest.approx(
+            change * (0.5 if name.startswith("encoder.") else 1.0), rel=1e-2, abs=1e-6
+        )
 
 
 def test_resuming_with_rates_of_parts(recipe: Recipe, tmp_path: Path, tired: Any) -> None:
-    name = recipe(learning={"rates": {"encoder": 0.1, "bridge": 2.0}, "freeze": "decoder.embedding"})
+    name = recipe(
+        learning={"rates": {"encoder": 0.1, "bridge": 2.0}, "freeze": "decoder.embedding"}
+    )
     sixjars.train(name, out=tmp_path / "whole")
     with pytest.raises(sixjars.errors.Interrupted):
         sixjars.train(name, out=tmp_path / "stopped", reporter=tired(3))
     sixjars.train(name, out=tmp_path / "stopped", resume=True)
-    both = [(tmp_path / folder / "model.safetensors").read_bytes() for folder in ("whole", "stopped")]
+    both = [
+        (tmp_path / folder / "model.safetensors").read_bytes() for folder in ("whole", "stopped")
+    ]
     assert both[0] == both[1]
 
 

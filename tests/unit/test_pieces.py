@@ -7,7 +7,10 @@ import pytest
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.text.pieces import joined
 
-TEXTS = ["the unbelievable lowest, lower and newer things", "he believes in the newest unbelievable things"] * 3
+TEXTS = [
+    "the unbelievable lowest, lower and newer things",
+    "he believes in the newest unbelievable things",
+] * 3
 
 
 @pytest.mark.parametrize(
@@ -27,7 +30,10 @@ def test_pieces_of_words_are_joined(tokens: str, text: str, words: list[int] | l
     if isinstance(words[0], int):
         assert found == words
         return
-    groups = [[number for number, own in zip(ids, found, strict=True) if own == at] for at in range(len(words))]
+    groups = [
+        [number for number, own in zip(ids, found, strict=True) if own == at]
+        for at in range(len(words))
+    ]
     assert [field.decode(group) for group in groups] == words
 
 

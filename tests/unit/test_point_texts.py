@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.text.points import counted, order_of, points_of, text_of_order, text_of_points, whole_numbers
+from sixjars.data.text.points import (
+    counted,
+    order_of,
+    points_of,
+    text_of_order,
+    text_of_points,
+    whole_numbers,
+)
 
 
 def test_points_of_any_size() -> None:
@@ -67,12 +74,18 @@ def test_json_becomes_text() -> None:
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ({"x": 1}, r"^must be a list of points like \[\[0.12, 0.7\], .* or of numbers, but is {'x': 1}\.$"),
+        (
+            {"x": 1},
+            r"^must be a list of points like \[\[0.12, 0.7\], .* or of numbers, but is {'x': 1}\.$",
+        ),
         ([[1, [2]]], r"^must be a list of points like .*, but has \[2\] in it\.$"),
         ([[1, None]], r"^must be a list of points like .*, but has None in it\.$"),
         ([True], r"^must be a list of points like .*, but has True in it\.$"),
         ([[0.1, 0.2], []], r"^must be a list of points like .*, but has \[\] in it\.$"),
-        (["0.1,0.2 0.5,0.6", [0.3, 0.4]], r"^must be a list of points like .*, but has '0.1,0.2 0.5,0.6' in it\.$"),
+        (
+            ["0.1,0.2 0.5,0.6", [0.3, 0.4]],
+            r"^must be a list of points like .*, but has '0.1,0.2 0.5,0.6' in it\.$",
+        ),
         ([[0.1, "0.2\t0.3"]], r"^must be a list of points like .*, but has '0.2\\t0.3' in it\.$"),
         ([0.1, " "], r"^must be a list of points like .*, but has ' ' in it\.$"),
     ],
@@ -83,11 +96,17 @@ def test_json_that_is_no_points(value: object, sentence: str) -> None:
 
 
 def test_json_that_is_no_order() -> None:
-    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"):
+    with pytest.raises(
+        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"
+    ):
         text_of_order(3)
-    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"):
+    with pytest.raises(
+        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"
+    ):
         text_of_order([0, [1]])
-    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"):
+    with pytest.raises(
+        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"
+    ):
         text_of_order(["0 1", 2])
 
 
@@ -103,7 +122,11 @@ def test_orders_come_back_from_their_text(order: list[int]) -> None:
 
 
 def test_coordinates_are_counted() -> None:
-    assert [counted(number) for number in (0, 1, 2)] == ["0 coordinates", "1 coordinate", "2 coordinates"]
+    assert [counted(number) for number in (0, 1, 2)] == [
+        "0 coordinates",
+        "1 coordinate",
+        "2 coordinates",
+    ]
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "1," * 50_000, "1,2 " + "9" * 100_000])

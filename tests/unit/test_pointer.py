@@ -40,7 +40,9 @@ def pointer(visits: Visits = "all", *, follows: bool = False, sharp: float = 4.0
     bridge: Bridge = InitialState(summary_size=SIZE, state_size=STATE)
     if follows:
         bridge = Attention(source_size=SIZE, state_size=STATE)
-    made = PointerDecoder(bridge=bridge, source_size=SIZE, cell="rnn", size=STATE, attention=5, visits=visits)
+    made = PointerDecoder(
+        bridge=bridge, source_size=SIZE, cell="rnn", size=STATE, attention=5, visits=visits
+    )
     with torch.no_grad():
         made.score.weight.mul_(sharp)
     return made.eval()
@@ -48,10 +50,14 @@ def pointer(visits: Visits = "all", *, follows: bool = False, sharp: float = 4.0
 
 def source(*lengths: int) -> Encoded:
     mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    return Encoded(torch.randn(*mask.shape, SIZE) * mask[..., None], mask, torch.randn(len(lengths), SIZE))
+    return Encoded(
+        torch.randn(*mask.shape, SIZE) * mask[..., None], mask, torch.randn(len(lengths), SIZE)
+    )
 
 
-def found(decoder: PointerDecoder, read: Encoded, settings: SearchSettings) -> list[list[Hypothesis]]:
+def found(
+    decoder: PointerDecoder, read: Encoded, settings: SearchSettings
+) -> list[list[Hypothesis]]:
     return decoder.answer(read, Searcher(settings))
 
 
@@ -74,7 +80,10 @@ def test_scores_by_hand() -> None:
     decoder, read = pointer("some"), source(3)
     with torch.no_grad():
         output = decoder.teach(read, Padded.of([[6, 4, STOP]]))
-        weights, state = dict(decoder.rnn.stack.named_parameters()), decoder.bridge.start(read).first_state[0]
+        weights, state = (
+            dict(decoder.rnn.stack.named_parameters()),
+            decoder.bridge.start(read).first_state[0],
+        )
         inputs = [decoder.go, read.memory[0, 2], read.memory[0, 0]]
         for step, free in enumerate(([0, 1, 2], [0, 1], [1])):
             given = weights["weight_ih_l0"] @ inputs[step] + weights["bias_ih_l0"]
@@ -83,7 +92,9 @@ def test_scores_by_hand() -> None:
             if step > 0 and decoder.stop is not None:
                 keys[STOP] = decoder.stop
             scores = {
-                token: float(decoder.score.weight[0] @ torch.tanh(key + decoder.query.weight @ state))
+                token: float(
+                    decoder.score.weight[0] @ torch.tanh(key + decoder.query.weight @ state)
+                )
                 for token, key in keys.items()
             }
             whole = sum(math.exp(score) for score in scores.values())
@@ -93,22 +104,32 @@ def test_scores_by_hand() -> None:
                 wanted = math.exp(scores[token]) / whole if token in scores else 0.0
                 assert float(shares[token]) == pytest.approx(wanted, abs=1e-12)
                 if token >= 4:
-                    assert float(output.weights[0, step, token - 4]) == pytest.approx(wanted, abs=1e-12)
+                    assert float(output.weights[0, step, token - 4]) == pytest.approx(
+                        wanted, abs=1e-12
+                    )
 
 
 @pytest.mark.parametrize("follows", [False, True])
 @pytest.mark.parametrize("visits", ["all", "some"])
 @pytest.mark.parametrize("points", [1, 2, 4])
-def test_the_probabilities_of_all_orders_add_up_to_one(points: int, visits: Visits, follows: bool) -> None:
+def test_the_probabilities_of_all_orders_add_up_to_one(
+    points: int, visits: Visits, follows: bool
+) -> None:
     decoder, read = pointer(visits, follows=follows), source(points)
-    total = math.fsum(math.exp(log_probability(decoder, read, order)) for order in orders(points, visits))
+    total = math.fsum(
+        math.exp(log_probability(decoder, read, order)) for order in orders(points, visits)
+    )
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
 def test_stop_is_certain_when_nothing_is_left_and_impossible_before() -> None:
     logits = pointer().teach(source(3), Padded.of([[5, 4, 6, STOP]])).logits
     assert torch.equal(logits.softmax(-1)[0, :, STOP], torch.tensor([0.0, 0.0, 0.0, 1.0]))
-    some = pointer("some").teach(source(3), Padded.of([[5, 4, 6, STOP]])).logits.softmax(-1)[0, :, STOP]
+    some = (
+        pointer("some")
+        .teach(source(3), Padded.of([[5, 4, 6, STOP]]))
+        .logits.softmax(-1)[0, :, STOP]
+    )
     assert some[0] == 0
     assert 0 < some[1] < 1
     assert 0 < some[2] < 1
@@ -127,7 +148,9 @@ def test_a_target_that_cannot_be_is_still_a_number(visits: Visits, row: list[int
     assert output.logits.isfinite().all()
     assert output.weights is not None
     assert output.weights.isfinite().all()
-    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in decoder.parameters())
+    assert all(
+        weight.grad is not None and weight.grad.isfinite().all() for weight in decoder.parameters()
+    )
 
 
 def test_what_may_not_come_has_no_chance_in_half_precision() -> None:
@@ -146,10 +169,14 @@ def test_what_may_not_come_has_no_chance_in_half_precision() -> None:
 
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
 @pytest.mark.parametrize("follows", [False, True])
-def test_every_order_that_is_found_visits_all_once(kind: Literal["greedy", "sample", "beam"], follows: bool) -> None:
+def test_every_order_that_is_found_visits_all_once(
+    kind: Literal["greedy", "sample", "beam"], follows: bool
+) -> None:
     settings = SearchSettings(kind=kind, nbest=1 if kind == "greedy" else 4, width=4)
     lengths = (5, 1, 3)
-    for length, several in zip(lengths, found(pointer(follows=follows), source(*lengths), settings), strict=True):
+    for length, several in zip(
+        lengths, found(pointer(follows=follows), source(*lengths), settings), strict=True
+    ):
         assert several
         for one in several:
             assert one.finished
@@ -163,7 +190,9 @@ def test_a_wide_beam_finds_the_best_orders_of_all(visits: Visits) -> None:
     [several] = found(decoder, read, settings)
     by_hand = {order: log_probability(decoder, read, order) for order in orders(4, visits)}
     wanted = sorted(by_hand, key=by_hand.__getitem__, reverse=True)
-    assert [one.tokens for one in several] == wanted  # and none besides, though the beam has room for more
+    assert [
+        one.tokens for one in several
+    ] == wanted  # and none besides, though the beam has room for more
     for one in several:
         assert one.log_probability == pytest.approx(by_hand[one.tokens], abs=1e-9)
 
@@ -196,7 +225,10 @@ def test_it_learns_to_sort() -> None:
     with torch.no_grad():
         decoder = network.eval().decoder
         hypotheses = decoder.answer(network.encode({"points": points}), Searcher(SearchSettings()))
-    right = [[*one.tokens, STOP] == truth.tolist() for [one], truth in zip(hypotheses, target.values, strict=True)]
+    right = [
+        [*one.tokens, STOP] == truth.tolist()
+        for [one], truth in zip(hypotheses, target.values, strict=True)
+    ]
     assert sum(right) > 140  # by chance 33
 
 
@@ -204,4 +236,6 @@ def numbers(rows: int) -> tuple[Padded, Padded]:
     """Three numbers to be sorted, and the order that does it."""
     values = torch.rand(rows, 3)
     order = torch.cat([values.argsort(1) + 4, torch.full((rows, 1), STOP)], dim=1)
-    return Padded(values[..., None], torch.ones(rows, 3).bool()), Padded(order, torch.ones(rows, 4).bool())
+    return Padded(values[..., None], torch.ones(rows, 3).bool()), Padded(
+        order, torch.ones(rows, 4).bool()
+    )

@@ -21,10 +21,14 @@ from sixjars.data.text.points import points_of, text_of_order, text_of_points
 from sixjars.errors import DataError
 from sixjars.model.encoders.points import PointsEncoder
 
-finite = st.floats(allow_nan=False, allow_infinity=False, width=32).filter(lambda number: abs(number) < 3e38)
+finite = st.floats(allow_nan=False, allow_infinity=False, width=32).filter(
+    lambda number: abs(number) < 3e38
+)
 clouds = st.integers(1, 3).flatmap(
     lambda size: st.lists(
-        st.lists(st.lists(finite, min_size=size, max_size=size), min_size=1, max_size=5), min_size=1, max_size=6
+        st.lists(st.lists(finite, min_size=size, max_size=size), min_size=1, max_size=5),
+        min_size=1,
+        max_size=6,
     )
 )
 
@@ -34,7 +38,9 @@ def field(dimensions: int = 2) -> PointsField:
 
 
 def order(*, complete: bool = False) -> OrderField:
-    return OrderField("order", OrderSettings()).equipped(Equipment(target_options={"complete": complete}))
+    return OrderField("order", OrderSettings()).equipped(
+        Equipment(target_options={"complete": complete})
+    )
 
 
 def examples(points: list[str], orders: list[str]) -> Examples:
@@ -57,13 +63,18 @@ def test_a_rectangle_holds_what_the_texts_say(cloud: list[list[list[float]]]) ->
     padded = column.padded(np.array(rows))
     assert padded.values.dtype == torch.float32
     for at, row in enumerate(rows):
-        assert torch.equal(padded.values[at][padded.mask[at]], torch.tensor(cloud[row], dtype=torch.float32))
+        assert torch.equal(
+            padded.values[at][padded.mask[at]], torch.tensor(cloud[row], dtype=torch.float32)
+        )
         assert not padded.values[at][~padded.mask[at]].any()
         assert padded.mask[at].sum() == len(cloud[row])
 
 
 def test_unusual_spelling_is_read_all_the_same() -> None:
-    usual, unusual = field().arrays(["1000,2 3,4", "5,6"]), field().arrays([" 1_000,2\t3,4 ", "5,6"])
+    usual, unusual = (
+        field().arrays(["1000,2 3,4", "5,6"]),
+        field().arrays([" 1_000,2\t3,4 ", "5,6"]),
+    )
     assert all(np.array_equal(one, other) for one, other in zip(usual, unusual, strict=True))
     assert [array.dtype for array in unusual] == [np.float32] * 2
     assert field().arrays([]) == []
@@ -71,7 +82,9 @@ def test_unusual_spelling_is_read_all_the_same() -> None:
 
 def test_many_rows_are_read_fast() -> None:
     rng = Random(0)
-    texts = [" ".join(f"{rng.random():.4f},{rng.random():.4f}" for _ in range(10)) for _ in range(2000)] * 25
+    texts = [
+        " ".join(f"{rng.random():.4f},{rng.random():.4f}" for _ in range(10)) for _ in range(2000)
+    ] * 25
     begin = time.process_time()
     arrays = field().arrays(texts)
     assert field().admit(examples(texts, texts), skip=False).table.num_rows == len(texts)
@@ -111,7 +124,10 @@ def test_the_warnings_of_the_process_are_left_alone(monkeypatch: pytest.MonkeyPa
         ("3,,4", "the points: '' of point '3,,4' is not a number;"),
         ("1,nan", "the points: 'nan' of point '1,nan' is not a finite 32-bit number."),
         ("1,1e300", "the points: '1e300' of point '1,1e300' is not a finite 32-bit number."),
-        ("1,3.4001e38", "the points: '3.4001e38' of point '1,3.4001e38' is not a finite 32-bit number."),
+        (
+            "1,3.4001e38",
+            "the points: '3.4001e38' of point '1,3.4001e38' is not a finite 32-bit number.",
+        ),
         ("1,½", "the points: '½' of point '1,½' is not a number;"),
     ],
 )
@@ -126,16 +142,27 @@ def test_the_row_that_is_wrong_is_named(text: str, told: str) -> None:
 
 def test_points_of_another_size_are_bad_even_if_they_all_are() -> None:
     rows = examples(["1,2,3", "4,5,6"], ["0", "0"])
-    with pytest.raises(DataError, match=r"^tours\.tsv: no row is left of 2; all were bad: a point has 3 coordinates"):
+    with pytest.raises(
+        DataError,
+        match=r"^tours\.tsv: no row is left of 2; all were bad: a point has 3 coordinates",
+    ):
         field().admit(rows, skip=True)
 
 
 BAD_ORDERS = [
-    ("0 x", "the order: 'x' is not a position; write whole numbers counted from 0, like 2 0 1.", False),
+    (
+        "0 x",
+        "the order: 'x' is not a position; write whole numbers counted from 0, like 2 0 1.",
+        False,
+    ),
     ("0 3", "the order: position 3 is not there: there are 3 points, counted from 0.", False),
     ("1 1", "the order: position 1 comes 2 times; each may come once.", False),
     (" ", "the order: there is no position; write at least one, like 2 0 1.", False),
-    ("0 2", "the order has 2 of 3 points, but model.decoder.visits is all; say visits: some.", True),
+    (
+        "0 2",
+        "the order has 2 of 3 points, but model.decoder.visits is all; say visits: some.",
+        True,
+    ),
 ]
 
 
@@ -168,8 +195,12 @@ def test_orders_and_tokens_are_each_other_s_opposite(places: list[int]) -> None:
 
 
 def test_whether_every_order_visits_all_points() -> None:
-    assert OrderField.decoder_options({"points": ["1 2 3", "4 5"], "order": ["2 0 1", "1 0"]}) == {"visits": "all"}
-    assert OrderField.decoder_options({"points": ["1 2 3", "4 5"], "order": ["2 0 1", "1"]}) == {"visits": "some"}
+    assert OrderField.decoder_options({"points": ["1 2 3", "4 5"], "order": ["2 0 1", "1 0"]}) == {
+        "visits": "all"
+    }
+    assert OrderField.decoder_options({"points": ["1 2 3", "4 5"], "order": ["2 0 1", "1"]}) == {
+        "visits": "some"
+    }
 
 
 # The encoder

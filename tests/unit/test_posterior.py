@@ -24,7 +24,11 @@ def decoder(cell: CellName = "gru", *, conditional: bool = False) -> SequenceDec
     torch.manual_seed(0)
     bridge = Attention(source_size=6, state_size=5, size=3, state_count=2 if cell == "lstm" else 1)
     words = WordEmbedding(vocabulary=9, size=4)
-    return SequenceDecoder(bridge=bridge, embedding=words, size=5, cell=cell, conditional=conditional).double().eval()
+    return (
+        SequenceDecoder(bridge=bridge, embedding=words, size=5, cell=cell, conditional=conditional)
+        .double()
+        .eval()
+    )
 
 
 def by_force(own: SequenceDecoder) -> torch.Tensor:
@@ -48,7 +52,9 @@ def by_force(own: SequenceDecoder) -> torch.Tensor:
 @pytest.mark.parametrize("conditional", [False, True])
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 @torch.inference_mode()
-def test_it_is_the_rule_of_bayes(cell: CellName, conditional: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_the_rule_of_bayes(
+    cell: CellName, conditional: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = decoder(cell, conditional=conditional)
     found, forced = posterior(own, SOURCE, TARGET), by_force(own) * TARGET.mask.unsqueeze(2)
     torch.testing.assert_close(found, forced)
@@ -63,5 +69,9 @@ def test_it_is_the_rule_of_bayes(cell: CellName, conditional: bool, monkeypatch:
 @torch.inference_mode()
 def test_a_decoder_without_attention_has_none() -> None:
     bridge = InitialState(summary_size=6, state_size=5)
-    own = SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=4), size=5).double().eval()
+    own = (
+        SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=4), size=5)
+        .double()
+        .eval()
+    )
     assert posterior_of(own, SOURCE, TARGET) is None

@@ -9,7 +9,14 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 import sixjars
-from sixjars import Attention, InitialState, NothingEncoder, SequenceDecoder, TextEncoder, WordEmbedding
+from sixjars import (
+    Attention,
+    InitialState,
+    NothingEncoder,
+    SequenceDecoder,
+    TextEncoder,
+    WordEmbedding,
+)
 from sixjars.errors import RecipeError
 from sixjars.flow.values import Padded, State
 from sixjars.model import precision as own
@@ -90,8 +97,12 @@ def test_a_recurrence_over_packed_weights(cell: CellName, layers: int) -> None:
 def test_it_can_be_saved_and_trained_as_before() -> None:
     torch.manual_seed(0)
     attention = Attention(source_size=4, state_size=6, size=5)
-    decoder = SequenceDecoder(bridge=attention, embedding=WordEmbedding(vocabulary=9, size=5), size=6)
-    model = Network(TextEncoder(embedding=WordEmbedding(vocabulary=9, size=5), size=4), decoder).eval()
+    decoder = SequenceDecoder(
+        bridge=attention, embedding=WordEmbedding(vocabulary=9, size=5), size=6
+    )
+    model = Network(
+        TextEncoder(embedding=WordEmbedding(vocabulary=9, size=5), size=4), decoder
+    ).eval()
     given = {"source": Padded.of([[5, 6, 7], [8, 4]])}, Padded.of([[5, 6, 2], [7, 2]])
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with torch.inference_mode():
@@ -130,11 +141,16 @@ def network() -> Network:
     return Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
 
 
-@pytest.mark.parametrize(("bits", "wanted"), [("int8", "a CPU"), ("bf16", "a CPU or a CUDA device")])
+@pytest.mark.parametrize(
+    ("bits", "wanted"), [("int8", "a CPU"), ("bf16", "a CPU or a CUDA device")]
+)
 def test_where_it_cannot_be(bits: Precision, wanted: str) -> None:
     with pytest.raises(RecipeError) as caught:
         in_precision(network().to("meta"), bits)
-    assert str(caught.value) == f"the command line: --precision {bits} needs {wanted}, but --device is meta; use 32."
+    assert (
+        str(caught.value)
+        == f"the command line: --precision {bits} needs {wanted}, but --device is meta; use 32."
+    )
 
 
 def test_a_cpu_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,9 @@ from sixjars.runs.files import input_file
 from .conftest import Server
 
 WORDS = ["namaste", "ghar", "kamal"]
-ROWS = [{"id": at, "roman": word, "note": f'a, "{word}"\nand more'} for at, word in enumerate(WORDS)]
+ROWS = [
+    {"id": at, "roman": word, "note": f'a, "{word}"\nand more'} for at, word in enumerate(WORDS)
+]
 
 
 @pytest.fixture
@@ -42,13 +44,19 @@ def written(path: Path) -> Path:
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
         return path
     text = whole[name.removesuffix(".gz").rpartition(".")[2]]()
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else b"\xef\xbb\xbf" + text.encode())
+    path.write_bytes(
+        gzip.compress(text.encode()) if name.endswith(".gz") else b"\xef\xbb\xbf" + text.encode()
+    )
     return path
 
 
 def _delimited(mark: str) -> str:
-    rows = [[str(row["id"]), str(row["roman"]), str(row["note"]).replace('"', '""')] for row in ROWS]
-    return f"id{mark}roman{mark}note\n" + "".join(f'{mark.join(row[:2])}{mark}"{row[2]}"\n' for row in rows)
+    rows = [
+        [str(row["id"]), str(row["roman"]), str(row["note"]).replace('"', '""')] for row in ROWS
+    ]
+    return f"id{mark}roman{mark}note\n" + "".join(
+        f'{mark.join(row[:2])}{mark}"{row[2]}"\n' for row in rows
+    )
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -59,12 +67,29 @@ def read(path: Path) -> list[dict[str, Any]]:
     text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode("utf-8-sig")
     if ".csv" in name or ".tsv" in name:
         mark = "\t" if ".tsv" in name else ","
-        return [{**row, "id": int(row["id"])} for row in csv.DictReader(text.splitlines(keepends=True), delimiter=mark)]
-    return list(json.loads(text)) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+        return [
+            {**row, "id": int(row["id"])}
+            for row in csv.DictReader(text.splitlines(keepends=True), delimiter=mark)
+        ]
+    return (
+        list(json.loads(text))
+        if name.endswith(".json")
+        else [json.loads(line) for line in text.splitlines()]
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["in.csv", "in.TSV", "in.JSONL", "in.json", "in.parquet", "in.csv.gz", "in.tsv.GZ", "in.jsonl.gz"]
+    "name",
+    [
+        "in.csv",
+        "in.TSV",
+        "in.JSONL",
+        "in.json",
+        "in.parquet",
+        "in.csv.gz",
+        "in.tsv.GZ",
+        "in.jsonl.gz",
+    ],
 )
 def test_columns_are_read_and_the_answer_is_added(
     name: str, call: Any, run: Path, tmp_path: Path, answers: list[str]
@@ -74,8 +99,13 @@ def test_columns_are_read_and_the_answer_is_added(
     assert (said.code, said.err, said.out.splitlines()) == (0, "", answers)
     said = call("predict", run, "--input", path, "--output", out)
     assert (said.code, said.err, said.out) == (0, "", "")
-    kept = [{key: value for key, value in row.items() if key != "note" or "tsv" not in name.lower()} for row in ROWS]
-    assert read(out) == [{**row, "target": answer} for row, answer in zip(kept, answers, strict=True)]
+    kept = [
+        {key: value for key, value in row.items() if key != "note" or "tsv" not in name.lower()}
+        for row in ROWS
+    ]
+    assert read(out) == [
+        {**row, "target": answer} for row, answer in zip(kept, answers, strict=True)
+    ]
 
 
 def test_other_delimiters_and_fields_by_their_own_names(
@@ -84,18 +114,27 @@ def test_other_delimiters_and_fields_by_their_own_names(
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_text("id;source\n" + "".join(f"{at};{word}\n" for at, word in enumerate(WORDS)))
     assert call("predict", run, "--input", path, "--output", out).code == 0
-    assert out.read_text() == "id;source;target\n" + "".join(f"{at};{WORDS[at]};{answers[at]}\n" for at in range(3))
+    assert out.read_text() == "id;source;target\n" + "".join(
+        f"{at};{WORDS[at]};{answers[at]}\n" for at in range(3)
+    )
 
 
-def test_a_column_that_is_taken_is_not_written_over(call: Any, run: Path, tmp_path: Path, answers: list[str]) -> None:
+def test_a_column_that_is_taken_is_not_written_over(
+    call: Any, run: Path, tmp_path: Path, answers: list[str]
+) -> None:
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_text("roman,target\nnamaste,x\n")
     said = call("predict", run, "--input", path, "--output", out)
-    assert said.err == f"note: {path} has a column 'target' already; the new columns begin with 'predicted_'.\n"
+    assert (
+        said.err
+        == f"note: {path} has a column 'target' already; the new columns begin with 'predicted_'.\n"
+    )
     assert out.read_text() == f"roman,target,predicted_target\nnamaste,x,{answers[0]}\n"
 
 
-def test_empty_cells_and_bad_rows_have_blank_answers(call: Any, run: Path, tmp_path: Path, answers: list[str]) -> None:
+def test_empty_cells_and_bad_rows_have_blank_answers(
+    call: Any, run: Path, tmp_path: Path, answers: list[str]
+) -> None:
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_text("id,roman\n0,namaste\n1,\n\n2\n4,ghar\n")
     said = call("predict", run, "--input", path, "--output", out, "--nbest", 2)
@@ -104,7 +143,17 @@ def test_empty_cells_and_bad_rows_have_blank_answers(call: Any, run: Path, tmp_p
         "note: 3 of 5 inputs were skipped, and their answers are empty: the source is empty "
         "(input 2, input 3 and 1 more).\n"
     )
-    strict = call("predict", run, "--input", path, "--output", tmp_path / "strict.csv", "--nbest", 2, "--strict")
+    strict = call(
+        "predict",
+        run,
+        "--input",
+        path,
+        "--output",
+        tmp_path / "strict.csv",
+        "--nbest",
+        2,
+        "--strict",
+    )
     assert (strict.code, strict.err) == (1, said.err)
     assert (tmp_path / "strict.csv").read_bytes() == out.read_bytes()
     rows = list(csv.reader(out.read_text().splitlines()))
@@ -113,9 +162,16 @@ def test_empty_cells_and_bad_rows_have_blank_answers(call: Any, run: Path, tmp_p
     lines = call("predict", run, "--input", path, "--nbest", 2).out.split("\n")
     assert [bool(line) for line in lines] == [True, True, *[False] * 6, True, True, False]
     found = [
-        json.loads(line) for line in call("predict", run, "--input", path, "--nbest", 2, "--json").out.splitlines()
+        json.loads(line)
+        for line in call("predict", run, "--input", path, "--nbest", 2, "--json").out.splitlines()
     ]
-    errors = [None, None, *(f"input {number}: the source is empty." for number in (2, 3, 4)), None, None]
+    errors = [
+        None,
+        None,
+        *(f"input {number}: the source is empty." for number in (2, 3, 4)),
+        None,
+        None,
+    ]
     assert [one.get("error") for one in found] == errors
     path = tmp_path / "in.jsonl"
     path.write_text('{"roman": "namaste"}\n\n[1\n7\n{"roman": null}\n{"other": "x"}\n')
@@ -135,7 +191,9 @@ def test_columns_that_are_not_there(name: str, call: Any, run: Path, tmp_path: P
     if name == "in.parquet":
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     else:
-        path.write_text({"in.csv": "id,text\n1,x\n", "in.json": json.dumps(rows)}.get(name, json.dumps(rows[0])))
+        path.write_text(
+            {"in.csv": "id,text\n1,x\n", "in.json": json.dumps(rows)}.get(name, json.dumps(rows[0]))
+        )
     sentence = call("predict", run, "--input", path).sentence
     assert sentence == f"{path} has no column 'roman', which this run reads; it has 'id', 'text'."
 
@@ -158,7 +216,9 @@ def test_what_is_refused(call: Any, run: Path, tmp_path: Path) -> None:
     assert said.err == f"sixjars: {path} is not a JSON list to its end; is it cut short?\n"
     path = tmp_path / "in.parquet"
     path.write_text("no")
-    assert call("predict", run, "--input", path).sentence.startswith(f"{path} is not a Parquet file or is damaged: ")
+    assert call("predict", run, "--input", path).sentence.startswith(
+        f"{path} is not a Parquet file or is damaged: "
+    )
 
 
 @pytest.fixture(scope="module")
@@ -166,10 +226,21 @@ def moods(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose label is in a column of another name."""
     data: dict[str, Any] = {"source": {"column": "text"}, "label": {"column": "mood"}}
     data["train"] = [{"text": f"word{n} here", "mood": ["good", "bad"][n % 2]} for n in range(60)]
-    model = {"encoder": {"kind": "text", "size": 4}, "decoder": {"kind": "label"}, "bridge": {"kind": "pooling"}}
+    model = {
+        "encoder": {"kind": "text", "size": 4},
+        "decoder": {"kind": "label"},
+        "bridge": {"kind": "pooling"},
+    }
     rows = data.pop("train")
-    made = {"task": "document_classification", "data": data, "model": model, "learning": {"steps": 1}}
-    return sixjars.train(made, data=rows, out=tmp_path_factory.mktemp("moods") / "run", device="cpu").folder
+    made = {
+        "task": "document_classification",
+        "data": data,
+        "model": model,
+        "learning": {"steps": 1},
+    }
+    return sixjars.train(
+        made, data=rows, out=tmp_path_factory.mktemp("moods") / "run", device="cpu"
+    ).folder
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.json", "in.parquet"])
@@ -223,7 +294,9 @@ def test_columns_by_number_have_no_header(tmp_path: Path) -> None:
     assert input_file(tmp_path / "in.txt", {"source": 1}) is None
 
 
-def test_a_long_list_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_is_read_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sixjars.runs.files._AT_ONCE", 7)
     rows = [{"text": f'[{at}], "é{{"', "deep": [[at]]} for at in range(50)]
     (tmp_path / "in.json").write_text(json.dumps(rows, ensure_ascii=False, indent=2))
@@ -237,7 +310,9 @@ def test_objects_on_the_command_line(call: Any, run: Path, answers: list[str]) -
     assert said.out.splitlines() == answers[:2]
     other = call("predict", run, '{"colour": "red"}')  # no column of the run: a text like any other
     assert other.code == 0
-    assert other.err.endswith(" % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n")
+    assert other.err.endswith(
+        " % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n"
+    )
 
 
 def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
@@ -251,11 +326,16 @@ def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [3, 4, 30])
-def test_inputs_that_are_cut_are_told_three_times(cut: int, call: Any, run: Path, tmp_path: Path) -> None:
+def test_inputs_that_are_cut_are_told_three_times(
+    cut: int, call: Any, run: Path, tmp_path: Path
+) -> None:
     (tmp_path / "in.txt").write_text("ghar\n" + f"{'ghar' * 300}\n" * cut)
     said = call("predict", run, "--input", tmp_path / "in.txt")
     assert len(said.out.splitlines()) == cut + 1
-    singles = [f"note: input {n} was cut, because it is longer than the run reads (max_length)." for n in (2, 3, 4)]
+    singles = [
+        f"note: input {n} was cut, because it is longer than the run reads (max_length)."
+        for n in (2, 3, 4)
+    ]
     rest = [
         "note: further notes about single inputs are left out.",
         f"note: {cut} of {cut + 1} inputs were cut.",
@@ -267,7 +347,10 @@ def test_an_input_of_which_nothing_can_be_used(call: Any, run: Path, tmp_path: P
     path = tmp_path / "in.txt"
     for content, told in (
         ("\n", "1 of 1 input was skipped, and its answer is empty: the source is empty (input 1)."),
-        (" \n\n", "all 2 inputs were skipped, and their answers are empty: the source is empty (input 1 and input 2)."),
+        (
+            " \n\n",
+            "all 2 inputs were skipped, and their answers are empty: the source is empty (input 1 and input 2).",
+        ),
     ):
         path.write_text(content)
         for how in ([], ["--json"]):
@@ -305,8 +388,12 @@ def test_a_kill_leaves_whole_rows(server: Server, run: Path, tmp_path: Path) -> 
     rows = list(csv.reader(text.splitlines()))
     assert rows[0] == ["id", "roman", "target"]
     assert 100 < len(rows) < 200_000
-    assert [row[:2] for row in rows[1:]] == [[str(at), WORDS[at % 3]] for at in range(len(rows) - 1)]
-    assert {tuple(row[1:]) for row in rows[1:]} == set(zip(WORDS, (row[2] for row in rows[1:4]), strict=True))
+    assert [row[:2] for row in rows[1:]] == [
+        [str(at), WORDS[at % 3]] for at in range(len(rows) - 1)
+    ]
+    assert {tuple(row[1:]) for row in rows[1:]} == set(
+        zip(WORDS, (row[2] for row in rows[1:4]), strict=True)
+    )
 
 
 def test_what_is_done_is_there_when_it_is_killed(
@@ -325,13 +412,17 @@ def test_unknown_tokens_are_told_whatever_is_written(call: Any, run: Path, tmp_p
     told = "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
     (tmp_path / "words.csv").write_text("roman\nna我我\nghar\n我我我\n", encoding="utf-8")
     plain = call("predict", run, "--input", tmp_path / "words.csv")
-    table = call("predict", run, "--input", tmp_path / "words.csv", "--output", tmp_path / "out.csv")
+    table = call(
+        "predict", run, "--input", tmp_path / "words.csv", "--output", tmp_path / "out.csv"
+    )
     as_json = call("predict", run, "--input", tmp_path / "words.csv", "--json")
     assert [plain.err.strip(), table.err.strip(), as_json.err.strip()] == [told] * 3
     assert call("predict", run, "ghar").err == ""
 
 
-def test_where_all_is_unknown_other_columns_are_suggested(call: Any, run: Path, tmp_path: Path) -> None:
+def test_where_all_is_unknown_other_columns_are_suggested(
+    call: Any, run: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "words.csv"
     path.write_text("id,roman,deva\n1,我我,ghar\n2,我,kamal\n", encoding="utf-8")
     said = call("predict", run, "--input", path)
@@ -360,7 +451,9 @@ def test_a_row_that_is_longer_than_the_header_keeps_the_answer_in_its_column(
 ) -> None:
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_text(f"id,roman\n1,{WORDS[0]},,\n2\n3,{WORDS[1]}\n")
-    assert "more values" not in call("predict", run, "--input", path, "--output", out).err  # those are empty
+    assert (
+        "more values" not in call("predict", run, "--input", path, "--output", out).err
+    )  # those are empty
     first, _, third = csv.DictReader(out.read_text().splitlines())
     assert [first, third] == [
         {"id": "1", "roman": WORDS[0], "target": answers[0]},
@@ -397,7 +490,9 @@ def test_the_mark_of_excel_is_kept(ending: str, call: Any, run: Path, tmp_path: 
         assert out.read_bytes().partition(b"roman")[0] == mark
 
 
-def test_what_was_saved_by_an_old_excel_can_be_opened_by_it(call: Any, run: Path, tmp_path: Path) -> None:
+def test_what_was_saved_by_an_old_excel_can_be_opened_by_it(
+    call: Any, run: Path, tmp_path: Path
+) -> None:
     """Windows-1252 comes back in UTF-8, with the mark by which Excel knows it."""
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_bytes("name,roman\nZoë,ghar\nJürgen,ghar\n".encode("cp1252"))
@@ -409,18 +504,26 @@ def test_what_was_saved_by_an_old_excel_can_be_opened_by_it(call: Any, run: Path
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
-def test_lines_in_other_encodings_are_read_as_in_training(encoding: str, call: Any, run: Path, tmp_path: Path) -> None:
+def test_lines_in_other_encodings_are_read_as_in_training(
+    encoding: str, call: Any, run: Path, tmp_path: Path
+) -> None:
     """Windows-1252 with a note; also where the answers go to a folder."""
     right, other = tmp_path / "right.txt", tmp_path / "other.txt"
     right.write_text("ghar\nJürgen\n", encoding="utf-8")
     other.write_text("ghar\nJürgen\n", encoding=encoding)
-    told = [f"note: {other} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8."]
+    told = [
+        f"note: {other} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8."
+    ]
     whole, said = call("predict", run, "--input", right), call("predict", run, "--input", other)
     assert (said.code, said.out) == (0, whole.out)
-    assert [line for line in said.err.splitlines() if "UTF-8" in line] == (told if encoding == "cp1252" else [])
+    assert [line for line in said.err.splitlines() if "UTF-8" in line] == (
+        told if encoding == "cp1252" else []
+    )
     said = call("predict", run, "--input", other, "--output", tmp_path / "out", "--part-rows", 5)
     assert (tmp_path / "out/other.txt").read_text() == whole.out
-    assert [line for line in said.err.splitlines() if "UTF-8" in line] == (told if encoding == "cp1252" else [])
+    assert [line for line in said.err.splitlines() if "UTF-8" in line] == (
+        told if encoding == "cp1252" else []
+    )
 
 
 def test_an_input_without_an_answer_has_no_probability(run: Path) -> None:

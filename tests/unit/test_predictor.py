@@ -38,13 +38,17 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("search", [SearchSettings(max_length=8), SearchSettings(kind="beam", width=3, max_length=8)])
+@pytest.mark.parametrize(
+    "search", [SearchSettings(max_length=8), SearchSettings(kind="beam", width=3, max_length=8)]
+)
 def test_the_same_alone_or_in_a_batch(search: SearchSettings, predictor: Predictor) -> None:
     texts = words(30)
     together = predictor.predict(texts, search=search)
     alone = [predictor.predict([text], search=search)[0] for text in texts]
     assert [found.text for found in together] == [found.text for found in alone]
-    assert [found.score for found in together] == pytest.approx([found.score for found in alone], abs=ROUNDING)
+    assert [found.score for found in together] == pytest.approx(
+        [found.score for found in alone], abs=ROUNDING
+    )
     assert len({found.text for found in together}) > 1
 
 
@@ -62,14 +66,21 @@ def test_tokens_and_weights(predictor: Predictor) -> None:
     ):
         for found in predictor.nbest(["namaste", "a", "bhaarat"], search=search):
             assert len(found) == (1 if search.kind == "greedy" else search.nbest)
-            ranks = [answer.log_probability if search.kind == "sample" else answer.score for answer in found]
+            ranks = [
+                answer.log_probability if search.kind == "sample" else answer.score
+                for answer in found
+            ]
             assert ranks == sorted(ranks, reverse=True)
             for answer in found:
                 assert answer.finished == (answer.tokens[-1:] == ("<stop>",))
-                assert answer.text == "".join(answer.tokens).removesuffix("<stop>").replace("␣", " ")
+                assert answer.text == "".join(answer.tokens).removesuffix("<stop>").replace(
+                    "␣", " "
+                )
                 assert len(answer.weights) == len(answer.tokens)
                 assert all(len(row) == len(answer.source) for row in answer.weights)
-                assert [sum(row) for row in answer.weights] == pytest.approx([1.0] * len(answer.tokens), abs=1e-5)
+                assert [sum(row) for row in answer.weights] == pytest.approx(
+                    [1.0] * len(answer.tokens), abs=1e-5
+                )
 
 
 def test_samples_differ_from_row_to_row_and_batch_to_batch(predictor: Predictor) -> None:
@@ -83,7 +94,9 @@ def test_samples_differ_from_row_to_row_and_batch_to_batch(predictor: Predictor)
     assert [found.text for found in predictor.predict(texts, search=other)] != drawn
     later = [found[0].text for found in predictor.nbest(texts[:128], search=SAMPLE, first=128)]
     assert later != drawn[:128]
-    assert [found[0].text for found in predictor.nbest(texts[:128], search=SAMPLE, first=128)] == later
+    assert [
+        found[0].text for found in predictor.nbest(texts[:128], search=SAMPLE, first=128)
+    ] == later
 
 
 def test_a_language_model_goes_on_from_what_it_is_given(language_model: Path) -> None:
@@ -98,7 +111,9 @@ def test_a_language_model_goes_on_from_what_it_is_given(language_model: Path) ->
     assert len(drawn) > 10
     short, long = predictor.predict(["", "the " * 30])
     assert (short.text, short.error) == (begun[1].text, None)
-    assert long.error == ("input 2: has 30 tokens, but an output has at most 12 (max_length), so nothing could follow.")
+    assert long.error == (
+        "input 2: has 30 tokens, but an output has at most 12 (max_length), so nothing could follow."
+    )
 
 
 def test_inputs_that_cannot_be_used(predictor: Predictor) -> None:
@@ -112,7 +127,14 @@ def test_inputs_that_cannot_be_used(predictor: Predictor) -> None:
     )
     [[late]] = predictor.nbest([""], first=1024)
     assert late.error == "input 1025: the source is empty."
-    given: Any = [7, {"source": "a", "colour": "red"}, {"source": 5}, ["a", "b"], "ä\udce9", "a\ud800"]
+    given: Any = [
+        7,
+        {"source": "a", "colour": "red"},
+        {"source": 5},
+        ["a", "b"],
+        "ä\udce9",
+        "a\ud800",
+    ]
     assert [found.error for found in predictor.predict(given)] == [
         "input 1: must be a text, the source, but is 7.",
         "input 2: must name source, but has source, colour.",
@@ -151,11 +173,15 @@ def test_an_answer_does_not_depend_on_its_company(kind: Any, predictor: Predicto
     search = SearchSettings(kind=kind, max_length=9, seed=3)
     texts, others = words(12), words(12, longest=25, seed=5)
     for company in (others, texts[::-1]):
-        mixed = predictor.nbest([value for pair in zip(texts, company, strict=True) for value in pair], search=search)
+        mixed = predictor.nbest(
+            [value for pair in zip(texts, company, strict=True) for value in pair], search=search
+        )
         for number, text in enumerate(texts):
             [[alone]] = predictor.nbest([text], search=search, first=2 * number)
             assert mixed[2 * number][0].tokens == alone.tokens
-            assert mixed[2 * number][0].log_probability == pytest.approx(alone.log_probability, abs=ROUNDING)
+            assert mixed[2 * number][0].log_probability == pytest.approx(
+                alone.log_probability, abs=ROUNDING
+            )
 
 
 @pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
@@ -164,20 +190,34 @@ def test_many_threads_get_what_one_gets(kind: Any, predictor: Predictor) -> None
     portions = [words(7, seed=number) for number in range(16)]
     wanted = [predictor.predict(texts, search=search) for texts in portions]
     with ThreadPoolExecutor(8) as threads:
-        found: Any = list(threads.map(lambda texts: predictor.predict(texts, search=search), portions * 3))
+        found: Any = list(
+            threads.map(lambda texts: predictor.predict(texts, search=search), portions * 3)
+        )
     assert found == wanted * 3
 
 
 def test_prediction_leaves_the_process_as_it_was(predictor: Predictor) -> None:
-    before = (torch.get_rng_state(), torch.is_grad_enabled(), torch.get_default_dtype(), warnings.filters[:])
+    before = (
+        torch.get_rng_state(),
+        torch.is_grad_enabled(),
+        torch.get_default_dtype(),
+        warnings.filters[:],
+    )
     for kind in ("greedy", "beam", "sample"):
         predictor.predict(words(5), search=SearchSettings(kind=kind, max_length=9))
-    after = (torch.get_rng_state(), torch.is_grad_enabled(), torch.get_default_dtype(), warnings.filters[:])
+    after = (
+        torch.get_rng_state(),
+        torch.is_grad_enabled(),
+        torch.get_default_dtype(),
+        warnings.filters[:],
+    )
     assert torch.equal(before[0], after[0])
     assert before[1:] == after[1:]
 
 
-def test_every_input_is_tokenized_once(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_input_is_tokenized_once(
+    predictor: Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[str] = []
     real = TextTokenizer.encode_flat
 
@@ -216,7 +256,10 @@ def test_more_than_one_portion(call: Any, run: Path, monkeypatch: pytest.MonkeyP
     assert call("predict", run, stdin=stdin).out == whole
     drawn = call("predict", run, "--search", "sample", stdin=b"namaste\n" * 30).out.splitlines()
     assert len(set(drawn)) > 25
-    assert drawn == call("predict", run, "--search", "sample", stdin=b"namaste\n" * 30).out.splitlines()
+    assert (
+        drawn
+        == call("predict", run, "--search", "sample", stdin=b"namaste\n" * 30).out.splitlines()
+    )
     other = call("predict", run, "--search", "sample", "--set", "seed=1", stdin=b"namaste\n" * 30)
     assert other.out.splitlines() != drawn
 
@@ -253,7 +296,9 @@ def test_json(search: str, call: Any, run: Path) -> None:
         }
         assert answer["source"] == list(answer["input"])
         assert len(answer["weights"]) == len(answer["tokens"])
-        assert [sum(row) for row in answer["weights"]] == pytest.approx([1.0] * len(answer["tokens"]), abs=1e-4)
+        assert [sum(row) for row in answer["weights"]] == pytest.approx(
+            [1.0] * len(answer["tokens"]), abs=1e-4
+        )
     plain = call("predict", run, "namaste", "ghar", "--search", search).out.splitlines()
     assert [answer["text"] for answer in found] == plain
 
@@ -265,7 +310,9 @@ def test_nbest(call: Any, run: Path, predictor: Predictor) -> None:
     assert len({answer["text"] for answer in found[:7]}) == 7
     beam = SearchSettings(kind="beam", width=7, nbest=7, max_length=12)
     wanted = predictor.nbest(["namaste", "ghar"], search=beam)
-    assert [answer["text"] for answer in found] == [answer.text for group in wanted for answer in group]
+    assert [answer["text"] for answer in found] == [
+        answer.text for group in wanted for answer in group
+    ]
     assert len(call("predict", run, "a", "--nbest", 3, "--search", "sample").out.splitlines()) == 3
     assert call("predict", run, "a", "--nbest", 1).out == call("predict", run, "a").out
     assert call("predict", run, "a", "--nbest", 2, "--search", "greedy").sentence == (
@@ -274,7 +321,14 @@ def test_nbest(call: Any, run: Path, predictor: Predictor) -> None:
 
 
 def test_settings_of_one_call(call: Any, run: Path) -> None:
-    assert len(lines(call("predict", run, "namaste", "--set", "max_length=3", "--json").out)[0]["tokens"]) <= 3
+    assert (
+        len(
+            lines(call("predict", run, "namaste", "--set", "max_length=3", "--json").out)[0][
+                "tokens"
+            ]
+        )
+        <= 3
+    )
     both = call("predict", run, "a", "--set", "top_p=3", "--set", "temperature=0")
     assert both.err == (
         "sixjars: 2 faults in the command line:\n"
@@ -282,7 +336,9 @@ def test_settings_of_one_call(call: Any, run: Path) -> None:
         "  - search.top_p: should be less than or equal to 1, but is 3.\n"
     )
     said = call("predict", run, "a", "--set", "widht=3")
-    assert said.sentence.startswith("the command line: search: key 'widht' is unknown. Did you mean 'width'? Known: ")
+    assert said.sentence.startswith(
+        "the command line: search: key 'widht' is unknown. Did you mean 'width'? Known: "
+    )
     assert call("predict", run, "a", "--set", "width=much", "--nbest", 2).sentence == (
         "the command line: search.width: should be a valid integer, but is 'much'."
     )
@@ -295,7 +351,11 @@ def test_a_language_model_on_the_command_line(call: Any, language_model: Path) -
     begun = call("predict", language_model, "the old").out
     assert begun.startswith("the")
     nothing = call("predict", language_model, stdin=b"").out
-    assert nothing == call("predict", language_model, "").out == call("predict", language_model, stdin=b"\n").out
+    assert (
+        nothing
+        == call("predict", language_model, "").out
+        == call("predict", language_model, stdin=b"\n").out
+    )
     assert nothing == call("predict", language_model, stdin=None).out
     found = lines(call("predict", language_model, "the", "--json", "--nbest", 2).out)
     assert all(answer["source"] == [] for answer in found)

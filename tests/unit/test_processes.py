@@ -46,7 +46,9 @@ Trainer._validate = long
 
 
 def children_of(number: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    return [
+        int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()
+    ]
 
 
 def assert_gone(numbers: list[int], seconds: float = 10.0) -> None:
@@ -72,14 +74,19 @@ def test_one_of_two_dies(two: Any, recipe: Callable[..., str], tmp_path: Path) -
     name, out = recipe(learning={"save_seconds": 0}), tmp_path / "run"
     first, second = (process.wait() for process in two(name, "--out", out, before=("", DIES)))
     assert second.code == 5
-    assert first.sentence == "another process of this training has ended; go on from the last save with --resume."
+    assert (
+        first.sentence
+        == "another process of this training has ended; go on from the last save with --resume."
+    )
     sixjars.train(name, out=out, resume=True)  # with one process now
     assert sixjars.load(out).predict(["namaste"])
 
 
 def test_the_first_of_two_dies(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     name = recipe(learning={"save_seconds": 0})
-    first, second = (process.wait() for process in two(name, "--out", tmp_path / "run", before=(DIES, "")))
+    first, second = (
+        process.wait() for process in two(name, "--out", tmp_path / "run", before=(DIES, ""))
+    )
     assert first.code == 5
     assert second.sentence == GONE
 
@@ -99,7 +106,9 @@ def test_wild_numbers_are_told_once(two: Any, recipe: Callable[..., str], tmp_pa
     assert second.err == ""
 
 
-def test_the_option_starts_the_second(server: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_the_option_starts_the_second(
+    server: Any, recipe: Callable[..., str], tmp_path: Path
+) -> None:
     """`--devices 2`, all of it: it starts its child, trains, and neither a fault nor a kill leaves one behind."""
     name, out = recipe(learning={"epochs": 100_000, "save_seconds": 0}), tmp_path / "run"
     process = server.start("train", name, "--out", out, "--devices", 2)
@@ -116,7 +125,9 @@ def test_the_option_starts_the_second(server: Any, recipe: Callable[..., str], t
 
 
 @pytest.mark.parametrize("whom", ["parent", "child"])
-def test_a_kill_leaves_nobody(whom: str, server: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_a_kill_leaves_nobody(
+    whom: str, server: Any, recipe: Callable[..., str], tmp_path: Path
+) -> None:
     name, out = recipe(learning={"epochs": 100_000, "save_seconds": 0}), tmp_path / "run"
     process = server.start("train", name, "--out", out, "--devices", 2)
     wait_for(out / "checkpoints" / "last.safetensors")
@@ -136,15 +147,24 @@ def saved(folder: Path) -> Path:
     return folder / "checkpoints" / "last.safetensors"
 
 
-@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["the first", "the second"])
+@pytest.mark.parametrize(
+    "victim", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["the first", "the second"]
+)
 @pytest.mark.parametrize("sort", [signal.SIGSTOP, signal.SIGKILL])
 @pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_one_is_stopped_or_killed(
-    victim: int, sort: signal.Signals, times: int, two: Any, recipe: Callable[..., str], tmp_path: Path
+    victim: int,
+    sort: signal.Signals,
+    times: int,
+    two: Any,
+    recipe: Callable[..., str],
+    tmp_path: Path,
 ) -> None:
     """The other one ends within the limit and tells, three times of three; once takes a third of the time."""
     name = endless(recipe)
-    pairs = [two(name, "--out", tmp_path / str(number), before=(SOON, SOON)) for number in range(times)]
+    pairs = [
+        two(name, "--out", tmp_path / str(number), before=(SOON, SOON)) for number in range(times)
+    ]
     for number, pair in enumerate(pairs):
         wait_for(saved(tmp_path / str(number)))
         pair[victim].kill(sort)
@@ -166,7 +186,9 @@ def test_the_first_is_killed_before_the_second_has_begun(
 ) -> None:
     """The second one would wait for a day to be connected."""
     name = endless(recipe)
-    firsts = [server.start("train", name, "--out", tmp_path / str(n), "--devices", 2) for n in range(3)]
+    firsts = [
+        server.start("train", name, "--out", tmp_path / str(n), "--devices", 2) for n in range(3)
+    ]
     children = []
     for first in firsts:
         while not (found := children_of(first.number)):
@@ -184,7 +206,11 @@ def test_all_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_pat
     processes = two(endless(recipe), "--out", tmp_path / "run", before=(SOON, SOON))
     wait_for(saved(tmp_path / "run"))
     time.sleep(1.0)
-    for sort, seconds in ((signal.SIGSTOP, 2 * SILENCE), (signal.SIGCONT, 1.5 * SILENCE), (signal.SIGTERM, 0.0)):
+    for sort, seconds in (
+        (signal.SIGSTOP, 2 * SILENCE),
+        (signal.SIGCONT, 1.5 * SILENCE),
+        (signal.SIGTERM, 0.0),
+    ):
         for process in processes:
             process.kill(sort)
         time.sleep(seconds)
@@ -212,22 +238,32 @@ atexit.register(lambda: pathlib.Path({note!r}).write_text(str(pathlib.Path({stat
 """
 
 
-def test_none_ends_before_the_state_is_written(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_none_ends_before_the_state_is_written(
+    two: Any, recipe: Callable[..., str], tmp_path: Path
+) -> None:
     """The first one writes it, slowly; a second one that ended meanwhile would take the first with it."""
     name = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000})
     out, note = tmp_path / "run", tmp_path / "note"
     ends = NOTES_AT_ITS_END.format(note=str(note), state=str(saved(out)))
-    first, second = (process.wait() for process in two(name, "--out", out, before=(STOPS_SLOWLY, ends)))
+    first, second = (
+        process.wait() for process in two(name, "--out", out, before=(STOPS_SLOWLY, ends))
+    )
     assert (first.code, second.code) == (130, 130), (first, second)
-    assert [line.partition(" of ")[0] for line in first.complaints] == ["sixjars: stopped at step 3"]
+    assert [line.partition(" of ")[0] for line in first.complaints] == [
+        "sixjars: stopped at step 3"
+    ]
     assert second.err == ""
     assert note.read_text() == "True"
 
 
 @pytest.mark.slow
-def test_a_long_validation_is_no_silence(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_a_long_validation_is_no_silence(
+    two: Any, recipe: Callable[..., str], tmp_path: Path
+) -> None:
     name = recipe(learning={"epochs": 1})
-    processes = two(name, "--out", tmp_path / "run", before=(SOON + LONG_VALIDATION, SOON + LONG_VALIDATION))
+    processes = two(
+        name, "--out", tmp_path / "run", before=(SOON + LONG_VALIDATION, SOON + LONG_VALIDATION)
+    )
     first, second = (process.wait() for process in processes)
     assert (first.code, second.code) == (0, 0), (first, second)
 
@@ -258,7 +294,9 @@ def pair(children: Sequence["subprocess.Popen[bytes]"] = ()) -> tuple[Heartbeat,
             return told[0]
 
         strategy = SimpleNamespace(num_nodes=1)
-        return SimpleNamespace(global_rank=rank, world_size=2, strategy=strategy, broadcast=broadcast)
+        return SimpleNamespace(
+            global_rank=rank, world_size=2, strategy=strategy, broadcast=broadcast
+        )
 
     return Heartbeat(fabric(0), children), Heartbeat(fabric(1))
 

@@ -11,13 +11,19 @@ from sixjars.model import processor
 
 
 @pytest.mark.parametrize(("maker", "intel"), [("GenuineIntel", True), ("AuthenticAMD", False)])
-def test_the_maker_is_read_from_the_system(maker: str, intel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_maker_is_read_from_the_system(
+    maker: str, intel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: f"processor : 0\nvendor_id : {maker}\n")
     assert processor._is_intel() is intel
 
 
-@pytest.mark.parametrize(("told", "intel"), [("AMD64 Family 25, AuthenticAMD", False), ("Intel64, GenuineIntel", True)])
-def test_elsewhere_it_is_part_of_the_name(told: str, intel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("told", "intel"), [("AMD64 Family 25, AuthenticAMD", False), ("Intel64, GenuineIntel", True)]
+)
+def test_elsewhere_it_is_part_of_the_name(
+    told: str, intel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def absent(*_: object, **__: object) -> str:
         raise FileNotFoundError
 
@@ -27,7 +33,8 @@ def test_elsewhere_it_is_part_of_the_name(told: str, intel: bool, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("maker", "fewest"), [("GenuineIntel", (1 << 18, sys.maxsize)), ("AuthenticAMD", (1 << 15,) * 2)]
+    ("maker", "fewest"),
+    [("GenuineIntel", (1 << 18, sys.maxsize)), ("AuthenticAMD", (1 << 15,) * 2)],
 )
 def test_where_mkl_is_fast_only_matrices_of_many_steps_are_reordered(
     maker: str, fewest: tuple[int, int], monkeypatch: pytest.MonkeyPatch

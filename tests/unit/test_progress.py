@@ -43,7 +43,13 @@ def told(reporter: Reporter) -> None:
 def test_plain_lines_where_there_is_no_terminal() -> None:
     file = io.StringIO()
     told(ConsoleProgress(Console(file=file)))
-    assert file.getvalue().splitlines() == ["features: 1,200 done", *SHOWN, LINE, f"{LINE}  best", "stopped early."]
+    assert file.getvalue().splitlines() == [
+        "features: 1,200 done",
+        *SHOWN,
+        LINE,
+        f"{LINE}  best",
+        "stopped early.",
+    ]
 
 
 def test_a_bar_in_a_terminal() -> None:
@@ -55,7 +61,9 @@ def test_a_bar_in_a_terminal() -> None:
     assert " 0 tokens/s" not in shown
     assert "features: 1,200 done\n" in shown
     assert f"{LINE}  best\n" in shown
-    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 3  # the cursor comes back, of all three bars
+    assert (
+        shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 3
+    )  # the cursor comes back, of all three bars
     assert shown.endswith("\x1b[2K")  # and the bar is gone
 
 
@@ -89,7 +97,10 @@ def test_a_line_every_half_minute_and_the_time_that_is_left() -> None:
         clock.now += 2.0
         progress.stepped(step=step, loss=1.5, tokens_per_second=900.0)
     lines = file.getvalue().splitlines()
-    assert lines[:4] == [*(f"features: {done} of 9" for done in (1, 2, 3)), "reading b.csv: 70,000 rows so far"]
+    assert lines[:4] == [
+        *(f"features: {done} of 9" for done in (1, 2, 3)),
+        "reading b.csv: 70,000 rows so far",
+    ]
     assert lines[4] == "time          about 33 min for 1,000 steps, validation not counted"
     assert lines[5] == "step 15 of 1,000  loss 1.500  900 tokens/s  about 33 min left"
     assert lines[6] == "step 30 of 1,000  loss 1.500  900 tokens/s  about 32 min left"
@@ -140,7 +151,9 @@ def test_rows_that_are_read_have_a_rate_and_a_time_that_is_left() -> None:
 
 def test_a_bar_of_rows_has_a_rate() -> None:
     file, clock = io.StringIO(), Clock()
-    progress = ConsoleProgress(Console(file=file, force_terminal=True, width=120, color_system=None), clock)
+    progress = ConsoleProgress(
+        Console(file=file, force_terminal=True, width=120, color_system=None), clock
+    )
     progress.reading("reading a.csv", rows=0, total=50)
     clock.now += 2.0
     progress.reading("reading a.csv", rows=20, total=40)

@@ -30,7 +30,9 @@ def ours(hub: Hub, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     disable_progress_bars()
     monkeypatch.setattr(constants, "ENDPOINT", hub.address)
     monkeypatch.setattr(
-        constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + "/{repo_id}/resolve/{revision}/{filename}"
+        constants,
+        "HUGGINGFACE_CO_URL_TEMPLATE",
+        hub.address + "/{repo_id}/resolve/{revision}/{filename}",
     )
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
@@ -40,7 +42,10 @@ def ours(hub: Hub, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_run_goes_there_and_back(hub: Hub, ours: Call, run: Path, tmp_path: Path) -> None:
     said = ours("push", run, "me/words", "--licence", "CC BY 4.0", "--private")
-    assert (said.code, said.err.strip()) == (0, f"{hub.address}/me/words; use it: sixjars predict hf:me/words INPUT")
+    assert (said.code, said.err.strip()) == (
+        0,
+        f"{hub.address}/me/words; use it: sixjars predict hf:me/words INPUT",
+    )
     assert hub.private == {"me/words"}
     files = hub.repositories["me/words"]
     kept = set(FILES)
@@ -84,7 +89,10 @@ def test_what_goes_wrong_is_a_sentence(
         "it is yours.",
     }.items():
         assert ours("predict", name, "ghar").sentence == sentence
-    assert ours("push", run, "words").sentence == "a run on the hub is called user/name, but this is 'words'."
+    assert (
+        ours("push", run, "words").sentence
+        == "a run on the hub is called user/name, but this is 'words'."
+    )
     with monkeypatch.context() as patch:
         patch.setenv("HF_TOKEN", "hf_wrong")
         refused = ours("push", run, "me/words").sentence
@@ -101,7 +109,9 @@ def test_what_goes_wrong_is_a_sentence(
     assert ours("predict", "hf:me/words", "ghar").sentence == (
         "me/words cannot be downloaded: the hub cannot be reached, and it was never here."
     )
-    assert ours("push", run, "me/words").sentence.startswith("the hub cannot be reached for me/words: ")
+    assert ours("push", run, "me/words").sentence.startswith(
+        "the hub cannot be reached for me/words: "
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,12 +130,24 @@ def test_metadata_of_a_licence(licence: str, facts: dict[str, str], run: Path) -
     assert {key: value for key, value in head.items() if key.startswith("license")} == facts
 
 
-def test_another_hub_by_the_usual_variable(hub: Hub, warm_python: str, run: Path, tmp_path: Path) -> None:
-    env = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "hf"), "HF_TOKEN": TOKEN}
+def test_another_hub_by_the_usual_variable(
+    hub: Hub, warm_python: str, run: Path, tmp_path: Path
+) -> None:
+    env = {
+        **os.environ,
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(tmp_path / "hf"),
+        "HF_TOKEN": TOKEN,
+    }
     env |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     code = "import sixjars, sys; print(sixjars.push(sys.argv[1], 'me/words')); "
     code += "print(sixjars.load('hf:me/words').predict('ghar').error)"
     done = subprocess.run(
-        [warm_python, "-c", code, run], env=env, capture_output=True, text=True, check=False, timeout=120
+        [warm_python, "-c", code, run],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert (done.stdout, done.stderr) == (f"{hub.address}/me/words\nNone\n", "")

@@ -15,12 +15,17 @@ LABELS: dict[str, Any] = {
     "data": {"source": {"column": "text", "segments": "sentences"}, "label": {"column": "label"}},
     "learning": {"steps": 1},
 }
-ROWS = [{"text": f"it is {'good' if at % 2 else 'bad'} {at}", "label": "pn"[at % 2]} for at in range(30)]
+ROWS = [
+    {"text": f"it is {'good' if at % 2 else 'bad'} {at}", "label": "pn"[at % 2]} for at in range(30)
+]
 ELSEWHERE = " To score the run on another file with the same columns, say --data FILE (in Python: data='FILE')."
 
 
 def write(path: str, delimiter: str = ",", header: str = "text") -> str:
-    lines = [f"{header}{delimiter}label", *(f"{row['text']}{delimiter}{row['label']}" for row in ROWS)]
+    lines = [
+        f"{header}{delimiter}label",
+        *(f"{row['text']}{delimiter}{row['label']}" for row in ROWS),
+    ]
     Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -56,8 +61,13 @@ def test_new_takes_files_alone() -> None:
         "data must be a file, a folder or several files, but is of type list; give a table in memory to "
         "sixjars.train with a recipe as a dict, or save it as a .csv file first."
     )
-    assert told(DataError, sixjars.new, 5, task="dialog") == "the recipe to write is given by its file, but this is 5."
-    assert told(RecipeError, sixjars.new, "mine.yaml", task=5).startswith("the command line: task '5' is unknown.")
+    assert (
+        told(DataError, sixjars.new, 5, task="dialog")
+        == "the recipe to write is given by its file, but this is 5."
+    )
+    assert told(RecipeError, sixjars.new, "mine.yaml", task=5).startswith(
+        "the command line: task '5' is unknown."
+    )
     assert not Path("mine.yaml").exists()
 
 
@@ -92,9 +102,13 @@ def test_a_run_on_another_machine_asks_for_a_file() -> None:
     run = sixjars.train(of_file(write("file.csv")), out="run")
     sixjars.pack(run, "run.sixjars", licence="CC BY 4.0")
     shutil.move("file.csv", "elsewhere.csv")
-    assert told(DataError, sixjars.evaluate, "run.sixjars") == f"file.csv does not exist.{ELSEWHERE}"
+    assert (
+        told(DataError, sixjars.evaluate, "run.sixjars") == f"file.csv does not exist.{ELSEWHERE}"
+    )
     assert sixjars.evaluate("run.sixjars", data="elsewhere.csv").examples == len(ROWS)
-    assert told(DataError, sixjars.evaluate, "run.sixjars", data="no.csv") == "no.csv does not exist."
+    assert (
+        told(DataError, sixjars.evaluate, "run.sixjars", data="no.csv") == "no.csv does not exist."
+    )
 
 
 def test_evaluate_finds_the_delimiter_of_another_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,13 +116,21 @@ def test_evaluate_finds_the_delimiter_of_another_file(capsys: pytest.CaptureFixt
     app(["evaluate", "run", "--data", write("semicolons.csv", ";")], standalone_mode=False)
     said = capsys.readouterr()
     assert "30 examples of semicolons.csv" in said.out
-    assert "note: semicolons.csv has ';' between its columns, and is read so; expected was ','." in said.err
+    assert (
+        "note: semicolons.csv has ';' between its columns, and is read so; expected was ','."
+        in said.err
+    )
     assert sixjars.evaluate("run", data=write("tabs.tsv", "\t")).examples == len(ROWS)
-    other = {**of_file("semicolons.csv"), "data": {**of_file("semicolons.csv")["data"], "delimiter": ";"}}
+    other = {
+        **of_file("semicolons.csv"),
+        "data": {**of_file("semicolons.csv")["data"], "delimiter": ";"},
+    }
     sixjars.train(other, out="other")
     assert sixjars.evaluate("other", data="tabs.tsv").examples == len(ROWS)
     assert sixjars.evaluate("other", data="file.csv").examples == len(ROWS)
-    assert told(DataError, sixjars.evaluate, "run", data=write("typo.csv", ";", "txt")).startswith("typo.csv: column")
+    assert told(DataError, sixjars.evaluate, "run", data=write("typo.csv", ";", "txt")).startswith(
+        "typo.csv: column"
+    )
     numbers = {
         **LABELS["data"],
         "source": {"column": 1, "segments": "sentences"},
@@ -119,10 +141,14 @@ def test_evaluate_finds_the_delimiter_of_another_file(capsys: pytest.CaptureFixt
     assert sixjars.evaluate("numbers", data="semicolons.csv").examples == len(ROWS)
 
 
-def test_each_of_several_files_is_read_by_its_own_delimiter(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_of_several_files_is_read_by_its_own_delimiter(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     files = [write("semicolons.csv", ";"), write("tabs.tsv", "\t")]
     data = {**LABELS["data"], "train": files, "valid": write("file.csv"), "delimiter": ";"}
-    Path("mine.yaml").write_text(sixjars.read_recipe({**LABELS, "data": data}).to_yaml(), encoding="utf-8")
+    Path("mine.yaml").write_text(
+        sixjars.read_recipe({**LABELS, "data": data}).to_yaml(), encoding="utf-8"
+    )
     app(["train", "mine.yaml", "--out", "run"], standalone_mode=False)
     said = capsys.readouterr().err
     assert f"{2 * len(ROWS)} training, {len(ROWS)} validation" in said
@@ -152,7 +178,9 @@ def test_a_misspelt_header_is_shown_in_columns() -> None:
 
 
 def test_a_run_with_overrides_is_resumed_by_its_own_recipe() -> None:
-    Path("mine.yaml").write_text(sixjars.read_recipe(of_file("none.csv")).to_yaml(), encoding="utf-8")
+    Path("mine.yaml").write_text(
+        sixjars.read_recipe(of_file("none.csv")).to_yaml(), encoding="utf-8"
+    )
     sixjars.train("mine.yaml", [f"data.train={write('file.csv')}"], out="run")
     assert told(RunError, sixjars.train, "mine.yaml", out="run", resume=True) == (
         "run was begun with another recipe: data.train was 'file.csv' and is 'none.csv'. Resume with the same "
@@ -167,6 +195,11 @@ def test_a_run_with_overrides_is_resumed_by_its_own_recipe() -> None:
 
 def test_the_best_recipe_of_a_search_in_memory_is_trained_from_python() -> None:
     tuning = sixjars.tune(LABELS, ["learning.rate=[0.1,0.01]"], data=ROWS, trials=2, out="search")
-    assert tuning.command == "sixjars.train('search/best.yaml', out='search/best', data={'train': TABLE})"
+    assert (
+        tuning.command
+        == "sixjars.train('search/best.yaml', out='search/best', data={'train': TABLE})"
+    )
     assert tuning.command in tuning.recipe.read_text(encoding="utf-8")
-    assert sixjars.train("search/best.yaml", out="search/best", data={"train": ROWS}).scores  # the same
+    assert sixjars.train(
+        "search/best.yaml", out="search/best", data={"train": ROWS}
+    ).scores  # the same

@@ -56,7 +56,9 @@ def test_labels_are_equally_frequent(splits: dict[str, list[Row]]) -> None:
 
 @pytest.mark.parametrize("column", ["premise", "hypothesis"])
 @pytest.mark.parametrize("parts", [(0,), (0, 1), (0, 2), (0, 1, 2), (3,)])
-def test_one_sentence_alone_is_no_evidence(column: str, parts: tuple[int, ...], splits: dict[str, list[Row]]) -> None:
+def test_one_sentence_alone_is_no_evidence(
+    column: str, parts: tuple[int, ...], splits: dict[str, list[Row]]
+) -> None:
     """The best guess from one sentence, learned from 6,000 rows, is right about as often as any other."""
     counts: dict[tuple[object, ...], Counter[str]] = {}
 
@@ -66,13 +68,18 @@ def test_one_sentence_alone_is_no_evidence(column: str, parts: tuple[int, ...], 
 
     for row in splits["train"]:
         counts.setdefault(seen(row), Counter())[row["label"]] += 1
-    guesses = [counts.get(seen(row), Counter({"neutral": 1})).most_common(1)[0][0] for row in splits["test"]]
+    guesses = [
+        counts.get(seen(row), Counter({"neutral": 1})).most_common(1)[0][0]
+        for row in splits["test"]
+    ]
     right = sum(guess == row["label"] for guess, row in zip(guesses, splits["test"], strict=True))
     assert 0.28 < right / len(guesses) < 0.39
 
 
 def test_no_premise_is_in_two_splits(splits: dict[str, list[Row]]) -> None:
-    train, valid, test = ({row["premise"] for row in splits[name]} for name in ("train", "valid", "test"))
+    train, valid, test = (
+        {row["premise"] for row in splits[name]} for name in ("train", "valid", "test")
+    )
     assert not train & valid
     assert not train & test
     assert not valid & test

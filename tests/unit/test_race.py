@@ -34,7 +34,10 @@ STEP = 0.1
 def lines(folder: Path, rows: int = 300) -> Path:
     file = folder / "texts.tsv"
     words = ["good", "bad", "fine", "poor", "new", "old", "red", "big"]
-    texts = (f"{words[n % 8]} {words[n % 7]} {words[n % 5]}\t{'no' if n % 8 in (1, 3) else 'yes'}" for n in range(rows))
+    texts = (
+        f"{words[n % 8]} {words[n % 7]} {words[n % 5]}\t{'no' if n % 8 in (1, 3) else 'yes'}"
+        for n in range(rows)
+    )
     file.write_text("\n".join(texts) + "\n", encoding="utf-8")
     return file
 
@@ -82,11 +85,15 @@ class Track:
     def clock(self) -> float:
         return self.now
 
-    def fit(self, run: Any, *, resume: bool, reporter: Any, enough: Callable[[], bool], **rest: Any) -> None:
+    def fit(
+        self, run: Any, *, resume: bool, reporter: Any, enough: Callable[[], bool], **rest: Any
+    ) -> None:
         name = self.names[int(run.folder.name) - 1]
         assert resume == (name in self.made)
         if resume and name == "c":  # of the second round
-            self.left_behind += [path for path in run.folder.parent.iterdir() if path.name in ("01", "04")]
+            self.left_behind += [
+                path for path in run.folder.parent.iterdir() if path.name in ("01", "04")
+            ]
         run.folder.mkdir(parents=True, exist_ok=True)
         (run.folder / "recipe.yaml").touch()
         self.now += self.reading.pop(name, 0.0)
@@ -128,16 +135,23 @@ def test_the_better_half_goes_on_and_the_best_is_written(starter: Path, track: T
     assert [row["state"] for row in result.rows] == ["racing", "racing", "dropped", "dropped"]
     assert not track.left_behind
     assert 540 <= track.now <= 600  # ten minutes, with the last validation
-    assert track.made["c"] == pytest.approx(3 * track.made["d"], rel=0.1)  # a quarter of half the time, then half of it
+    assert track.made["c"] == pytest.approx(
+        3 * track.made["d"], rel=0.1
+    )  # a quarter of half the time, then half of it
     assert kept.lines[0].startswith("round 1 of 2, starter: loss ")
-    assert [line.partition(":")[0] for line in kept.lines[4:]] == ["round 2 of 2, b", "round 2 of 2, c"]
+    assert [line.partition(":")[0] for line in kept.lines[4:]] == [
+        "round 2 of 2, b",
+        "round 2 of 2, c",
+    ]
     assert "round 2 of 2, c, seconds" in kept.shown
     text = read_text(starter)
     assert read_recipe(str(starter)).learning.rate == 0.002
     assert "# Race    c is the best of 4 candidates after 10 min, by loss." in text
     assert any(line.startswith("#         starter  loss ") for line in text.splitlines())
     assert [line for line in before.splitlines() if "#" in line] == [
-        line for line in text.splitlines() if "#" in line and "# Race " not in line and "#         " not in line
+        line
+        for line in text.splitlines()
+        if "#" in line and "# Race " not in line and "#         " not in line
     ]
     assert result.notes[1] == (
         "the scores are of the validation set, which chose the winner, so its score is a little too good; the test set "
@@ -288,10 +302,14 @@ def test_higher_is_better_where_the_metric_says_so(
 
 def test_a_recipe_that_cross_validates_races_on_one_part(tmp_path: Path, track: Track) -> None:
     """And is written with its folds; few validation rows are told of."""
-    starter = new(tmp_path / "few.yaml", task="document_classification", data=lines(tmp_path, rows=40))
+    starter = new(
+        tmp_path / "few.yaml", task="document_classification", data=lines(tmp_path, rows=40)
+    )
     assert read_recipe(str(starter)).learning.folds == 5
     entrants = entered(str(starter), read_recipe(str(starter)), tmp_path)
-    assert {(each.recipe.learning.folds, each.recipe.data.valid) for each in entrants} == {(None, 0.2)}
+    assert {(each.recipe.learning.folds, each.recipe.data.valid) for each in entrants} == {
+        (None, 0.2)
+    }
     sentence = f"{SMALL_VALIDATION.format('8 examples')}"
     real = track.fit
 
@@ -311,7 +329,13 @@ def test_a_recipe_that_cross_validates_races_on_one_part(tmp_path: Path, track: 
 
 
 def test_bad_minutes(call: Call, tmp_path: Path) -> None:
-    for minutes, shown in ((0, "0"), (-1.0, "-1.0"), (float("nan"), "nan"), (True, "True"), ("5", "'5'")):
+    for minutes, shown in (
+        (0, "0"),
+        (-1.0, "-1.0"),
+        (float("nan"), "nan"),
+        (True, "True"),
+        ("5", "'5'"),
+    ):
         with pytest.raises(DataError) as caught:
             check_minutes(minutes, "a.csv")  # type: ignore[arg-type]
         assert str(caught.value) == f"minutes: must be a number above 0, such as 5, but is {shown}."
@@ -319,7 +343,10 @@ def test_bad_minutes(call: Call, tmp_path: Path) -> None:
         new(tmp_path / "a.yaml", task="translation", minutes=3)
     sentence = "a race trains on your data; name the file with --data FILE, or leave out --minutes."
     assert str(caught.value) == sentence
-    assert call("new", tmp_path / "a.yaml", "--task", "translation", "--minutes", 3).sentence == sentence
+    assert (
+        call("new", tmp_path / "a.yaml", "--task", "translation", "--minutes", 3).sentence
+        == sentence
+    )
     assert not (tmp_path / "a.yaml").exists()
 
 
@@ -366,9 +393,15 @@ def test_all_candidates_with_vectors_can_be_built(task: str, tmp_path: Path) -> 
 def test_scores_of_other_tokens_are_not_compared(
     starter: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    changes = {"starter": {}, "no recipe": {"model.encoder.sizes": 3}, "labels": {"data.label.min_count": 2}}
+    changes = {
+        "starter": {},
+        "no recipe": {"model.encoder.sizes": 3},
+        "labels": {"data.label.min_count": 2},
+    }
     monkeypatch.setattr(racing, "candidates", lambda task, recipe: changes)
-    assert [each.name for each in entered(str(starter), read_recipe(str(starter)), tmp_path)] == ["starter"]
+    assert [each.name for each in entered(str(starter), read_recipe(str(starter)), tmp_path)] == [
+        "starter"
+    ]
 
 
 def test_time_ends_what_does_not_look_at_it() -> None:
@@ -429,13 +462,21 @@ def test_a_real_race(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     said = call("new", out, *given)
     assert said.code == 0, said.err
     assert time.monotonic() - began < 100
-    assert said.out.splitlines()[0] == "loss on the validation set (lower is better); the test set was not scored"
+    assert (
+        said.out.splitlines()[0]
+        == "loss on the validation set (lower is better); the test set was not scored"
+    )
     assert said.out.splitlines()[1].split() == ["candidate", "loss", "updates", "seconds"]
-    assert [line.split()[:3:2] for line in said.out.splitlines()[2:]] == [["quick", "30"], ["starter", "30"]]
+    assert [line.split()[:3:2] for line in said.out.splitlines()[2:]] == [
+        ["quick", "30"],
+        ["starter", "30"],
+    ]
     assert said.out.splitlines()[2].split()[-1] == "best"
     assert "note: quick is the best of 2 candidates after " in said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.yaml", "texts.tsv"]
-    run = sixjars.train(str(out), ["learning.steps=3", "learning.folds=null", "data.test=0.2"], out=tmp_path / "run")
+    run = sixjars.train(
+        str(out), ["learning.steps=3", "learning.folds=null", "data.test=0.2"], out=tmp_path / "run"
+    )
     assert json.loads((run.folder / "scores.json").read_text())["split"] == "test"
 
 
@@ -447,7 +488,9 @@ def test_from_python(tmp_path: Path, track: Track, monkeypatch: pytest.MonkeyPat
         return Race("loss", "lower", None, ())
 
     monkeypatch.setattr(racing, "race", raced)
-    path = sixjars.new(tmp_path / "a.yaml", task="document_classification", data=lines(tmp_path), minutes=0.5)
+    path = sixjars.new(
+        tmp_path / "a.yaml", task="document_classification", data=lines(tmp_path), minutes=0.5
+    )
     assert seen == [(path, {"minutes": 0.5})]
 
 
@@ -456,7 +499,9 @@ def test_from_python(tmp_path: Path, track: Track, monkeypatch: pytest.MonkeyPat
 def test_whoever_stops_a_race_waits_for_no_estimate(
     stopped: bool, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(racing, "race", lambda *_, **__: Race("loss", "lower", None, (), stopped=stopped))
+    monkeypatch.setattr(
+        racing, "race", lambda *_, **__: Race("loss", "lower", None, (), stopped=stopped)
+    )
     monkeypatch.setattr("sixjars.cli.train.estimated", lambda file: ["about 5 min"])
     given = ["--task", "document_classification", "--data", lines(tmp_path), "--minutes", 2]
     said = call("new", tmp_path / "a.yaml", *given)

@@ -33,7 +33,9 @@ def as_csv(pairs: Pairs) -> bytes:
 
 
 def as_jsonl(pairs: Pairs) -> bytes:
-    return "".join(json.dumps({"en": one, "de": two}, ensure_ascii=False) + "\n" for one, two in pairs).encode()
+    return "".join(
+        json.dumps({"en": one, "de": two}, ensure_ascii=False) + "\n" for one, two in pairs
+    ).encode()
 
 
 def as_parquet(pairs: Pairs) -> bytes:
@@ -54,7 +56,9 @@ WRITERS: dict[str, Callable[[Pairs], bytes]] = {
     "a.jsonl.gz": lambda pairs: gzip.compress(as_jsonl(pairs)),
     "a.json.gz": lambda pairs: gzip.compress(as_jsonl(pairs)),
 }
-PRINTABLE = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1, max_size=12).filter(str.strip)
+PRINTABLE = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1, max_size=12
+).filter(str.strip)
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -74,7 +78,9 @@ def test_every_format_is_read(name: str, tmp_path: Path) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(pairs=st.lists(st.tuples(PRINTABLE, PRINTABLE), min_size=1, max_size=6), size=st.integers(1, 9))
+@given(
+    pairs=st.lists(st.tuples(PRINTABLE, PRINTABLE), min_size=1, max_size=6), size=st.integers(1, 9)
+)
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.jsonl", "a.parquet"])
 def test_round_trip(name: str, pairs: Pairs, size: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
@@ -98,14 +104,19 @@ def test_a_quote_in_tsv_is_a_letter(tmp_path: Path) -> None:
 def test_byte_order_mark_and_crlf_and_no_last_newline(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"\xef\xbb\xbfen\tde\r\na\tb\r\nc\td")
     (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbf"en",de\r\na,"b"\r\nc,d')
-    (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"en": "a", "de": "b"}\r\n{"en": "c", "de": "d"}')
+    (tmp_path / "a.jsonl").write_bytes(
+        b'\xef\xbb\xbf{"en": "a", "de": "b"}\r\n{"en": "c", "de": "d"}'
+    )
     for name in ("a.tsv", "a.csv", "a.jsonl"):
         assert rows_of(reading(tmp_path, name)) == [("a", "b"), ("c", "d")]
 
 
 def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("a\x0bb\u2028c\x85d\re\nf\n".encode())
-    assert rows_of(reading(tmp_path, "a.txt", {"target": "text"})) == [("a\x0bb\u2028c\x85d\re",), ("f",)]
+    assert rows_of(reading(tmp_path, "a.txt", {"target": "text"})) == [
+        ("a\x0bb\u2028c\x85d\re",),
+        ("f",),
+    ]
 
 
 @pytest.mark.parametrize("column", ["text", 1])
@@ -138,9 +149,15 @@ def test_an_alignment_may_be_empty(tmp_path: Path) -> None:
 def test_a_filter_keeps_rows_and_counts_none_as_bad(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("kind\ten\tde\nx\ta\tb\ny\t\t\nx\tc\td\n")
     found = reading(tmp_path, "a.tsv", filter={"kind": "x"})
-    assert (rows_of(found), found.skipped, line_numbers(found)) == ([("a", "b"), ("c", "d")], 0, [2, 4])
+    assert (rows_of(found), found.skipped, line_numbers(found)) == (
+        [("a", "b"), ("c", "d")],
+        0,
+        [2, 4],
+    )
     (tmp_path / "b.csv").write_text("x,a,b\ny,,\n")
-    assert rows_of(reading(tmp_path, "b.csv", {"source": 2, "target": 3}, filter={"1": "x"})) == [("a", "b")]
+    assert rows_of(reading(tmp_path, "b.csv", {"source": 2, "target": 3}, filter={"1": "x"})) == [
+        ("a", "b")
+    ]
     (tmp_path / "c.jsonl").write_text('{"m": {"n": 1}, "t": "a"}\n{"m": {"n": null}, "t": 3}\n')
     assert rows_of(reading(tmp_path, "c.jsonl", {"target": "t"}, filter={"m.n": "1"})) == [("a",)]
     (tmp_path / "d.en").write_text("a\n\n")

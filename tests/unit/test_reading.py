@@ -39,12 +39,21 @@ def test_six_faults_in_five_sections() -> None:
     }
     found = faults(values)
     assert len(found) == 6
-    assert found[0].startswith("task 'translaton' is unknown. Did you mean 'translation'? Known: conversation, ")
-    assert found[1] == "data.on_bad_row: should be 'error' or 'skip', but is 'skipp'. Did you mean 'skip'?"
+    assert found[0].startswith(
+        "task 'translaton' is unknown. Did you mean 'translation'? Known: conversation, "
+    )
+    assert (
+        found[1]
+        == "data.on_bad_row: should be 'error' or 'skip', but is 'skipp'. Did you mean 'skip'?"
+    )
     assert found[2].startswith("model.encoder: key 'sise' is unknown. Did you mean 'size'? Known: ")
-    assert found[3].startswith("model.bridge: kind 'atention' is unknown. Did you mean 'attention'? Known: ")
+    assert found[3].startswith(
+        "model.bridge: kind 'atention' is unknown. Did you mean 'attention'? Known: "
+    )
     assert found[4] == "learning.rate: should be greater than 0, but is -1."
-    assert found[5].startswith("evaluation.metrics: metric 'blue' is unknown. Did you mean 'bleu'? Known: ")
+    assert found[5].startswith(
+        "evaluation.metrics: metric 'blue' is unknown. Did you mean 'bleu'? Known: "
+    )
 
 
 def test_faults_of_several_keys_are_not_hidden_by_others() -> None:
@@ -64,11 +73,19 @@ def test_faults_of_several_keys_are_not_hidden_by_others() -> None:
 
 def test_a_target_that_is_left_out_is_checked_all_the_same() -> None:
     for target in ({}, {"target": None}):
-        values = {"task": "translation", "data": {"train": "a.tsv", "source": {"column": "text"}, **target}}
-        assert one_fault(values) == "data: 'source' and 'target' are both column 'text'; name two columns."
+        values = {
+            "task": "translation",
+            "data": {"train": "a.tsv", "source": {"column": "text"}, **target},
+        }
+        assert (
+            one_fault(values)
+            == "data: 'source' and 'target' are both column 'text'; name two columns."
+        )
 
 
-@pytest.mark.parametrize("data", [{}, {"valid": 0.2, "test": "b.tsv"}, {"split": {"column": "part", "test": "dev"}}])
+@pytest.mark.parametrize(
+    "data", [{}, {"valid": 0.2, "test": "b.tsv"}, {"split": {"column": "part", "test": "dev"}}]
+)
 def test_what_is_written_down_is_read_again(data: dict[str, Any]) -> None:
     """A run keeps its recipe with every default filled in."""
     found = recipe_of(translation(data={**FILES, **data}), "test")
@@ -93,40 +110,94 @@ def test_a_wrong_key_is_told_once() -> None:
     [
         ({"data": FILES}, "key 'task' is missing. Known: conversation, "),
         ({"task": ["x"], "data": FILES}, "task \"['x']\" is unknown."),
-        (translation(lerning={}), "key 'lerning' is unknown. Did you mean 'learning'? Known: data, "),
-        (translation(data={"source": {}}), "data: needs either 'train' (a file) or 'sample' (a synthetic corpus), not"),
-        (translation(data={**FILES, "sample": {}}), "data: needs either 'train' (a file) or 'sample' (a synthetic "),
+        (
+            translation(lerning={}),
+            "key 'lerning' is unknown. Did you mean 'learning'? Known: data, ",
+        ),
+        (
+            translation(data={"source": {}}),
+            "data: needs either 'train' (a file) or 'sample' (a synthetic corpus), not",
+        ),
+        (
+            translation(data={**FILES, "sample": {}}),
+            "data: needs either 'train' (a file) or 'sample' (a synthetic ",
+        ),
         ({"task": "translation", "data": 5}, "data: must be a section of keys, but is 5."),
         (translation(model=5), "model: must be a section of keys, but is 5."),
         (translation(model={"bridge": 5}), "model.bridge: must be a section of keys, but is 5."),
-        (translation(model={"brige": {}}), "model: key 'brige' is unknown. Did you mean 'bridge'? Known: bridge, "),
-        (translation(model={"encoder": {"kind": ["text"]}}), "model.encoder.kind: must be a word, but is ['text']."),
+        (
+            translation(model={"brige": {}}),
+            "model: key 'brige' is unknown. Did you mean 'bridge'? Known: bridge, ",
+        ),
+        (
+            translation(model={"encoder": {"kind": ["text"]}}),
+            "model.encoder.kind: must be a word, but is ['text'].",
+        ),
         (
             translation(model={"bridge": {"score": {}}}),
             "model.bridge.score: should be 'additive', 'dot' or 'general', but is {}.",
         ),
-        (translation(model={"encoder": {"layers": 0}}), "model.encoder.layers: should be greater than or equal to 1"),
+        (
+            translation(model={"encoder": {"layers": 0}}),
+            "model.encoder.layers: should be greater than or equal to 1",
+        ),
         (translation(learning={"steps": 1.5}), "learning.steps: should be a valid integer"),
-        (translation(learning={"steps": True}), "learning.steps: should be a valid integer, but is True."),
-        (translation(learning={"rate": True}), "learning.rate: should be a valid number, but is True."),
-        (translation(learning={"rate": float("nan")}), "learning.rate: should be a finite number, but is nan."),
-        (translation(learning={"seed": 2**63}), "learning.seed: should be less than 9223372036854775808, but is "),
+        (
+            translation(learning={"steps": True}),
+            "learning.steps: should be a valid integer, but is True.",
+        ),
+        (
+            translation(learning={"rate": True}),
+            "learning.rate: should be a valid number, but is True.",
+        ),
+        (
+            translation(learning={"rate": float("nan")}),
+            "learning.rate: should be a finite number, but is nan.",
+        ),
+        (
+            translation(learning={"seed": 2**63}),
+            "learning.seed: should be less than 9223372036854775808, but is ",
+        ),
         (
             translation(learning={"precision": 16}),
             "learning.precision: should be '32', 'bf16', 'fp16' or 'auto', but is '16'. Did",
         ),
         (translation(learning={"metric": "los"}), "learning.metric: metric 'los' is unknown."),
-        (translation(learning={"metric": 5}), "learning.metric: should be a valid string, but is 5."),
+        (
+            translation(learning={"metric": 5}),
+            "learning.metric: should be a valid string, but is 5.",
+        ),
         (translation(learning={1: 2}), "learning.1: Keys should be strings, but is 1."),
-        (translation(evaluation={"metrics": "bleu"}), "evaluation.metrics: should be a list, but is 'bleu'."),
-        (translation(evaluation={"metrics": [5]}), "evaluation.metrics.0: should be a valid string, but is 5."),
-        (translation(evaluation={"search": 5}), "evaluation.search: should be a section of keys, but is 5."),
-        (translation(expect={"bleu": "much"}), "expect.bleu: should be a valid number, but is 'much'."),
-        (translation(expect={"bleu": float("inf")}), "expect.bleu: should be a finite number, but is inf."),
+        (
+            translation(evaluation={"metrics": "bleu"}),
+            "evaluation.metrics: should be a list, but is 'bleu'.",
+        ),
+        (
+            translation(evaluation={"metrics": [5]}),
+            "evaluation.metrics.0: should be a valid string, but is 5.",
+        ),
+        (
+            translation(evaluation={"search": 5}),
+            "evaluation.search: should be a section of keys, but is 5.",
+        ),
+        (
+            translation(expect={"bleu": "much"}),
+            "expect.bleu: should be a valid number, but is 'much'.",
+        ),
+        (
+            translation(expect={"bleu": float("inf")}),
+            "expect.bleu: should be a finite number, but is inf.",
+        ),
         (translation(expect={"blue": 5}), "expect: metric 'blue' is unknown. Did you mean 'bleu'?"),
         (translation(expect=[5]), "expect: must be a section of keys, but is [5]."),
-        ({"task": "translation", "data": {"train": "a"}}, "data: key 'source' is missing; translation needs it."),
-        ({"task": "translation", "data": {"sample": {}}}, "data: key 'source' is missing; translation needs it."),
+        (
+            {"task": "translation", "data": {"train": "a"}},
+            "data: key 'source' is missing; translation needs it.",
+        ),
+        (
+            {"task": "translation", "data": {"sample": {}}},
+            "data: key 'source' is missing; translation needs it.",
+        ),
         (
             {"task": "language_model", "data": {"sample": {}, "source": {}}},
             "data: key 'source' has no place here; language_model reads no input and outputs a target.",
@@ -151,9 +222,16 @@ def test_a_wrong_key_is_told_once() -> None:
             translation(data={**FILES, "boxes": "b"}),
             "data: key 'boxes' has no place here; translation reads source and",
         ),
-        (translation(loss={"guide": 1}), "loss.guide: needs true alignments, but data.alignment names no column; name"),
         (
-            translation(data={**FILES, "alignment": "a"}, loss={"guide": 1}, model={"bridge": {"kind": "initial"}}),
+            translation(loss={"guide": 1}),
+            "loss.guide: needs true alignments, but data.alignment names no column; name",
+        ),
+        (
+            translation(
+                data={**FILES, "alignment": "a"},
+                loss={"guide": 1},
+                model={"bridge": {"kind": "initial"}},
+            ),
             "loss.guide: needs a bridge of kind attention, location or two_level, but it is initial.",
         ),
         (
@@ -198,7 +276,11 @@ def test_the_splits_of_a_column_differ() -> None:
 
 
 def test_a_synthetic_corpus_without_alignments() -> None:
-    values = {"task": "language_model", "data": {"sample": {}}, "expect": {"alignment_error_rate": 1}}
+    values = {
+        "task": "language_model",
+        "data": {"sample": {}},
+        "expect": {"alignment_error_rate": 1},
+    }
     assert faults(values) == [
         "expect: alignment_error_rate needs true alignments, but the synthetic corpus of language_model has none.",
         "expect: alignment_error_rate needs a bridge of kind attention, location or two_level, but it is initial.",
@@ -228,16 +310,37 @@ def test_a_long_value_is_quoted_in_short() -> None:
         ("a: 1\n---\nb: 2", "line 3: not YAML: a recipe is one document."),
         (f"a: {'9' * 5000}", "line 1: not YAML: a number has more than 25 digits."),
         ("a: " + "[" * 5000, "line 1: not YAML: sections are nested more than 20 deep."),
-        ("a: !!python/object/apply:os.system ['true']", "line 1: not YAML: the tag 'tag:yaml.org,2002:python/obj"),
-        ("a: !!python/name:os.system", "line 1: not YAML: the tag 'tag:yaml.org,2002:python/name:os.system' has no"),
-        ('a: !!int ""', "line 1: not YAML: the tag 'tag:yaml.org,2002:int' has no place in a recipe."),
-        ('a: !!float "_"', "line 1: not YAML: the tag 'tag:yaml.org,2002:float' has no place in a recipe."),
-        ("a: !!bool x", "line 1: not YAML: the tag 'tag:yaml.org,2002:bool' has no place in a recipe."),
-        ("a: !!timestamp x", "line 1: not YAML: the tag 'tag:yaml.org,2002:timestamp' has no place in a recipe."),
+        (
+            "a: !!python/object/apply:os.system ['true']",
+            "line 1: not YAML: the tag 'tag:yaml.org,2002:python/obj",
+        ),
+        (
+            "a: !!python/name:os.system",
+            "line 1: not YAML: the tag 'tag:yaml.org,2002:python/name:os.system' has no",
+        ),
+        (
+            'a: !!int ""',
+            "line 1: not YAML: the tag 'tag:yaml.org,2002:int' has no place in a recipe.",
+        ),
+        (
+            'a: !!float "_"',
+            "line 1: not YAML: the tag 'tag:yaml.org,2002:float' has no place in a recipe.",
+        ),
+        (
+            "a: !!bool x",
+            "line 1: not YAML: the tag 'tag:yaml.org,2002:bool' has no place in a recipe.",
+        ),
+        (
+            "a: !!timestamp x",
+            "line 1: not YAML: the tag 'tag:yaml.org,2002:timestamp' has no place in a recipe.",
+        ),
         ("a: !mine 5", "line 1: not YAML: the tag '!mine' has no place in a recipe."),
         ('a: "\\UFFFFFFFF"', "line 1: not YAML: found invalid Unicode character escape code."),
         ("a: *b", "line 1: not YAML: an anchor (&name) or alias (*name) has no place in a recipe."),
-        ("a: &b 5", "line 1: not YAML: an anchor (&name) or alias (*name) has no place in a recipe."),
+        (
+            "a: &b 5",
+            "line 1: not YAML: an anchor (&name) or alias (*name) has no place in a recipe.",
+        ),
     ],
 )
 def test_text_that_is_no_recipe(text: str, message: str) -> None:
@@ -264,7 +367,9 @@ def test_finding(tmp_path: Path) -> None:
     for name, message in {
         str(tmp_path / "mein.yaml"): f"recipe file {tmp_path / 'mein.yaml'} does not exist. "
         f"Did you mean '{tmp_path / 'mine.yaml'}'?",
-        str(tmp_path / "none" / "a.yaml"): f"recipe file {tmp_path / 'none' / 'a.yaml'} does not exist.",
+        str(
+            tmp_path / "none" / "a.yaml"
+        ): f"recipe file {tmp_path / 'none' / 'a.yaml'} does not exist.",
         str(tmp_path): f"{tmp_path} is a folder, not a recipe file.",
         "translation/sampel_attention": "recipe 'translation/sampel_attention' is unknown. Did you mean "
         "'translation/sample_attention'? A recipe is a .yaml file or a name that `sixjars tasks` lists.",
@@ -280,12 +385,20 @@ def test_finding(tmp_path: Path) -> None:
 def test_overrides_that_are_no_list(use: Any, given: Any) -> None:
     with pytest.raises(RecipeError) as caught:
         use("translation/sample_initial", given)
-    assert str(caught.value) == f'overrides: must be a list such as ["learning.epochs=2"], but is {given!r}.'
+    assert (
+        str(caught.value)
+        == f'overrides: must be a list such as ["learning.epochs=2"], but is {given!r}.'
+    )
 
 
 def test_overrides() -> None:
     values = {"learning": {"rate": 1.0}, "model": {"encoder": {"size": 3}}}
-    changes = ["learning.rate=5e-4", "model.encoder.layers=2", "evaluation.metrics=[bleu, ter]", "task=x=y"]
+    changes = [
+        "learning.rate=5e-4",
+        "model.encoder.layers=2",
+        "evaluation.metrics=[bleu, ter]",
+        "task=x=y",
+    ]
     assert overridden(values, changes) == {
         "learning": {"rate": 0.0005},
         "model": {"encoder": {"size": 3, "layers": 2}},
@@ -323,7 +436,9 @@ def test_a_number_with_underscores_is_a_word() -> None:
 
 
 def test_a_resolved_recipe_reads_back_as_itself() -> None:
-    recipe = read_recipe("translation/sample_attention", ["learning.rate=5e-4", "learning.precision=32"])
+    recipe = read_recipe(
+        "translation/sample_attention", ["learning.rate=5e-4", "learning.precision=32"]
+    )
     assert recipe.learning.rate == 0.0005
     again = recipe_of(yaml.safe_load(recipe.to_yaml()), "again")
     assert again == recipe
@@ -351,7 +466,16 @@ def test_values_are_plain() -> None:
     """What people write in YAML, `5e-4` included; dates, octal numbers and the like are words."""
     text = "{a: 5e-4, b: -1.5, c: 1., d: .5, e: 07, f: 1_000, g: 2020-01-02, h: ~, i: yes, j: 'no', k: 0x10, l: [x, 3]}"
     assert values_of(text, "here") == {
-        **{"a": 0.0005, "b": -1.5, "c": 1.0, "d": 0.5, "e": "07", "f": "1_000", "g": "2020-01-02", "h": None},
+        **{
+            "a": 0.0005,
+            "b": -1.5,
+            "c": 1.0,
+            "d": 0.5,
+            "e": "07",
+            "f": "1_000",
+            "g": "2020-01-02",
+            "h": None,
+        },
         **{"i": True, "j": "no", "k": "0x10", "l": ["x", 3]},
     }
 
@@ -369,7 +493,9 @@ def test_a_recipe_is_small(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="nested more than 20 deep"):
         values_of("[" * 1_000_000, "here")
     large.write_text("".join(f"k{number}: 1\n" for number in range(6_000)))
-    with pytest.raises(RecipeError, match=r"(?s)^6001 faults in .*\n  - and 5951 more\.$") as caught:
+    with pytest.raises(
+        RecipeError, match=r"(?s)^6001 faults in .*\n  - and 5951 more\.$"
+    ) as caught:
         read_recipe(str(large))
     assert len(str(caught.value)) < 10_000
 
@@ -405,7 +531,10 @@ def test_long_values_are_quoted_in_short_everywhere() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (translation(learning={"lr": 0.1}), "learning: key 'lr' is unknown. Did you mean 'rate'? Known: "),
+        (
+            translation(learning={"lr": 0.1}),
+            "learning: key 'lr' is unknown. Did you mean 'rate'? Known: ",
+        ),
         (
             translation(learning={"batch_size": 5}),
             "learning: key 'batch_size' is unknown. Did you mean 'batch_examples'?",
@@ -418,7 +547,10 @@ def test_long_values_are_quoted_in_short_everywhere() -> None:
             {**translation(), "task": "sentiment_analysis"},
             "task 'sentiment_analysis' is unknown. Did you mean 'document_",
         ),
-        (translation(data={**FILES, "where": {}}), "data: key 'where' is unknown. Did you mean 'filter'? Known: "),
+        (
+            translation(data={**FILES, "where": {}}),
+            "data: key 'where' is unknown. Did you mean 'filter'? Known: ",
+        ),
         (
             translation(data={**FILES, "source": {"parts": "lines"}}),
             "data.source: key 'parts' is unknown. Did you mean 'segments'?",

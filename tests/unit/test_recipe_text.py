@@ -23,7 +23,9 @@ CHANGES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changes", CHANGES)
 @pytest.mark.parametrize("task", TASKS)
-def test_values_change_and_comments_stay(task: str, changes: dict[str, Any], tmp_path: Path) -> None:
+def test_values_change_and_comments_stay(
+    task: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
     new(tmp_path / "a.yaml", task=task)
     text = (tmp_path / "a.yaml").read_text(encoding="utf-8")
     changed = with_values(text, changes)
@@ -35,4 +37,7 @@ def test_values_change_and_comments_stay(task: str, changes: dict[str, Any], tmp
 def test_another_layout_loses_comments_alone() -> None:
     text = "task: dialog\nmodel: {encoder: {size: 4},\n  decoder: {size: 4}} # wide\n"
     changed = with_values(text, {"model.encoder.size": 8})
-    assert loaded(changed) == {"task": "dialog", "model": {"encoder": {"size": 8}, "decoder": {"size": 4}}}
+    assert loaded(changed) == {
+        "task": "dialog",
+        "model": {"encoder": {"size": 8}, "decoder": {"size": 4}},
+    }

@@ -18,7 +18,11 @@ pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 CELLS: tuple[CellName, ...] = get_args(CellName)
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
-SINGLE: dict[CellName, Callable[..., nn.RNNCellBase]] = {"rnn": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
+SINGLE: dict[CellName, Callable[..., nn.RNNCellBase]] = {
+    "rnn": nn.RNNCell,
+    "gru": nn.GRUCell,
+    "lstm": nn.LSTMCell,
+}
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 ROWS = [[5, 6, 7, 8, 9], [9], [4, 10, 11], [7, 7, 7, 7]]
 
@@ -33,9 +37,14 @@ def test_steps_equal_torch_cells(cell: CellName) -> None:
     recurrent, state = begun(cell)
     singles = [SINGLE[cell](3 if layer == 0 else 4, 4) for layer in range(2)]
     for layer, single in enumerate(singles):
-        single.load_state_dict({kind: getattr(recurrent.stack, f"{kind}_l{layer}") for kind in KINDS})
+        single.load_state_dict(
+            {kind: getattr(recurrent.stack, f"{kind}_l{layer}") for kind in KINDS}
+        )
     memory = recurrent.opened(state)
-    hidden, cells = list(state.hidden.unbind(1)), [] if state.cell is None else list(state.cell.unbind(1))
+    hidden, cells = (
+        list(state.hidden.unbind(1)),
+        [] if state.cell is None else list(state.cell.unbind(1)),
+    )
     for given in torch.randn(6, 2, 3):
         below, memory = given, recurrent.advance(recurrent.project(given), memory)
         for layer, single in enumerate(singles):
@@ -70,7 +79,9 @@ def test_a_32_bit_state_goes_on_in_16_bits(cell: CellName) -> None:
     given = torch.randn(2, 3)
     wanted = recurrent.closed(recurrent.advance(recurrent.project(given), recurrent.opened(state)))
     with torch.autocast("cpu", torch.bfloat16):
-        found = recurrent.closed(recurrent.advance(recurrent.project(given), recurrent.opened(state)))
+        found = recurrent.closed(
+            recurrent.advance(recurrent.project(given), recurrent.opened(state))
+        )
     # 8 bits of a number: sums of seven terms below 1 are right to about seven times 2^-8
     torch.testing.assert_close(found.hidden.float(), wanted.hidden, atol=0.03, rtol=0.03)
 
@@ -152,8 +163,13 @@ def gru_by_hand(given: Weights, x: Vector, s: Vector, _: Vector) -> tuple[Vector
 
 def lstm_by_hand(given: Weights, x: Vector, s: Vector, c: Vector) -> tuple[Vector, Vector]:
     """m_t = f ⊙ m_{t-1} + i ⊙ m̃_t, h_t = o ⊙ tanh(m_t); torch stacks i, f, new, o."""
-    write, forget, new, show = ([a + b for a, b in zip(*pair, strict=True)] for pair in _gates(given, 4, x, s))
-    kept = [squash(f) * old + squash(i) * math.tanh(n) for f, old, i, n in zip(forget, c, write, new, strict=True)]
+    write, forget, new, show = (
+        [a + b for a, b in zip(*pair, strict=True)] for pair in _gates(given, 4, x, s)
+    )
+    kept = [
+        squash(f) * old + squash(i) * math.tanh(n)
+        for f, old, i, n in zip(forget, c, write, new, strict=True)
+    ]
     return [squash(o) * math.tanh(k) for o, k in zip(show, kept, strict=True)], kept
 
 
@@ -168,11 +184,14 @@ BY_HAND: dict[CellName, Callable[[Weights, Vector, Vector, Vector], tuple[Vector
 def test_steps_equal_the_equations_by_hand(cell: CellName) -> None:
     recurrent, state = begun(cell, layers=1)
     named = dict(zip("UWbc", KINDS, strict=True))
-    weights = {letter: getattr(recurrent.stack, f"{kind}_l0").tolist() for letter, kind in named.items()}
+    weights = {
+        letter: getattr(recurrent.stack, f"{kind}_l0").tolist() for letter, kind in named.items()
+    }
     weights |= {letter: [weights[letter]] for letter in "bc"}
     memory = recurrent.opened(state)
     by_hand = [
-        (state.hidden[row, 0].tolist(), [] if state.cell is None else state.cell[row, 0].tolist()) for row in (0, 1)
+        (state.hidden[row, 0].tolist(), [] if state.cell is None else state.cell[row, 0].tolist())
+        for row in (0, 1)
     ]
     for given in torch.randn(4, 2, 3):
         memory = recurrent.advance(recurrent.project(given), memory)
@@ -203,11 +222,15 @@ def made(cell: CellName, layers: int, direction: Direction) -> TextEncoder:
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("direction", ["forward", "both"])
-def test_text_encoder_equals_a_packed_stack(cell: CellName, layers: int, direction: Direction) -> None:
+def test_text_encoder_equals_a_packed_stack(
+    cell: CellName, layers: int, direction: Direction
+) -> None:
     encoder, source = made(cell, layers, direction), Padded.of(ROWS)
     stack = reference(encoder, cell, layers, both=direction == "both")
     lengths = source.mask.sum(1)
-    packed = pack_padded_sequence(encoder.embedding(source.values), lengths, batch_first=True, enforce_sorted=False)
+    packed = pack_padded_sequence(
+        encoder.embedding(source.values), lengths, batch_first=True, enforce_sorted=False
+    )
     outputs, last = stack(packed)
     memory = pad_packed_sequence(outputs, batch_first=True)[0]
     hidden: Tensor = last[0] if cell == "lstm" else last

@@ -40,7 +40,10 @@ def text_of(html: str) -> str:
 def page(words: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The report of that run on a file with an unknown word."""
     folder = tmp_path_factory.mktemp("page")
-    rows = [f"word{n % 4} <b>strange{n}</b> and{' more' * (n % 6)}\twort{n % 3} und mehr" for n in range(30)]
+    rows = [
+        f"word{n % 4} <b>strange{n}</b> and{' more' * (n % 6)}\twort{n % 3} und mehr"
+        for n in range(30)
+    ]
     (folder / "test.tsv").write_text("\n".join(["en\tde", *rows, ""]))
     out = folder / "new" / "report.html"
     assert sixjars.report(words, data=folder / "test.tsv", out=out, device="cpu") == out
@@ -97,7 +100,10 @@ def test_the_view_shown_is_what_the_model_attends_to(page: str, words: Path) -> 
 @pytest.mark.parametrize(
     ("recipe", "told"),
     [
-        ("translation/sample_initial", "This model has no attention, so there are no weights to show."),
+        (
+            "translation/sample_initial",
+            "This model has no attention, so there are no weights to show.",
+        ),
         ("document_classification/sample_attention", "Confusion matrix"),
         ("pointing/sample_sorting", "number of points"),
         ("image_captioning/sample_initial", "This model has no attention"),
@@ -116,8 +122,17 @@ def test_every_kind_of_run(recipe: str, told: str, tmp_path: Path) -> None:
 
 
 def test_a_language_model_has_no_input(language_model: Path, tmp_path: Path) -> None:
-    text = text_of(sixjars.report(language_model, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8"))
-    for told in ("there is no map", "or there is no input", "The inputs have no words.", "log probability of a token"):
+    text = text_of(
+        sixjars.report(language_model, out=tmp_path / "r.html", device="cpu").read_text(
+            encoding="utf-8"
+        )
+    )
+    for told in (
+        "there is no map",
+        "or there is no input",
+        "The inputs have no words.",
+        "log probability of a token",
+    ):
         assert told in text
 
 
@@ -126,33 +141,53 @@ def test_a_packed_run_and_a_table_in_memory(run: Path, tmp_path: Path) -> None:
     rows = [{"latin": "ghar", "devanagari": "घर"}, {"latin": "ram", "devanagari": "राम"}]
     columns = sixjars.load(run, device="cpu").all_columns
     table = [dict(zip(map(str, columns.values()), row.values(), strict=True)) for row in rows]
-    html = sixjars.report(packed, data=table, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    html = sixjars.report(packed, data=table, out=tmp_path / "r.html", device="cpu").read_text(
+        encoding="utf-8"
+    )
     assert "<title>Report of words.sixjars</title>" in html
     assert "2 of 2 examples" in html
 
 
 def test_data_without_annotations_is_scored_by_the_other_metrics(tmp_path: Path) -> None:
-    run = sixjars.train("translation/sample_attention", FEW, out=tmp_path / "run", device="cpu").folder
+    run = sixjars.train(
+        "translation/sample_attention", FEW, out=tmp_path / "run", device="cpu"
+    ).folder
     (tmp_path / "pairs.tsv").write_text("english\thindi\nI am going home\tmein ghar ja raha hoon\n")
     for data, left_out in ((None, False), (tmp_path / "pairs.tsv", True)):
-        html = sixjars.report(run, data=data, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+        html = sixjars.report(run, data=data, out=tmp_path / "r.html", device="cpu").read_text(
+            encoding="utf-8"
+        )
         assert '<th scope="row">exact_match</th>' in html
         assert ('<th scope="row">alignment_error_rate</th>' in html) != left_out
-        assert ("Left out, for this data has no annotations: alignment_error_rate." in html) == left_out
+        assert (
+            "Left out, for this data has no annotations: alignment_error_rate." in html
+        ) == left_out
 
 
 def test_which_set_chose_the_weights_and_which_rows_are_missing(tmp_path: Path) -> None:
     """Two bad rows, and a training row that is too long; of the run's own data, and of another file."""
     rows = [f"word{n % 4} and\twort{n % 3} und mehr" for n in range(20)]
-    (tmp_path / "pairs.tsv").write_text("\n".join(["en\tde", "one", "two", "a b\t" + "x " * 30, *rows, ""]))
+    (tmp_path / "pairs.tsv").write_text(
+        "\n".join(["en\tde", "one", "two", "a b\t" + "x " * 30, *rows, ""])
+    )
     (tmp_path / "valid.tsv").write_text("\n".join(["en\tde", *rows[:8], ""]))
     changes = {
-        "data": {"on_bad_row": "skip", "target": {"max_length": 9}, "valid": str(tmp_path / "valid.tsv")},
+        "data": {
+            "on_bad_row": "skip",
+            "target": {"max_length": 9},
+            "valid": str(tmp_path / "valid.tsv"),
+        },
         "learning": {"epochs": 1, "average": 2},
     }
-    run = sixjars.train(recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes), out=tmp_path / "run", device="cpu")
+    run = sixjars.train(
+        recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes),
+        out=tmp_path / "run",
+        device="cpu",
+    )
     assert (run.skipped, run.dropped) == (2, 1)
-    text = text_of(sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8"))
+    text = text_of(
+        sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    )
     assert (
         "The validation set chose the weights: they are the mean of the 2 checkpoints with the best "
         "character_error_rate on it. "
@@ -161,17 +196,28 @@ def test_which_set_chose_the_weights_and_which_rows_are_missing(tmp_path: Path) 
         "1 training row was dropped (1 with more tokens than data.target.max_length (9))."
     ) in text
     out = tmp_path / "other.html"
-    text = text_of(sixjars.report(run, data=tmp_path / "valid.tsv", out=out, device="cpu").read_text(encoding="utf-8"))
-    assert "with the best character_error_rate on it. No bad row was skipped in reading this file." in text
+    text = text_of(
+        sixjars.report(run, data=tmp_path / "valid.tsv", out=out, device="cpu").read_text(
+            encoding="utf-8"
+        )
+    )
+    assert (
+        "with the best character_error_rate on it. No bad row was skipped in reading this file."
+        in text
+    )
     assert "There is no test set" not in text
 
 
 def test_the_training_cost_is_told(words: Path, tmp_path: Path) -> None:
-    text = text_of(sixjars.report(words, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8"))
+    text = text_of(
+        sixjars.report(words, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    )
     assert re.search(r"training time\s+\d+ s on cpu, with validation", text)
     old = shutil.copytree(words, tmp_path / "old")
     (old / "cost.json").unlink()
-    text = text_of(sixjars.report(old, out=tmp_path / "old.html", device="cpu").read_text(encoding="utf-8"))
+    text = text_of(
+        sixjars.report(old, out=tmp_path / "old.html", device="cpu").read_text(encoding="utf-8")
+    )
     assert re.search(r"training time\s+not known; the run did not note it", text)
     assert "checksum of the training set" in text
 
@@ -180,7 +226,9 @@ def test_an_input_has_one_point_and_is_shown_once(words: Path, tmp_path: Path) -
     rows = ["word1 and\twort1", "word1 and\twort1", "word2 and more\twort2 und", "word1 and\tmehr"]
     (tmp_path / "test.tsv").write_text("\n".join(["en\tde", *rows, ""]))
     out = tmp_path / "r.html"
-    html = sixjars.report(words, data=tmp_path / "test.tsv", out=out, device="cpu").read_text(encoding="utf-8")
+    html = sixjars.report(words, data=tmp_path / "test.tsv", out=out, device="cpu").read_text(
+        encoding="utf-8"
+    )
     assert html.count('class="dot"') == 2
     assert "2 different inputs of 4 examples are shown." in html
     assert html.count('class="example"') == 2
@@ -205,13 +253,19 @@ def test_progress_is_shown(words: Path, tmp_path: Path) -> None:
 
 
 def test_bad_input_is_one_sentence(call: Call, words: Path, tmp_path: Path) -> None:
-    assert call("report", tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
+    assert (
+        call("report", tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
+    )
     other = tmp_path / "other.tsv"
     other.write_text("a\tb\nx\ty\n")
-    assert "other.tsv" in call("report", words, "--data", other, "--out", tmp_path / "r.html").sentence
+    assert (
+        "other.tsv" in call("report", words, "--data", other, "--out", tmp_path / "r.html").sentence
+    )
     empty = tmp_path / "empty.tsv"
     empty.write_text("en\tde\n")
-    assert "empty.tsv" in call("report", words, "--data", empty, "--out", tmp_path / "r.html").sentence
+    assert (
+        "empty.tsv" in call("report", words, "--data", empty, "--out", tmp_path / "r.html").sentence
+    )
     empty.write_text("en\tde\n\tWort1\n")
     said = call("report", words, "--data", empty, "--out", tmp_path / "r.html")
     assert said.sentence == f"{empty}, line 2: column 'en' is empty."
@@ -251,9 +305,15 @@ def test_a_place_that_takes_no_files_is_told_before_the_work(
         pytest.skip("there is no /proc")
     monkeypatch.setattr(of_reports, "judged_run", _never)
     told = call("report", words, "--out", "/proc/report.html").sentence
-    assert re.fullmatch(r"/proc/report.html cannot be written: (No such file or directory|Permission denied)\.", told)
+    assert re.fullmatch(
+        r"/proc/report.html cannot be written: (No such file or directory|Permission denied)\.",
+        told,
+    )
     long = f"{'x' * 300}.html"
-    assert call("report", words, "--out", long).sentence == f"{long} cannot be written: File name too long."
+    assert (
+        call("report", words, "--out", long).sentence
+        == f"{long} cannot be written: File name too long."
+    )
 
 
 def _never(*given: object, **more: object) -> Callable[[], None]:
@@ -261,12 +321,22 @@ def _never(*given: object, **more: object) -> Callable[[], None]:
 
 
 def test_unknown_characters(tmp_path: Path) -> None:
-    (tmp_path / "pairs.tsv").write_text("\n".join(["en\tde", *["ab ba\tx y", "ba ab a\ty x"] * 6, ""]))
+    (tmp_path / "pairs.tsv").write_text(
+        "\n".join(["en\tde", *["ab ba\tx y", "ba ab a\ty x"] * 6, ""])
+    )
     changes = {"data": {"source": {"tokens": "characters"}}, "learning": {"epochs": 1}}
-    run = sixjars.train(recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes), out=tmp_path / "run", device="cpu")
+    run = sixjars.train(
+        recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes),
+        out=tmp_path / "run",
+        device="cpu",
+    )
     (tmp_path / "test.tsv").write_text("en\tde\nab bQ\tx y\nQb a\ty\n")
     out = tmp_path / "r.html"
-    text = text_of(sixjars.report(run.folder, data=tmp_path / "test.tsv", out=out, device="cpu").read_text("utf-8"))
+    text = text_of(
+        sixjars.report(run.folder, data=tmp_path / "test.tsv", out=out, device="cpu").read_text(
+            "utf-8"
+        )
+    )
     assert re.search(r"Q\s+2\b", text)
 
 
@@ -293,7 +363,10 @@ def test_hypotheses_of_a_beam_are_ordered_by_their_scores(words: Path, tmp_path:
 def test_only_a_report_is_written_over(call: Call, words: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     out.write_text("<p>mine</p>")
-    assert call("report", words, "--out", out).sentence == f"{out} exists already; choose another name."
+    assert (
+        call("report", words, "--out", out).sentence
+        == f"{out} exists already; choose another name."
+    )
     with pytest.raises(DataError, match="exists already; choose another name"):
         sixjars.report(words, out=out, device="cpu")
     with pytest.raises(DataError) as told:

@@ -11,7 +11,14 @@ from sixjars.evaluation.metrics import ClassRow, Confusion
 from sixjars.reports.page import report_page
 from sixjars.reports.values import Group, Shown
 from tests.unit.browser import CHROMIUM, Browser
-from tests.unit.test_report_html import LARGEST_FILE, example, large_view, report_of, summary_map, view
+from tests.unit.test_report_html import (
+    LARGEST_FILE,
+    example,
+    large_view,
+    report_of,
+    summary_map,
+    view,
+)
 from tests.unit.test_views_html import WEIGHTS
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
@@ -31,7 +38,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     report = report_of(
         summary_map=summary_map(30, labels=3),
         classes=[ClassRow(label, 1, 1.0, 1.0, 1.0) for label in labels],
-        confusion=Confusion(labels, tuple(tuple(int(row == at) for at in range(20)) for row in range(20))),
+        confusion=Confusion(
+            labels, tuple(tuple(int(row == at) for at in range(20)) for row in range(20))
+        ),
     )
     file.write_text(report_page(report), encoding="utf-8")
     with Browser(folder / "profile") as made:
@@ -65,30 +74,43 @@ def test_a_click_shows_the_nearest_neighbours(browser: Browser) -> None:
     assert f"similarity {near[0][1]:.2f}" in told
     assert browser.ask("document.querySelectorAll('.ring.near').length") == 5
     browser.click(".picked button")
-    assert browser.ask("document.querySelector('.picked b').textContent").startswith(f"input {near[0][0]} ")
+    assert browser.ask("document.querySelector('.picked b').textContent").startswith(
+        f"input {near[0][0]} "
+    )
 
 
 def test_arrow_keys_go_from_point_to_point(browser: Browser) -> None:
     places = summary_map(30).spots
     browser.ask(f"document.querySelector('{dot(5)}').focus()")
     focused = "+document.activeElement.dataset.at"
-    for key, axis, sign in (("ArrowRight", 0, 1), ("ArrowUp", 1, 1), ("ArrowLeft", 0, -1), ("ArrowDown", 1, -1)):
+    for key, axis, sign in (
+        ("ArrowRight", 0, 1),
+        ("ArrowUp", 1, 1),
+        ("ArrowLeft", 0, -1),
+        ("ArrowDown", 1, -1),
+    ):
         before = browser.ask(focused)
         browser.press(key)
         after = browser.ask(focused)
         assert after != before
         assert sign * (places[after][axis] - places[before][axis]) > 0
         assert browser.ask(TIP).startswith(f"input {after} ")
-        assert browser.ask("document.activeElement.getAttribute('aria-label')").startswith(f"input {after} ")
+        assert browser.ask("document.activeElement.getAttribute('aria-label')").startswith(
+            f"input {after} "
+        )
     browser.press("Enter")
-    assert browser.ask("document.querySelector('.picked b').textContent").startswith(f"input {after} ")
+    assert browser.ask("document.querySelector('.picked b').textContent").startswith(
+        f"input {after} "
+    )
     assert browser.ask("document.querySelectorAll('.dot[tabindex=\"0\"]').length") == 1
     browser.ask("document.activeElement.blur()")
 
 
 def test_colours_are_switched_and_have_a_legend(browser: Browser) -> None:
     shown = "[...document.querySelectorAll('.legend')].filter(e => e.checkVisibility()).map(e => e.classList[1])"
-    colours = "new Set([...document.querySelectorAll('.dot')].map(e => getComputedStyle(e).fill)).size"
+    colours = (
+        "new Set([...document.querySelectorAll('.dot')].map(e => getComputedStyle(e).fill)).size"
+    )
     found = {}
     for name in browser.ask("[...document.querySelector('.by').options].map(o => o.value)"):
         browser.ask(
@@ -124,7 +146,10 @@ def test_pointing_at_an_output_word_lights_its_sources(browser: Browser) -> None
 def test_dark_light_and_telephone(browser: Browser) -> None:
     found = []
     for scheme in ("light", "dark"):
-        browser.order("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        browser.order(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
         found.append(browser.ask("getComputedStyle(document.querySelector('.chart text')).fill"))
     browser.order("Emulation.setEmulatedMedia", features=[])
     assert found[0] != found[1]
@@ -139,9 +164,13 @@ def test_nothing_is_complained_of_and_nothing_is_loaded(browser: Browser) -> Non
     assert browser.complaints() == []
 
 
-def test_a_thousand_examples_open_quickly(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_thousand_examples_open_quickly(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     groups: tuple[Group, ...] = ("best", "median", "worst")
-    shown = [Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)]
+    shown = [
+        Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)
+    ]
     file = tmp_path_factory.mktemp("large") / "report.html"
     file.write_text(report_page(report_of(1000, shown=shown)), encoding="utf-8")
     assert file.stat().st_size < LARGEST_FILE
@@ -160,17 +189,19 @@ def test_a_thousand_examples_open_quickly(browser: Browser, tmp_path_factory: py
     assert browser.complaints() == []
 
 
-def test_hypotheses_of_a_beam_are_switched(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_hypotheses_of_a_beam_are_switched(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     given, several = view(0), [WEIGHTS, WEIGHTS[::-1]]
-    outputs = tuple(Output(f"answer {at}", ("x", f"y{at}"), weights, -0.5) for at, weights in enumerate(several))
+    outputs = tuple(
+        Output(f"answer {at}", ("x", f"y{at}"), weights, -0.5) for at, weights in enumerate(several)
+    )
     file = tmp_path_factory.mktemp("beam") / "report.html"
     shown = [Shown("best", example(0), replace(given, outputs=outputs))]
     file.write_text(report_page(report_of(shown=shown)), encoding="utf-8")
     browser.session = ""
     browser.open(file)
-    visible = (
-        "[...document.querySelectorAll('#best-1-view [role=tabpanel]')].map(e => e.checkVisibility()).indexOf(true)"
-    )
+    visible = "[...document.querySelectorAll('#best-1-view [role=tabpanel]')].map(e => e.checkVisibility()).indexOf(true)"
     shares = (
         "[...document.querySelectorAll('#best-1-view [data-s]')].filter(e => e.checkVisibility() && e.tagName != 'TD')"
         ".map(e => +e.style.getPropertyValue('--w'))"
@@ -179,5 +210,7 @@ def test_hypotheses_of_a_beam_are_switched(browser: Browser, tmp_path_factory: p
         browser.click(f"#best-1-view [role=tab]:nth-of-type({at + 1})")
         assert browser.ask(visible) == at
         browser.point("#best-1-view [role=tabpanel]:not([hidden]) [data-t='0']:not(td)")
-        assert browser.ask(shares) == pytest.approx([weight / max(weights[0]) for weight in weights[0]], abs=2e-3)
+        assert browser.ask(shares) == pytest.approx(
+            [weight / max(weights[0]) for weight in weights[0]], abs=2e-3
+        )
     assert browser.complaints() == []

@@ -26,25 +26,48 @@ LARGEST_FILE = 5_000_000
 
 def example(at: int, words: int = 4) -> Example:
     return Example(
-        f"input {at} " + "word " * words + WILD, f"output {at} {WILD}", (f"true {at} {WILD}",), at % 7 / 6, words
+        f"input {at} " + "word " * words + WILD,
+        f"output {at} {WILD}",
+        (f"true {at} {WILD}",),
+        at % 7 / 6,
+        words,
     )
 
 
 def view(at: int) -> View:
-    return View({"source": f"in {at}"}, (Output("x", ("x", WILD), WEIGHTS, -0.5),), source=("a", "b", "c", WILD))
+    return View(
+        {"source": f"in {at}"},
+        (Output("x", ("x", WILD), WEIGHTS, -0.5),),
+        source=("a", "b", "c", WILD),
+    )
 
 
 def large_view(steps: int, positions: int, outputs: int = 1) -> View:
     """With so many weights."""
-    tokens, source = (tuple(f"{name}{n}" for n in range(count)) for name, count in (("out", steps), ("in", positions)))
+    tokens, source = (
+        tuple(f"{name}{n}" for n in range(count))
+        for name, count in (("out", steps), ("in", positions))
+    )
     output = Output("x", tokens, ((1.0 / positions,) * positions,) * steps, -0.5)
     return View({"source": "input"}, (output,) * outputs, source=source)
 
 
 def explanation() -> Explanation:
     weight = Weight(f"decoder.{WILD}", "W", (3, 4), 12, trainable=True)
-    names = ("task", "data", "model: encoder", "model: bridge", "model: decoder", "loss", "learning", "evaluation")
-    return Explanation(f"translation {WILD}", tuple(Section(name, (f"{name} {WILD}",), (weight,)) for name in names))
+    names = (
+        "task",
+        "data",
+        "model: encoder",
+        "model: bridge",
+        "model: decoder",
+        "loss",
+        "learning",
+        "evaluation",
+    )
+    return Explanation(
+        f"translation {WILD}",
+        tuple(Section(name, (f"{name} {WILD}",), (weight,)) for name in names),
+    )
 
 
 def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryMap:
@@ -59,9 +82,14 @@ def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryM
 def report_of(count: int = 30, **changes: Any) -> Report:
     groups: tuple[Group, ...] = ("best", "median", "worst")
     records = [
-        {"epoch": float(n), "step": 10.0 * n, "train_loss": 3 / n, "loss": 2 / n, "bleu": 4.0 * n} for n in range(1, 9)
+        {"epoch": float(n), "step": 10.0 * n, "train_loss": 3 / n, "loss": 2 / n, "bleu": 4.0 * n}
+        for n in range(1, 9)
     ]
-    buckets = [Bucket(2, 5, 25, 0.5, Interval(0.4, 0.6)), Bucket(6, 9, 5, 0.25), Bucket(10, 13, 0, None)]
+    buckets = [
+        Bucket(2, 5, 25, 0.5, Interval(0.4, 0.6)),
+        Bucket(6, 9, 5, 0.25),
+        Bucket(10, 13, 0, None),
+    ]
     values: dict[str, Any] = {
         "title": f"Report of {WILD}",
         "where": f"the test set of {WILD}",
@@ -91,14 +119,20 @@ def report_of(count: int = 30, **changes: Any) -> Report:
 def test_text_is_escaped_and_nothing_is_loaded() -> None:
     classes = [ClassRow(WILD, 3, 0.5, 0.5, 0.5), ClassRow("b", 1, 0.5, 0.5, 0.5)]
     confusion = Confusion((WILD, "b"), ((2, 1), (0, 1)))
-    html = report_page(report_of(classes=classes, confusion=confusion, summary_map=summary_map(30, labels=3)))
+    html = report_page(
+        report_of(classes=classes, confusion=confusion, summary_map=summary_map(30, labels=3))
+    )
     read = Reader(html)
     assert [tag for tag, _ in read.tags].count("script") == 1
-    assert not [tag for tag, _ in read.tags if tag in ("link", "iframe", "object", "embed", "base", "form")]
+    assert not [
+        tag for tag, _ in read.tags if tag in ("link", "iframe", "object", "embed", "base", "form")
+    ]
     loaded = [own[key] for _, own in read.tags for key in ("src", "srcset") if key in own]
     assert all(str(one).startswith("data:") for one in loaded)
     assert all(str(own["href"]).startswith("#") for tag, own in read.tags if tag == "a")
-    assert "https://" not in re.sub(r"<style>.*?</style>|<script>.*?</script>", "", html, flags=re.S)
+    assert "https://" not in re.sub(
+        r"<style>.*?</style>|<script>.*?</script>", "", html, flags=re.S
+    )
     assert html.count("<script>alert") == 0
     assert read.text.count("alert('x')") > 20
 
@@ -112,7 +146,9 @@ def test_all_sections_are_there_with_headings_and_captions() -> None:
     assert len(ids) == len(set(ids))
     assert [own["href"] for tag, own in read.tags if tag == "a"] == [f"#{key}" for key in SECTIONS]
     assert set(SECTIONS) <= set(ids)
-    assert tags.count("caption") == tags.count("table") - tags.count("figcaption")  # heat maps are in figures
+    assert tags.count("caption") == tags.count("table") - tags.count(
+        "figcaption"
+    )  # heat maps are in figures
     for told in (
         "exact_match",
         "0.400 to 0.600",
@@ -138,7 +174,9 @@ def test_scores_and_intervals() -> None:
 def test_a_score_may_be_infinite() -> None:
     buckets = [Bucket(2, 5, 25, 8.5), Bucket(6, 9, 25, math.inf)]
     scores = [(Score("perplexity", math.inf, "", "lower", 50), None)]
-    html = report_page(report_of(scores=scores, by_length=ByLength("perplexity", "words of the source", buckets)))
+    html = report_page(
+        report_of(scores=scores, by_length=ByLength("perplexity", "words of the source", buckets))
+    )
     assert "<b>perplexity inf</b>" in html
     assert html.count('class="bar') == 1
     assert 'y="nan"' not in html
@@ -146,7 +184,14 @@ def test_a_score_may_be_infinite() -> None:
 
 def test_what_is_missing_is_said() -> None:
     html = report_page(
-        report_of(history=None, by_length=None, summary_map=None, unknown=None, unknown_words=(), has_attention=False)
+        report_of(
+            history=None,
+            by_length=None,
+            summary_map=None,
+            unknown=None,
+            unknown_words=(),
+            has_attention=False,
+        )
     )
     for told in (
         "This run has no log of validations.",
@@ -163,7 +208,9 @@ def test_what_is_missing_is_said() -> None:
 def test_a_thousand_examples_stay_small() -> None:
     """With views as large as an example may be, and long texts."""
     groups: tuple[Group, ...] = ("best", "median", "worst")
-    shown = [Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)]
+    shown = [
+        Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)
+    ]
     html = report_page(report_of(1000, shown=shown))
     assert html.count('class="dot"') == 1000
     assert html.count('class="view"') == 9
@@ -175,14 +222,18 @@ def test_a_view_that_is_too_large_is_left_out() -> None:
     html = report_page(report_of(shown=[Shown("worst", example(0), large_view(200, 400))]))
     assert "200 × 400 attention weights are too many for this file" in html
     assert 'class="view"' not in html
-    html = report_page(report_of(shown=[Shown("worst", example(0), large_view(120, 24, outputs=3))]))
+    html = report_page(
+        report_of(shown=[Shown("worst", example(0), large_view(120, 24, outputs=3))])
+    )
     assert "The other outputs of the beam are left out" in html
     assert html.count('<div role="tabpanel"') == 1
     assert LARGEST * 9 < LARGEST_FILE / 1.5
 
 
 @pytest.mark.parametrize(("positions", "name"), [(24, "heatmap"), (25, "document")])
-def test_a_long_text_is_shaded_where_a_heat_map_would_be_wider_than_the_page(positions: int, name: str) -> None:
+def test_a_long_text_is_shaded_where_a_heat_map_would_be_wider_than_the_page(
+    positions: int, name: str
+) -> None:
     html = report_page(report_of(shown=[Shown("best", example(0), large_view(5, positions))]))
     assert f'data-view="{name}"' in html
 
@@ -194,7 +245,8 @@ def test_images_are_shown_where_there_is_no_view() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "shown"), [("a", 1), ("aaaa", 1), ("abab", 2), ("aaaabcccdd", 4), ("abcdefghij" * 3, 9)]
+    ("inputs", "shown"),
+    [("a", 1), ("aaaa", 1), ("abab", 2), ("aaaabcccdd", 4), ("abcdefghij" * 3, 9)],
 )
 def test_an_input_is_shown_once(inputs: str, shown: int) -> None:
     scores = [(float(at * 7 % len(inputs)),) for at in range(len(inputs))]
@@ -203,7 +255,10 @@ def test_an_input_is_shown_once(inputs: str, shown: int) -> None:
 
 
 def test_how_many_examples_have_an_input() -> None:
-    shown = [Shown("best", example(0), None, times=1_200), Shown("worst", replace(example(1), score=None), None)]
+    shown = [
+        Shown("best", example(0), None, times=1_200),
+        Shown("worst", replace(example(1), score=None), None),
+    ]
     shown.append(Shown("best", Example("", None, ("the dog runs",), -1.2, 0), None, times=9))
     html = report_page(report_of(shown=shown))
     assert "exact_match: -1.20; 9 examples have this text</p>" in html
@@ -213,7 +268,9 @@ def test_how_many_examples_have_an_input() -> None:
 
 
 def test_what_a_reader_of_scores_should_know_is_beside_them() -> None:
-    html = report_page(report_of(notes=["The validation set chose the weights.", f"No {WILD} was skipped."]))
+    html = report_page(
+        report_of(notes=["The validation set chose the weights.", f"No {WILD} was skipped."])
+    )
     told = re.findall(r'<h2 id="scores-h">Scores</h2><p>(.*?)</p><div', html)
     assert told == ["The validation set chose the weights. No " + escape(WILD) + " was skipped."]
     assert "The checksums tell whether your data is the same" in html
@@ -272,8 +329,12 @@ def test_the_best_score_is_the_same_colour_where_lower_is_better() -> None:
     for lower in (False, True):
         html = report_page(report_of(summary_map=summary_map(14, lower=lower)))
         shares = [float(share) for share in re.findall(r"--s:([\d.]+)", html)]
-        assert [share == max(shares) for share in shares] == [at % 7 == (0 if lower else 6) for at in range(14)]
-        found[lower] = re.findall(r'<p class="legend score">(\S+) <span class="ramp"></span> (\S+)', html)
+        assert [share == max(shares) for share in shares] == [
+            at % 7 == (0 if lower else 6) for at in range(14)
+        ]
+        found[lower] = re.findall(
+            r'<p class="legend score">(\S+) <span class="ramp"></span> (\S+)', html
+        )
     assert found == {False: [("0", "1")], True: [("1", "0")]}
 
 

@@ -36,7 +36,12 @@ PLATEAU: dict[str, Any] = {
     "rate": 20.0,
 }
 """The rate grows far beyond what can be learned by, so that the second epoch is worse on any machine."""
-COSINE = {"schedule": "cosine", "validate_every": 3, "metric": "character_error_rate", "optimizer": "adamw"}
+COSINE = {
+    "schedule": "cosine",
+    "validate_every": 3,
+    "metric": "character_error_rate",
+    "optimizer": "adamw",
+}
 
 # The process kills itself at its n-th visit of the disk: before or after a file is written, or takes its final name.
 KILL_ITSELF = """
@@ -60,7 +65,11 @@ pathlib.Path.replace = counting(pathlib.Path.replace, after=True)
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file of a run, hidden ones included."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -120,7 +129,9 @@ def test_the_whole_run_uses_what_is_tested(whole: Path) -> None:
     assert any(not torch.equal(mean[name], first[name]) for name in mean)
 
 
-def test_killed_at_the_disk_again_and_again(train: Callable[..., Any], whole: Path, tmp_path: Path) -> None:
+def test_killed_at_the_disk_again_and_again(
+    train: Callable[..., Any], whole: Path, tmp_path: Path
+) -> None:
     folder, killed, often = tmp_path / "killed", 0, random.Random(1)
     while True:
         more = ["--resume"] if (folder / "recipe.yaml").exists() else []
@@ -148,7 +159,9 @@ def test_killed_at_any_time(train: Callable[..., Any], whole: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("sort", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop(sort: signal.Signals, train: Callable[..., Any], whole: Path, tmp_path: Path) -> None:
+def test_asked_to_stop(
+    sort: signal.Signals, train: Callable[..., Any], whole: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "stopped"
     process = train(folder)
     while not (folder / "checkpoints" / "last.safetensors").exists():
@@ -167,7 +180,9 @@ def test_asked_to_stop(sort: signal.Signals, train: Callable[..., Any], whole: P
     assert_equal_runs(folder, whole)
 
 
-def test_resume_of_a_finished_run_changes_nothing(train: Callable[..., Any], copy: Path, whole: Path) -> None:
+def test_resume_of_a_finished_run_changes_nothing(
+    train: Callable[..., Any], copy: Path, whole: Path
+) -> None:
     said = train(copy, "--resume").wait()
     assert said.code == 0
     assert "character_error_rate" in said.out
@@ -197,11 +212,16 @@ def test_killed_before_the_first_save(
     (copy / "log.jsonl").write_bytes(b"".join(log[:lines]))
     said = train(copy, "--resume").wait()
     assert said.code == 0, said
-    assert f"note: {copy} was stopped before its first save, so training starts at its beginning.\n" in said.err
+    assert (
+        f"note: {copy} was stopped before its first save, so training starts at its beginning.\n"
+        in said.err
+    )
     assert_equal_runs(copy, whole)
 
 
-def test_killed_between_the_last_save_and_the_mean(train: Callable[..., Any], copy: Path, whole: Path) -> None:
+def test_killed_between_the_last_save_and_the_mean(
+    train: Callable[..., Any], copy: Path, whole: Path
+) -> None:
     best = next(copy.glob("checkpoints/best-*.safetensors"))
     shutil.copy(best, copy / "model.safetensors")
     shutil.copy(best, best.with_name("best-99.safetensors"))
@@ -215,10 +235,18 @@ def test_killed_between_the_last_save_and_the_mean(train: Callable[..., Any], co
     [
         COSINE,
         pytest.param(
-            {"optimizer": "sgd", "momentum": 0.9, "schedule": "inverse_sqrt", "warmup": 3, "patience": 1},
+            {
+                "optimizer": "sgd",
+                "momentum": 0.9,
+                "schedule": "inverse_sqrt",
+                "warmup": 3,
+                "patience": 1,
+            },
             marks=pytest.mark.slow,
         ),
-        pytest.param({"optimizer": "adadelta", "precision": "bf16", "clip": None}, marks=pytest.mark.slow),
+        pytest.param(
+            {"optimizer": "adadelta", "precision": "bf16", "clip": None}, marks=pytest.mark.slow
+        ),
     ],
     ids=["cosine", "sgd", "adadelta"],
 )

@@ -20,7 +20,11 @@ Change = Callable[[Tensors, dict[str, Any]], object]
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file of a run, hidden ones included."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.fixture
@@ -74,7 +78,9 @@ FITS = "does not fit the recipe beside it: "
 WRONG = "has a training state that cannot be right: "
 TENSORS: dict[str, tuple[Change, str]] = {
     "no memory at all": (
-        lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith("optimizer.")],
+        lambda tensors, notes: [
+            tensors.pop(name) for name in list(tensors) if name.startswith("optimizer.")
+        ],
         f"{FITS}optimizer.0.exp_avg is nothing, but should be (",
     ),
     "one is missing": (
@@ -166,7 +172,11 @@ def test_states_that_cannot_be_right(kind: str, run_recipe: str, copy: Path) -> 
     changes, told = STATES[kind]
 
     def change(tensors: Tensors, notes: dict[str, Any]) -> None:
-        assert (notes["state"]["step"], notes["state"]["epoch"], notes["state"]["finished"]) == (100, 25, True)
+        assert (notes["state"]["step"], notes["state"]["epoch"], notes["state"]["finished"]) == (
+            100,
+            25,
+            True,
+        )
         notes["state"] |= changes
         for name in [name for name in tensors if name.endswith(".step")]:
             tensors[name] = torch.tensor(float(min(100, max(0, notes["state"]["step"]))))
@@ -185,7 +195,9 @@ def test_states_that_cannot_be_right(kind: str, run_recipe: str, copy: Path) -> 
         ({"state": None, "precision": {"scale": "x"}}, f"{WRONG}precision is {{'scale': 'x'}}."),
     ],
 )
-def test_notes_that_are_not_those_of_training(notes: dict[str, Any], told: str, run_recipe: str, copy: Path) -> None:
+def test_notes_that_are_not_those_of_training(
+    notes: dict[str, Any], told: str, run_recipe: str, copy: Path
+) -> None:
     def change(tensors: Tensors, found: dict[str, Any]) -> None:
         kept = found["state"]
         found.clear()
@@ -202,7 +214,9 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
     best = min(folder.glob("checkpoints/best-*.safetensors"))
     tensors, _ = load_tensors(best)
     save_tensors(best, {**tensors, "decoder.output.bias": torch.zeros(2)}, {})
-    with pytest.raises(RunError, match=rf"^{best} {FITS}decoder.output.bias is \(2,\), but should be \("):
+    with pytest.raises(
+        RunError, match=rf"^{best} {FITS}decoder.output.bias is \(2,\), but should be \("
+    ):
         sixjars.train(name, out=folder, resume=True)
     best.unlink()
     with pytest.raises(RunError, match=rf"^{best} does not exist\.$"):
@@ -212,7 +226,15 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
 def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path) -> None:
     before = contents(run)
     same = f"Resume with the same one; {run}/recipe.yaml is what it was begun with, overrides included."
-    said = call("train", run_recipe, "learning.rate=0.5", "model.encoder.cell=lstm", "--out", run, "--resume")
+    said = call(
+        "train",
+        run_recipe,
+        "learning.rate=0.5",
+        "model.encoder.cell=lstm",
+        "--out",
+        run,
+        "--resume",
+    )
     assert said.sentence == (
         f"{run} was begun with another recipe: model.encoder.cell was 'gru' and is 'lstm'; "
         f"learning.rate was 0.03 and is 0.5. {same}"
@@ -231,8 +253,12 @@ def test_a_run_is_never_overwritten(call: Any, run_recipe: str, run: Path) -> No
     assert contents(run) == before
 
 
-@pytest.mark.parametrize("lost", [["checkpoints"], ["checkpoints", "scores.json"], ["checkpoints", "log.jsonl"]])
-def test_a_trained_model_without_a_state_is_not_overwritten(lost: list[str], run_recipe: str, copy: Path) -> None:
+@pytest.mark.parametrize(
+    "lost", [["checkpoints"], ["checkpoints", "scores.json"], ["checkpoints", "log.jsonl"]]
+)
+def test_a_trained_model_without_a_state_is_not_overwritten(
+    lost: list[str], run_recipe: str, copy: Path
+) -> None:
     for name in lost:
         shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
     assert refusal(run_recipe, copy) == (
@@ -242,7 +268,9 @@ def test_a_trained_model_without_a_state_is_not_overwritten(lost: list[str], run
     )
 
 
-@pytest.mark.parametrize("kept", ["model.safetensors", "checkpoints/last.safetensors", "log.jsonl", "scores.json"])
+@pytest.mark.parametrize(
+    "kept", ["model.safetensors", "checkpoints/last.safetensors", "log.jsonl", "scores.json"]
+)
 @pytest.mark.parametrize("more", [[], ["--resume"]])
 def test_what_is_left_of_a_run_is_not_overwritten(
     more: list[str], kept: str, call: Any, run_recipe: str, run: Path, tmp_path: Path
@@ -279,6 +307,10 @@ def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
     assert call("evaluate", tmp_path / "run").sentence.startswith(told)
     assert call("evaluate", tmp_path / "run", "--data", pairs).code == 0
     (tmp_path / "run" / "run.json").write_text('{"format": 2}', encoding="utf-8")
-    assert call("evaluate", tmp_path / "run").sentence.endswith("is missing or damaged, so its data cannot be checked.")
+    assert call("evaluate", tmp_path / "run").sentence.endswith(
+        "is missing or damaged, so its data cannot be checked."
+    )
     (tmp_path / "run" / "run.json").unlink()
-    assert call("evaluate", tmp_path / "run").sentence.endswith("is missing or damaged, so its data cannot be checked.")
+    assert call("evaluate", tmp_path / "run").sentence.endswith(
+        "is missing or damaged, so its data cannot be checked."
+    )

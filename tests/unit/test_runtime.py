@@ -26,7 +26,13 @@ from sixjars.data.text.tokenizer import TextTokenizer
 from tests.house.test_structure import MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
-TEXTS = ["The cat sat, on the mat!", "a_b ▁c  d\te", "Ünïcode “quotes” (and) hyphen-ated", "नमस्ते घर", "1.5 kg <stop>"]
+TEXTS = [
+    "The cat sat, on the mat!",
+    "a_b ▁c  d\te",
+    "Ünïcode “quotes” (and) hyphen-ated",
+    "नमस्ते घर",
+    "1.5 kg <stop>",
+]
 TOKENIZERS = [
     {"tokens": "words"},
     {"tokens": "words", "split": MARKED_WORDS},
@@ -38,7 +44,18 @@ TOKENIZERS = [
 ]
 LETTERS = some.one_of(
     some.sampled_from(
-        [*"abc ATe\n\t▁￭.,()'\"-/ß", "\u0301", "\x1c", "\x85", "\u2003", "\u3000", "İ", "Σ", "की", "<unk>"]
+        [
+            *"abc ATe\n\t▁￭.,()'\"-/ß",
+            "\u0301",
+            "\x1c",
+            "\x85",
+            "\u2003",
+            "\u3000",
+            "İ",
+            "Σ",
+            "की",
+            "<unk>",
+        ]
     ),
     some.characters(exclude_categories=["Cs"]),
 )
@@ -71,7 +88,11 @@ def fields(segments: str, on_long: str) -> tuple[TextField, TextReader]:
     return field, TextReader("source", {"settings": how.model_dump(mode="json")}, field.to_json())
 
 
-@given(some.sampled_from(["none", "sentences", "lines", "turns"]), some.sampled_from(["cut", "drop"]), ANY_TEXT)
+@given(
+    some.sampled_from(["none", "sentences", "lines", "turns"]),
+    some.sampled_from(["cut", "drop"]),
+    ANY_TEXT,
+)
 @settings(max_examples=100, deadline=None)
 def test_segments_and_limits_are_the_same(segments: str, on_long: str, text: str) -> None:
     field, reader = fields(segments, on_long)
@@ -90,9 +111,14 @@ def test_points_are_the_same_numbers() -> None:
     reader = READERS["points"]("points", {"settings": {"dimensions": 2}}, "null")
     texts = ["0.1,0.7  0.3,-2e3", "1,2"]
     ours = PointsField("points", PointsSettings()).arrays(texts)
-    assert [reader.read(text).values.tolist() for text in texts] == [array.tolist() for array in ours]
+    assert [reader.read(text).values.tolist() for text in texts] == [
+        array.tolist() for array in ours
+    ]
     assert reader.text_of([[0.5, 1], [2, 3]]) == "0.5,1 2,3"
-    for text, sentence in (("x", "the points: 'x' of point"), ("1 2", "a point has 1 coordinate, but data.points")):
+    for text, sentence in (
+        ("x", "the points: 'x' of point"),
+        ("1 2", "a point has 1 coordinate, but data.points"),
+    ):
         with pytest.raises(ValueError, match=sentence):
             reader.read(text)
 
@@ -115,11 +141,16 @@ def test_segments_are_packed_as_training_data_is() -> None:
     made = padded(rows)
     pack, *index = (torch.from_numpy(made[name]) for name in made if name.startswith("segments."))
     own = sixjars.Segments((pack,), index[0], index[1], index[2])
-    flat = np.array([length for row in lengths for length in row]), np.array([len(row) for row in lengths])
+    flat = (
+        np.array([length for row in lengths for length in row]),
+        np.array([len(row) for row in lengths]),
+    )
     words = sixjars.TextEncoder(embedding=sixjars.WordEmbedding(vocabulary=12, size=3), size=4)
     encoder = sixjars.HierarchyEncoder(words=words, size=5)
     values, mask = torch.from_numpy(made["values"]), torch.from_numpy(made["mask"])
-    one, other = (encoder(sixjars.Padded(values, mask, how)) for how in (own, packed_by_torch(*flat)))
+    one, other = (
+        encoder(sixjars.Padded(values, mask, how)) for how in (own, packed_by_torch(*flat))
+    )
     for name in ("memory", "summary"):
         assert torch.allclose(getattr(one, name), getattr(other, name), atol=1e-6)
     assert torch.equal(one.segments.segment_of, other.segments.segment_of)
@@ -137,7 +168,9 @@ def test_shared_modules_are_those_of_the_toolkit() -> None:
     module = importlib.util.module_from_spec(plan)
     plan.loader.exec_module(module)
     copies = module.copies()
-    assert {path: path.read_text(encoding="utf-8") for path in copies} == copies, "run: python runtime/generate.py"
+    assert {path: path.read_text(encoding="utf-8") for path in copies} == copies, (
+        "run: python runtime/generate.py"
+    )
     assert set(module.TARGET.rglob("*.py")) == set(copies)
 
 
@@ -150,5 +183,7 @@ def test_its_own_files_keep_the_house_rules() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 given = [*node.args.args, *node.args.kwonlyargs]
-                assert (node.end_lineno or 0) - node.lineno < MOST_LINES_OF_A_FUNCTION, f"{path} {node.name}"
+                assert (node.end_lineno or 0) - node.lineno < MOST_LINES_OF_A_FUNCTION, (
+                    f"{path} {node.name}"
+                )
                 assert len(given) <= MOST_PARAMETERS or node.name == "search", f"{path} {node.name}"

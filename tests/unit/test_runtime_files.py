@@ -47,26 +47,70 @@ def put(values: Any, key: str, value: Any) -> None:
     [
         ("format", ..., "format is missing"),
         ("inputs", [], "inputs must be a section of 0 to 8 keys, but is []"),
-        ("inputs.source.kind", "txt", "inputs.source.kind 'txt' is unknown. Did you mean 'text'? Known: features, im"),
-        ("inputs.source.settings", None, "inputs.source.settings must be a section of keys, but is None"),
-        ("inputs.source.settings.max_length", True, "inputs.source.settings.max_length must be a whole number from 1"),
-        ("inputs.source.settings.segments", {}, "inputs.source.settings.segments '{}' is unknown. Known: lines, no"),
-        ("inputs.../../etc/x", {"kind": "points"}, "inputs names '../../etc/x', which is no name of letters, digits"),
+        (
+            "inputs.source.kind",
+            "txt",
+            "inputs.source.kind 'txt' is unknown. Did you mean 'text'? Known: features, im",
+        ),
+        (
+            "inputs.source.settings",
+            None,
+            "inputs.source.settings must be a section of keys, but is None",
+        ),
+        (
+            "inputs.source.settings.max_length",
+            True,
+            "inputs.source.settings.max_length must be a whole number from 1",
+        ),
+        (
+            "inputs.source.settings.segments",
+            {},
+            "inputs.source.settings.segments '{}' is unknown. Known: lines, no",
+        ),
+        (
+            "inputs.../../etc/x",
+            {"kind": "points"},
+            "inputs names '../../etc/x', which is no name of letters, digits",
+        ),
         ("output.other", {"kind": "text"}, "output must be a section of 1 to 1 keys, but is {"),
         ("columns", {"x": 1}, "columns names ['x'], but not the inputs"),
         ("positions_of", ["source"], "positions_of must be a text, but is ['source']"),
         ("layout", 3, "layout must be a list of 1 to 4, but is 3"),
         ("special", None, "special is None, but the output is of kind text"),
-        ("special.go", 10**30, "special.go must be a whole number from 0 to 2,147,483,648, but is 1"),
+        (
+            "special.go",
+            10**30,
+            "special.go must be a whole number from 0 to 2,147,483,648, but is 1",
+        ),
         ("special.banned", [1000], "special names the token 1000, but there are "),
-        ("longest_beyond", 10**9, "longest_beyond must be a whole number from -100 to 1,000, but is 1000000000"),
-        ("batch_examples", 0, "batch_examples must be a whole number from 1 to 9,223,372,036,854,775,807, but is 0"),
+        (
+            "longest_beyond",
+            10**9,
+            "longest_beyond must be a whole number from -100 to 1,000, but is 1000000000",
+        ),
+        (
+            "batch_examples",
+            0,
+            "batch_examples must be a whole number from 1 to 9,223,372,036,854,775,807, but is 0",
+        ),
         ("search.width", ..., "search.width is missing"),
         ("search.witdh", 3, "search: key 'witdh' is unknown. Did you mean 'width'? Known: "),
-        ("search.length_penalty", 1000, "'length_penalty' must be a number from 0 to 5.0, but is 1000"),
-        ("search.temperature", 1e-320, "'temperature' must be a number from 0.001 to 1,000.0, but is 1e-320"),
+        (
+            "search.length_penalty",
+            1000,
+            "'length_penalty' must be a number from 0 to 5.0, but is 1000",
+        ),
+        (
+            "search.temperature",
+            1e-320,
+            "'temperature' must be a number from 0.001 to 1,000.0, but is 1e-320",
+        ),
         ("has_attention", False, "search.coverage_penalty is 0.5, but has_attention is false"),
-        ("search.max_length", 10**9, "'max_length' must be a whole number from 1 to 20,000, but is 1000000000"),
+        (
+            "search.max_length",
+            10**9,
+            "'max_length' must be a whole number from 1 to 20,000, but is 1000000000",
+        ),
     ],
 )
 def test_settings_that_cannot_be_right(copy: Path, key: str, value: Any, message: str) -> None:
@@ -146,7 +190,9 @@ def test_graphs_that_do_not_fit(copy: Path) -> None:
     shutil.copy(encoder, step)
     assert sentence_of(copy) == f"{step} does not fit model.json: it takes source.values{END}"
     step.write_bytes(graph[: len(graph) // 2])
-    assert sentence_of(copy).startswith(f"{step} is damaged, or is no graph that onnxruntime can run: ")
+    assert sentence_of(copy).startswith(
+        f"{step} is damaged, or is no graph that onnxruntime can run: "
+    )
     step.unlink()
     assert sentence_of(copy) == f"{step} does not exist{END}"
     to_a_pipe(encoder)
@@ -156,10 +202,14 @@ def test_graphs_that_do_not_fit(copy: Path) -> None:
 def test_a_source_vocabulary_that_the_graph_does_not_have(copy: Path) -> None:
     path = copy / "fields" / "source.json"
     values = json.loads(path.read_text())
-    path.write_text(json.dumps(values | {"tokens": [f"<{n}>" for n in range(500)] + values["tokens"]}))
+    path.write_text(
+        json.dumps(values | {"tokens": [f"<{n}>" for n in range(500)] + values["tokens"]})
+    )
     with pytest.raises(sixjars_runtime.SixJarsError) as error:
         sixjars_runtime.load(copy).predict("ghar")
-    assert str(error.value).startswith(f"{copy / 'encoder.onnx'} cannot be run, or does not belong to ")
+    assert str(error.value).startswith(
+        f"{copy / 'encoder.onnx'} cannot be run, or does not belong to "
+    )
 
 
 def graph_of(path: Path, output: str, declared: list[Any], node: Any) -> Graph:
@@ -167,7 +217,9 @@ def graph_of(path: Path, output: str, declared: list[Any], node: Any) -> Graph:
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 2])
     made = helper.make_tensor_value_info(output, TensorProto.FLOAT, declared)
     model = helper.make_model(
-        helper.make_graph([node], "one", [given], [made]), opset_imports=[helper.make_opsetid("", 18)], ir_version=9
+        helper.make_graph([node], "one", [given], [made]),
+        opset_imports=[helper.make_opsetid("", 18)],
+        ir_version=9,
     )
     onnx.save(model, str(path))
     return Graph(path, 1)
@@ -175,9 +227,15 @@ def graph_of(path: Path, output: str, declared: list[Any], node: Any) -> Graph:
 
 def test_a_graph_that_gives_something_else_than_it_declares(tmp_path: Path) -> None:
     path = tmp_path / "a.onnx"
-    graph = graph_of(path, "y", ["rows", "any"], helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0]))
+    graph = graph_of(
+        path, "y", ["rows", "any"], helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])
+    )
     assert graph({"x": np.ones((2, 2), dtype=np.float32)}, rows=2)["y"].shape == (2, 2)
-    with pytest.raises(sixjars_runtime.SixJarsError, match=r"a\.onnx gives another y than it declares; export"):
+    with pytest.raises(
+        sixjars_runtime.SixJarsError, match=r"a\.onnx gives another y than it declares; export"
+    ):
         graph({"x": np.ones((3, 2), dtype=np.float32)}, rows=3)
-    with pytest.raises(sixjars_runtime.SixJarsError, match=r"a\.onnx takes 'x', which it is not given; export"):
+    with pytest.raises(
+        sixjars_runtime.SixJarsError, match=r"a\.onnx takes 'x', which it is not given; export"
+    ):
         graph({}, rows=3)

@@ -27,7 +27,10 @@ def tokens(sample: Sample, text: str) -> list[str]:
 
 
 def links(row: Row) -> list[tuple[int, int]]:
-    return [(int(source), int(target)) for source, target in re.findall(r"(\d+)-(\d+)", row["alignment"])]
+    return [
+        (int(source), int(target))
+        for source, target in re.findall(r"(\d+)-(\d+)", row["alignment"])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +43,15 @@ def corpora() -> dict[str, list[Row]]:
 
 def test_the_table_is_keyed_by_task() -> None:
     assert all(
-        sample.task == task.split("/")[0] and sample.description.endswith(".") for task, sample in SAMPLES.items()
+        sample.task == task.split("/")[0] and sample.description.endswith(".")
+        for task, sample in SAMPLES.items()
     )
 
 
 @pytest.mark.parametrize("task", SAMPLES)
-def test_rows_have_the_declared_columns_and_single_spaces(task: str, corpora: dict[str, list[Row]]) -> None:
+def test_rows_have_the_declared_columns_and_single_spaces(
+    task: str, corpora: dict[str, list[Row]]
+) -> None:
     sample = SAMPLES[task]
     truths = (sample.alignment, sample.boxes, sample.rationale)
     inputs = (sample.source, sample.second, sample.media, sample.question)
@@ -62,7 +68,11 @@ def test_rows_have_the_declared_columns_and_single_spaces(task: str, corpora: di
 @pytest.mark.parametrize("task", SAMPLES)
 def test_splits_have_the_sizes_asked_for(task: str) -> None:
     splits = generate(task, size=60, valid=20, test=10)
-    assert {name: len(rows) for name, rows in splits.items()} == {"train": 60, "valid": 20, "test": 10}
+    assert {name: len(rows) for name, rows in splits.items()} == {
+        "train": 60,
+        "valid": 20,
+        "test": 10,
+    }
 
 
 @pytest.mark.parametrize("task", PAIRED)
@@ -99,7 +109,9 @@ def test_a_larger_training_set_leaves_the_rest_as_it_was(task: str) -> None:
 
 def test_another_seed_is_another_corpus() -> None:
     for task in SAMPLES:
-        one, other = (generate(task, size=50, valid=5, test=5, seed=seed)["test"] for seed in (0, 1))
+        one, other = (
+            generate(task, size=50, valid=5, test=5, seed=seed)["test"] for seed in (0, 1)
+        )
         assert one != other
 
 
@@ -109,10 +121,15 @@ def test_every_process_makes_the_same_corpus_without_torch() -> None:
         "made = [generate(t, size=40, valid=5, test=5, seed=3) for t in SAMPLES],"
         f" [vectors(t, size=4) for t in {WITH_VECTORS}]; print(json.dumps(made))"
     )
-    here = [generate(t, size=40, valid=5, test=5, seed=3) for t in SAMPLES], [vectors(t, size=4) for t in WITH_VECTORS]
+    here = (
+        [generate(t, size=40, valid=5, test=5, seed=3) for t in SAMPLES],
+        [vectors(t, size=4) for t in WITH_VECTORS],
+    )
     for salt in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": salt}
-        out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
+        out = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+        ).stdout
         assert json.loads(out) == json.loads(json.dumps(here))
 
 
@@ -133,15 +150,21 @@ def test_inputs_keep_to_longest_and_come_near_it(task: str, more: int) -> None:
     sample = SAMPLES[task]
     longest = sample.shortest + more
     rng = Random(0)
-    lengths = [len(tokens(sample, sample.draw(rng, longest)[str(sample.source)])) for _ in range(400)]
+    lengths = [
+        len(tokens(sample, sample.draw(rng, longest)[str(sample.source)])) for _ in range(400)
+    ]
     assert max(lengths) <= longest
     assert max(lengths) >= longest - 12
 
 
 @pytest.mark.parametrize("task", ALIGNED)
-def test_alignments_are_in_range_and_sorted_and_cover_the_target(task: str, corpora: dict[str, list[Row]]) -> None:
+def test_alignments_are_in_range_and_sorted_and_cover_the_target(
+    task: str, corpora: dict[str, list[Row]]
+) -> None:
     sample = SAMPLES[task]
-    answers_own = "yes no , . ? i do not am a lot at all of course will that nice to meet you how is".split()
+    answers_own = (
+        "yes no , . ? i do not am a lot at all of course will that nice to meet you how is".split()
+    )
     for row in corpora[task]:
         source, target = tokens(sample, row[str(sample.source)]), tokens(sample, row[sample.target])
         pairs = links(row)
@@ -168,30 +191,37 @@ def test_a_hundred_thousand_sentences_and_fifty_thousand_words() -> None:
 
 
 def test_an_unknown_task_is_named_with_the_nearest() -> None:
-    for ask in (lambda: generate("translaton", size=1, valid=1, test=1), lambda: vectors("translaton", size=4)):
+    for ask in (
+        lambda: generate("translaton", size=1, valid=1, test=1),
+        lambda: vectors("translaton", size=4),
+    ):
         with pytest.raises(
-            DataError, match=r"^sample 'translaton' is unknown\. Did you mean 'translation'\? Known: conversation, "
+            DataError,
+            match=r"^sample 'translaton' is unknown\. Did you mean 'translation'\? Known: conversation, ",
         ):
             ask()
 
 
 def test_a_negative_number_of_rows_is_refused() -> None:
     with pytest.raises(
-        DataError, match=r"^The valid split of the dialog sample must have 0 rows or more, but -1 are asked"
+        DataError,
+        match=r"^The valid split of the dialog sample must have 0 rows or more, but -1 are asked",
     ):
         generate("dialog", size=1, valid=-1, test=1)
 
 
 def test_too_short_a_limit_is_refused() -> None:
     with pytest.raises(
-        DataError, match=r"^'longest' of the transliteration sample must be 4 characters or more, but is 3\.$"
+        DataError,
+        match=r"^'longest' of the transliteration sample must be 4 characters or more, but is 3\.$",
     ):
         generate("transliteration", size=1, valid=1, test=1, longest=3)
 
 
 def test_a_language_model_takes_no_limit() -> None:
     with pytest.raises(
-        DataError, match=r"^The language_model sample takes no 'longest' \(got 9\): its true .* Remove it\.$"
+        DataError,
+        match=r"^The language_model sample takes no 'longest' \(got 9\): its true .* Remove it\.$",
     ):
         generate("language_model", size=1, valid=1, test=1, longest=9)
 
@@ -199,20 +229,26 @@ def test_a_language_model_takes_no_limit() -> None:
 @pytest.mark.parametrize("task", VISUAL)
 def test_images_and_videos_take_no_limit(task: str) -> None:
     reason = f"{task.split('_')[0]}s have no length in words"
-    with pytest.raises(DataError, match=rf"^The {task} sample takes no 'longest' \(got 9\): {reason}\. Remove it\.$"):
+    with pytest.raises(
+        DataError,
+        match=rf"^The {task} sample takes no 'longest' \(got 9\): {reason}\. Remove it\.$",
+    ):
         generate(task, size=1, valid=1, test=1, longest=9)
 
 
 @pytest.mark.parametrize("task", [task for task in SAMPLES if task not in WITH_VECTORS])
 def test_samples_without_word_vectors_are_refused(task: str) -> None:
-    with pytest.raises(DataError, match=f"^The {task} sample has no word vectors\\. Remove `vectors: sample`\\.$"):
+    with pytest.raises(
+        DataError, match=f"^The {task} sample has no word vectors\\. Remove `vectors: sample`\\.$"
+    ):
         vectors(task, size=4)
 
 
 def test_more_images_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [f"red-circle-{x}-20-16.png" for x in range(20, 40)]
     drawn = replace(
-        SAMPLES["image_captioning"], draw=lambda rng, _: {"image": rng.choice(few), "caption": "", "boxes": ""}
+        SAMPLES["image_captioning"],
+        draw=lambda rng, _: {"image": rng.choice(few), "caption": "", "boxes": ""},
     )
     monkeypatch.setitem(SAMPLES, "image_captioning", drawn)
     with pytest.raises(
@@ -226,11 +262,14 @@ def test_more_images_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) 
 def test_more_rows_than_there_are_is_refused() -> None:
     words = r"^The train split of the entailment sample has no more than \d+ different rows with at most 4 words, "
     with pytest.raises(
-        DataError, match=words + r"but 5000 are asked for\. Ask for fewer, or for a greater 'longest'\.$"
+        DataError,
+        match=words + r"but 5000 are asked for\. Ask for fewer, or for a greater 'longest'\.$",
     ):
         generate("entailment", size=5000, valid=0, test=0, longest=4)
 
 
 def test_an_empty_vector_is_refused() -> None:
-    with pytest.raises(DataError, match=r"^A word vector must have 1 dimension or more, but 0 are asked for\.$"):
+    with pytest.raises(
+        DataError, match=r"^A word vector must have 1 dimension or more, but 0 are asked for\.$"
+    ):
         vectors("translation", size=0)

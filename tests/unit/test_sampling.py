@@ -44,7 +44,13 @@ def run(
     def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
         return StepOutput(log_probabilities.expand(len(token), -1)), state
 
-    return search(step, State(torch.zeros(sources * beam_rows(settings), 1, 1)), settings, special, seeds=seeds)
+    return search(
+        step,
+        State(torch.zeros(sources * beam_rows(settings), 1, 1)),
+        settings,
+        special,
+        seeds=seeds,
+    )
 
 
 def chi_squared(seen: Counter[tuple[int, ...]], chances: dict[int, float]) -> float:
@@ -70,10 +76,19 @@ def splitmix64(number: int) -> int:
 
 def test_the_hash_is_splitmix64() -> None:
     chance = random.Random(0)
-    numbers = [0, 1, -1, 2**63 - 1, -(2**63), *(chance.randrange(-(2**63), 2**63) for _ in range(500))]
+    numbers = [
+        0,
+        1,
+        -1,
+        2**63 - 1,
+        -(2**63),
+        *(chance.randrange(-(2**63), 2**63) for _ in range(500)),
+    ]
     found = [number % 2**64 for number in hashed(torch.tensor(numbers)).tolist()]
     assert found == [splitmix64(number % 2**64) for number in numbers]
-    assert found[0] == 0xE220A8397B1DCDAF  # the first number of the published generator, with seed 0
+    assert (
+        found[0] == 0xE220A8397B1DCDAF
+    )  # the first number of the published generator, with seed 0
 
 
 def test_draws_follow_the_softmax() -> None:
@@ -83,7 +98,9 @@ def test_draws_follow_the_softmax() -> None:
     del chances[1]
     for step in (0, 1, 77):
         found = draw(scores.expand(40_000, 5), hashed(torch.arange(40_000)), step)
-        assert chi_squared(Counter((token,) for token in found.tolist()), chances) < 16.3  # 3 degrees
+        assert (
+            chi_squared(Counter((token,) for token in found.tolist()), chances) < 16.3
+        )  # 3 degrees
 
 
 def test_a_row_where_nothing_may_follow_does_no_harm() -> None:
@@ -115,7 +132,10 @@ def test_draws_of_neighbours_are_independent() -> None:
 
 def test_draws_of_steps_are_independent() -> None:
     ((found,),) = run(LOG, settings_of(max_length=4000, seed=11))
-    assert chi_squared(Counter(zip(found.tokens[::2], found.tokens[1::2], strict=True)), CHANCES) < QUANTILES[8]
+    assert (
+        chi_squared(Counter(zip(found.tokens[::2], found.tokens[1::2], strict=True)), CHANCES)
+        < QUANTILES[8]
+    )
 
 
 def test_draws_of_search_seeds_are_independent() -> None:
@@ -130,7 +150,9 @@ def test_rows_steps_and_seeds_draw_differently() -> None:
     drawn = {
         (seed, source, copy): each.tokens
         for seed in (0, 1)
-        for source, found in enumerate(run(log, settings.model_copy(update={"seed": seed}), sources=4))
+        for source, found in enumerate(
+            run(log, settings.model_copy(update={"seed": seed}), sources=4)
+        )
         for copy, each in enumerate(found)
     }
     assert len(drawn) == 32
@@ -145,9 +167,13 @@ class Walk:
     """A model whose next token depends on the source and the last token, by numbers looked up in a table."""
 
     def __init__(self) -> None:
-        self.table = torch.randn(9, 12, 12, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
+        self.table = torch.randn(9, 12, 12, generator=torch.Generator().manual_seed(1)).log_softmax(
+            -1
+        )
 
-    def sample(self, sources: Sequence[int], seeds: Sequence[int], **settings: object) -> list[list[Hypothesis]]:
+    def sample(
+        self, sources: Sequence[int], seeds: Sequence[int], **settings: object
+    ) -> list[list[Hypothesis]]:
         chosen = settings_of(max_length=15, **settings)
         source = torch.tensor(sources).repeat_interleave(beam_rows(chosen))
 
@@ -167,7 +193,10 @@ def test_a_draw_does_not_depend_on_its_company(settings: dict[str, object]) -> N
     walk, sources, seeds = Walk(), [3, 1, 4, 1, 5, 8], [70, 0, 3, 12, 2**40, 9]
     together = walk.sample(sources, seeds, **settings)
     assert together[1] != together[3]  # the same source with another seed
-    alone = [walk.sample([source], [seed], **settings)[0] for source, seed in zip(sources, seeds, strict=True)]
+    alone = [
+        walk.sample([source], [seed], **settings)[0]
+        for source, seed in zip(sources, seeds, strict=True)
+    ]
     assert together == alone
     assert walk.sample(sources[::-1], seeds[::-1], **settings) == together[::-1]
     assert walk.sample(sources[2:5], seeds[2:5], **settings) == together[2:5]
@@ -181,7 +210,9 @@ def test_more_copies_do_not_change_the_others() -> None:
 
 
 def test_same_seed_same_draws() -> None:
-    one, again, other = (run(LOG, settings_of(nbest=20, max_length=9, seed=seed)) for seed in (1, 1, 2))
+    one, again, other = (
+        run(LOG, settings_of(nbest=20, max_length=9, seed=seed)) for seed in (1, 1, 2)
+    )
     assert one == again
     assert one != other
 
@@ -205,11 +236,15 @@ def test_no_generator_is_touched_or_read() -> None:
 
 def test_temperature_changes_the_draws_but_not_the_log_probability() -> None:
     """At temperature 0.5 probabilities are squared: 0.64 to 0.04 becomes 16 to 1."""
-    (found,) = run(always([0.0, 0.0, 0.8, 0.2]), settings_of(nbest=10_000, max_length=1, temperature=0.5))
+    (found,) = run(
+        always([0.0, 0.0, 0.8, 0.2]), settings_of(nbest=10_000, max_length=1, temperature=0.5)
+    )
     seen = Counter(each.tokens for each in found)
     assert chi_squared(seen, {2: 16 / 17, 3: 1 / 17}) < QUANTILES[1]
     for each in found:
-        assert each.log_probability == pytest.approx(math.log({2: 0.8, 3: 0.2}[each.tokens[0]]), rel=1e-5)
+        assert each.log_probability == pytest.approx(
+            math.log({2: 0.8, 3: 0.2}[each.tokens[0]]), rel=1e-5
+        )
 
 
 def test_draws_come_most_probable_first() -> None:
@@ -219,14 +254,19 @@ def test_draws_come_most_probable_first() -> None:
         assert len(set(chances)) > 5
 
 
-@pytest.mark.parametrize(("top_k", "top_p"), list(itertools.product([0, 1, 3, 99], [0.05, 0.5, 0.9, 1.0])))
+@pytest.mark.parametrize(
+    ("top_k", "top_p"), list(itertools.product([0, 1, 3, 99], [0.05, 0.5, 0.9, 1.0]))
+)
 def test_likely_tokens_against_a_sort_by_hand(top_k: int, top_p: float) -> None:
     scores = torch.randn(30, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2
     kept, tokens = likely(scores, top_k=top_k, top_p=top_p)
     for row in range(30):
         ranked = sorted(range(8), key=lambda token: -scores[row, token].item())[: top_k or 8]
         chances = [math.exp(scores[row, token].item()) for token in ranked]
-        fewest = next((n for n in range(1, len(ranked)) if sum(chances[:n]) / sum(chances) >= top_p), len(ranked))
+        fewest = next(
+            (n for n in range(1, len(ranked)) if sum(chances[:n]) / sum(chances) >= top_p),
+            len(ranked),
+        )
         drawn = zip(tokens[row].tolist(), kept[row].tolist(), strict=True)
         found = {token: score for token, score in drawn if score > -math.inf}
         assert found == {token: scores[row, token].item() for token in ranked[:fewest]}
@@ -240,14 +280,21 @@ def test_the_fewest_that_reach_top_p() -> None:
 
 def test_only_likely_tokens_are_drawn() -> None:
     log = always([0.0, 0.05, 0.4, 0.3, 0.25])
-    for update, expected in (({"top_k": 2}, {2, 3}), ({"top_p": 0.75}, {2, 3, 4}), ({"top_k": 1}, {2})):
+    for update, expected in (
+        ({"top_k": 2}, {2, 3}),
+        ({"top_p": 0.75}, {2, 3, 4}),
+        ({"top_k": 1}, {2}),
+    ):
         (found,) = run(log, settings_of(nbest=100, max_length=5, **update))
         assert {token for each in found for token in each.tokens} == expected
 
 
 def test_draws_among_likely_tokens_follow_what_is_left() -> None:
     (found,) = run(LOG, settings_of(nbest=10_000, max_length=1, top_k=2))
-    assert chi_squared(Counter(each.tokens for each in found), {2: 0.5 / 0.8, 4: 0.3 / 0.8}) < QUANTILES[1]
+    assert (
+        chi_squared(Counter(each.tokens for each in found), {2: 0.5 / 0.8, 4: 0.3 / 0.8})
+        < QUANTILES[1]
+    )
 
 
 def test_a_rule_that_leaves_all_tokens_leaves_all_draws() -> None:

@@ -56,10 +56,23 @@ def test_what_a_stranger_adds_is_not_used(name: str) -> None:
     """Each of these makes the library itself abort, panic, or give other ids when it loads such a file."""
     whole = saved(name)
     foreign = {
-        "padding": {"strategy": {"Fixed": 10**9}, "direction": "Right", "pad_id": 10**9, "pad_token": "x"},
-        "truncation": {"max_length": 2, "stride": 5, "strategy": "LongestFirst", "direction": "Right"},
+        "padding": {
+            "strategy": {"Fixed": 10**9},
+            "direction": "Right",
+            "pad_id": 10**9,
+            "pad_token": "x",
+        },
+        "truncation": {
+            "max_length": 2,
+            "stride": 5,
+            "strategy": "LongestFirst",
+            "direction": "Right",
+        },
         "added_tokens": [{"id": 10**6, "content": "the", "special": True}],
-        "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}]},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "x", "type_id": 0}}],
+        },
         "normalizer": {"type": "Prepend", "prepend": "x"},
         "model": {"type": "BPE", "dropout": 1.0, "vocab": {"x": 10**9}},
         "size": 10**18,
@@ -76,7 +89,10 @@ def test_ids_are_places_in_a_list() -> None:
     loaded = TextTokenizer.from_json(json.dumps(whole))
     by_id = sorted(vocabulary(loaded), key=vocabulary(loaded).__getitem__)
     assert by_id == [*SPECIAL, *whole["tokens"]]
-    assert message(whole | {"tokens": {"a": 7, "b": 10**9}}) == f"{DAMAGED}its tokens are not a list of texts."
+    assert (
+        message(whole | {"tokens": {"a": 7, "b": 10**9}})
+        == f"{DAMAGED}its tokens are not a list of texts."
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +134,9 @@ def test_a_merge_longer_than_every_token_does_not_panic() -> None:
     )
 
 
-@pytest.mark.parametrize("key", ["format", "kind", "split", "lowercase", "tokens", "merges", "scores"])
+@pytest.mark.parametrize(
+    "key", ["format", "kind", "split", "lowercase", "tokens", "merges", "scores"]
+)
 def test_every_key_is_needed(key: str) -> None:
     assert message(without(saved(), key)) == f"{DAMAGED}{key!r}."
 
@@ -188,6 +206,8 @@ def test_any_damage_is_a_sentence_or_harmless(data: st.DataObject, name: str) ->
             assert all(0 <= number < loaded.size for number in ids)
             loaded.decode(ids)
             loaded.tokens(ids)
-        assert TextTokenizer.from_json(loaded.to_json()).encode_many(PROBES) == loaded.encode_many(PROBES)
+        assert TextTokenizer.from_json(loaded.to_json()).encode_many(PROBES) == loaded.encode_many(
+            PROBES
+        )
     assert len(found) < 300
     assert len(found.splitlines()) <= 1

@@ -69,7 +69,9 @@ def test_an_image_has_the_same_bytes_in_every_process() -> None:
     )
     for salt in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": salt}
-        out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
+        out = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, check=True
+        ).stdout
         assert out == paint(names[0]) + paint(names[1])
 
 
@@ -94,13 +96,18 @@ def test_backgrounds_are_pale_and_noisy_and_differ() -> None:
     ],
 )
 def test_another_name_is_refused(name: str) -> None:
-    with pytest.raises(DataError, match=f"^{re.escape(repr(name))} names no synthetic image; names are like 'red-circ"):
+    with pytest.raises(
+        DataError,
+        match=f"^{re.escape(repr(name))} names no synthetic image; names are like 'red-circ",
+    ):
         paint(name)
 
 
 def test_painting_without_pillow_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(MissingExtra, match=r"^pillow is not installed\. Run: pip install 'sixjars\[vision\]'$"):
+    with pytest.raises(
+        MissingExtra, match=r"^pillow is not installed\. Run: pip install 'sixjars\[vision\]'$"
+    ):
         paint("red-circle-20-20-16.png")
 
 
@@ -119,7 +126,9 @@ def test_every_thing_has_its_colour_and_its_smooth_edge() -> None:
     for colour, shade in COLOURS.items():
         image = pixels(f"{colour}-circle-32-32-16.png")
         assert image[28:36, 28:36].mean(axis=(0, 1)) == pytest.approx(shade, abs=10.5)
-        nearest = min(COLOURS, key=lambda other: float(np.abs(image[32, 32] - COLOURS[other]).sum()))
+        nearest = min(
+            COLOURS, key=lambda other: float(np.abs(image[32, 32] - COLOURS[other]).sum())
+        )
         assert nearest == colour
         lightness = image[32].sum(axis=-1)
         assert len(np.unique(lightness)) > 10
@@ -128,7 +137,12 @@ def test_every_thing_has_its_colour_and_its_smooth_edge() -> None:
 def test_each_shape_covers_its_area() -> None:
     # A star is ten triangles from its middle, of sides 1 and 1/2 with 36 degrees between them; it is 2 cos 18° wide
     # and 1 + cos 36° high, and is then stretched to its box.
-    star = 10 * (0.5 * 0.5 * np.sin(np.pi / 5)) * 4 / (2 * np.cos(np.pi / 10) * (1 + np.cos(np.pi / 5)))
+    star = (
+        10
+        * (0.5 * 0.5 * np.sin(np.pi / 5))
+        * 4
+        / (2 * np.cos(np.pi / 10) * (1 + np.cos(np.pi / 5)))
+    )
     shares = {"circle": np.pi, "square": 4.0, "triangle": 2.0, "star": star}
     for shape, (wide, high) in SHAPES.items():
         image = pixels(f"black-{shape}-32-32-20.png").sum(axis=-1)
@@ -186,7 +200,9 @@ def test_things_stay_inside_and_apart(task: str, corpora: dict[str, list[Row]]) 
         found = [Thing(*thing).box for thing in seen(row["image"])]
         assert all(min(box[:2]) >= 1 and max(box[2:]) <= 63 for box in found)
         for one, other in combinations(found, 2):
-            gaps = [max(one[axis] - other[axis + 2], other[axis] - one[axis + 2]) for axis in (0, 1)]
+            gaps = [
+                max(one[axis] - other[axis + 2], other[axis] - one[axis + 2]) for axis in (0, 1)
+            ]
             assert max(gaps) >= 2 - 1e-9
 
 
@@ -194,7 +210,9 @@ def test_the_places_of_colours_and_shapes_are_theirs(corpora: dict[str, list[Row
     for row in corpora["image_captioning"][:300]:
         words, image = row["caption"].split(), pixels(row["image"])
         places = boxes(row["boxes"])
-        assert [words[word] for word, _ in places] == [word for word in words if word in (*COLOURS, *SHAPES)]
+        assert [words[word] for word, _ in places] == [
+            word for word in words if word in (*COLOURS, *SHAPES)
+        ]
         for word, (left, top, right, bottom) in places:
             if words[word] in COLOURS:
                 inside = image[round((top + bottom) / 2), round((left + right) / 2)]
@@ -209,7 +227,10 @@ def test_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
     rows = corpora["image_captioning"]
     words = Counter(word for row in rows for word in row["caption"].split())
     assert set(words) == {"a", *COLOURS, *SHAPES, "above", "below", "left", "right", "of"}
-    assert all(words[place] == pytest.approx(0.85 * len(rows) / 4, rel=0.15) for place in ("above", "below", "left"))
+    assert all(
+        words[place] == pytest.approx(0.85 * len(rows) / 4, rel=0.15)
+        for place in ("above", "below", "left")
+    )
     assert min(words.values()) > 0.15 * len(rows)
     assert len({row["caption"] for row in rows}) > 1200
 
@@ -258,7 +279,9 @@ def test_an_image_has_several_questions_all_in_one_split() -> None:
     splits = generate("image_question_answering", size=900, valid=90, test=90)
     images = [{row["image"] for row in rows} for rows in splits.values()]
     assert all(not one & other for one, other in combinations(images, 2))
-    assert all(2 < len(rows) / len(names) <= 3 for rows, names in zip(splits.values(), images, strict=True))
+    assert all(
+        2 < len(rows) / len(names) <= 3 for rows, names in zip(splits.values(), images, strict=True)
+    )
     pairs = {(row["image"], row["question"]) for rows in splits.values() for row in rows}
     assert len(pairs) == 1080
 

@@ -16,7 +16,9 @@ class Paint:
 
     given = ("supply",)
 
-    def __init__(self, *, supply: int, colour: Literal["red", "blue"] = "red", gloss: Share = 0.5) -> None:
+    def __init__(
+        self, *, supply: int, colour: Literal["red", "blue"] = "red", gloss: Share = 0.5
+    ) -> None:
         self.made = (supply, colour, gloss)
 
 
@@ -24,7 +26,9 @@ class Paint:
 class Jar:
     """A component; the toolkit knows the shelf."""
 
-    def __init__(self, *, shelf: str, height: Positive, paint: Paint, open: bool = False, width: Positive = 3) -> None:
+    def __init__(
+        self, *, shelf: str, height: Positive, paint: Paint, open: bool = False, width: Positive = 3
+    ) -> None:
         self.made = (shelf, height, paint, open, width)
 
 
@@ -96,9 +100,18 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
     "missing key": ({}, ["jar: key 'height' is missing."]),
     "wrong type": ({"height": "tall"}, ["jar.height: should be a valid integer, but is 'tall'."]),
     "not whole": ({"height": 2.5}, ["jar.height: should be a valid integer, but is 2.5."]),
-    "a truth is no number": ({"height": True}, ["jar.height: should be a valid integer, but is True."]),
-    "out of range": ({"height": 0}, ["jar.height: should be greater than or equal to 1, but is 0."]),
-    "neither true nor false": ({"height": 7, "open": "ajar"}, ["jar.open: should be a valid boolean, but is 'ajar'."]),
+    "a truth is no number": (
+        {"height": True},
+        ["jar.height: should be a valid integer, but is True."],
+    ),
+    "out of range": (
+        {"height": 0},
+        ["jar.height: should be greater than or equal to 1, but is 0."],
+    ),
+    "neither true nor false": (
+        {"height": 7, "open": "ajar"},
+        ["jar.open: should be a valid boolean, but is 'ajar'."],
+    ),
     "filled in by the toolkit": (
         {"height": 7, "shelf": "top"},
         ["jar: key 'shelf' is filled in by the toolkit; remove it."],
@@ -115,12 +128,18 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
         {"height": 7, "paint": {"colour": "green"}},
         ["jar.paint.colour: should be 'red' or 'blue', but is 'green'."],
     ),
-    "nested, too much": ({"height": 7, "paint": {"gloss": 1}}, ["jar.paint.gloss: should be less than 1, but is 1."]),
+    "nested, too much": (
+        {"height": 7, "paint": {"gloss": 1}},
+        ["jar.paint.gloss: should be less than 1, but is 1."],
+    ),
     "nested, too little": (
         {"height": 7, "paint": {"gloss": -0.1}},
         ["jar.paint.gloss: should be greater than or equal to 0, but is -0.1."],
     ),
-    "nested, no section": ({"height": 7, "paint": "red"}, ["jar.paint: should be a section of keys, but is 'red'."]),
+    "nested, no section": (
+        {"height": 7, "paint": "red"},
+        ["jar.paint: should be a section of keys, but is 'red'."],
+    ),
     "no section at all": (["height"], ["jar: must be a section of keys, but is ['height']."]),
     "all at once": (
         {"height": 0, "shelf": "top", "lid": 1, "paint": {"gloss": 2, "colour": 3}},

@@ -9,7 +9,9 @@ import sixjars
 from sixjars.errors import DataError
 
 ENGLISH = [
-    f"the {size} {thing}" for size in ("small", "red", "old", "new") for thing in ("cat", "dog", "house", "tree")
+    f"the {size} {thing}"
+    for size in ("small", "red", "old", "new")
+    for thing in ("cat", "dog", "house", "tree")
 ]
 GERMAN = [line.replace("the", "das").replace("house", "Haus") for line in ENGLISH]
 FEW = ["learning.steps=3", "evaluation.search.max_length=5", "evaluation.metrics=[chrf]"]
@@ -21,14 +23,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("parallel")
     (made / "c.en").write_text("\n".join(ENGLISH) + "\n")
     (made / "c.de").write_bytes("\r\n".join(GERMAN).encode())
-    (made / "c.tsv").write_text("en\tde\n" + "".join(f"{a}\t{b}\n" for a, b in zip(ENGLISH, GERMAN, strict=True)))
+    (made / "c.tsv").write_text(
+        "en\tde\n" + "".join(f"{a}\t{b}\n" for a, b in zip(ENGLISH, GERMAN, strict=True))
+    )
     train(made, made / "run", {"train": {"en": "c.en", "de": "c.de"}})
     return made
 
 
 def train(folder: Path, out: Path, data: dict[str, Any], *, turned: bool = False) -> None:
-    fields = {"source": {"column": "de" if turned else "en"}, "target": {"column": "en" if turned else "de"}}
-    recipe = {"task": "translation", "data": {"folder": str(folder), "valid": 0.3, **data, **fields}}
+    fields = {
+        "source": {"column": "de" if turned else "en"},
+        "target": {"column": "en" if turned else "de"},
+    }
+    recipe = {
+        "task": "translation",
+        "data": {"folder": str(folder), "valid": 0.3, **data, **fields},
+    }
     sixjars.train(recipe, FEW, out=out)
 
 
@@ -46,11 +56,15 @@ def test_the_command_takes_them_one_after_the_other(folder: Path, call: Any) -> 
     assert "the run was trained on rows of this file" in found.err
     report = folder / "report.html"
     call("report", folder / "run", *data, "--out", report)
-    assert f"--data {folder / 'c.en'} --data {folder / 'c.de'}" in report.read_text(encoding="utf-8")
+    assert f"--data {folder / 'c.en'} --data {folder / 'c.de'}" in report.read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("data", [{"train": {"en": "c.en", "de": "c.de"}}, {"train": "c.tsv"}])
-def test_their_order_is_that_of_training(data: dict[str, Any], folder: Path, tmp_path: Path) -> None:
+def test_their_order_is_that_of_training(
+    data: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
     """Of parallel files that of the files, however they are turned; of a table, inputs come first."""
     train(folder, tmp_path / "run", data, turned=True)
     names = ["c.de", "c.en"] if data["train"] == "c.tsv" else ["c.en", "c.de"]
@@ -69,7 +83,9 @@ def test_too_many_files_are_refused(folder: Path) -> None:
 def test_one_of_them_alone_is_told_of(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         sixjars.evaluate(folder / "run", data=folder / "c.en")
-    assert str(caught.value).startswith(f"{folder / 'c.en'}: ending '.en' is unknown. Known: .csv, ")
+    assert str(caught.value).startswith(
+        f"{folder / 'c.en'}: ending '.en' is unknown. Known: .csv, "
+    )
     assert str(caught.value).endswith(
         " The run was trained on parallel files; to score it on others, name them one after the other: --data FILE "
         "--data FILE (in Python: data=['FILE', 'FILE'])."

@@ -38,7 +38,9 @@ def rows(count: int) -> State:
 
 def counting(token: Tensor, state: State) -> tuple[StepOutput, State]:
     """After each number the next one, for certain."""
-    return StepOutput(nn.functional.one_hot((token + 1).clamp(max=STOP), STOP + 1).float().log()), state
+    return StepOutput(
+        nn.functional.one_hot((token + 1).clamp(max=STOP), STOP + 1).float().log()
+    ), state
 
 
 def always(probabilities: list[float]) -> Tensor:
@@ -61,7 +63,9 @@ def run(
 
 
 def test_greedy_needs_no_network() -> None:
-    (one,), (other,) = search(counting, rows(2), SearchSettings(), SPECIAL, prefix=Padded.of([[1], [1, 2]]))
+    (one,), (other,) = search(
+        counting, rows(2), SearchSettings(), SPECIAL, prefix=Padded.of([[1], [1, 2]])
+    )
     assert one == other == Hypothesis(tokens=(1, 2, 3, 4), score=0.0, log_probability=0.0)
 
 
@@ -121,11 +125,15 @@ def test_search_leaves_no_gradients_behind(kind: str) -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_numbers_of_any_size(kind: str, dtype: torch.dtype) -> None:
     ((found,),) = run(
-        always([0.125, 0.25, 0.625]).to(dtype), settings_of(kind, width=1, max_length=9), SpecialTokens(go=0, stop=1)
+        always([0.125, 0.25, 0.625]).to(dtype),
+        settings_of(kind, width=1, max_length=9),
+        SpecialTokens(go=0, stop=1),
     )
     count = len(found.tokens)
     expected = count * math.log(0.625) + found.finished * math.log(0.25)
-    assert found.log_probability == pytest.approx(expected, rel=1e-2 if dtype.itemsize == 2 else ROUNDING)
+    assert found.log_probability == pytest.approx(
+        expected, rel=1e-2 if dtype.itemsize == 2 else ROUNDING
+    )
 
 
 def test_no_rows_no_hypotheses() -> None:
@@ -144,7 +152,12 @@ def test_rows_per_source() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_go_and_banned_tokens_are_never_output(kind: str) -> None:
     settings = settings_of(kind, nbest=5, max_length=20)
-    found = run(always([0.3, 0.1, 0.3, 0.2, 0.1]), settings, SpecialTokens(go=0, stop=1, banned=(2,)), sources=4)
+    found = run(
+        always([0.3, 0.1, 0.3, 0.2, 0.1]),
+        settings,
+        SpecialTokens(go=0, stop=1, banned=(2,)),
+        sources=4,
+    )
     assert {token for each in itertools.chain(*found) for token in each.tokens} <= {3, 4}
     assert any(3 in each.tokens for each in itertools.chain(*found))
 
@@ -164,8 +177,12 @@ def test_min_length_holds_stop_back() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rule", [{}, {"no_repeat_ngram": 1}], ids=["by the model", "by another rule"])
-def test_min_length_gives_way_where_nothing_else_may_follow(kind: str, rule: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "rule", [{}, {"no_repeat_ngram": 1}], ids=["by the model", "by another rule"]
+)
+def test_min_length_gives_way_where_nothing_else_may_follow(
+    kind: str, rule: dict[str, int]
+) -> None:
     """A pointer that has been everywhere, or no word that was not output yet: <stop> is all that is left."""
     places = 3
 
@@ -188,7 +205,12 @@ def test_min_length_gives_way_where_nothing_else_may_follow(kind: str, rule: dic
 def test_unknown_is_banned_unless_it_is_asked_for(kind: str) -> None:
     special, chances = SpecialTokens(go=0, stop=1, unknown=2), always([0.0, 0.1, 0.6, 0.3])
     for unknown, expected in (("ban", {3}), ("allow", {2, 3}), ("replace", {2, 3})):
-        found = run(chances, settings_of(kind, width=8, nbest=4, max_length=6, unknown=unknown), special, sources=3)
+        found = run(
+            chances,
+            settings_of(kind, width=8, nbest=4, max_length=6, unknown=unknown),
+            special,
+            sources=3,
+        )
         output = {token for each in itertools.chain(*found) for token in each.tokens}
         assert output == (expected if kind != "greedy" or unknown == "ban" else {2}), unknown
     assert SearchSettings().unknown == "ban"
@@ -221,7 +243,9 @@ def test_rules_leave_the_models_scores_alone() -> None:
     assert torch.equal(ruled[ruled > -torch.inf], scores[ruled > -torch.inf])
     # Of the second row only <stop> is left, so it may come.
     assert (ruled == -torch.inf).tolist() == [[True, True, False, False], [True, False, True, True]]
-    own = rule_of(settings, special, prefix=None, device=scores.device, overwrite=True)(scores, written, 2)
+    own = rule_of(settings, special, prefix=None, device=scores.device, overwrite=True)(
+        scores, written, 2
+    )
     assert torch.equal(own, ruled)
 
 
@@ -239,7 +263,12 @@ def test_forced_prefix_overrules_every_other_rule() -> None:
         [4.0, never, 6.0, never],
         [8.0, never, 10.0, never],
     ]
-    assert rule(scores, torch.zeros(3, 2, dtype=torch.long), 2).tolist()[0] == [0.0, never, 2.0, never]
+    assert rule(scores, torch.zeros(3, 2, dtype=torch.long), 2).tolist()[0] == [
+        0.0,
+        never,
+        2.0,
+        never,
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -311,13 +340,19 @@ def test_the_ends_of_all_ranges_give_numbers(kind: str, extreme: dict[str, float
     log_V = always([0.0, 1e-6, 0.3, 0.2, 0.1, 0.4 - 1e-6])
 
     def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
-        return StepOutput(log_V.expand(len(token), -1), torch.eye(1, 3).expand(len(token), -1)), state
+        return StepOutput(
+            log_V.expand(len(token), -1), torch.eye(1, 3).expand(len(token), -1)
+        ), state
 
     settings = settings_of(kind, nbest=1, width=1, **extreme)
     (found,) = search(step, rows(beam_rows(settings)), settings, SPECIAL)
     there = runtime.settings.SearchSettings.read(settings.model_dump())
     outcome = runtime.search(
-        lambda token, state, prepared: (log_V.expand(len(token), -1).numpy().copy(), np.eye(1, 3, dtype="f4"), state),
+        lambda token, state, prepared: (
+            log_V.expand(len(token), -1).numpy().copy(),
+            np.eye(1, 3, dtype="f4"),
+            state,
+        ),
         {},
         {},
         there,

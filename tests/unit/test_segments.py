@@ -40,7 +40,9 @@ def test_every_kind(kind: str, segments: list[str]) -> None:
 
 
 def test_an_unknown_kind() -> None:
-    with pytest.raises(ValueError, match=r"^kind of segments 'line' is unknown\. Did you mean 'lines'\?"):
+    with pytest.raises(
+        ValueError, match=r"^kind of segments 'line' is unknown\. Did you mean 'lines'\?"
+    ):
         segments_of("x", "line")
 
 
@@ -67,7 +69,10 @@ def test_joined_lines_come_back(segments: list[str]) -> None:
 
 
 def test_lists_become_texts() -> None:
-    assert text_of_segments(["One\r\nline.", "Two.", "3", 4, 0.5, False]) == "One line.\nTwo.\n3\n4\n0.5\nfalse"
+    assert (
+        text_of_segments(["One\r\nline.", "Two.", "3", 4, 0.5, False])
+        == "One line.\nTwo.\n3\n4\n0.5\nfalse"
+    )
     assert text_of_labels(["grain", " winter\nwheat ", 3]) == "grain, winter wheat, 3"
     labels = ["grain", "winter wheat"]
     field = LabelField("label", LabelSettings(multi_label=True), labels)
@@ -98,8 +103,14 @@ def test_what_is_no_list_of_texts(to_text: Any, value: object, sentence: str) ->
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (["a", "b, c"], "holds the label 'b, c', but a comma stands between labels; write it without."),
-        (["a", "b,\nc"], "holds the label 'b, c', but a comma stands between labels; write it without."),
+        (
+            ["a", "b, c"],
+            "holds the label 'b, c', but a comma stands between labels; write it without.",
+        ),
+        (
+            ["a", "b,\nc"],
+            "holds the label 'b, c', but a comma stands between labels; write it without.",
+        ),
         (["a,b"], "holds the label 'a,b', but a comma stands between labels; write it without."),
         (["a", " "], "holds an empty label."),
     ],
@@ -112,7 +123,17 @@ def test_labels_that_cannot_be_told_apart(labels: list[str], sentence: str) -> N
 
 def test_kinds_of_values() -> None:
     values: list[object] = [None, [], {}, b"", "", 1, 1.5, True, date(2024, 1, 2)]
-    names = ["null", "a list", "an object", "bytes", "a text", "a number", "a number", "true or false", "date"]
+    names = [
+        "null",
+        "a list",
+        "an object",
+        "bytes",
+        "a text",
+        "a number",
+        "a number",
+        "true or false",
+        "date",
+    ]
     assert [kind_of(value) for value in values] == names
 
 

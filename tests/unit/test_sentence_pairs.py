@@ -26,7 +26,11 @@ BOTH = "sentence1", "sentence2"
 
 
 def values(**data: Any) -> dict[str, Any]:
-    fields = {"sentence1": {"column": "premise"}, "sentence2": {"column": "hypothesis"}, "label": {}}
+    fields = {
+        "sentence1": {"column": "premise"},
+        "sentence2": {"column": "hypothesis"},
+        "label": {},
+    }
     return {
         "task": "sentence_pair",
         "data": {"train": "pairs.csv", "valid": "pairs.csv", **fields, **data},
@@ -79,8 +83,12 @@ def test_word_vectors_are_those_of_both() -> None:
 
 
 def test_a_vocabulary_grows_for_both_when_a_run_goes_on(run: Path) -> None:
-    Path("more.csv").write_text("premise,hypothesis,label\n" + "a bird flies,a bird moves,entailment\n" * 8)
-    sixjars.train(values(train="more.csv", valid="more.csv"), from_run=run, out="more", device="cpu")
+    Path("more.csv").write_text(
+        "premise,hypothesis,label\n" + "a bird flies,a bird moves,entailment\n" * 8
+    )
+    sixjars.train(
+        values(train="more.csv", valid="more.csv"), from_run=run, out="more", device="cpu"
+    )
     fields = sixjars.load("more", device="cpu").fields
     one, two = (fields.inputs[name].encoders()[name].encode(["a bird rests"]) for name in BOTH)
     assert one == two
@@ -111,7 +119,9 @@ def test_fields_that_cannot_have_one_vocabulary(changes: dict[str, Any], sentenc
 
 
 def test_attention_is_over_the_second_sentence(run: Path) -> None:
-    prediction = sixjars.load(run, device="cpu").predict({"sentence1": "a cat sleeps", "sentence2": "nobody rests"})
+    prediction = sixjars.load(run, device="cpu").predict(
+        {"sentence1": "a cat sleeps", "sentence2": "nobody rests"}
+    )
     assert prediction.source == ("nobody", "rests")
     [weights] = prediction.weights
     assert sum(weights) == pytest.approx(1.0)
@@ -147,7 +157,10 @@ def test_two_texts_are_one_input(run: Path, call: Any) -> None:
     assert 0 < float(probability) <= 1
     one = json.dumps({"premise": "a cat sleeps", "hypothesis": "nobody rests"})
     assert call("predict", run, one).out.splitlines() == said.out.splitlines()[:1]
-    assert call("predict", run, "a cat sleeps\tnobody rests").out.splitlines() == said.out.splitlines()[:1]
+    assert (
+        call("predict", run, "a cat sleeps\tnobody rests").out.splitlines()
+        == said.out.splitlines()[:1]
+    )
 
 
 def test_one_text_is_not_enough(run: Path, call: Any) -> None:
@@ -183,7 +196,10 @@ def test_a_starter_recipe_has_one_vocabulary_too() -> None:
     """And words compared with words."""
     sixjars.new("mine.yaml", task="sentence_pair", data="pairs.csv")
     recipe = read_recipe("mine.yaml")
-    assert [getattr(recipe.data.fields[name], "tokens", None) for name in BOTH] == ["words", "words"]
+    assert [getattr(recipe.data.fields[name], "tokens", None) for name in BOTH] == [
+        "words",
+        "words",
+    ]
     assert recipe.model.encoder["compare"] == "words"
 
 
@@ -193,14 +209,19 @@ def test_a_starter_recipe_has_one_vocabulary_too() -> None:
 def test_text_classification_is_another_name(call: Any, tmp_path: Path) -> None:
     named = read_recipe("text_classification/sample_attention")
     assert named == read_recipe("document_classification/sample_attention")
-    Path("texts.csv").write_text("text,label\n" + "it was good,good\nit was bad,bad\n" * 12, encoding="utf-8")
+    Path("texts.csv").write_text(
+        "text,label\n" + "it was good,good\nit was bad,bad\n" * 12, encoding="utf-8"
+    )
     sixjars.new("mine.yaml", task="text_classification", data="texts.csv")
     assert "task: document_classification" in Path("mine.yaml").read_text(encoding="utf-8")
     plain = {"task": "text_classification", "data": {"sample": {}, "source": {"segments": "lines"}}}
     assert recipe_of(plain, "a test").task == "document_classification"
     assert sixjars.generate_sample("text_classification", tmp_path / "made", size=10)
     told = call("tasks").out
-    assert "S12 document_classification  a document in, its class out (also: text_classification)" in told
+    assert (
+        "S12 document_classification  a document in, its class out (also: text_classification)"
+        in told
+    )
     listed = {task["name"]: task["also"] for task in json.loads(call("tasks", "--json").out)}
     assert listed["document_classification"] == ["text_classification"]
 

@@ -113,7 +113,12 @@ def test_a_new_line_always_ends() -> None:
 
 def test_tags_that_break_a_line_stay_with_it() -> None:
     text = "<br />\n<BR>Bad (very).<br /><br />so it goes. Yes<br/>\nNo.<br /> "
-    assert sentences_of(text) == ["<br /> <BR> Bad (very).<br /><br />", "so it goes.", "Yes<br/>", "No.<br />"]
+    assert sentences_of(text) == [
+        "<br /> <BR> Bad (very).<br /><br />",
+        "so it goes.",
+        "Yes<br/>",
+        "No.<br />",
+    ]
     assert sentences_of("<br />") == ["<br />"]
 
 
@@ -140,7 +145,18 @@ def test_abbreviations_before_a_number(word: str) -> None:
 
 
 PIECES = st.sampled_from(
-    [*"aAiIxX19.?!…。।,;:()[]'\"”-&<> \n\t", "<br />", "Mr.", "e.g.", "U.S.", " The ", "word", "Word", "...", "bn.For"]
+    [
+        *"aAiIxX19.?!…。।,;:()[]'\"”-&<> \n\t",
+        "<br />",
+        "Mr.",
+        "e.g.",
+        "U.S.",
+        " The ",
+        "word",
+        "Word",
+        "...",
+        "bn.For",
+    ]
 )
 
 
@@ -174,8 +190,12 @@ def test_long_texts(piece: str, count: int, sentences: int) -> None:
 def test_what_was_kept_by_another_rule_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = TextTokenizer.trained(["some words"], TokenizerSettings(), "a test")
     kinds = ("none", "sentences", "lines", "turns")
-    encodings = {kind: TextEncoding("source", tokenizer, 9, segments=kind, copies=False) for kind in kinds}
+    encodings = {
+        kind: TextEncoding("source", tokenizer, 9, segments=kind, copies=False) for kind in kinds
+    }
     before = {kind: encoding.key() for kind, encoding in encodings.items()}
     assert len(set(before.values())) == len(kinds)
     monkeypatch.setattr("sixjars.data.text.tokenizer.RULE", 2)
-    assert [kind for kind, encoding in encodings.items() if encoding.key() != before[kind]] == ["sentences"]
+    assert [kind for kind, encoding in encodings.items() if encoding.key() != before[kind]] == [
+        "sentences"
+    ]

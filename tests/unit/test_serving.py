@@ -48,9 +48,13 @@ def test_searches_are_those_of_predict(server: Server, predictor: sixjars.Predic
         beams = client.predict(WORDS, model="hi", nbest=3, kind="beam", width=4)
         drawn = client.predict(WORDS, model="hi", kind="sample", nbest=2, seed=7)
     wanted = predictor.predict(WORDS, search="beam", width=4, nbest=3)
-    assert [[one.text for one in row] for row in beams] == [[one.text for one in row] for row in wanted]
+    assert [[one.text for one in row] for row in beams] == [
+        [one.text for one in row] for row in wanted
+    ]
     again = predictor.predict(WORDS, search="sample", nbest=2, seed=7)
-    assert [[one.text for one in row] for row in drawn] == [[one.text for one in row] for row in again]
+    assert [[one.text for one in row] for row in drawn] == [
+        [one.text for one in row] for row in again
+    ]
     assert beams[0][0].weights == ()
 
 
@@ -83,11 +87,23 @@ def test_one_bad_input_spoils_only_its_own_row(server: Server) -> None:
     status, _, found = server.ask("/v1/predict", {"model": "hi", "inputs": given})
     rows = found["predictions"]
     assert status == 200
-    assert [bool(row["outputs"]) for row in rows] == [True, False, False, False, False, False, False, True]
+    assert [bool(row["outputs"]) for row in rows] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
     assert rows[1]["error"] == "input 2: the source is empty."
     assert rows[2]["error"] == "input 3: the source must be a text, but is 5."
     assert rows[3]["error"] == "input 4: must name source, but has target."
-    assert rows[6]["error"] == "input 7: has 2000 characters, but this server allows 1000 (--max-text)."
+    assert (
+        rows[6]["error"]
+        == "input 7: has 2000 characters, but this server allows 1000 (--max-text)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,23 +113,51 @@ def test_one_bad_input_spoils_only_its_own_row(server: Server) -> None:
         ({"model": "hi", "inputs": []}, 422, "request.inputs: give a list of at least one input."),
         ({"inputs": ["a"]}, 422, "request.model: name one of hi, lm."),
         ({"model": "no", "inputs": ["a"]}, 404, "there is no model 'no'; there are: hi, lm."),
-        ({"model": "hi", "inputs": ["a"] * 300}, 422, "request.inputs: there are 300, but this server allows 256 in a"),
-        ({"model": "hi", "inputs": ["a"], "nbset": 2}, 422, "request: key 'nbset' is unknown. Did you mean 'nbest'?"),
-        ({"model": "hi", "inputs": ["a"], "search": {"widht": 2}}, 422, "search: key 'widht' is unknown. Did you mean"),
+        (
+            {"model": "hi", "inputs": ["a"] * 300},
+            422,
+            "request.inputs: there are 300, but this server allows 256 in a",
+        ),
+        (
+            {"model": "hi", "inputs": ["a"], "nbset": 2},
+            422,
+            "request: key 'nbset' is unknown. Did you mean 'nbest'?",
+        ),
+        (
+            {"model": "hi", "inputs": ["a"], "search": {"widht": 2}},
+            422,
+            "search: key 'widht' is unknown. Did you mean",
+        ),
         (
             {"model": "hi", "inputs": ["a"], "search": {"kind": "best"}},
             422,
             "search.kind: should be 'greedy', 'sample'",
         ),
-        ({"model": "hi", "inputs": ["a"], "search": {"kind": 5}}, 422, "search must be 'greedy', 'beam' or 'sample'"),
-        ({"model": "hi", "inputs": ["a"], "nbest": 0}, 422, "search.nbest: should be greater than or equal to 1"),
-        ({"model": "hi", "inputs": ["a"], "nbest": 9}, 422, "search.nbest is 9, but this server allows 8"),
+        (
+            {"model": "hi", "inputs": ["a"], "search": {"kind": 5}},
+            422,
+            "search must be 'greedy', 'beam' or 'sample'",
+        ),
+        (
+            {"model": "hi", "inputs": ["a"], "nbest": 0},
+            422,
+            "search.nbest: should be greater than or equal to 1",
+        ),
+        (
+            {"model": "hi", "inputs": ["a"], "nbest": 9},
+            422,
+            "search.nbest is 9, but this server allows 8",
+        ),
         (
             {"model": "hi", "inputs": ["a"], "search": {"width": 9}},
             422,
             "search.width is 9, but this server allows 8 (",
         ),
-        ({"model": "hi", "inputs": ["a"], "search": {"max_length": 2000}}, 422, "but this server allows 1000."),
+        (
+            {"model": "hi", "inputs": ["a"], "search": {"max_length": 2000}},
+            422,
+            "but this server allows 1000.",
+        ),
         (
             {
                 "model": "hi",
@@ -135,14 +179,20 @@ def test_one_bad_input_spoils_only_its_own_row(server: Server) -> None:
             422,
             "may have 399,600 tokens, but this server allows 262,144 with weights;",
         ),
-        ({"model": "lm", "inputs": ["a"], "search": {"coverage_penalty": 0.5}}, 422, "needs attention, but this run"),
+        (
+            {"model": "lm", "inputs": ["a"], "search": {"coverage_penalty": 0.5}},
+            422,
+            "needs attention, but this run",
+        ),
         (b'{"inputs": [', 422, "the request is not JSON: "),
         (b'{"inputs": [NaN]}', 422, "the request is not JSON: "),
         (b"[" * 5000, 422, "the request is not JSON: "),
         (b'["a"]', 422, "request: must be a section of keys"),
     ],
 )
-def test_what_makes_no_sense_is_a_sentence(server: Server, body: object, status: int, sentence: str) -> None:
+def test_what_makes_no_sense_is_a_sentence(
+    server: Server, body: object, status: int, sentence: str
+) -> None:
     found, _, told = server.ask("/v1/predict", body)
     assert found == status, told
     assert sentence in told["detail"]
@@ -158,7 +208,9 @@ def test_other_types_and_paths_are_refused(server: Server) -> None:
     assert server.ask("/v1/predict")[0] == 405
 
 
-def test_a_stream_is_the_output_token_by_token(server: Server, predictor: sixjars.Predictor) -> None:
+def test_a_stream_is_the_output_token_by_token(
+    server: Server, predictor: sixjars.Predictor
+) -> None:
     [wanted] = predictor.predict(["namaste"])
     with Client(server.address) as client:
         *tokens, last = client.stream("namaste", model="hi")
@@ -184,7 +236,10 @@ def test_a_stream_of_a_language_model_begins_with_its_prefix(server: Server) -> 
 
 def test_a_stream_that_cannot_be_is_refused(server: Server) -> None:
     for body, sentence in (
-        ({"inputs": ["a"], "search": {"kind": "beam"}}, "a stream has one output, of greedy search or sampling; ask"),
+        (
+            {"inputs": ["a"], "search": {"kind": "beam"}},
+            "a stream has one output, of greedy search or sampling; ask",
+        ),
         ({"inputs": ["a", "b"]}, "request.inputs: a stream has one input, but there are 2."),
     ):
         status, _, told = server.ask("/v1/stream", {"model": "hi", **body})
@@ -198,9 +253,19 @@ def test_a_stream_that_cannot_be_is_refused(server: Server) -> None:
 def test_models_are_described(server: Server) -> None:
     with Client(server.address) as client:
         first, second = client.models()
-    assert (first["name"], first["task"], first["has_attention"], first["searches"]) == ("hi", "transliteration", 1, 1)
+    assert (first["name"], first["task"], first["has_attention"], first["searches"]) == (
+        "hi",
+        "transliteration",
+        1,
+        1,
+    )
     [field] = first["inputs"]
-    assert (field["name"], field["kind"], field["file"], field["settings"]["segments"]) == ("source", "text", 0, "none")
+    assert (field["name"], field["kind"], field["file"], field["settings"]["segments"]) == (
+        "source",
+        "text",
+        0,
+        "none",
+    )
     assert first["vocabulary"]["target"] > 5
     assert first["search"]["max_length"] == 12
     assert [field["name"] for field in second["inputs"]] == ["target"]
@@ -214,20 +279,28 @@ def test_a_view_is_html_without_what_was_typed(server: Server) -> None:
     assert "Ordered by score: log probability" in row["html"]
     assert "&lt;b&gt;" in row["html"]
     assert "<b>" not in row["html"].replace('<b class="label">', "")
-    [row] = server.ask("/v1/predict", {"model": "lm", "inputs": ["the"], "view": True})[2]["predictions"]
+    [row] = server.ask("/v1/predict", {"model": "lm", "inputs": ["the"], "view": True})[2][
+        "predictions"
+    ]
     assert row["html"].startswith('<ol class="outputs">')
     assert "Ordered by" not in row["html"]
     body = {"model": "lm", "inputs": ["the"], "view": True, "nbest": 2, "search": {"kind": "beam"}}
     [row] = server.ask("/v1/predict", body)[2]["predictions"]
-    assert row["html"].endswith('</ol><p class="note">Ordered by score: log probability / tokens.</p>')
+    assert row["html"].endswith(
+        '</ol><p class="note">Ordered by score: log probability / tokens.</p>'
+    )
 
 
 def test_openapi_has_examples_that_work(server: Server) -> None:
     _, _, api = server.ask("/openapi.json")
-    examples = api["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["examples"]
+    examples = api["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"][
+        "examples"
+    ]
     assert {"texts", "beam", "attention", "fields", "turns", "points"} == set(examples)
     assert server.ask("/v1/predict", {**examples["texts"]["value"], "model": "hi"})[0] == 200
-    assert {"401", "403", "413", "415", "422", "503", "504"} <= set(api["paths"]["/v1/predict"]["post"]["responses"])
+    assert {"401", "403", "413", "415", "422", "503", "504"} <= set(
+        api["paths"]["/v1/predict"]["post"]["responses"]
+    )
 
 
 def test_health(server: Server) -> None:
@@ -237,17 +310,24 @@ def test_health(server: Server) -> None:
     assert (status, headers["content-type"].split(";")[0]) == (200, "text/plain")
     assert 'sixjars_requests_total{path="/healthz",status="200"}' in text
     assert "sixjars_waiting_inputs" in text
-    names = {line.split("{")[0].split()[0] for line in text.splitlines() if not line.startswith("#")}
+    names = {
+        line.split("{")[0].split()[0] for line in text.splitlines() if not line.startswith("#")
+    }
     assert all(name.startswith("sixjars_") for name in names)
 
 
 def test_a_client_tells_why(server: Server) -> None:
-    with Client(server.address) as client, pytest.raises(RequestError, match=r"^there is no model 'x'; ") as caught:
+    with (
+        Client(server.address) as client,
+        pytest.raises(RequestError, match=r"^there is no model 'x'; ") as caught,
+    ):
         client.predict(["a"], model="x")
     assert caught.value.status == 404
     with pytest.raises(RequestError, match=r"^http://127\.0\.0\.1:9 does not answer: .*refused"):
         Client("http://127.0.0.1:9").models()
-    with pytest.raises(RequestError, match=r"is no address of a server; write http://127\.0\.0\.1:8000\."):
+    with pytest.raises(
+        RequestError, match=r"is no address of a server; write http://127\.0\.0\.1:8000\."
+    ):
         Client("localhost").models()
     with Client(server.address) as client:
         [[bad]] = client.predict([""], model="hi")
@@ -256,10 +336,18 @@ def test_a_client_tells_why(server: Server) -> None:
 
 def test_a_client_needs_no_torch() -> None:
     code = "import sys, sixjars; sixjars.Client('http://x'); print(*{'torch', 'numpy', 'pydantic'} & {*sys.modules})"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "\n"
+    )
 
 
 def test_answers_are_strict_json(server: Server) -> None:
     """Infinite scores become null."""
     assert json.loads(to_json({"a": float("-inf")}, inf_nan_mode="null")) == {"a": None}
-    assert server.ask("/v1/predict", {"model": "hi", "inputs": ["a"], "search": {"min_length": 11}})[0] == 200
+    assert (
+        server.ask("/v1/predict", {"model": "hi", "inputs": ["a"], "search": {"min_length": 11}})[0]
+        == 200
+    )

@@ -24,11 +24,15 @@ def listening(most: int, head: float, release: Event) -> Iterator[int]:
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.to_thread(release.wait, 20)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send(
+            {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+        )
         await send({"type": "http.response.body", "body": b"ok"})
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(app, http=bounded(most, head), log_config=None, lifespan="off", timeout_keep_alive=1)
+        config = uvicorn.Config(
+            app, http=bounded(most, head), log_config=None, lifespan="off", timeout_keep_alive=1
+        )
         server = uvicorn.Server(config)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
@@ -110,6 +114,12 @@ def test_many_idle_connections_keep_nobody_out() -> None:
 
 def test_there_are_as_many_as_files_allow(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
-    for files, most in ((1024, 896), (256, 128), (100, 50), (10_000, 2176), (resource.RLIM_INFINITY, 2176)):
+    for files, most in (
+        (1024, 896),
+        (256, 128),
+        (100, 50),
+        (10_000, 2176),
+        (resource.RLIM_INFINITY, 2176),
+    ):
         monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
         assert most_of(ServerSettings()) == most

@@ -20,7 +20,11 @@ from sixjars.serving.server.settings import ServerSettings
 from tests.unit.serving import Server, serving
 from tests.unit.test_serving_limits import PREDICT, slowed, wait_until
 
-LONG = {"inputs": ["ghar"] * 17, "nbest": 60, "search": {"kind": "beam", "max_length": 1000, "min_length": 999}}
+LONG = {
+    "inputs": ["ghar"] * 17,
+    "nbest": 60,
+    "search": {"kind": "beam", "max_length": 1000, "min_length": 999},
+}
 """Takes longer than the time limit, with as many tokens as a request may ask for."""
 
 
@@ -94,7 +98,9 @@ def test_what_was_given_up_takes_no_room_in_the_line() -> None:
     asyncio.run(main())
 
 
-def test_a_request_is_answered_by_the_run_that_it_was_checked_for(run: Path, tmp_path: Path) -> None:
+def test_a_request_is_answered_by_the_run_that_it_was_checked_for(
+    run: Path, tmp_path: Path
+) -> None:
     shutil.copytree(run, tmp_path / "run")
     with serving({"hi": tmp_path / "run"}) as server:
         served, release, begun, found = server.served[0], Event(), Event(), list[Any]()
@@ -122,7 +128,10 @@ def test_reloads_are_counted_each_by_its_own_outcome(run: Path, tmp_path: Path) 
 
         server.served[0].reload = broken  # type: ignore[method-assign]
         status, _, told = server.ask("/v1/reload", {})
-        assert (status, told["detail"]) == (409, "bad stays as it was: RuntimeError: the GPU is full")
+        assert (status, told["detail"]) == (
+            409,
+            "bad stays as it was: RuntimeError: the GPU is full",
+        )
         text = server.ask("/metrics")[2]
     assert 'sixjars_reloads_total{model="bad",ok="false"} 1' in text
     assert 'sixjars_reloads_total{model="good",ok="true"} 1' in text
@@ -141,7 +150,10 @@ def test_runs_are_read_again_once_at_a_time(run: Path) -> None:
         first.start()
         assert begun.wait(20)
         status, _, told = server.ask("/v1/reload", {})
-        assert (status, told["detail"]) == (409, "runs are being read again already; ask again when that has ended.")
+        assert (status, told["detail"]) == (
+            409,
+            "runs are being read again already; ask again when that has ended.",
+        )
         release.set()
         first.join(20)
         assert found[0][2] == {"reloaded": ["hi"]}
@@ -165,14 +177,19 @@ def test_all_bodies_together_are_limited(server: Server, monkeypatch: pytest.Mon
 
 def test_lists_without_texts_are_limited_too(server: Server) -> None:
     [row] = server.ask("/v1/predict", {"inputs": [[[]] * 200_000]})[2]["predictions"]
-    assert row["error"] == "input 1: has 200001 characters, but this server allows 100000 (--max-text)."
+    assert (
+        row["error"]
+        == "input 1: has 200001 characters, but this server allows 100000 (--max-text)."
+    )
 
 
 def test_with_a_token_a_proxy_may_pass_its_name_on() -> None:
     guard = Guard(None, ServerSettings(token="x"), Metrics())  # type: ignore[arg-type]
     headers = {"host": "my.server", "authorization": "Bearer x", "origin": "https://my.server"}
     assert guard.refused("POST", "/v1/predict", headers) is None
-    assert guard.refused("POST", "/v1/predict", {**headers, "origin": "https://evil.org"}) is not None
+    assert (
+        guard.refused("POST", "/v1/predict", {**headers, "origin": "https://evil.org"}) is not None
+    )
 
 
 def test_an_answer_does_not_wait_for_the_one_before() -> None:

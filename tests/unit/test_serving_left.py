@@ -31,7 +31,10 @@ SEARCH = {"kind": "greedy", "min_length": LENGTH - 1, "max_length": LENGTH}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that computes few inputs together."""
-    more = [*(f"model.{name}.size=8" for name in ("encoder", "decoder")), f"evaluation.batch_examples={TOGETHER}"]
+    more = [
+        *(f"model.{name}.size=8" for name in ("encoder", "decoder")),
+        f"evaluation.batch_examples={TOGETHER}",
+    ]
     return trained("transliteration/sample_attention", more, tmp_path_factory.mktemp("few") / "run")
 
 
@@ -136,18 +139,27 @@ WHOLE = ["token"] * LENGTH + ["end"]
 
 
 @pytest.mark.parametrize("left", [1, 3, 4])
-def test_streams_whose_readers_left_are_not_computed(streams: Streams, watched: Watched, left: int) -> None:
+def test_streams_whose_readers_left_are_not_computed(
+    streams: Streams, watched: Watched, left: int
+) -> None:
     several = streams.waiting(["ghar", "pani", "namaste", "a"])
     streams.leave([streams.first])
     watched.go.release()
     watched.wait()
-    assert watched.rows == [[1] * 3, [4] * 3]  # the next have begun, a step after the first was left
+    assert watched.rows == [
+        [1] * 3,
+        [4] * 3,
+    ]  # the next have begun, a step after the first was left
     [last] = streams.waiting(["b"])
     streams.leave(several[:left])
     watched.go.release()
     assert [events(one) for one in several[left:]] == [WHOLE] * (4 - left)
     watched.wait()
-    assert watched.rows == [[1] * 3, [4] * 3 + [4 - left] * (LENGTH - 3 if left < 4 else 0), [1] * 3]
+    assert watched.rows == [
+        [1] * 3,
+        [4] * 3 + [4 - left] * (LENGTH - 3 if left < 4 else 0),
+        [1] * 3,
+    ]
     watched.go.release()
     assert events(last) == WHOLE
 
@@ -191,7 +203,9 @@ def test_an_end_that_cannot_be_told_is_an_error_of_one(
     assert len(watched.rows) == 2
 
 
-def test_of_a_batch_that_failed_only_those_are_tried_alone_that_somebody_waits_for(run: Path) -> None:
+def test_of_a_batch_that_failed_only_those_are_tried_alone_that_somebody_waits_for(
+    run: Path,
+) -> None:
     with serving({"hi": run}) as server:
         own, tried = server.served[0], list[int]()
 
@@ -207,7 +221,9 @@ def test_of_a_batch_that_failed_only_those_are_tried_alone_that_somebody_waits_f
     assert tried == [3, 1, 1]
 
 
-def test_streams_are_computed_together_up_to_the_limit_of_the_run(streams: Streams, watched: Watched) -> None:
+def test_streams_are_computed_together_up_to_the_limit_of_the_run(
+    streams: Streams, watched: Watched
+) -> None:
     several = streams.waiting(["ghar"] * (TOGETHER + 2))
     for _ in range(3):
         watched.go.release()
@@ -237,17 +253,23 @@ def told_of(predictor: sixjars.Predictor, fails: Exception | None = None) -> lis
             raise fails
 
     search = predictor.recipe.evaluation.search.model_copy(update=SEARCH)
-    stepwise(predictor, ["ghar", "pani", "namaste"], search, [told[0].append, failing, told[2].append])
+    stepwise(
+        predictor, ["ghar", "pani", "namaste"], search, [told[0].append, failing, told[2].append]
+    )
     return told
 
 
-def test_what_a_listener_raises_ends_its_output_alone(predictor: sixjars.Predictor, watched: Watched) -> None:
+def test_what_a_listener_raises_ends_its_output_alone(
+    predictor: sixjars.Predictor, watched: Watched
+) -> None:
     watched.stops = ()
     whole, error = told_of(predictor), ZeroDivisionError()
     first, second, third = told_of(predictor, error)
     assert [len(own) for own in (first, third)] == [LENGTH + 1] * 2
     for own, before in ((first, whole[0]), (second[:3], whole[1][:3]), (third, whole[2])):
-        assert [getattr(one, "token", None) for one in own] == [getattr(one, "token", None) for one in before]
+        assert [getattr(one, "token", None) for one in own] == [
+            getattr(one, "token", None) for one in before
+        ]
         assert own[-1].text == before[-1].text
     assert second[3:] == [error]
     assert watched.rows[1] == [3] * 3 + [2] * (LENGTH - 3)

@@ -72,7 +72,10 @@ def test_pages_of_others_cannot_write(guarded: Server) -> None:
     assert guarded.ask("/v1/predict", PREDICT, **allowed(origin=own))[0] == 200
     for other in ("http://evil.example", "null", "http://127.0.0.1:1", "http://[bad"):
         status, headers, told = guarded.ask("/v1/predict", PREDICT, **allowed(origin=other))
-        assert (status, told["detail"]) == (403, "a page of another origin may not send requests to this server.")
+        assert (status, told["detail"]) == (
+            403,
+            "a page of another origin may not send requests to this server.",
+        )
         assert "access-control-allow-origin" not in headers
     assert guarded.ask("/v1/predict", PREDICT, **allowed(sec_fetch_site="cross-site"))[0] == 403
     assert guarded.ask("/v1/reload", {}, **allowed(origin="http://evil.example"))[0] == 403
@@ -87,20 +90,31 @@ def test_a_name_that_somebody_made_point_here_is_refused() -> None:
     open_to_all = Guard(None, ServerSettings(host="0.0.0.0", token="x"), Metrics())  # type: ignore[arg-type]
     assert open_to_all.refused("GET", "/healthz", {"host": "my.server"}) is None
     open_to_all.in_progress = 2000
-    told = open_to_all.refused("POST", "/v1/predict", {"host": "my.server", "authorization": "Bearer x"})
+    told = open_to_all.refused(
+        "POST", "/v1/predict", {"host": "my.server", "authorization": "Bearer x"}
+    )
     assert told == (503, "too many requests at once; try again later.")
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"host": "0.0.0.0"}, "others can reach 0.0.0.0, so requests need a token: add --token, or listen on 127."),
+        (
+            {"host": "0.0.0.0"},
+            "others can reach 0.0.0.0, so requests need a token: add --token, or listen on 127.",
+        ),
         ({"host": "my.server"}, "others can reach my.server, so requests need a token"),
-        ({"token": ""}, "the token must be made of ASCII letters, digits and signs, without spaces."),
+        (
+            {"token": ""},
+            "the token must be made of ASCII letters, digits and signs, without spaces.",
+        ),
         ({"token": "a b"}, "the token must be made of ASCII letters"),
         ({"port": 70000}, "port must lie between 0 and 65535, but is 70000."),
         ({"batch": 0}, "batch must be at least 1, but is 0."),
-        ({"time_limit": 0.0}, "time_limit must lie between 0 seconds and a day, and wait_ms between 0 and 1000."),
+        (
+            {"time_limit": 0.0},
+            "time_limit must lie between 0 seconds and a day, and wait_ms between 0 and 1000.",
+        ),
         ({"queue": 5}, "queue is 5, but one request may have 256 inputs (max_inputs)."),
     ],
 )
@@ -112,13 +126,20 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], sentence:
 
 def test_what_serve_itself_refuses(call: conftest.Call, run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
-    assert call("serve", run, tmp_path / "run").sentence.startswith("two runs are called run; give one another name: ")
-    assert call("serve", tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
+    assert call("serve", run, tmp_path / "run").sentence.startswith(
+        "two runs are called run; give one another name: "
+    )
+    assert (
+        call("serve", tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
+    )
     assert named([run, f"other={run}"]) == {"run": run, "other": run}
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         told = call("serve", run, "--port", port).sentence
-    assert told == f"cannot listen on 127.0.0.1, port {port}: Address already in use; choose another --port or --host."
+    assert (
+        told
+        == f"cannot listen on 127.0.0.1, port {port}: Address already in use; choose another --port or --host."
+    )
     with pytest.raises(DataError, match=r"^serve: .*unexpected keyword argument 'prot'\.$"):
         sixjars.serve(run, prot=1)
 
@@ -128,7 +149,9 @@ def test_too_large_a_request_is_refused(guarded: Server) -> None:
     status, _, told = guarded.ask("/v1/predict", b" " * (5 << 20), **allowed())
     assert (status, told["detail"]) == (413, sentence.format(4))
     body, kind = form({"big.bin": bytes(6 << 20)})
-    assert guarded.ask("/v1/predict", body, **allowed(content_type=kind))[2]["detail"] == sentence.format(5)
+    assert guarded.ask("/v1/predict", body, **allowed(content_type=kind))[2][
+        "detail"
+    ] == sentence.format(5)
     # Nobody said how large it would be.
     head = f"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer s3cret\r\nContent-Type: {kind}\r\n"
     chunked = f"{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n".encode()
@@ -140,7 +163,8 @@ def test_too_large_a_request_is_refused(guarded: Server) -> None:
 def test_a_request_that_arrives_too_slowly_is_refused(guarded: Server) -> None:
     head = "POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer s3cret\r\nConnection: close\r\n"
     status, _, told = answered(
-        guarded.port, f"{head}Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{{".encode()
+        guarded.port,
+        f"{head}Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{{".encode(),
     )
     assert (status, told["detail"]) == (408, "the request took longer than 1 seconds to arrive.")
 
@@ -178,7 +202,8 @@ def test_a_full_queue_is_503_and_what_was_accepted_is_answered_at_the_end(run: P
         slowed(server, release, begun)
         batcher = server.running[0].batchers["hi"]
         threads = [
-            Thread(target=lambda: found.append(server.ask("/v1/predict", PREDICT)[0]), daemon=True) for _ in range(5)
+            Thread(target=lambda: found.append(server.ask("/v1/predict", PREDICT)[0]), daemon=True)
+            for _ in range(5)
         ]
         for number, thread in enumerate(threads):  # the first is computed, the others wait
             thread.start()
@@ -187,7 +212,10 @@ def test_a_full_queue_is_503_and_what_was_accepted_is_answered_at_the_end(run: P
         status, headers, told = server.ask("/v1/predict", PREDICT)
         assert (status, headers["retry-after"]) == (503, "1")
         assert told["detail"] == "too many inputs wait; try again later."
-        with Client(server.address, tries=1) as client, pytest.raises(RequestError, match="too many inputs wait"):
+        with (
+            Client(server.address, tries=1) as client,
+            pytest.raises(RequestError, match="too many inputs wait"),
+        ):
             client.predict(["a"])
         server.server.should_exit = True
         sleep(0.1)
@@ -208,7 +236,9 @@ def test_answers_tell_that_the_server_ends(guarded: Server) -> None:
     """So that nobody sends another request on a connection that will be closed."""
     before, guarded.app.ending = guarded.app.ending, lambda: True
     try:
-        status, headers, _ = answered(guarded.port, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        status, headers, _ = answered(
+            guarded.port, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
     finally:
         guarded.app.ending = before
     assert (status, headers["connection"]) == (200, "close")
@@ -257,7 +287,9 @@ def test_one_request_that_fails_does_not_spoil_its_batch(run: Path) -> None:
             return quick(asked, *given)
 
         server.served[0]._answers = sometimes  # type: ignore[method-assign, assignment]
-        jobs = [Job([text], 1, Future(), more) for text, more in _asked(server, ["ghar", "bad", "pani"])]  # type: ignore[arg-type]
+        jobs = [
+            Job([text], 1, Future(), more) for text, more in _asked(server, ["ghar", "bad", "pani"])
+        ]  # type: ignore[arg-type]
         results = [result for _, result in server.served[0].work(jobs, lambda: None)]
         assert [isinstance(result, Exception) for result in results] == [False, True, False]
 
@@ -335,10 +367,17 @@ def bomb() -> bytes:
     """A small file of very many pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     head = struct.pack(">IIBBBBB", 30000, 30000, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(100))) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(bytes(100)))
+        + chunk(b"IEND", b"")
+    )
 
 
 def test_uploads_are_inputs_and_errors_name_them(images: Server) -> None:
@@ -348,7 +387,9 @@ def test_uploads_are_inputs_and_errors_name_them(images: Server) -> None:
     rows = found["predictions"]
     assert status == 200
     assert [bool(row["outputs"]) for row in rows] == [True, False, False, False]
-    assert rows[1]["error"].startswith("input 2: the image: no.png is not an image, or damaged from its first bytes; ")
+    assert rows[1]["error"].startswith(
+        "input 2: the image: no.png is not an image, or damaged from its first bytes; "
+    )
     assert rows[2]["error"].startswith("input 3: the image: bomb.png has ")
     assert rows[3]["error"] == "input 4: the image: empty.jpg is empty."
     assert "sixjars-" not in json.dumps(found)
@@ -358,11 +399,18 @@ def test_uploads_are_inputs_and_errors_name_them(images: Server) -> None:
 def test_files_of_this_machine_cannot_be_named(images: Server, tmp_path: Path) -> None:
     secret = tmp_path / "secret.png"
     secret.write_bytes(png())
-    for one in (str(secret), {"image": str(secret)}, {"image": "up.png", "file_name": str(secret)}, {"image": ["x"]}):
+    for one in (
+        str(secret),
+        {"image": str(secret)},
+        {"image": "up.png", "file_name": str(secret)},
+        {"image": ["x"]},
+    ):
         body, kind = form({"up.png": png()}, {"model": "image_captioning", "inputs": [one]})
         [row] = images.ask("/v1/predict", body, content_type=kind)[2]["predictions"]
         assert row["outputs"] == []
-        [row] = images.ask("/v1/predict", {"model": "image_captioning", "inputs": [one]})[2]["predictions"]
+        [row] = images.ask("/v1/predict", {"model": "image_captioning", "inputs": [one]})[2][
+            "predictions"
+        ]
         assert row["outputs"] == []
     assert row["error"] == "input 1: the image ['x'] is no uploaded file; no file was uploaded."
 
@@ -381,18 +429,23 @@ def test_files_beside_texts_are_named(images: Server, tmp_path: Path) -> None:
     rows = images.ask("/v1/predict", body, content_type=kind)[2]["predictions"]
     assert rows[0]["outputs"][0]["text"]
     assert "a.png" in rows[0]["html"]
-    assert rows[1]["error"] == "input 2: the image 'b.png' is no uploaded file; uploaded are: a.png."
+    assert (
+        rows[1]["error"] == "input 2: the image 'b.png' is no uploaded file; uploaded are: a.png."
+    )
     assert rows[2]["error"] == "input 3: must name image and question."
     (tmp_path / "x.png").write_bytes(png())
     with Client(images.address) as client:
         [[answer]] = client.predict(
-            [{"image": tmp_path / "x.png", "question": "what is it"}], model="image_question_answering"
+            [{"image": tmp_path / "x.png", "question": "what is it"}],
+            model="image_question_answering",
         )
         assert answer.text == rows[0]["outputs"][0]["text"]
         *tokens, last = client.stream(tmp_path / "x.png", model="image_captioning")
     assert tokens
     assert isinstance(last, Answer)
-    status, _, told = images.ask("/v1/predict", b"--x\r\nnonsense", content_type="multipart/form-data; boundary=x")
+    status, _, told = images.ask(
+        "/v1/predict", b"--x\r\nnonsense", content_type="multipart/form-data; boundary=x"
+    )
     assert status in (400, 422)
     assert told["detail"]
 
@@ -417,12 +470,20 @@ def test_files_are_not_decoded_for_nobody(images: Server, tmp_path: Path) -> Non
 def test_forms_of_other_parts_are_refused(images: Server) -> None:
     head = b'--x\r\nContent-Disposition: form-data; name="'
     for part, sentence in (
-        (b'reqest"\r\n\r\n{}', "a form has the parts 'request' and 'files', but this has 'reqest'."),
+        (
+            b'reqest"\r\n\r\n{}',
+            "a form has the parts 'request' and 'files', but this has 'reqest'.",
+        ),
         (b'files"\r\n\r\ntext', "the part 'files' of the form must be files, but is a text."),
-        (b'request"; filename="x"\r\n\r\n{}', "the part 'request' of the form must be JSON, but is a file."),
+        (
+            b'request"; filename="x"\r\n\r\n{}',
+            "the part 'request' of the form must be JSON, but is a file.",
+        ),
     ):
         body = head + part + b"\r\n--x--\r\n"
-        status, _, told = images.ask("/v1/predict", body, content_type="multipart/form-data; boundary=x")
+        status, _, told = images.ask(
+            "/v1/predict", body, content_type="multipart/form-data; boundary=x"
+        )
         assert (status, told["detail"]) == (422, sentence)
 
 

@@ -23,7 +23,9 @@ VALUES = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=20)
     | st.sampled_from(["ghar", "hi", "", " ", "\x00", "greedy", "beam", "sample", "/etc/passwd"]),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 SEARCH = st.fixed_dictionaries(
@@ -63,12 +65,24 @@ BODIES = (
     | st.just(b'{"inputs": ["\\ud800", "a"]}')
 )
 HEADERS = st.dictionaries(
-    st.sampled_from(["content-type", "authorization", "origin", "host", "content-length", "accept", "expect"]),
-    st.sampled_from(["application/json", "multipart/form-data; boundary=x", "multipart/form-data", "127.0.0.1", "-5"])
+    st.sampled_from(
+        ["content-type", "authorization", "origin", "host", "content-length", "accept", "expect"]
+    ),
+    st.sampled_from(
+        [
+            "application/json",
+            "multipart/form-data; boundary=x",
+            "multipart/form-data",
+            "127.0.0.1",
+            "-5",
+        ]
+    )
     | st.text(st.characters(max_codepoint=255), max_size=20),
     max_size=3,
 )
-PATHS = st.sampled_from(["/v1/predict"] * 5 + ["/v1/stream", "/v1/reload", "/v1/models", "/", "/metrics", "/v1/x%00"])
+PATHS = st.sampled_from(
+    ["/v1/predict"] * 5 + ["/v1/stream", "/v1/reload", "/v1/models", "/", "/metrics", "/v1/x%00"]
+)
 
 
 @final
@@ -85,7 +99,9 @@ class InMemory:
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
         self.loop.close()
 
-    def ask(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
+    def ask(
+        self, method: str, path: str, body: bytes, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
         sent: list[dict[str, Any]] = []
         waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -101,7 +117,12 @@ class InMemory:
         raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         scope: dict[str, Any] = {"type": "http"}
         scope |= {"method": method, "path": path, "raw_path": path.encode(), "query_string": b""}
-        scope |= {"headers": raw, "http_version": "1.1", "scheme": "http", "client": ("127.0.0.1", 1)}
+        scope |= {
+            "headers": raw,
+            "http_version": "1.1",
+            "scheme": "http",
+            "client": ("127.0.0.1", 1),
+        }
         scope |= {"server": ("127.0.0.1", 80), "root_path": "", "asgi": {"version": "3.0"}}
         self.loop.run_until_complete(asyncio.wait_for(self.app(scope, receive, send), 20))
         whole = b"".join(message.get("body", b"") for message in sent[1:])
@@ -111,7 +132,9 @@ class InMemory:
 @pytest.fixture(scope="module")
 def asked(run: Path) -> Iterator[InMemory]:
     limits = ServerSettings(max_search=8, max_text=200)
-    made = InMemory(application([Served("hi", lambda: sixjars.load(run, device="cpu"), limits)], limits))
+    made = InMemory(
+        application([Served("hi", lambda: sixjars.load(run, device="cpu"), limits)], limits)
+    )
     yield made
     made.close()
 
@@ -129,7 +152,9 @@ def any_body(count: int) -> Check:
     @some(count)
     @given(body=BODIES, path=st.sampled_from(["/v1/predict", "/v1/predict", "/v1/stream"]))
     def check(asked: InMemory, body: bytes, path: str) -> None:
-        status, text = asked.ask("POST", path, body, {"host": "localhost", "content-type": "application/json"})
+        status, text = asked.ask(
+            "POST", path, body, {"host": "localhost", "content-type": "application/json"}
+        )
         assert status in (200, 404, 422), text
         if status != 200:
             sentence = json.loads(text)["detail"]
@@ -147,7 +172,9 @@ def any_request(count: int) -> Check:
 
     @some(count)
     @given(body=BODIES | st.binary(max_size=300), path=PATHS, headers=HEADERS, method=methods)
-    def check(asked: InMemory, body: bytes, path: str, headers: dict[str, str], method: str) -> None:
+    def check(
+        asked: InMemory, body: bytes, path: str, headers: dict[str, str], method: str
+    ) -> None:
         status, text = asked.ask(method, path, body, {"host": "localhost", **headers})
         assert status < 500, text
 
@@ -156,10 +183,20 @@ def any_request(count: int) -> Check:
 
 def any_form(count: int) -> Check:
     @some(count)
-    @given(inside=st.binary(max_size=200) | BODIES, name=st.sampled_from(["request", "files", "other", ""]))
+    @given(
+        inside=st.binary(max_size=200) | BODIES,
+        name=st.sampled_from(["request", "files", "other", ""]),
+    )
     def check(asked: InMemory, inside: bytes, name: str) -> None:
         file = b'; filename="x"' if name == "files" else b""
-        body = b'--x\r\nContent-Disposition: form-data; name="' + name.encode() + b'"' + file + b"\r\n\r\n" + inside
+        body = (
+            b'--x\r\nContent-Disposition: form-data; name="'
+            + name.encode()
+            + b'"'
+            + file
+            + b"\r\n\r\n"
+            + inside
+        )
         headers = {"host": "localhost", "content-type": "multipart/form-data; boundary=x"}
         status, text = asked.ask("POST", "/v1/predict", body + b"\r\n--x--\r\n", headers)
         assert status in (200, 400, 404, 422), text

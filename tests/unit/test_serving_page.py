@@ -32,7 +32,9 @@ GIVEN = {
     "points": "0.1,0.9 0.5,0.2 0.7,0.7",
 }
 QUICK = ("transliteration", "conversation", "pointing", "image_captioning")
-RECIPES = {task: next(name for name in packaged() if name.startswith(f"{task}/sample_")) for task in TASKS}
+RECIPES = {
+    task: next(name for name in packaged() if name.startswith(f"{task}/sample_")) for task in TASKS
+}
 
 
 @final
@@ -61,7 +63,9 @@ class Visitor:
 
     def hand_over(self, file: Path) -> None:
         root = self.browser.order("DOM.getDocument")["root"]["nodeId"]
-        node = self.browser.order("DOM.querySelector", nodeId=root, selector=".drop input")["nodeId"]
+        node = self.browser.order("DOM.querySelector", nodeId=root, selector=".drop input")[
+            "nodeId"
+        ]
         self.browser.order("DOM.setFileInputFiles", files=[str(file)], nodeId=node)
 
     def fill(self) -> dict[str, Any]:
@@ -113,7 +117,10 @@ def check_system(visitor: Visitor, task: str) -> None:
     if predictor.has_attention and wanted.weights:
         visitor.ask("document.querySelector('#answer [data-t]:not(td)').focus()")
         assert visitor.ask("document.querySelector('#answer [role=tabpanel]').dataset.lit") == "t0"
-    assert visitor.browser.complaints(f"{visitor.server.address}/", f"blob:{visitor.server.address}/") == []
+    assert (
+        visitor.browser.complaints(f"{visitor.server.address}/", f"blob:{visitor.server.address}/")
+        == []
+    )
 
 
 @needs_browser
@@ -141,7 +148,9 @@ def test_a_conversation_goes_on(visitor: Visitor) -> None:
     assert len(visitor.ask(turns)) == 2
     visitor.type("source", "and then")
     visitor.ask("document.querySelector('[name=source]').focus()")
-    visitor.browser.order("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", text="\r")
+    visitor.browser.order(
+        "Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", text="\r"
+    )
     visitor.until(f"{turns}.length === 4")
     assert visitor.ask(turns)[2] == "and then"
     visitor.browser.click(".buttons button:nth-child(2)")
@@ -156,12 +165,16 @@ def test_points_are_clicked_dragged_and_moved_by_keys(visitor: Visitor) -> None:
     assert len(visitor.ask(text).split()) == 8  # some to begin with
     visitor.browser.click(".buttons button:last-child")
     visitor.ask("scrollTo(0, 0)")
-    box = visitor.ask("(b => [b.x, b.y, b.width])(document.querySelector('.plane').getBoundingClientRect())")
+    box = visitor.ask(
+        "(b => [b.x, b.y, b.width])(document.querySelector('.plane').getBoundingClientRect())"
+    )
 
     def mouse(kind: str, x: float, y: float) -> None:
         x, y = (0.05 + 0.9 * share for share in (x, 1 - y))  # there is an edge around the plane
         place = {"x": box[0] + x * box[2], "y": box[1] + y * box[2]}
-        visitor.browser.order("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
+        visitor.browser.order(
+            "Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place
+        )
 
     for x, y in ((0.2, 0.8), (0.6, 0.9), (0.7, 0.6)):
         mouse("mousePressed", x, y)
@@ -195,7 +208,9 @@ def test_a_box_that_is_cleared_has_no_answer(visitor: Visitor) -> None:
     visitor.choose("transliteration")
     visitor.type("source", "ЖЖ")
     visitor.answer()
-    assert visitor.ask("find('status').textContent").startswith("100 % of the input tokens are unknown to the run")
+    assert visitor.ask("find('status').textContent").startswith(
+        "100 % of the input tokens are unknown to the run"
+    )
     visitor.type("source", "")
     visitor.until("find('status').textContent.startsWith('There is no answer yet')")
     assert visitor.ask("find('spoken').textContent + find('answer').textContent") == ""
@@ -210,7 +225,11 @@ def test_a_narrow_and_a_wide_page(visitor: Visitor) -> None:
     visitor.answer()
     for width in (280, 1920):
         visitor.browser.order(
-            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         assert visitor.ask("document.documentElement.scrollWidth <= innerWidth")
         sizes[width] = visitor.ask("parseFloat(getComputedStyle(document.body).fontSize)")
@@ -227,7 +246,8 @@ def test_everything_has_a_name_for_screen_readers(visitor: Visitor) -> None:
         unnamed = [
             node
             for node in nodes
-            if node.get("role", {}).get("value") in roles and not node.get("name", {}).get("value", "").strip()
+            if node.get("role", {}).get("value") in roles
+            and not node.get("name", {}).get("value", "").strip()
         ]
         assert unnamed == []
 
@@ -248,9 +268,13 @@ def test_a_token_is_asked_for(chromium: Browser, run: Path, tmp_path: Path) -> N
         visitor = Visitor(chromium, server, tmp_path)
         assert visitor.ask("find('form').hidden") is True
         assert visitor.ask("find('refused').textContent") == ""
-        visitor.ask("find('token').querySelector('input').value = 'other'; find('token').requestSubmit()")
+        visitor.ask(
+            "find('token').querySelector('input').value = 'other'; find('token').requestSubmit()"
+        )
         visitor.until("find('refused').textContent === 'This token is wrong.'")
-        visitor.ask("find('token').querySelector('input').value = 's3cret'; find('token').requestSubmit()")
+        visitor.ask(
+            "find('token').querySelector('input').value = 's3cret'; find('token').requestSubmit()"
+        )
         visitor.until("!find('form').hidden")
         visitor.choose("hi")
         visitor.fill()
@@ -268,7 +292,9 @@ def test_an_address_that_cannot_be_decoded(chromium: Browser, run: Path, tmp_pat
             visitor.until("page.model !== null")
             assert visitor.ask("page.model.name") == wanted
     visitor.type("source", "ghar")
-    visitor.until("find('error').textContent.startsWith('The server does not answer; it may have ended. Start it')")
+    visitor.until(
+        "find('error').textContent.startsWith('The server does not answer; it may have ended. Start it')"
+    )
     chromium.events.clear()  # the browser tells of it too
 
 
@@ -276,7 +302,9 @@ def test_an_address_that_cannot_be_decoded(chromium: Browser, run: Path, tmp_pat
 @pytest.mark.slow
 def test_every_system_has_its_input(chromium: Browser, tmp_path: Path) -> None:
     """The last: it leaves the browser, which all share, on the page of a server that has ended."""
-    runs = {task: sixjars.train(name, FEW, out=tmp_path / task).folder for task, name in RECIPES.items()}
+    runs = {
+        task: sixjars.train(name, FEW, out=tmp_path / task).folder for task, name in RECIPES.items()
+    }
     with serving(runs) as server:
         visitor = Visitor(chromium, server, tmp_path)
         for task in runs:

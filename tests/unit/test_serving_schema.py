@@ -25,7 +25,9 @@ def server(run: Path) -> Iterator[Server]:
 
 def model(name: str = "hi", *, file: bool = False, searches: bool = True) -> ModelMessage:
     """A run as it is told of."""
-    field = FieldMessage(name="source", column="x", kind="text", file=file, describes="", settings={})
+    field = FieldMessage(
+        name="source", column="x", kind="text", file=file, describes="", settings={}
+    )
     return ModelMessage(
         name=name,
         task="transliteration",
@@ -49,7 +51,12 @@ def forms(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[st
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("length_penalty", 1000), ("coverage_penalty", 1e30), ("temperature", 1e-320), ("top_p", 1e-320)],
+    [
+        ("length_penalty", 1000),
+        ("coverage_penalty", 1e30),
+        ("temperature", 1e-320),
+        ("top_p", 1e-320),
+    ],
 )
 def test_a_number_that_overflowed_is_refused(server: Server, key: str, value: float) -> None:
     """A length penalty of 1000 was answered with 500."""
@@ -69,9 +76,14 @@ def test_inputs_are_needed(server: Server) -> None:
         assert schema["required"] == ["inputs"]
         assert schema["properties"]["inputs"]["minItems"] == 1
         assert content["multipart/form-data"]["schema"]["required"] == ["request"]
-        assert content["multipart/form-data"]["schema"]["properties"]["request"]["required"] == ["inputs"]
+        assert content["multipart/form-data"]["schema"]["properties"]["request"]["required"] == [
+            "inputs"
+        ]
         assert server.ask(path, {})[0] == server.ask(path, {"inputs": []})[0] == 422
-    boundary, form = "multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="request"\r\n'
+    boundary, form = (
+        "multipart/form-data; boundary=x",
+        b'--x\r\nContent-Disposition: form-data; name="request"\r\n',
+    )
     text = form + b'Content-Type: application/json\r\n\r\n{"inputs": ["ghar"]}\r\n--x--\r\n'
     status, _, found = server.ask("/v1/predict", text, content_type=boundary)
     assert (status, len(found["predictions"])) == (200, 1)
@@ -131,7 +143,9 @@ def test_every_status_is_described(server: Server) -> None:
         assert all("405" in one["responses"] for one in methods.values())
 
 
-@pytest.mark.parametrize("wrong", [{"view": 0}, {"weights": "yes"}, {"nbest": "2"}, {"nbest": True}], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [{"view": 0}, {"weights": "yes"}, {"nbest": "2"}, {"nbest": True}], ids=str
+)
 def test_values_have_the_types_of_the_schema(server: Server, wrong: dict[str, Any]) -> None:
     """0 was taken for false, a text for a number, and a setting that another replaced for right."""
     status, _, told = server.ask("/v1/predict", {"inputs": ["ghar"], **wrong})
@@ -142,18 +156,27 @@ def test_values_have_the_types_of_the_schema(server: Server, wrong: dict[str, An
 @pytest.mark.parametrize(
     ("search", "sentence"),
     [
-        ({"kind": None}, "search.kind: should be greedy, beam or sample, but is None; or leave it out."),
+        (
+            {"kind": None},
+            "search.kind: should be greedy, beam or sample, but is None; or leave it out.",
+        ),
         ({"nbest": 0}, "search.nbest: should be greater than or equal to 1, but is 0."),
     ],
     ids=str,
 )
-def test_a_setting_that_is_not_used_must_be_right_too(server: Server, search: dict[str, Any], sentence: str) -> None:
+def test_a_setting_that_is_not_used_must_be_right_too(
+    server: Server, search: dict[str, Any], sentence: str
+) -> None:
     status, _, told = server.ask("/v1/predict", {"inputs": ["ghar"], "search": search, "nbest": 1})
     assert (status, told["detail"]) == (422, sentence)
 
 
 def test_a_whole_number_may_have_a_point(server: Server) -> None:
-    body = {"inputs": ["ghar"], "nbest": 2.0, "search": {"kind": "beam", "width": 3.0, "max_length": 5.0}}
+    body = {
+        "inputs": ["ghar"],
+        "nbest": 2.0,
+        "search": {"kind": "beam", "width": 3.0, "max_length": 5.0},
+    }
     status, _, told = server.ask("/v1/predict", body)
     assert (status, len(told["predictions"][0]["outputs"])) == (200, 2)
     assert server.ask("/v1/predict", {"inputs": ["ghar"], "nbest": 2.5})[0] == 422

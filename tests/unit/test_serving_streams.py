@@ -32,7 +32,13 @@ from tests.unit.web_pages import trained
 TEXTS = ["namaste", "a", "ghar", "pani pani pani pani", "shukriya", "ghar"]
 SEARCHES: list[dict[str, Any]] = [
     {"kind": "greedy"},
-    {"kind": "greedy", "length_penalty": 0.6, "coverage_penalty": 0.3, "min_length": 3, "no_repeat_ngram": 2},
+    {
+        "kind": "greedy",
+        "length_penalty": 0.6,
+        "coverage_penalty": 0.3,
+        "min_length": 3,
+        "no_repeat_ngram": 2,
+    },
     {"kind": "greedy", "unknown": "replace", "max_length": 4},
     {"kind": "sample", "seed": 5, "temperature": 0.7},
 ]
@@ -42,9 +48,14 @@ Told = list[Written | Prediction | Exception]
 @pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose outputs have many lengths."""
-    more = [*(f"model.{name}.size=16" for name in ("encoder", "decoder")), "evaluation.search.max_length=12"]
+    more = [
+        *(f"model.{name}.size=16" for name in ("encoder", "decoder")),
+        "evaluation.search.max_length=12",
+    ]
     more += ["learning.steps=60"]
-    return trained("transliteration/sample_attention", more, tmp_path_factory.mktemp("uneven") / "run")
+    return trained(
+        "transliteration/sample_attention", more, tmp_path_factory.mktemp("uneven") / "run"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +67,9 @@ def settings_of(predictor: sixjars.Predictor, **given: Any) -> sixjars.SearchSet
     return predictor.recipe.evaluation.search.model_copy(update=given)
 
 
-def written(predictor: sixjars.Predictor, texts: Sequence[str], **given: Any) -> tuple[list[Told], list[Prediction]]:
+def written(
+    predictor: sixjars.Predictor, texts: Sequence[str], **given: Any
+) -> tuple[list[Told], list[Prediction]]:
     """What is told of each text, and the predictions."""
     told: list[Told] = [[] for _ in texts]
     stepwise(predictor, texts, settings_of(predictor, **given), [one.append for one in told])
@@ -64,7 +77,9 @@ def written(predictor: sixjars.Predictor, texts: Sequence[str], **given: Any) ->
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
-def test_several_are_written_as_predict_outputs_each(predictor: sixjars.Predictor, search: dict[str, Any]) -> None:
+def test_several_are_written_as_predict_outputs_each(
+    predictor: sixjars.Predictor, search: dict[str, Any]
+) -> None:
     told, found = written(predictor, TEXTS, **search)
     for text, own, one in zip(TEXTS, told, found, strict=True):
         wanted = predictor.predict([text], search=settings_of(predictor, **search))[0]
@@ -112,11 +127,15 @@ def test_what_is_raised_after_a_step_ends_all(predictor: sixjars.Predictor) -> N
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        stepwise(predictor, TEXTS, settings_of(predictor), [lambda made: None] * len(TEXTS), after=after)
+        stepwise(
+            predictor, TEXTS, settings_of(predictor), [lambda made: None] * len(TEXTS), after=after
+        )
     assert len(steps) == 2
 
 
-def test_where_nothing_may_follow_is_an_end_too(predictor: sixjars.Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_may_follow_is_an_end_too(
+    predictor: sixjars.Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def forbidding(*given: Any, tell: Any, **more: Any) -> Any:
         """From the third step on no token is allowed."""
         steps = iter(range(100))
@@ -136,7 +155,9 @@ def test_where_nothing_may_follow_is_an_end_too(predictor: sixjars.Predictor, mo
     assert (len(told), told[-1]) == (3, found)
 
 
-def test_rows_that_only_pad_a_batch_are_left_out(predictor: sixjars.Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_only_pad_a_batch_are_left_out(
+    predictor: sixjars.Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def padded(*given: Any, tell: Any, **more: Any) -> Any:
         """As on a GPU, where a batch has a row too many, and positions too many."""
 
@@ -153,7 +174,9 @@ def test_rows_that_only_pad_a_batch_are_left_out(predictor: sixjars.Predictor, m
     assert written(predictor, TEXTS) == plain
 
 
-def test_many_streams_at_once_get_their_own_outputs(uneven: Path, predictor: sixjars.Predictor) -> None:
+def test_many_streams_at_once_get_their_own_outputs(
+    uneven: Path, predictor: sixjars.Predictor
+) -> None:
     texts = TEXTS * 3
     wanted = [one.text for one in predictor.predict(texts)]
 
@@ -168,11 +191,15 @@ def test_many_streams_at_once_get_their_own_outputs(uneven: Path, predictor: six
         sizes = server.ask("/metrics")[2]
     assert [text for text, _ in found] == wanted
     assert [tokens for _, tokens in found] == [list(one.tokens) for one in predictor.predict(texts)]
-    [batches] = [line for line in sizes.splitlines() if line.startswith("sixjars_batch_inputs_count")]
+    [batches] = [
+        line for line in sizes.splitlines() if line.startswith("sixjars_batch_inputs_count")
+    ]
     assert float(batches.split()[-1]) < len(texts)
 
 
-def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(predictor: sixjars.Predictor) -> None:
+def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(
+    predictor: sixjars.Predictor,
+) -> None:
     [told], _ = written(predictor, ["ghar"])
     steps = [one for one in told if isinstance(one, Written)]
 
@@ -189,7 +216,9 @@ def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(predictor:
         return [line async for line in stream.lines()]
 
     *tokens, end = asyncio.run(main())
-    assert [json.loads(line.partition(b"data: ")[2])["at"] for line in tokens] == list(range(len(steps)))
+    assert [json.loads(line.partition(b"data: ")[2])["at"] for line in tokens] == list(
+        range(len(steps))
+    )
     assert end == b'event: end\ndata: {"outputs":["x"]}\n\n'
 
 
@@ -215,8 +244,17 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
         batcher = Batcher(work, ServerSettings(), lambda jobs, took: seconds.append(took))
         first = asyncio.create_task(batcher.answer(["s"], "x", streams=True))
         await asyncio.to_thread(begun.wait, 10)
-        asked = [("t", "x", True), ("a", "x", False), ("b", "y", False), ("u", "x", True), ("c", "x", False)]
-        later = [asyncio.create_task(batcher.answer([text], how, streams=streams)) for text, how, streams in asked]
+        asked = [
+            ("t", "x", True),
+            ("a", "x", False),
+            ("b", "y", False),
+            ("u", "x", True),
+            ("c", "x", False),
+        ]
+        later = [
+            asyncio.create_task(batcher.answer([text], how, streams=streams))
+            for text, how, streams in asked
+        ]
         await asyncio.sleep(0)
         go.set()
         assert [await one for one in (first, *later)] == [1, 2, 2, 1, 2, 2]

@@ -24,20 +24,39 @@ from sixjars.runs.recipes import recipe_of
 
 from .conftest import Call
 
-SMALL = {"encoder": {"kind": "text", "size": 8}, "bridge": {"kind": "initial"}, "decoder": {"size": 8}}
+SMALL = {
+    "encoder": {"kind": "text", "size": 8},
+    "bridge": {"kind": "initial"},
+    "decoder": {"size": 8},
+}
 
 
 def rows(folder: Path, counts: dict[str, int], name: str = "rows.jsonl") -> str:
     """So many texts of each label, no two the same."""
-    made = [{"text": f"{label} word{n}", "label": label} for label, count in counts.items() for n in range(count)]
+    made = [
+        {"text": f"{label} word{n}", "label": label}
+        for label, count in counts.items()
+        for n in range(count)
+    ]
     (folder / name).write_text("\n".join(map(json.dumps, made)), encoding="utf-8")
     return name
 
 
 def values(folder: Path, train: Any, **sections: dict[str, Any]) -> dict[str, Any]:
-    data = {"folder": str(folder), "train": train, "source": {"segments": "none"}, **sections.pop("data", {})}
+    data = {
+        "folder": str(folder),
+        "train": train,
+        "source": {"segments": "none"},
+        **sections.pop("data", {}),
+    }
     learning = {"batch_examples": 8, "epochs": 2, **sections.pop("learning", {})}
-    return {"task": "document_classification", "data": data, "model": SMALL, "learning": learning, **sections}
+    return {
+        "task": "document_classification",
+        "data": data,
+        "model": SMALL,
+        "learning": learning,
+        **sections,
+    }
 
 
 def splits(made: dict[str, Any]) -> Splits:
@@ -80,14 +99,25 @@ def trained(folder: Path, made: dict[str, Any], **options: Any) -> tuple[Any, li
 @pytest.mark.parametrize(
     ("counts", "held"),
     [
-        ({"a": 800, "b": 60, "c": 60, "d": 60}, {"a": 40, "b": 3, "c": 3, "d": 3}),  # 5 %, in proportion
+        (
+            {"a": 800, "b": 60, "c": 60, "d": 60},
+            {"a": 40, "b": 3, "c": 3, "d": 3},
+        ),  # 5 %, in proportion
         ({"a": 60, "b": 40}, {"a": 12, "b": 8}),  # 20, where 5 % are fewer
-        ({name: 8 for name in "abcdef"}, {name: (3, 3, 3, 3, 2, 2)[at] for at, name in enumerate("abcdef")}),  # a third
+        (
+            {name: 8 for name in "abcdef"},
+            {name: (3, 3, 3, 3, 2, 2)[at] for at, name in enumerate("abcdef")},
+        ),  # a third
         ({"a": 900, "b": 6, "c": 4}, {"a": 45, "b": 2, "c": 2}),  # two of each
-        ({"a": 90, "b": 3, "c": 1}, {"a": 19, "b": 1}),  # half of them, where there are fewer than four
+        (
+            {"a": 90, "b": 3, "c": 1},
+            {"a": 19, "b": 1},
+        ),  # half of them, where there are fewer than four
     ],
 )
-def test_how_much_is_held_out_depends_on_the_size(counts: dict[str, int], held: dict[str, int], tmp_path: Path) -> None:
+def test_how_much_is_held_out_depends_on_the_size(
+    counts: dict[str, int], held: dict[str, int], tmp_path: Path
+) -> None:
     train, valid = labels(splits(values(tmp_path, rows(tmp_path, counts))))
     assert Counter(train) + Counter(valid) == Counter(counts)
     assert sorted(valid.values()) == sorted(held.values())
@@ -99,12 +129,17 @@ def test_a_fraction_is_taken_at_its_word_and_of_every_label(tmp_path: Path) -> N
     found = splits(made)
     assert found.test is not None
     assert Counter(found.valid.targets) == {"a": 6, "b": 2}
-    assert Counter(found.test.targets) == {"a": 14, "b": 4}  # round(0.25 * 72): half a row is rounded to even
+    assert Counter(found.test.targets) == {
+        "a": 14,
+        "b": 4,
+    }  # round(0.25 * 72): half a row is rounded to even
 
 
 def test_the_seed_of_the_data_is_not_that_of_learning(tmp_path: Path) -> None:
     file = rows(tmp_path, {"a": 60, "b": 60})
-    chosen = [splits(values(tmp_path, file, learning={"seed": seed})).valid.inputs for seed in (0, 1)]
+    chosen = [
+        splits(values(tmp_path, file, learning={"seed": seed})).valid.inputs for seed in (0, 1)
+    ]
     other = splits(values(tmp_path, file, data={"seed": 1})).valid.inputs
     assert chosen[0] == chosen[1] != other
 
@@ -115,21 +150,31 @@ def test_inputs_with_several_labels_are_not_held_out_by_label(tmp_path: Path) ->
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, made)))
     found = splits(values(tmp_path, "rows.jsonl"))
     assert labels(found)[1] == {"a": 13, "b": 13}  # a third of 40 inputs
-    assert not {row["source"] for row in found.train.inputs} & {row["source"] for row in found.valid.inputs}
+    assert not {row["source"] for row in found.train.inputs} & {
+        row["source"] for row in found.valid.inputs
+    }
 
 
 def repeated(folder: Path, **data: Any) -> dict[str, Any]:
     """900 rows with 60 inputs; the rare label has four of them, and one input has two labels."""
-    made = [{"text": f"word{n % 60}", "label": "rare" if n % 60 < 4 else "ab"[n % 2]} for n in range(900)]
+    made = [
+        {"text": f"word{n % 60}", "label": "rare" if n % 60 < 4 else "ab"[n % 2]}
+        for n in range(900)
+    ]
     made[10]["label"] = "b"
     (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, made)))
     return values(folder, "rows.jsonl", data=data)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_inputs_of_each_label_are_held_out_where_inputs_come_again(seed: int, tmp_path: Path) -> None:
+def test_two_inputs_of_each_label_are_held_out_where_inputs_come_again(
+    seed: int, tmp_path: Path
+) -> None:
     found = splits(repeated(tmp_path, seed=seed))
-    held = {(row["source"], label) for row, label in zip(found.valid.inputs, found.valid.targets, strict=True)}
+    held = {
+        (row["source"], label)
+        for row, label in zip(found.valid.inputs, found.valid.targets, strict=True)
+    }
     assert Counter(label for _, label in held)["rare"] == 2
 
 
@@ -155,7 +200,10 @@ def test_rows_with_the_same_input_are_told_of_where_many_are_held_out(tmp_path: 
 
 
 def test_one_row_cannot_be_split(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"data\.valid: holding out one leaves nothing to train on; .* has 1 input\."):
+    with pytest.raises(
+        DataError,
+        match=r"data\.valid: holding out one leaves nothing to train on; .* has 1 input\.",
+    ):
         splits(values(tmp_path, rows(tmp_path, {"a": 1})))
 
 
@@ -178,11 +226,16 @@ def test_notes_on_a_validation_set_that_is_too_small(tmp_path: Path) -> None:
 def of_lengths(folder: Path, longest: int = 200, **splits: list[int]) -> list[str]:
     """What is told of inputs that are so many words long, where longer ones than `longest` are not learned from."""
     for name, lengths in splits.items():
-        made = [{"text": " ".join(["word"] * length), "label": "ab"[at % 2]} for at, length in enumerate(lengths)]
+        made = [
+            {"text": " ".join(["word"] * length), "label": "ab"[at % 2]}
+            for at, length in enumerate(lengths)
+        ]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, made)), encoding="utf-8")
     data: dict[str, Any] = {name: f"{name}.jsonl" for name in splits}
     data["source"] = {"segments": "none", "max_length": longest, "on_long": "drop"}
-    found = notes_on(splits_of(Blueprint.of(recipe_of(values(folder, "train.jsonl", data=data), "a test"))))
+    found = notes_on(
+        splits_of(Blueprint.of(recipe_of(values(folder, "train.jsonl", data=data), "a test")))
+    )
     return [note for note in found if "longer" in note]
 
 
@@ -194,16 +247,22 @@ def test_inputs_longer_than_those_learned_from_are_told_of(tmp_path: Path) -> No
         "; outputs may be poor there, so train on longer ones too (in translation, such as neighbouring rows joined)."
     ]
     [note] = of_lengths(tmp_path, train=train, valid=[30] * 6 + [9] * 44, test=[30] * 2)
-    assert note.startswith("6 of 50 validation inputs (12 %) and 2 of 2 test inputs (100 %) are longer than 99 % of")
+    assert note.startswith(
+        "6 of 50 validation inputs (12 %) and 2 of 2 test inputs (100 %) are longer than 99 % of"
+    )
     assert of_lengths(tmp_path, train=train, valid=[30] * 5 + [9] * 45, test=[30] + [3] * 4) == []
     assert of_lengths(tmp_path, train=train, valid=train[:50], test=train) == []
     [note] = of_lengths(tmp_path, 9, train=train, valid=train)
-    assert note.startswith("101 of 200 validation inputs (50 %) are longer than 99 % of the training inputs (9 tokens)")
+    assert note.startswith(
+        "101 of 200 validation inputs (50 %) are longer than 99 % of the training inputs (9 tokens)"
+    )
 
 
 def test_bad_rows_are_named(tmp_path: Path) -> None:
     file = tmp_path / rows(tmp_path, {"a": 70, "b": 70})
-    file.write_text('{"text": "one"}\n' + file.read_text() + '\n{"text": "two", "label": ""}', encoding="utf-8")
+    file.write_text(
+        '{"text": "one"}\n' + file.read_text() + '\n{"text": "two", "label": ""}', encoding="utf-8"
+    )
     made = values(tmp_path, file.name, data={"on_bad_row": "skip", "test": 0.2})
     _, said = trained(tmp_path, made)
     assert said == [
@@ -213,18 +272,29 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
 
 
 def test_why_bleu_is_0_is_told_after_training_and_by_evaluate(call: Call, tmp_path: Path) -> None:
-    (tmp_path / "pairs.tsv").write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
+    (tmp_path / "pairs.tsv").write_text(
+        "".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8"
+    )
     made = {
         "task": "translation",
-        "data": {"train": str(tmp_path / "pairs.tsv"), "source": {"column": 1}, "target": {"column": 2}},
+        "data": {
+            "train": str(tmp_path / "pairs.tsv"),
+            "source": {"column": 1},
+            "target": {"column": 2},
+        },
         "model": {"encoder": {"size": 4}, "decoder": {"size": 4}},
         "learning": {"steps": 1},
         "evaluation": {"search": {"max_length": 3}, "metrics": ["bleu"]},
     }
     _, said = trained(tmp_path, made)
     end = "reference has 4 words, and it needs 4 in a row; compare exact_match, chrf or rougeL instead."
-    assert [note for note in said if "bleu" in note] == [f"bleu is 0 because no output and no {end}"]
-    assert f"note: bleu is 0 because no output and no {end}\n" in call("evaluate", tmp_path / "run").err
+    assert [note for note in said if "bleu" in note] == [
+        f"bleu is 0 because no output and no {end}"
+    ]
+    assert (
+        f"note: bleu is 0 because no output and no {end}\n"
+        in call("evaluate", tmp_path / "run").err
+    )
     assert "because" not in call("evaluate", tmp_path / "run", "--metrics", "chrf").err
 
 
@@ -236,7 +306,10 @@ def test_the_first_metric_chooses_the_checkpoint(tmp_path: Path) -> None:
     assert recipe_of(values(tmp_path, file), "a test").learning.metric == "accuracy@1"
     first = values(tmp_path, file, evaluation={"metrics": ["macro_f1", "accuracy@1"]})
     assert recipe_of(first, "a test").learning.metric == "macro_f1"
-    assert recipe_of(values(tmp_path, file, learning={"metric": "loss"}), "a test").learning.metric == "loss"
+    assert (
+        recipe_of(values(tmp_path, file, learning={"metric": "loss"}), "a test").learning.metric
+        == "loss"
+    )
     several = recipe_of(values(tmp_path, file, data={"label": {"multi_label": True}}), "a test")
     assert several.learning.metric == "labels_micro_f1"
 
@@ -247,15 +320,27 @@ def test_the_first_metric_chooses_the_checkpoint(tmp_path: Path) -> None:
 def test_weights_of_labels() -> None:
     counts = {"a": 80, "b": 15, "c": 5}
     balanced = class_weights(LossSettings(class_weights="balanced"), counts)
-    torch.testing.assert_close(balanced * torch.tensor([80.0, 15.0, 5.0]), torch.full((3,), 100 / 3))
+    torch.testing.assert_close(
+        balanced * torch.tensor([80.0, 15.0, 5.0]), torch.full((3,), 100 / 3)
+    )
     assert class_weights(LossSettings(class_weights={"c": 4.0}), counts).tolist() == [1.0, 1.0, 4.0]
-    with pytest.raises(RecipeError, match=r"loss\.class_weights: label 'd' is unknown\. .*Known: a, b, c\."):
+    with pytest.raises(
+        RecipeError, match=r"loss\.class_weights: label 'd' is unknown\. .*Known: a, b, c\."
+    ):
         class_weights(LossSettings(class_weights={"d": 4.0}), counts)
 
 
 def test_weights_need_one_label_for_each_example(tmp_path: Path) -> None:
-    made = values(tmp_path, "rows.jsonl", data={"label": {"multi_label": True}}, loss={"class_weights": "balanced"})
-    with pytest.raises(RecipeError, match=r"loss\.class_weights: needs exactly one label for each example; remove it"):
+    made = values(
+        tmp_path,
+        "rows.jsonl",
+        data={"label": {"multi_label": True}},
+        loss={"class_weights": "balanced"},
+    )
+    with pytest.raises(
+        RecipeError,
+        match=r"loss\.class_weights: needs exactly one label for each example; remove it",
+    ):
         recipe_of(made, "a test")
 
 
@@ -265,7 +350,11 @@ def test_balanced_weights_change_the_training(tmp_path: Path) -> None:
     for name, loss in (("plain", {}), ("even", {"class_weights": "balanced"})):
         (tmp_path / name).mkdir()
         trained(tmp_path / name, values(tmp_path, file, loss=loss))
-        logs.append(json.loads((tmp_path / name / "run/log.jsonl").read_text().splitlines()[-1])["train_loss"])
+        logs.append(
+            json.loads((tmp_path / name / "run/log.jsonl").read_text().splitlines()[-1])[
+                "train_loss"
+            ]
+        )
     assert logs[0] != logs[1]
 
 
@@ -276,9 +365,15 @@ def test_rows_of_several_files_are_drawn_by_weight(tmp_path: Path) -> None:
     rows(tmp_path, {"a": 10, "b": 10}, "one.jsonl")
     rows(tmp_path, {"c": 20}, "two.jsonl")
     rows(tmp_path, {"d": 8}, "valid.jsonl")
-    files = [{"file": "one.jsonl", "weight": 2}, "two.jsonl", {"file": "valid.jsonl", "weight": 0.5}]
+    files = [
+        {"file": "one.jsonl", "weight": 2},
+        "two.jsonl",
+        {"file": "valid.jsonl", "weight": 0.5},
+    ]
     found = splits(values(tmp_path, files, data={"valid": "one.jsonl"}))
-    assert found.train.where == " + ".join(str(tmp_path / name) for name in ("one.jsonl", "two.jsonl", "valid.jsonl"))
+    assert found.train.where == " + ".join(
+        str(tmp_path / name) for name in ("one.jsonl", "two.jsonl", "valid.jsonl")
+    )
     batches = found.train.batches(batch_examples=4, training=True)
     drawn = []
     for epoch in range(3):
@@ -296,17 +391,28 @@ def test_every_epoch_has_as_many_batches_as_the_first() -> None:
     lengths = np.arange(1, 60)
     ids = np.ones(int(lengths.sum()), dtype=np.int32)
     column = IdColumn((ids, np.concatenate([[0], np.cumsum(lengths)])))
-    batches = Batches({"source": EmptyColumn(59)}, column, weights=np.full(59, 0.5), batch_tokens=150)
+    batches = Batches(
+        {"source": EmptyColumn(59)}, column, weights=np.full(59, 0.5), batch_tokens=150
+    )
     assert len({len(batches.plan(epoch=epoch)) for epoch in range(20)}) == 1
 
 
 def test_a_list_of_files_that_is_wrong(tmp_path: Path) -> None:
     for files, told in (
         ([], r"'train' is an empty list; name a file\."),
-        ([{"file": "a.tsv", "weight": 0}], r"data\.train.*weight: should be greater than 0, but is 0"),
+        (
+            [{"file": "a.tsv", "weight": 0}],
+            r"data\.train.*weight: should be greater than 0, but is 0",
+        ),
         ([{"weight": 2}], r"data\.train.*: key 'file' is missing"),
-        ([1], r"data\.train\.0: must be the name of a file, or \{file: NAME, weight: NUMBER\}, but is 1\."),
-        (["a.tsv", None], r"data\.train\.1: must be the name of a file, or .*, but is (None|null)\."),
+        (
+            [1],
+            r"data\.train\.0: must be the name of a file, or \{file: NAME, weight: NUMBER\}, but is 1\.",
+        ),
+        (
+            ["a.tsv", None],
+            r"data\.train\.1: must be the name of a file, or .*, but is (None|null)\.",
+        ),
     ):
         with pytest.raises(RecipeError, match=told):
             recipe_of(values(tmp_path, files), "a test")
@@ -315,7 +421,9 @@ def test_a_list_of_files_that_is_wrong(tmp_path: Path) -> None:
 def test_a_run_on_several_files(tmp_path: Path) -> None:
     rows(tmp_path, {"a": 40, "b": 40}, "one.jsonl")
     rows(tmp_path, {"d": 5, "c": 40}, "two.jsonl")
-    run, _ = trained(tmp_path, values(tmp_path, ["one.jsonl", {"file": "two.jsonl", "weight": 1.5}]))
+    run, _ = trained(
+        tmp_path, values(tmp_path, ["one.jsonl", {"file": "two.jsonl", "weight": 1.5}])
+    )
     assert run.examples == 20
     assert sixjars.evaluate(run.folder).examples == 20
 
@@ -333,9 +441,14 @@ def test_word_dropout_makes_a_share_of_the_words_unknown() -> None:
 
 
 def test_word_dropout_is_for_inputs(tmp_path: Path) -> None:
-    sides = {"source": {"column": 1, "word_dropout": 0.1}, "target": {"column": 2, "word_dropout": 0.1}}
+    sides = {
+        "source": {"column": 1, "word_dropout": 0.1},
+        "target": {"column": 2, "word_dropout": 0.1},
+    }
     made = {"task": "translation", "data": {"train": "a.tsv", **sides}}
-    with pytest.raises(RecipeError, match=r"data\.target\.word_dropout: only an input has word dropout; remove it"):
+    with pytest.raises(
+        RecipeError, match=r"data\.target\.word_dropout: only an input has word dropout; remove it"
+    ):
         recipe_of(made, "a test")
 
 
@@ -351,7 +464,9 @@ def test_word_dropout_trains_the_vector_of_unknown_words(tmp_path: Path) -> None
             folder.mkdir()
             run, _ = trained(folder, made)
             weights = sixjars.load(run.folder, device="cpu").network.encoder.state_dict()
-            vectors.append(next(weight for name, weight in weights.items() if "embedding" in name)[UNK])
+            vectors.append(
+                next(weight for name, weight in weights.items() if "embedding" in name)[UNK]
+            )
         assert bool((vectors[0] != vectors[1]).any()) == changes
 
 
@@ -363,7 +478,9 @@ def test_the_share_of_unknown_tokens_is_told(tmp_path: Path, call: Call) -> None
     note = "note: 50 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
     assert note in said.err.splitlines()
     for more in ((), ("--json",)):  # with and without details
-        assert call("predict", run.folder, "--input", tmp_path / "new.jsonl", *more).err.splitlines() == [note]
+        assert call(
+            "predict", run.folder, "--input", tmp_path / "new.jsonl", *more
+        ).err.splitlines() == [note]
 
 
 # folds
@@ -378,7 +495,10 @@ def test_folds(tmp_path: Path) -> None:
         *("fold 1 of 3", "fold 2 of 3", "fold 3 of 3"),
     ]
     assert (run.examples, run.where) == (30, f"the 3 folds of {tmp_path / 'rows.jsonl'}")
-    own = [json.loads((tmp_path / f"run/folds/{n}/scores.json").read_text())["scores"] for n in (1, 2, 3)]
+    own = [
+        json.loads((tmp_path / f"run/folds/{n}/scores.json").read_text())["scores"]
+        for n in (1, 2, 3)
+    ]
     accuracy = [scores["accuracy@1"]["value"] for scores in own]
     assert run.scores[0].value == pytest.approx(np.mean(accuracy))
     assert f"mean of 3 folds ± {np.std(accuracy, ddof=1):.4g}" in run.scores[0].signature
@@ -393,7 +513,9 @@ def test_folds(tmp_path: Path) -> None:
     notes = Notes()
     whole = sixjars.evaluate(tmp_path / "run", reporter=notes)
     scores = ", ".join(f"{score.name} {score.value:.4f}" for score in run.scores)
-    learned = "the run learned from all of these rows; in cross-validation, on rows not learned from: "
+    learned = (
+        "the run learned from all of these rows; in cross-validation, on rows not learned from: "
+    )
     assert notes.said == [f"{learned}{scores}."]
     (tmp_path / "run/scores.json").unlink()
     sixjars.evaluate(tmp_path / "run", reporter=notes)
@@ -403,7 +525,9 @@ def test_folds(tmp_path: Path) -> None:
     assert again.scores == run.scores
 
 
-def test_folds_that_were_stopped_are_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folds_that_were_stopped_are_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Before the run of all rows is begun, only the folders of the folds are there."""
     made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 1})
     real, left = training._train, 2
@@ -420,7 +544,9 @@ def test_folds_that_were_stopped_are_resumed(tmp_path: Path, monkeypatch: pytest
         trained(tmp_path, made)
     monkeypatch.undo()
     before = {n: (tmp_path / f"run/folds/{n}/run.json").stat().st_mtime_ns for n in (1, 2)}
-    with pytest.raises(RunError, match=r"run/folds/1 already holds a run. Go on with --resume, or choose"):
+    with pytest.raises(
+        RunError, match=r"run/folds/1 already holds a run. Go on with --resume, or choose"
+    ):
         trained(tmp_path, made)
     run, said = trained(tmp_path, made, resume=True)
     assert before == {n: (tmp_path / f"run/folds/{n}/run.json").stat().st_mtime_ns for n in (1, 2)}
@@ -428,14 +554,18 @@ def test_folds_that_were_stopped_are_resumed(tmp_path: Path, monkeypatch: pytest
     assert not any("to resume yet" in sentence for sentence in said)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "rows.jsonl").write_bytes((tmp_path / "rows.jsonl").read_bytes())
-    assert [one.value for one in run.scores] == [one.value for one in trained(tmp_path / "other", made)[0].scores]
+    assert [one.value for one in run.scores] == [
+        one.value for one in trained(tmp_path / "other", made)[0].scores
+    ]
 
 
 def test_notes_on_the_data_come_before_the_first_fold(tmp_path: Path) -> None:
     """Once, of all rows: a label that occurs twice is alone in the training set of some fold. Nothing is held out."""
     file = tmp_path / rows(tmp_path, {"a": 12, "b": 9, "c": 2})
     file.write_text('{"text": "one"}\n' + file.read_text(), encoding="utf-8")
-    made = values(tmp_path, file.name, learning={"folds": 2, "epochs": 1}, data={"on_bad_row": "skip"})
+    made = values(
+        tmp_path, file.name, learning={"folds": 2, "epochs": 1}, data={"on_bad_row": "skip"}
+    )
     _, said = trained(tmp_path, made)
     assert said == [
         "learning.folds: 2 models are trained, each scored on the rows that it did not learn from, then one on all "
@@ -463,25 +593,42 @@ def test_the_kept_model_learns_as_long_as_was_best_on_average(tmp_path: Path) ->
 
 def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> None:
     rows(tmp_path, {"a": 30, "b": 30})
-    path = sixjars.new(tmp_path / "mine.yaml", task="document_classification", data=tmp_path / "rows.jsonl")
+    path = sixjars.new(
+        tmp_path / "mine.yaml", task="document_classification", data=tmp_path / "rows.jsonl"
+    )
     text = path.read_text()
     assert "folds: 5" in text
     assert "test: 0.1" not in text
-    assert "# learning.folds trains several models; each row is held out by one of them, so no valid or test" in text
+    assert (
+        "# learning.folds trains several models; each row is held out by one of them, so no valid or test"
+        in text
+    )
 
 
 def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(
-        yaml.safe_dump(values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 3}))
+        yaml.safe_dump(
+            values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 3})
+        )
     )
     notes = Notes()
     sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", device="cpu", reporter=notes)
     assert notes.rows == [
-        *(f"20 training, 10 held out (fold {n} of 3); over all folds, each row is held out once" for n in (1, 2, 3)),
+        *(
+            f"20 training, 10 held out (fold {n} of 3); over all folds, each row is held out once"
+            for n in (1, 2, 3)
+        ),
         "30 training; validation below is on these same rows, the final score on the folds",
     ]
     rows(tmp_path, {"a": 2, "b": 1})
-    said = call("new", tmp_path / "few.yaml", "--task", "text_classification", "--data", tmp_path / "rows.jsonl")
+    said = call(
+        "new",
+        tmp_path / "few.yaml",
+        "--task",
+        "text_classification",
+        "--data",
+        tmp_path / "rows.jsonl",
+    )
     assert (
         "3 rows are few, so the recipe cross-validates (learning.folds: 3): a score on a small part of them would be "
         "luck, and the model that is kept learns from all of them. For one model in about 1/4 of the time write "
@@ -513,12 +660,21 @@ def test_a_training_that_stops_early_tells(tmp_path: Path) -> None:
 
 
 def test_folds_are_of_the_training_file(tmp_path: Path) -> None:
-    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3}, data={"test": 0.1})
-    with pytest.raises(RecipeError, match=r"learning\.folds: the folds are parts of data\.train; name no data\.valid"):
+    made = values(
+        tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3}, data={"test": 0.1}
+    )
+    with pytest.raises(
+        RecipeError,
+        match=r"learning\.folds: the folds are parts of data\.train; name no data\.valid",
+    ):
         trained(tmp_path, made)
     made = values(tmp_path, "rows.jsonl", data={"fold": "1/3", "valid": 0.1})
-    with pytest.raises(RecipeError, match=r"'fold' is a part of the training file; name no 'valid', 'test'"):
+    with pytest.raises(
+        RecipeError, match=r"'fold' is a part of the training file; name no 'valid', 'test'"
+    ):
         recipe_of(made, "a test")
     made = values(tmp_path, "rows.jsonl", data={"fold": "4/3"})
-    with pytest.raises(DataError, match=r"data\.fold: part 4 of 3 cannot be held out; .* has 30 inputs\."):
+    with pytest.raises(
+        DataError, match=r"data\.fold: part 4 of 3 cannot be held out; .* has 30 inputs\."
+    ):
         splits(made)

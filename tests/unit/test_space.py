@@ -31,7 +31,10 @@ def read(text: str) -> Any:
         ("[gru, 'lstm', null, true, 1e-3]", Choices(("gru", "lstm", None, True, 1e-3))),
         ("[1, 1.0, true]", Choices((1, 1.0, True))),
         ("[[encoder],[encoder,decoder]]", Choices((["encoder"], ["encoder", "decoder"]))),
-        ("[{kind: initial},{kind: attention}]", Choices(({"kind": "initial"}, {"kind": "attention"}))),
+        (
+            "[{kind: initial},{kind: attention}]",
+            Choices(({"kind": "initial"}, {"kind": "attention"})),
+        ),
         ("[[encoder]]", ["encoder"]),
         ("[5]", 5),
         ("5e-4", 5e-4),
@@ -49,7 +52,13 @@ def test_spaces_and_single_values(text: str, found: Any) -> None:
 
 
 def test_a_dict_has_texts_lists_and_values() -> None:
-    given = {"learning.rate": "log(1e-4,1e-2)", "a.size": [64, 128], "a.cell": ("gru", "lstm"), "a.b": 3, "a.c": "gru"}
+    given = {
+        "learning.rate": "log(1e-4,1e-2)",
+        "a.size": [64, 128],
+        "a.cell": ("gru", "lstm"),
+        "a.b": 3,
+        "a.c": "gru",
+    }
     space = space_of(given)
     assert list(space.dimensions.values()) == [
         Range(1e-4, 1e-2, log=True),
@@ -65,7 +74,12 @@ def test_what_is_drawn_becomes_a_value_of_the_recipe() -> None:
     assert Range(0.123449, 0.2).value(0.123449) == 0.123449  # never beyond an end
     assert Range(1, 9, whole=True).value(3) == 3
     assert Choices(([1], None)).value("[1]") == [1]
-    assert overrides_of({"a": 1e-5, "b": None, "c": "no", "d": ["x"]}) == ["a=1e-05", "b=null", 'c="no"', 'd=["x"]']
+    assert overrides_of({"a": 1e-5, "b": None, "c": "no", "d": ["x"]}) == [
+        "a=1e-05",
+        "b=null",
+        'c="no"',
+        'd=["x"]',
+    ]
 
 
 def test_optuna_draws_what_the_space_says() -> None:
@@ -73,7 +87,9 @@ def test_optuna_draws_what_the_space_says() -> None:
 
     assert Range(1e-4, 1e-2, log=True).distribution() == FloatDistribution(1e-4, 1e-2, log=True)
     assert Range(64, 512, log=True, whole=True).distribution() == IntDistribution(64, 512, log=True)
-    assert Choices((1, None, ["a"])).distribution() == CategoricalDistribution(["1", "null", '["a"]'])
+    assert Choices((1, None, ["a"])).distribution() == CategoricalDistribution(
+        ["1", "null", '["a"]']
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,12 +121,27 @@ def test_optuna_draws_what_the_space_says() -> None:
         ),
         ("a.b=log(2,1)", "a.b=log(2,1): the lower end 2 must be below the upper end 1."),
         ("a.b=uniform(1,1)", "a.b=uniform(1,1): the lower end 1 must be below the upper end 1."),
-        ("a.b=log(0,1)", "a.b=log(0,1): 0 and less have no logarithm; begin above 0, or use uniform."),
-        ("a.b=int(1,2.5)", "a.b=int(1,2.5): both ends must be whole numbers; use uniform or log for others."),
+        (
+            "a.b=log(0,1)",
+            "a.b=log(0,1): 0 and less have no logarithm; begin above 0, or use uniform.",
+        ),
+        (
+            "a.b=int(1,2.5)",
+            "a.b=int(1,2.5): both ends must be whole numbers; use uniform or log for others.",
+        ),
         ("a.b=choice(1,2)", "a.b: write choices as a list: 'a.b=[1,2]'."),
-        ("a.b=loguniform(1,2)", "a.b: range 'loguniform' is unknown. Did you mean 'log'? Known: int, log, uniform."),
-        ("a.b=between(1,2)", "a.b: range 'between' is unknown. Did you mean 'uniform'? Known: int, log, uniform."),
-        ("a.b=Log(1,2)", "a.b: range 'Log' is unknown. Did you mean 'log'? Known: int, log, uniform."),
+        (
+            "a.b=loguniform(1,2)",
+            "a.b: range 'loguniform' is unknown. Did you mean 'log'? Known: int, log, uniform.",
+        ),
+        (
+            "a.b=between(1,2)",
+            "a.b: range 'between' is unknown. Did you mean 'uniform'? Known: int, log, uniform.",
+        ),
+        (
+            "a.b=Log(1,2)",
+            "a.b: range 'Log' is unknown. Did you mean 'log'? Known: int, log, uniform.",
+        ),
         ("a.b=__import__(1)", "a.b: range '__import__' is unknown. Known: int, log, uniform."),
         ("x.y=[3,4]", "x.y stands twice; give it one space."),
     ],
@@ -124,7 +155,10 @@ def test_a_space_that_cannot_be_read(text: str, sentence: str) -> None:
 def test_choices_that_no_recipe_could_hold() -> None:
     with pytest.raises(RecipeError) as caught:
         space_of({"a.b": [1, {2}]})
-    assert str(caught.value) == "the search space: a.b: choices must be plain values, but they are [1, {2}]."
+    assert (
+        str(caught.value)
+        == "the search space: a.b: choices must be plain values, but they are [1, {2}]."
+    )
 
 
 @pytest.mark.parametrize("given", [Path("a"), range(3), np.array([1, 2]), {1: {2}}])
@@ -141,8 +175,24 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 GUARDED = [
-    *("learning", "data", "data.train", "data.folder", "data.format", "data.header", "data.sheet", "data.on_bad_row"),
-    *("data.valid", "data.seed", "data.split.column", "data.sample.size", "data.source", "data.source.column"),
+    *(
+        "learning",
+        "data",
+        "data.train",
+        "data.folder",
+        "data.format",
+        "data.header",
+        "data.sheet",
+        "data.on_bad_row",
+    ),
+    *(
+        "data.valid",
+        "data.seed",
+        "data.split.column",
+        "data.sample.size",
+        "data.source",
+        "data.source.column",
+    ),
     "evaluation.search.width",
 ]
 
@@ -169,9 +219,13 @@ def test_nothing_to_search() -> None:
     with pytest.raises(RecipeError) as caught:
         space_of(["model.encoder.cell=gru"])
     one = 'there is nothing to search: model.encoder.cell="gru" is one value'
-    more = "write 'model.encoder.cell=[\"gru\",…]', or a range: 'model.encoder.cell=log(1e-4,1e-2)'."
+    more = (
+        "write 'model.encoder.cell=[\"gru\",…]', or a range: 'model.encoder.cell=log(1e-4,1e-2)'."
+    )
     assert str(caught.value) == f"the search space: {one}; {more}"
-    with pytest.raises(RecipeError, match=r"is one value; write 'learning\.rate=\[0\.001,0\.01\]', or a range: "):
+    with pytest.raises(
+        RecipeError, match=r"is one value; write 'learning\.rate=\[0\.001,0\.01\]', or a range: "
+    ):
         space_of(["learning.rate=0.001,0.01"])
 
 

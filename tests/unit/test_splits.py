@@ -44,7 +44,12 @@ def vectors(made: Recipe, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     return rows, values
 
 
-def write(folder: Path, rows: Sequence[tuple[str, ...]], name: str = "pairs.tsv", header: str = "en\tde\tlinks") -> str:
+def write(
+    folder: Path,
+    rows: Sequence[tuple[str, ...]],
+    name: str = "pairs.tsv",
+    header: str = "en\tde\tlinks",
+) -> str:
     lines = [header, *("\t".join(row) for row in rows)]
     (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return name
@@ -57,7 +62,9 @@ def sources(dataset: Dataset) -> list[str]:
 PAIRS = [(f"word{number} cat", f"wort{number} katze", "0-0 1-1") for number in range(40)]
 
 
-def test_rows_that_are_also_in_the_training_set_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_also_in_the_training_set_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same input with another target is another row."""
     changed = [(source, f"{target} hund", links) for source, target, links in PAIRS]
     file, other = write(tmp_path, PAIRS), write(tmp_path, [*PAIRS[:3], *changed], "other.tsv")
@@ -67,18 +74,27 @@ def test_rows_that_are_also_in_the_training_set_are_told_of(tmp_path: Path, monk
 
     def told(**named: object) -> list[str]:
         found = splits(recipe(folder=str(tmp_path), **{"train": file, "valid": 0.25, **named}))
-        return [note for split in (found.valid, found.test) if split is not None for note in split.notes]
+        return [
+            note for split in (found.valid, found.test) if split is not None for note in split.notes
+        ]
 
     assert told() == told(test=0.1) == told(valid="few.tsv") == []
     assert told(test=file) == [f"30 of the 40 test rows are{end}"]
-    assert told(valid=file, test=other) == [f"all 40 validation rows are{end}", f"3 of the 43 test rows are{end}"]
+    assert told(valid=file, test=other) == [
+        f"all 40 validation rows are{end}",
+        f"3 of the 43 test rows are{end}",
+    ]
     assert told(valid="one.tsv") == [f"3 of the 123 validation rows are{end}"]
     monkeypatch.setattr("sixjars.runs.same_rows.MOST", 39)
     assert told(valid=file) == []
 
 
 def test_rows_that_a_column_puts_into_two_splits_are_told_of(tmp_path: Path) -> None:
-    rows = [(f"word{n}", f"wort{n}", part) for n in range(30) for part in (("a", "b") if n < 10 else ("ab"[n % 2],))]
+    rows = [
+        (f"word{n}", f"wort{n}", part)
+        for n in range(30)
+        for part in (("a", "b") if n < 10 else ("ab"[n % 2],))
+    ]
     file = write(tmp_path, rows, header="en\tde\tpart")
     split = {"column": "part", "train": "a", "valid": "b"}
     [note] = splits(recipe(folder=str(tmp_path), train=file, split=split)).valid.notes
@@ -114,12 +130,26 @@ def test_pairs_in_another_order_are_held_out_together() -> None:
     """Whether A follows from B, and B from A: neither is learned from while the other is held out."""
 
     def groups(*rows: str) -> list[int]:
-        one = Examples.of({"a": [row[0] for row in rows], "b": [row[1] for row in rows]}, where="here")
+        one = Examples.of(
+            {"a": [row[0] for row in rows], "b": [row[1] for row in rows]}, where="here"
+        )
         found: list[int] = paired(one, ["a", "b"], numbered(one, ["a"])).tolist()
         return found
 
-    assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == [0, 0, 0, 1, 1, 1, 2, 3, 4]
-    ring = [f"{n}{(n + 1) % 9}" for n in range(9)]  # all of them are connected, so only mirrored rows are together
+    assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        1,
+        2,
+        3,
+        4,
+    ]
+    ring = [
+        f"{n}{(n + 1) % 9}" for n in range(9)
+    ]  # all of them are connected, so only mirrored rows are together
     assert groups(*ring, *(row[::-1] for row in ring)) == [*range(9), *range(9)]
 
 
@@ -135,13 +165,17 @@ def with_split_column(folder: Path, count: int = 15) -> str:
 def test_a_column_may_tell_the_splits_apart(tmp_path: Path) -> None:
     """Rows with other values are in none of them."""
     file = with_split_column(tmp_path)
-    corpus = splits(recipe(folder=str(tmp_path), train=file, split={"column": "set", "valid": "dev"}))
+    corpus = splits(
+        recipe(folder=str(tmp_path), train=file, split={"column": "set", "valid": "dev"})
+    )
     assert sources(corpus.train) == [f"word{n} cat" for n in range(15) if n % 5 in (0, 3)]
     assert sources(corpus.valid) == [f"word{n} cat" for n in (1, 6, 11)]
     assert corpus.test is None
     assert corpus.scored.where == f"the validation set of {tmp_path / file}"
     split = {"column": "set", "valid": "elsewhere", "test": "exam"}
-    tested = splits(recipe(folder=str(tmp_path), train=file, split=split, filter={"de": "wort2 katze"}))
+    tested = splits(
+        recipe(folder=str(tmp_path), train=file, split=split, filter={"de": "wort2 katze"})
+    )
     assert tested.test is not None
     assert [sources(dataset) for dataset in (tested.train, tested.valid, tested.test)] == [
         ["word5 cat", "word8 cat"],
@@ -153,9 +187,13 @@ def test_a_column_may_tell_the_splits_apart(tmp_path: Path) -> None:
 
 def test_a_split_that_no_row_belongs_to(tmp_path: Path) -> None:
     file = with_split_column(tmp_path)
-    with pytest.raises(DataError, match=r"pairs\.tsv: no row is left of 15; 0 were bad and 15 did not fit"):
+    with pytest.raises(
+        DataError, match=r"pairs\.tsv: no row is left of 15; 0 were bad and 15 did not fit"
+    ):
         splits(recipe(folder=str(tmp_path), train=file, split={"column": "set"}))
-    with pytest.raises(DataError, match=r"pairs\.tsv: column 'split' is unknown\. Known: de, en, set\."):
+    with pytest.raises(
+        DataError, match=r"pairs\.tsv: column 'split' is unknown\. Known: de, en, set\."
+    ):
         splits(recipe(folder=str(tmp_path), train=file, split={}))
 
 
@@ -195,21 +233,30 @@ def test_a_language_model_holds_out_rows(tmp_path: Path) -> None:
 
 def test_a_fraction_that_leaves_nothing(tmp_path: Path) -> None:
     file = write(tmp_path, PAIRS[:1])
-    with pytest.raises(DataError, match=r"data\.valid: a fraction of 0\.5 leaves nothing .* has 1 input\."):
+    with pytest.raises(
+        DataError, match=r"data\.valid: a fraction of 0\.5 leaves nothing .* has 1 input\."
+    ):
         splits(recipe(folder=str(tmp_path), train=file, valid=0.5))
 
 
 def test_links_between_words_become_links_between_tokens(tmp_path: Path) -> None:
     file = write(tmp_path, [("the cat, sits", "die katze sitzt", "0-0 1-1 2-2")] * 4)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links"))
-    assert corpus.train.guides[0].tolist() == [[0, 0], [1, 1], [2, 1], [3, 2]]  # the comma belongs to the second word
+    assert corpus.train.guides[0].tolist() == [
+        [0, 0],
+        [1, 1],
+        [2, 1],
+        [3, 2],
+    ]  # the comma belongs to the second word
     batch = corpus.train.batches(guided=True).collate(torch.tensor([0]))
     assert batch.alignment is not None
     np.testing.assert_allclose(batch.alignment[0, 1].numpy(), [0, 0.5, 0.5, 0])
     assert not batch.alignment[0, 3].any()  # <stop> has no truth
 
 
-def test_rows_are_tokenized_once_and_not_in_every_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_tokenized_once_and_not_in_every_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Links between words need the tokens of each word; guided attention reads them in every batch."""
     file = write(tmp_path, PAIRS)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links"))
@@ -233,8 +280,14 @@ def test_rows_are_tokenized_once_and_not_in_every_epoch(tmp_path: Path, monkeypa
     [
         ("0:0", r"line 2: alignment '0:0' must be pairs like `0-0 1-2`\."),
         ("0-x", r"line 2: alignment '0-x' must be pairs like `0-0 1-2`\."),
-        ("5-0", r"line 2: alignment 5-0 points outside the source, which has 2 words \(counted from 0\)\."),
-        ("0-7", r"line 2: alignment 0-7 points outside the target, which has 2 words \(counted from 0\)\."),
+        (
+            "5-0",
+            r"line 2: alignment 5-0 points outside the source, which has 2 words \(counted from 0\)\.",
+        ),
+        (
+            "0-7",
+            r"line 2: alignment 0-7 points outside the target, which has 2 words \(counted from 0\)\.",
+        ),
     ],
 )
 def test_links_that_are_wrong(links: str, told: str, tmp_path: Path) -> None:
@@ -268,16 +321,21 @@ def test_vectors_of_a_file_reach_their_words(tmp_path: Path) -> None:
 
 def test_a_sample_keeps_its_splits_apart() -> None:
     made = recipe_of(
-        {"task": "dialog", "data": {"sample": {"size": 50, "valid": 5, "test": 7}, "source": {}}}, "a test"
+        {"task": "dialog", "data": {"sample": {"size": 50, "valid": 5, "test": 7}, "source": {}}},
+        "a test",
     )
     corpus = splits(made)
-    assert sources(corpus.train) == [row["utterance"] for row in generate("dialog", size=50, valid=5, test=7)["train"]]
+    assert sources(corpus.train) == [
+        row["utterance"] for row in generate("dialog", size=50, valid=5, test=7)["train"]
+    ]
     assert (len(corpus.valid), len(corpus.scored)) == (5, 7)
 
 
 def test_texts_are_compared_as_they_are_tokenised(tmp_path: Path) -> None:
     """A letter in two Unicode forms is one letter, in outputs and in right answers."""
-    file = write(tmp_path, [("a  cat", "क\u093c", ""), ("b", "\u0958", ""), ("c", "d", ""), ("e", "f", "")])
+    file = write(
+        tmp_path, [("a  cat", "क\u093c", ""), ("b", "\u0958", ""), ("c", "d", ""), ("e", "f", "")]
+    )
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=0.25))
     hindi = [text for text in corpus.train.targets + corpus.valid.targets if text not in "df"]
     assert hindi[0] == hindi[1]
@@ -288,10 +346,15 @@ def test_synthetic_vectors_are_for_the_source() -> None:
     letters = {"tokens": "characters"}
     sides = {"source": letters, "target": {**letters, "vectors": "sample"}}
     made = recipe_of(
-        {"task": "transliteration", "data": {"sample": {"size": 30, "valid": 3, "test": 3}, **sides}}, "a test"
+        {
+            "task": "transliteration",
+            "data": {"sample": {"size": 30, "valid": 3, "test": 3}, **sides},
+        },
+        "a test",
     )
     with pytest.raises(
-        DataError, match="the synthetic vectors know none of these words; `vectors: sample` is for the source"
+        DataError,
+        match="the synthetic vectors know none of these words; `vectors: sample` is for the source",
     ):
         vectors(made, "target")
 
@@ -305,7 +368,9 @@ def test_labels_of_which_none_was_learned_are_refused(tmp_path: Path) -> None:
     data: dict[str, object] = {"folder": str(tmp_path), "train": "train.tsv", "valid": "valid.tsv"}
     data |= {"video": {"column": 1, "size": 16, "frames": 2}, "label": {"column": 2}}
     made = recipe_of({"task": "video_classification", "data": data}, "a test")
-    with pytest.raises(DataError, match=r"none of its labels \('yes', ...\) is among those that were learned"):
+    with pytest.raises(
+        DataError, match=r"none of its labels \('yes', ...\) is among those that were learned"
+    ):
         _ = splits(made).valid.usable
 
 

@@ -24,7 +24,10 @@ from sixjars.tasks import TASKS
 def pairs(folder: Path, rows: int = 60, header: str = "") -> Path:
     file = folder / "pairs.tsv"
     lines = [header] if header else []
-    file.write_text("\n".join([*lines, *(f"a cat {n}\teine katze {n}" for n in range(rows))]) + "\n", encoding="utf-8")
+    file.write_text(
+        "\n".join([*lines, *(f"a cat {n}\teine katze {n}" for n in range(rows))]) + "\n",
+        encoding="utf-8",
+    )
     return file
 
 
@@ -61,7 +64,13 @@ def test_an_ending_in_capitals_is_the_same(tmp_path: Path) -> None:
 
 
 def test_json_names_its_columns_and_the_longest_text_is_the_document(tmp_path: Path) -> None:
-    row = {"id": "1", "title": "short", "article": "a long text " * 30, "summary": "a text", "size": 3}
+    row = {
+        "id": "1",
+        "title": "short",
+        "article": "a long text " * 30,
+        "summary": "a text",
+        "size": 3,
+    }
     with gzip.open(tmp_path / "news.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write((json.dumps(row) + "\n") * 5)
     new(tmp_path / "new.yaml", task="summarization", data=tmp_path / "news.jsonl.gz")
@@ -147,7 +156,9 @@ def test_plain_names_stay_plain(tmp_path: Path) -> None:
     | st.integers(1, 10**20)
 )
 def test_every_name_comes_back_from_inline(name: str | int) -> None:
-    found = loaded(f"data:\n  train: {inline(name)}\n  target: {{column: {inline(name)}, tokens: words}}\n")
+    found = loaded(
+        f"data:\n  train: {inline(name)}\n  target: {{column: {inline(name)}, tokens: words}}\n"
+    )
     assert found == {"data": {"train": name, "target": {"column": name, "tokens": "words"}}}
     assert "\n" not in inline(name)
 
@@ -163,16 +174,24 @@ def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
         assert str(caught.value).startswith(start)
         assert str(caught.value).endswith(".")
         assert "\n" not in str(caught.value)
-    pyarrow.parquet.write_table(pyarrow.table({"source": pyarrow.array([], pyarrow.string())}), whole)
+    pyarrow.parquet.write_table(
+        pyarrow.table({"source": pyarrow.array([], pyarrow.string())}), whole
+    )
     with pytest.raises(DataError) as caught:
         new(tmp_path / "new.yaml", task="translation", data=whole)
     assert str(caught.value) == f"{whole} has no rows."
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_the_first_rows_of_a_parquet_file_choose_its_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_rows_of_a_parquet_file_choose_its_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "a.parquet"
-    content = {"id": list(range(50)), "on": [f"a cat {n}" for n in range(50)], "target": ["eine katze"] * 50}
+    content = {
+        "id": list(range(50)),
+        "on": [f"a cat {n}" for n in range(50)],
+        "target": ["eine katze"] * 50,
+    }
     pyarrow.parquet.write_table(pyarrow.table(content), file)
     taken: list[list[int]] = []
 
@@ -198,6 +217,8 @@ def test_bleu_does_not_choose_where_targets_have_fewer_than_four_words(tmp_path:
     short = read_recipe(str(tmp_path / "short.yaml"))
     assert (short.evaluation.metrics, short.learning.metric) == (("chrf",), "chrf")
     file = tmp_path / "longer.tsv"
-    file.write_text("".join(f"a big cat {n}\teine große Katze {n}\n" for n in range(60)), encoding="utf-8")
+    file.write_text(
+        "".join(f"a big cat {n}\teine große Katze {n}\n" for n in range(60)), encoding="utf-8"
+    )
     new(tmp_path / "longer.yaml", task="translation", data=file)
     assert read_recipe(str(tmp_path / "longer.yaml")).learning.metric == "bleu"

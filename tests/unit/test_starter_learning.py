@@ -17,9 +17,13 @@ LABELS = TASKS["document_classification"]
 PAIRS = TASKS["translation"]
 
 
-def settings(task: str, rows: int, text: str = "a short sentence of ten words or so, no more") -> LearningSettings:
+def settings(
+    task: str, rows: int, text: str = "a short sentence of ten words or so, no more"
+) -> LearningSettings:
     slots = TASKS[task].slots
-    found = Found(usual_columns(TASKS[task]), rows=rows, texts={slot.name: [text] * 50 for slot in slots})
+    found = Found(
+        usual_columns(TASKS[task]), rows=rows, texts={slot.name: [text] * 50 for slot in slots}
+    )
     return LearningSettings.model_validate(learning_of(TASKS[task], found, rows))
 
 
@@ -33,15 +37,22 @@ def test_translations_get_enough_updates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "batch", "updates"), [(200, 16, 1_000), (600, 32, 1_000), (5_638, 32, 5_300), (2_000_000, 256, 20_000)]
+    ("rows", "batch", "updates"),
+    [(200, 16, 1_000), (600, 32, 1_000), (5_638, 32, 5_300), (2_000_000, 256, 20_000)],
 )
 def test_labels_get_small_batches(rows: int, batch: int, updates: int) -> None:
     learning = settings("document_classification", rows)
-    assert (learning.batch_examples, learning.updates(10**9), learning.average) == (batch, updates, 3)
+    assert (learning.batch_examples, learning.updates(10**9), learning.average) == (
+        batch,
+        updates,
+        3,
+    )
     assert learning.schedule == "constant"
 
 
-@pytest.mark.parametrize("task", ["document_classification", "sentence_pair", "translation", "pointing"])
+@pytest.mark.parametrize(
+    "task", ["document_classification", "sentence_pair", "translation", "pointing"]
+)
 @pytest.mark.parametrize("rows", [50, 500, 20_000, 3_000_000])
 def test_validations_are_neither_hundreds_nor_few(task: str, rows: int) -> None:
     learning = settings(task, rows)
@@ -55,9 +66,13 @@ def test_few_validation_rows_are_scored_by_the_loss() -> None:
     assert settings("document_classification", 5_638).metric == "loss"
     assert settings("document_classification", 25_000).metric is None
     lines = learning_lines(LABELS, Found(usual_columns(LABELS), rows=5_638), 5_638).splitlines()
-    assert lines[1].startswith("# `metric: loss` chooses the checkpoint: on about 282 validation rows")
+    assert lines[1].startswith(
+        "# `metric: loss` chooses the checkpoint: on about 282 validation rows"
+    )
     split = Found(usual_columns(LABELS), rows=12_000, splits={"train": "train", "valid": "dev"})
-    assert learning_of(LABELS, split, 12_000).get("metric") is None  # 1,200 rows, in a split of the file
+    assert (
+        learning_of(LABELS, split, 12_000).get("metric") is None
+    )  # 1,200 rows, in a split of the file
 
 
 def test_several_labels_a_row_are_scored_by_them() -> None:
@@ -81,12 +96,24 @@ def test_folds_are_scored_by_the_loss() -> None:
 
 def test_the_line_is_in_the_recipe(tmp_path: Path) -> None:
     data = tmp_path / "a.tsv"
-    data.write_text("".join(f"a nice text {n}\t{'no' if n % 3 else 'yes'}\n" for n in range(300)), encoding="utf-8")
+    data.write_text(
+        "".join(f"a nice text {n}\t{'no' if n % 3 else 'yes'}\n" for n in range(300)),
+        encoding="utf-8",
+    )
     new(tmp_path / "a.yaml", task="document_classification", data=data)
     text = (tmp_path / "a.yaml").read_text(encoding="utf-8")
-    assert re.search(r"^# at most so many updates \(steps\); ends when 6 validations have not improved$", text, re.M)
+    assert re.search(
+        r"^# at most so many updates \(steps\); ends when 6 validations have not improved$",
+        text,
+        re.M,
+    )
     learning = read_recipe(str(tmp_path / "a.yaml")).learning
-    assert (learning.steps, learning.epochs, learning.batch_examples, learning.metric) == (1000, None, 16, "loss")
+    assert (learning.steps, learning.epochs, learning.batch_examples, learning.metric) == (
+        1000,
+        None,
+        16,
+        "loss",
+    )
 
 
 def test_an_end_in_updates_needs_no_epochs() -> None:

@@ -17,7 +17,9 @@ from sixjars.runs.recipes import read_recipe
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 
-VISUAL = [task.name for task in TASKS.values() if {slot.kind for slot in task.inputs} & {"image", "video"}]
+VISUAL = [
+    task.name for task in TASKS.values() if {slot.kind for slot in task.inputs} & {"image", "video"}
+]
 FEW = ["learning.steps=2", "learning.batch_examples=4", "evaluation.batch_examples=4"]
 
 
@@ -54,22 +56,33 @@ def started(folder: Path, task: str, data: Path) -> Recipe:
 
 
 @pytest.mark.parametrize("task", VISUAL)
-def test_images_and_videos_are_learned_from_as_they_are(task: str, made: Any, tmp_path: Path) -> None:
+def test_images_and_videos_are_learned_from_as_they_are(
+    task: str, made: Any, tmp_path: Path
+) -> None:
     """With the pretrained backbone that it names, and with the one that it tells of."""
     size = 12 if "question" in task else 6  # several ask about one image, and five folds need five
     new(tmp_path / "new.yaml", task=task, data=made(task, size=size) / "train.jsonl")
     fewer = ["data.video.frames=2"] if "video" in task else []
     for number, backbone in enumerate(([], ["small", "null"])):
         inside = "model.encoder.image.backbone" if "question" in task else "model.encoder.backbone"
-        changes = [f"{inside}.{key}={value}" for key, value in zip(("name", "layer"), backbone, strict=False)]
-        trained = sixjars.train(str(tmp_path / "new.yaml"), [*changes, *fewer, *FEW], out=tmp_path / f"run{number}")
+        changes = [
+            f"{inside}.{key}={value}"
+            for key, value in zip(("name", "layer"), backbone, strict=False)
+        ]
+        trained = sixjars.train(
+            str(tmp_path / "new.yaml"), [*changes, *fewer, *FEW], out=tmp_path / f"run{number}"
+        )
         assert [score.name for score in trained.scores] == list(TASKS[task].metrics)
 
 
 def test_files_are_looked_for_near_the_data(made: Any, tmp_path: Path) -> None:
     folder = made("image_captioning")
     recipe = started(tmp_path, "image_captioning", folder / "train.jsonl")
-    assert (recipe.data.folder, recipe.data.train, recipe.data.fields["image"].model_dump()["media"]) == (
+    assert (
+        recipe.data.folder,
+        recipe.data.train,
+        recipe.data.fields["image"].model_dump()["media"],
+    ) == (
         str(folder),
         "train.jsonl",
         ".",
@@ -98,7 +111,10 @@ def test_columns_of_images_are_known_by_name_by_ending_and_by_length(tmp_path: P
 
     caption = {"boxes": "2:0.1,0.1,0.4,0.3", "caption": "a cat", "id": 7, "file_name": "a.jpg"}
     assert found("image_captioning", caption) == ["file_name", "caption"]
-    assert found("image_captioning", {"image": "a.jpg", "caption": "no", "captions": ["a"]}) == ["image", "captions"]
+    assert found("image_captioning", {"image": "a.jpg", "caption": "no", "captions": ["a"]}) == [
+        "image",
+        "captions",
+    ]
     odd = {"split": "the longest of all", "note": "a", "what": ["a cat", "a dog"], "where": "a.PNG"}
     assert found("image_captioning", odd)[0] == "where"
     asked = {"said": "red", "asked": "what colour is it?", "image": "no ending"}
@@ -109,7 +125,9 @@ def test_columns_of_images_are_known_by_name_by_ending_and_by_length(tmp_path: P
     assert found("video_captioning", {"text": "it runs", "film": "a.mp4"}) == ["film", "text"]
 
 
-def test_tables_of_images_have_a_header_where_their_first_line_names_no_file(tmp_path: Path) -> None:
+def test_tables_of_images_have_a_header_where_their_first_line_names_no_file(
+    tmp_path: Path,
+) -> None:
     def found(name: str, lines: list[str]) -> list[Any]:
         (tmp_path / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
         data = started(tmp_path, "image_captioning", tmp_path / name).data
@@ -124,12 +142,19 @@ def test_tables_of_images_have_a_header_where_their_first_line_names_no_file(tmp
 def test_several_captions_and_splits_in_one_file(made: Any, tmp_path: Path) -> None:
     """Both are found; rows that belong to no split stay out, and test rows are never learned from."""
     folder = made("image_captioning")
-    rows = [{"image": row["image"], "captions": [row["caption"], "so"]} for row in rows_of(folder / "train.jsonl")]
+    rows = [
+        {"image": row["image"], "captions": [row["caption"], "so"]}
+        for row in rows_of(folder / "train.jsonl")
+    ]
     for row, name in zip(rows, ["train"] * 6 + ["dev"] * 3 + ["test"] * 2 + ["other"], strict=True):
         row["split"] = name
     recipe = started(tmp_path, "image_captioning", rewritten(folder / "all.jsonl", rows))
     assert recipe.data.split is not None
-    assert (recipe.data.split.train, recipe.data.split.valid, recipe.data.split.test) == ("train", "dev", "test")
+    assert (recipe.data.split.train, recipe.data.split.valid, recipe.data.split.test) == (
+        "train",
+        "dev",
+        "test",
+    )
     corpus = splits(recipe)
     assert corpus.test is not None
     assert [len(dataset) for dataset in (corpus.train, corpus.valid, corpus.test)] == [12, 6, 4]
@@ -150,16 +175,24 @@ def test_a_folder_for_each_label(made: Any, tmp_path: Path) -> None:
         recipe = started(tmp_path, "video_classification", place)
         assert (recipe.data.format, recipe.data.train) == ("folders", str(place))
         corpus = splits(recipe.model_copy(update={"model": small_backbone(recipe)}))
-        assert recipe.learning.folds == 5  # so few are cross-validated, and then all are learned from
+        assert (
+            recipe.learning.folds == 5
+        )  # so few are cross-validated, and then all are learned from
         assert len(corpus.train) == len(corpus.valid) == 12
         assert set(corpus.train.targets) <= {path.name for path in sorted_out.iterdir()}
-    with pytest.raises(DataError, match=r"sorted is a folder; video_captioning needs a file with video, captions in"):
+    with pytest.raises(
+        DataError,
+        match=r"sorted is a folder; video_captioning needs a file with video, captions in",
+    ):
         started(tmp_path, "video_captioning", sorted_out)
 
 
 def small_backbone(recipe: Recipe) -> Any:
     """The model of a recipe, with a backbone that needs no weights."""
-    encoder = {**recipe.model.encoder, "backbone": {**recipe.model.encoder["backbone"], "name": "small"}}
+    encoder = {
+        **recipe.model.encoder,
+        "backbone": {**recipe.model.encoder["backbone"], "name": "small"},
+    }
     return recipe.model.model_copy(update={"encoder": encoder})
 
 
@@ -171,7 +204,9 @@ def test_captions_as_other_datasets_have_them(tmp_path: Path) -> None:
     tokens = tmp_path / "Flickr8k.token.txt"
     tokens.write_text("a.jpg#0\ta cat\na.jpg#1\ta dog\n", encoding="utf-8")
     for indent in (None, 2):
-        coco.write_text(json.dumps({"images": images, "annotations": captions}, indent=indent), encoding="utf-8")
+        coco.write_text(
+            json.dumps({"images": images, "annotations": captions}, indent=indent), encoding="utf-8"
+        )
         for file, form in ((coco, "coco"), (tokens, "flickr8k")):
             data = started(tmp_path, "image_captioning", file).data
             assert (data.format, data.train, data.fields["image"].model_dump()["media"]) == (
@@ -179,7 +214,10 @@ def test_captions_as_other_datasets_have_them(tmp_path: Path) -> None:
                 file.name,
                 "pictures",
             )
-            assert (data.fields["image"].column, data.fields["target"].column) == ("image", "caption")
+            assert (data.fields["image"].column, data.fields["target"].column) == (
+                "image",
+                "caption",
+            )
 
 
 def test_what_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:

@@ -27,16 +27,25 @@ def lined(path: Path, rows: list[dict[str, Any]]) -> Path:
     ],
 )
 @pytest.mark.parametrize("line", [1, 5])
-def test_one_list_without_texts_is_a_bad_row(bad: object, sentence: str, line: int, tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [{"image": f"{n}.jpg", "captions": [f"a dog {n}", "a pet"]} for n in range(12)]
+def test_one_list_without_texts_is_a_bad_row(
+    bad: object, sentence: str, line: int, tmp_path: Path
+) -> None:
+    rows: list[dict[str, Any]] = [
+        {"image": f"{n}.jpg", "captions": [f"a dog {n}", "a pet"]} for n in range(12)
+    ]
     rows[line - 1]["captions"] = bad
     data = lined(tmp_path / "a.jsonl", rows)
-    made = started(tmp_path / "new.yaml", task="image_captioning", data=data, columns={"target": "captions"})
+    made = started(
+        tmp_path / "new.yaml", task="image_captioning", data=data, columns={"target": "captions"}
+    )
     assert f"{data}: 1 bad row was skipped. Line {line}: column 'captions' {sentence}" in made.notes
 
 
 def test_a_conversation_without_turns_is_a_bad_row(tmp_path: Path) -> None:
-    data = lined(tmp_path / "a.jsonl", [{"turns": []}, *({"turns": ["how are you?", f"fine {n}"]} for n in range(12))])
+    data = lined(
+        tmp_path / "a.jsonl",
+        [{"turns": []}, *({"turns": ["how are you?", f"fine {n}"]} for n in range(12))],
+    )
     made = started(tmp_path / "new.yaml", task="conversation", data=data)
     assert read_recipe(made.path).data.format == "dialogs"
     assert read_recipe(made.path).data.on_bad_row == "skip"
@@ -57,8 +66,14 @@ def photographs(folder: Path, count: int, size: tuple[int, int]) -> Path:
 @pytest.mark.parametrize(
     ("opened", "sentence"),
     [
-        (10_000, "2 of 122 files cannot be used (all images were opened, and 100 of them read to the end), so the "),
-        (50, "1 of 122 files cannot be used (50 of 122 images were opened, and 50 of them read to the end), so the "),
+        (
+            10_000,
+            "2 of 122 files cannot be used (all images were opened, and 100 of them read to the end), so the ",
+        ),
+        (
+            50,
+            "1 of 122 files cannot be used (50 of 122 images were opened, and 50 of them read to the end), so the ",
+        ),
     ],
 )
 def test_images_are_counted_or_it_is_said_that_they_are_not(
@@ -76,8 +91,13 @@ def test_images_are_counted_or_it_is_said_that_they_are_not(
 def test_the_image_whose_size_is_told_is_one_that_has_a_size(tmp_path: Path) -> None:
     data = photographs(tmp_path / "photos", 12, (90, 60))
     notes = started(tmp_path / "new.yaml", task="image_classification", data=data).notes
-    assert any(note.startswith("images such as circle/001.png are 90 x 60; their middle square, 67%") for note in notes)
-    assert any(note.startswith("2 of 12 files cannot be used, so the recipe says") for note in notes)
+    assert any(
+        note.startswith("images such as circle/001.png are 90 x 60; their middle square, 67%")
+        for note in notes
+    )
+    assert any(
+        note.startswith("2 of 12 files cannot be used, so the recipe says") for note in notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,8 +105,16 @@ def test_the_image_whose_size_is_told_is_one_that_has_a_size(tmp_path: Path) -> 
     [
         ("a.csv", "text,label\n" + "the same,spam\n" * 12, "all rows have"),
         ("b.csv", "text,label\nhello,spam\n", "its only row has"),
-        ("c.csv", "text,label\n" + "".join(f"hello {n}, spam\n" for n in range(12)) + "bye,spam\n", "all rows have"),
-        ("d.jsonl", "".join(f'{{"text": "hello {n}", "label": ["spam"]}}\n' for n in range(12)), "all rows have"),
+        (
+            "c.csv",
+            "text,label\n" + "".join(f"hello {n}, spam\n" for n in range(12)) + "bye,spam\n",
+            "all rows have",
+        ),
+        (
+            "d.jsonl",
+            "".join(f'{{"text": "hello {n}", "label": ["spam"]}}\n' for n in range(12)),
+            "all rows have",
+        ),
     ],
 )
 def test_one_label_alone_is_refused(name: str, content: str, rows: str, tmp_path: Path) -> None:
@@ -100,14 +128,20 @@ def test_one_label_alone_is_refused(name: str, content: str, rows: str, tmp_path
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_one_folder_of_images_is_refused_and_several_labels_of_each_row_are_not(tmp_path: Path) -> None:
+def test_one_folder_of_images_is_refused_and_several_labels_of_each_row_are_not(
+    tmp_path: Path,
+) -> None:
     data = photographs(tmp_path / "photos", 4, (8, 8))
     (data / "square").rename(tmp_path / "elsewhere")
-    with pytest.raises(DataError, match="all rows have the label 'circle', so there is nothing to tell apart"):
+    with pytest.raises(
+        DataError, match="all rows have the label 'circle', so there is nothing to tell apart"
+    ):
         started(tmp_path / "new.yaml", task="image_classification", data=data)
     rows = [{"text": f"hello {n}", "label": ["spam", "new"]} for n in range(12)]
     assert started(
-        tmp_path / "new.yaml", task="document_classification", data=lined(tmp_path / "a.jsonl", rows)
+        tmp_path / "new.yaml",
+        task="document_classification",
+        data=lined(tmp_path / "a.jsonl", rows),
     ).path.exists()
 
 
@@ -121,7 +155,11 @@ def tagged(path: Path, mark: str) -> Path:
 
 
 def test_labels_with_commas_between_are_several_labels(tmp_path: Path) -> None:
-    made = started(tmp_path / "new.yaml", task="document_classification", data=tagged(tmp_path / "a.csv", " , "))
+    made = started(
+        tmp_path / "new.yaml",
+        task="document_classification",
+        data=tagged(tmp_path / "a.csv", " , "),
+    )
     recipe = read_recipe(made.path)
     assert recipe.data.fields["label"].model_dump()["multi_label"] is True
     assert (recipe.loss.smoothing, recipe.evaluation.metrics[0]) == (0, "labels_micro_f1")
@@ -141,7 +179,9 @@ def test_rows_without_any_label_are_counted(count: int, ending: str, tmp_path: P
     path = lined(tmp_path / "a.jsonl", [*rows, {"text": "ticket 200 is here", "tags": None}])
     if ending == "csv":
         path = tmp_path / "a.csv"
-        lines = [f'{row["text"]},"{", ".join(some)}"\n' for row, some in zip(rows, tags, strict=True)]
+        lines = [
+            f'{row["text"]},"{", ".join(some)}"\n' for row, some in zip(rows, tags, strict=True)
+        ]
         path.write_text("text,tags\n" + "".join(lines), encoding="utf-8")
     made = started(tmp_path / "new.yaml", task="document_classification", data=path)
     have = "1 row has" if count == 1 else f"{count} rows have"
@@ -154,7 +194,9 @@ def test_rows_without_any_label_are_counted(count: int, ending: str, tmp_path: P
 
 @pytest.mark.parametrize("mark", [";", "|", "/"])
 def test_labels_with_other_marks_between_are_told_of(mark: str, tmp_path: Path) -> None:
-    made = started(tmp_path / "new.yaml", task="document_classification", data=tagged(tmp_path / "a.csv", mark))
+    made = started(
+        tmp_path / "new.yaml", task="document_classification", data=tagged(tmp_path / "a.csv", mark)
+    )
     assert read_recipe(made.path).data.fields["label"].model_dump()["multi_label"] is False
     assert (
         f"labels look like lists with {mark!r} between, such as 'Refund{mark}billing', but each list is a class of its "
@@ -174,8 +216,13 @@ def test_lists_beyond_the_rows_of_a_guess_are_told_of(tmp_path: Path) -> None:
 
 
 def test_a_name_with_a_comma_in_it_is_one_label(tmp_path: Path) -> None:
-    data, places = tmp_path / "a.csv", ["Paris, France", "Rome, Italy", "Lyon, France", "Milan, Italy"]
-    data.write_text("text,label\n" + "".join(f'text {n} is here,"{places[n % 4]}"\n' for n in range(120)))
+    data, places = (
+        tmp_path / "a.csv",
+        ["Paris, France", "Rome, Italy", "Lyon, France", "Milan, Italy"],
+    )
+    data.write_text(
+        "text,label\n" + "".join(f'text {n} is here,"{places[n % 4]}"\n' for n in range(120))
+    )
     made = started(tmp_path / "new.yaml", task="document_classification", data=data)
     assert read_recipe(made.path).data.fields["label"].model_dump()["multi_label"] is False
     assert not any("several labels" in note for note in made.notes)

@@ -15,7 +15,11 @@ from tests.conftest import Call
 @pytest.fixture(autouse=True)
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name, words in {"c.en": "the cat sees {}", "c.de": "die Katze sieht {}", "c.no": "katten ser {}"}.items():
+    for name, words in {
+        "c.en": "the cat sees {}",
+        "c.de": "die Katze sieht {}",
+        "c.no": "katten ser {}",
+    }.items():
         Path(name).write_text("".join(words.format(n) + "\n" for n in range(60)), encoding="utf-8")
 
 
@@ -42,7 +46,9 @@ def test_both_files_are_named_and_trained_on(call: Call) -> None:
 def test_it_is_the_recipe_of_a_table_with_the_same_rows() -> None:
     new("files.yaml", task="translation", data=["c.en", "c.de"])
     columns = [Path(name).read_text(encoding="utf-8").splitlines() for name in ("c.en", "c.de")]
-    Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(*columns, strict=True)), encoding="utf-8")
+    Path("pairs.tsv").write_text(
+        "".join(f"{a}\t{b}\n" for a, b in zip(*columns, strict=True)), encoding="utf-8"
+    )
     new("table.yaml", task="translation", data="pairs.tsv")
     of_files, of_table = (read_recipe(name).model_dump() for name in ("files.yaml", "table.yaml"))
     assert of_files["model"] == of_table["model"]
@@ -64,7 +70,9 @@ def test_the_other_way_round_and_by_name() -> None:
 def test_labels_in_a_file_of_their_own() -> None:
     Path("y.txt").write_text("pos\nneg\n" * 30, encoding="utf-8")
     made = started("new.yaml", task="document_classification", data=["c.en", "y.txt"])
-    assert made.notes[0] == "source = 'en' (c.en), label = 'txt' (y.txt), in the order of the files."
+    assert (
+        made.notes[0] == "source = 'en' (c.en), label = 'txt' (y.txt), in the order of the files."
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +125,12 @@ def test_labels_in_a_file_of_their_own() -> None:
             "image_captioning reads image and outputs a target, so its data is one table with both in each row; name "
             "one file.",
         ),
-        ("translation", ["c.en", "c.de"], {"source": "fr"}, "Parallel files: column 'fr' is unknown. Known: de, en."),
+        (
+            "translation",
+            ["c.en", "c.de"],
+            {"source": "fr"},
+            "Parallel files: column 'fr' is unknown. Known: de, en.",
+        ),
         (
             "translation",
             ["c.en", "c.de"],
@@ -134,7 +147,9 @@ def test_labels_in_a_file_of_their_own() -> None:
         ("translation", ["c.en", "nope.de"], {}, "nope.de does not exist."),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(task: str, data: Any, columns: dict[str, str], sentence: str) -> None:
+def test_what_does_not_fit_is_one_sentence(
+    task: str, data: Any, columns: dict[str, str], sentence: str
+) -> None:
     Path("short.de").write_text("eine Zeile\n", encoding="utf-8")
     with pytest.raises(DataError) as caught:
         new("new.yaml", task=task, data=data, columns=columns)

@@ -44,7 +44,9 @@ def test_synthetic_corpora_as_files(task: str, tmp_path: Path) -> None:
     generate_sample(task, tmp_path / "made", size=20, seed=0, reporter=Reporter())
     found = started(tmp_path, task.split("/")[0], tmp_path / "made" / "train.jsonl")
     segments = setting(found, "source", "segments") if "source" in found.data.fields else None
-    assert segments == {DOCUMENTS: "none", TALK: "turns", "summarization/articles": "none"}.get(task)
+    assert segments == {DOCUMENTS: "none", TALK: "turns", "summarization/articles": "none"}.get(
+        task
+    )
     if "points" in found.data.fields:
         assert setting(found, "points", "dimensions") == (1 if task == "pointing/sorting" else 2)
         assert found.model.decoder["visits"] == ("some" if task == "pointing/hull" else "all")
@@ -69,7 +71,10 @@ def test_documents(row: dict[str, Any], segments: str, several: bool, tmp_path: 
         other = ["oil"] if several else "bad"
         rows.append({**row, read: text, said: other if number % 2 else row[said]})
     found = started(tmp_path, DOCUMENTS, lined(tmp_path / "a.jsonl", *rows))
-    assert (setting(found, "source", "segments"), setting(found, "label", "multi_label")) == (segments, several)
+    assert (setting(found, "source", "segments"), setting(found, "label", "multi_label")) == (
+        segments,
+        several,
+    )
     assert found.model.encoder["kind"] == "bag"
     assert setting(found, "source", "lowercase")
     assert (found.data.fields["source"].column, found.data.fields["label"].column) == (read, said)
@@ -79,8 +84,16 @@ def test_documents(row: dict[str, Any], segments: str, several: bool, tmp_path: 
 
 def test_conversations_with_answers(tmp_path: Path) -> None:
     row = {"context": ["Hello?", "Yes?"], "responses": ["It is Ann.", "Who?"]}
-    found = started(tmp_path, TALK, lined(tmp_path / "a.jsonl", *[{**row, "context": [str(n)]} for n in range(10)]))
-    assert (found.data.format, found.data.fields["source"].column, found.data.fields["target"].column) == (
+    found = started(
+        tmp_path,
+        TALK,
+        lined(tmp_path / "a.jsonl", *[{**row, "context": [str(n)]} for n in range(10)]),
+    )
+    assert (
+        found.data.format,
+        found.data.fields["source"].column,
+        found.data.fields["target"].column,
+    ) == (
         "table",
         "context",
         "responses",
@@ -90,7 +103,11 @@ def test_conversations_with_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("speakers", [True, False])
 def test_whole_conversations(speakers: bool, tmp_path: Path) -> None:
-    row: dict[str, Any] = {"id": "1", "services": ["a"], "dialogue": ["Hello?", "Yes?", "It is Ann."]}
+    row: dict[str, Any] = {
+        "id": "1",
+        "services": ["a"],
+        "dialogue": ["Hello?", "Yes?", "It is Ann."],
+    }
     row |= {"speakers": ["a", "b", "a"]} if speakers else {}
     found = started(tmp_path, TALK, lined(tmp_path / "a.jsonl", *[row] * 10))
     assert (found.data.format, found.data.fields["source"].column) == ("dialogs", "dialogue")
@@ -98,10 +115,15 @@ def test_whole_conversations(speakers: bool, tmp_path: Path) -> None:
 
 
 def test_points_as_lists_as_texts_and_in_parquet(tmp_path: Path) -> None:
-    rows = [{"id": "x", "where": [[number + 0.5, 1.0, 2.0], [0.1, 0.0, 1.0]], "how": [1, 0]} for number in range(10)]
+    rows = [
+        {"id": "x", "where": [[number + 0.5, 1.0, 2.0], [0.1, 0.0, 1.0]], "how": [1, 0]}
+        for number in range(10)
+    ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
     lined(tmp_path / "a.jsonl", *rows)
-    (tmp_path / "a.tsv").write_text("".join(f"{number}.5,1,2 0.1,0,1\t1 0\n" for number in range(10)))
+    (tmp_path / "a.tsv").write_text(
+        "".join(f"{number}.5,1,2 0.1,0,1\t1 0\n" for number in range(10))
+    )
     for number, name in enumerate(("a.parquet", "a.jsonl", "a.tsv")):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -126,7 +148,10 @@ def test_a_list_of_sentences_to_summarise(tmp_path: Path) -> None:
 
 def test_it_says_what_a_whole_conversation_is_read_as(tmp_path: Path) -> None:
     """There are no columns to choose; so it says where source and target come from."""
-    file = lined(tmp_path / "talk.jsonl", *({"turns": ["hello", f"hello {n}", "who is there"]} for n in range(30)))
+    file = lined(
+        tmp_path / "talk.jsonl",
+        *({"turns": ["hello", f"hello {n}", "who is there"]} for n in range(30)),
+    )
     path = new(tmp_path / "talk.yaml", task=TALK, data=file)
     told = "each line is a whole conversation; every turn but the first is a target, those before it its source."
     assert f"# Columns {told}\n" in path.read_text(encoding="utf-8")

@@ -27,7 +27,10 @@ def recipe_for(folder: Path, task: str, rows: Sequence[tuple[str, ...]], header:
 
 
 def labelled(count: int, classes: int = 2) -> list[tuple[str, ...]]:
-    return [(f"Invoice {number} is late and wrong", f"class{number % classes}") for number in range(count)]
+    return [
+        (f"Invoice {number} is late and wrong", f"class{number % classes}")
+        for number in range(count)
+    ]
 
 
 def setting(recipe: Recipe, field: str, key: str) -> Any:
@@ -50,7 +53,9 @@ def test_unbalanced_labels_are_not_weighted_but_hinted_at(tmp_path: Path) -> Non
     rows = [*labelled(300, classes=1), *[(text, "rare") for text, _ in labelled(20)]]
     recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
     assert recipe.loss.class_weights is None
-    assert "class_weights: balanced finds more of them" in (tmp_path / "mine.yaml").read_text(encoding="utf-8")
+    assert "class_weights: balanced finds more of them" in (tmp_path / "mine.yaml").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,15 +65,17 @@ def test_unbalanced_labels_are_not_weighted_but_hinted_at(tmp_path: Path) -> Non
 def test_the_evidence_fits_rows_and_classes(
     count: int, classes: int, expected: tuple[Any, ...], tmp_path: Path
 ) -> None:
-    ngrams = recipe_for(tmp_path, "document_classification", labelled(count, classes), "text\tlabel").model.encoder[
-        "ngrams"
-    ]
+    ngrams = recipe_for(
+        tmp_path, "document_classification", labelled(count, classes), "text\tlabel"
+    ).model.encoder["ngrams"]
     assert (ngrams["size"], ngrams["buckets"], ngrams["dropout"]) == expected
 
 
 def test_labels_that_a_row_has_several_of_are_counted_one_by_one(tmp_path: Path) -> None:
     """Not every list of them: 31 of 5 labels."""
-    lists = [", ".join(f"label{at}" for at in range(5) if number >> at & 1) for number in range(1, 32)]
+    lists = [
+        ", ".join(f"label{at}" for at in range(5) if number >> at & 1) for number in range(1, 32)
+    ]
     rows = [(f"Invoice {number} is late", lists[number % 31]) for number in range(300)]
     recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
     assert setting(recipe, "label", "multi_label")
@@ -82,7 +89,11 @@ def test_marks_are_tokens_too(tmp_path: Path) -> None:
         folder = tmp_path / str(expected)
         folder.mkdir()
         rows = [(f"{text} {number}", "ab"[number % 2]) for number in range(40)]
-        length = setting(recipe_for(folder, "document_classification", rows, "text\tlabel"), "source", "max_length")
+        length = setting(
+            recipe_for(folder, "document_classification", rows, "text\tlabel"),
+            "source",
+            "max_length",
+        )
         assert expected < length < 1.1 * expected
 
 
@@ -97,17 +108,23 @@ def test_few_labelled_texts_are_cross_validated(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not HAS_VECTORS, reason="the extra vectors is not installed")
 def test_vectors_are_chosen_for_texts_in_latin_letters(tmp_path: Path) -> None:
-    recipe = recipe_for(tmp_path, "translation", [("How are you?", "Wie geht es dir?")] * 40, "source\ttarget")
+    recipe = recipe_for(
+        tmp_path, "translation", [("How are you?", "Wie geht es dir?")] * 40, "source\ttarget"
+    )
     assert setting(recipe, "source", "vectors") == "wordllama"
     assert setting(recipe, "source", "extra_words") == EXTRA_WORDS
     assert recipe.model.decoder["tied"]
     (tmp_path / "other").mkdir()
-    recipe = recipe_for(tmp_path / "other", "translation", [("आप कैसे हैं?", "How are you?")] * 40, "source\ttarget")
+    recipe = recipe_for(
+        tmp_path / "other", "translation", [("आप कैसे हैं?", "How are you?")] * 40, "source\ttarget"
+    )
     assert setting(recipe, "source", "vectors") is None
     assert recipe.model.decoder["tied"]
 
 
-def test_without_the_package_a_note_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_a_note_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sixjars.starter.text_settings.is_installed", lambda: False)
     data = table(tmp_path / "mine.tsv", labelled(300), "text\tlabel")
     notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
@@ -117,14 +134,20 @@ def test_without_the_package_a_note_says_what_to_install(tmp_path: Path, monkeyp
 
 
 def test_pairs_are_compared_word_by_word(tmp_path: Path) -> None:
-    rows = [(f"a dog runs {number}", f"a dog sleeps {number}", "no" if number % 2 else "yes") for number in range(200)]
+    rows = [
+        (f"a dog runs {number}", f"a dog sleeps {number}", "no" if number % 2 else "yes")
+        for number in range(200)
+    ]
     recipe = recipe_for(tmp_path, "sentence_pair", rows, "sentence1\tsentence2\tlabel")
     assert recipe.model.encoder["compare"] == "words"
     assert recipe.model.bridge["kind"] == "initial"
     assert recipe.loss.smoothing == 0.1
 
 
-ENGLISH, CHINESE = "the film is a story of people in a town", "这部电影的故事很好看我非常喜欢它的音乐"
+ENGLISH, CHINESE = (
+    "the film is a story of people in a town",
+    "这部电影的故事很好看我非常喜欢它的音乐",
+)
 
 
 def test_texts_without_spaces_are_read_to_their_ends(tmp_path: Path) -> None:
@@ -132,18 +155,29 @@ def test_texts_without_spaces_are_read_to_their_ends(tmp_path: Path) -> None:
     rows = [(CHINESE * 30 + str(number), f"class{number % 2}") for number in range(200)]
     recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
     assert recipe.model.encoder["kind"] == "bag"
-    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == ("characters", None)
+    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == (
+        "characters",
+        None,
+    )
     assert len(CHINESE) * 30 < setting(recipe, "source", "max_length") <= 2_000
 
 
 def test_columns_of_mixed_scripts_are_read_in_subwords(tmp_path: Path) -> None:
     """As a whole word, a text without spaces would be unknown."""
-    texts = [CHINESE[number % 7 :] if number % 3 == 0 else f"{ENGLISH} {number}" for number in range(300)]
+    texts = [
+        CHINESE[number % 7 :] if number % 3 == 0 else f"{ENGLISH} {number}" for number in range(300)
+    ]
     rows = [(text, f"class{number % 2}") for number, text in enumerate(texts)]
     recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
-    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == ("unigram", None)
+    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == (
+        "unigram",
+        None,
+    )
     (tmp_path / "few").mkdir()
-    few = [(f"{CHINESE} and {ENGLISH}" if number < 15 else ENGLISH, f"class{number % 2}") for number in range(300)]
+    few = [
+        (f"{CHINESE} and {ENGLISH}" if number < 15 else ENGLISH, f"class{number % 2}")
+        for number in range(300)
+    ]
     recipe = recipe_for(tmp_path / "few", "document_classification", few, "text\tlabel")
     assert setting(recipe, "source", "tokens") == "words"
 
@@ -167,8 +201,13 @@ def test_outputs_of_many_words_are_written_in_subwords() -> None:
     assert (found["tokens"], found["size"]) == ("unigram", 4_000)
 
 
-@pytest.mark.parametrize(("count", "share"), [(2, "third"), (3, "quarter"), (4, "fifth"), (90, "sixth")])
+@pytest.mark.parametrize(
+    ("count", "share"), [(2, "third"), (3, "quarter"), (4, "fifth"), (90, "sixth")]
+)
 def test_what_one_model_takes_of_the_time_of_all(count: int, share: str, tmp_path: Path) -> None:
     data = table(tmp_path / "mine.tsv", labelled(count), "text\tlabel")
     notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
-    assert any(f"For one model in about a {share} of the time write `folds: null`" in note for note in notes)
+    assert any(
+        f"For one model in about a {share} of the time write `folds: null`" in note
+        for note in notes
+    )

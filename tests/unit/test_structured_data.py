@@ -14,7 +14,10 @@ from sixjars.data.bad_rows import LEAVE_ROWS_OUT
 WORDS = {"size": 5, "direction": "both", "embedding": {"size": 4}}
 HIERARCHY = {"kind": "hierarchy", "words": WORDS, "size": 5}
 SMALL: dict[str, dict[str, Any]] = {
-    "document_classification": {"encoder": {**HIERARCHY, "pool": "attention"}, "decoder": {"size": 5}},
+    "document_classification": {
+        "encoder": {**HIERARCHY, "pool": "attention"},
+        "decoder": {"size": 5},
+    },
     "conversation": {"encoder": HIERARCHY, "bridge": {"size": 5}, "decoder": {"size": 5}},
     "summarization": {
         "encoder": HIERARCHY,
@@ -39,10 +42,15 @@ EMPTY = ["", " \n\t ", ["", " "], "\x1c"]
 
 def fields(task: str, **source: Any) -> dict[str, Any]:
     segments = "turns" if task == "conversation" else "lines"
-    said: dict[str, Any] = {"label": {}} if task == "document_classification" else {"target": {"column": "said"}}
+    said: dict[str, Any] = (
+        {"label": {}} if task == "document_classification" else {"target": {"column": "said"}}
+    )
     if task == "document_classification":
         said["label"]["column"] = "said"
-    return {"source": {"column": "read", "segments": segments, "max_length": 3000, **source}, **said}
+    return {
+        "source": {"column": "read", "segments": segments, "max_length": 3000, **source},
+        **said,
+    }
 
 
 def recipe(folder: Path, task: str, rows: Sequence[Any], **data: Any) -> Path:
@@ -61,9 +69,13 @@ def recipe(folder: Path, task: str, rows: Sequence[Any], **data: Any) -> Path:
 
 
 @pytest.mark.parametrize("task", TEXTS)
-def test_odd_texts_are_learned_from_scored_and_answered(task: str, call: Any, tmp_path: Path) -> None:
+def test_odd_texts_are_learned_from_scored_and_answered(
+    task: str, call: Any, tmp_path: Path
+) -> None:
     """All of them in one batch."""
-    rows = [{"read": text, "said": "yes" if at % 2 else "no"} for at, text in enumerate(ODD.values())]
+    rows = [
+        {"read": text, "said": "yes" if at % 2 else "no"} for at, text in enumerate(ODD.values())
+    ]
     said = call("train", recipe(tmp_path, task, rows, **fields(task)), "--out", tmp_path / "run")
     assert said.code == 0, said
     assert "Traceback" not in said.err
@@ -78,7 +90,9 @@ def test_odd_texts_are_learned_from_scored_and_answered(task: str, call: Any, tm
         alone = predictor.predict([text])[0]
         assert answer["text"] == one.text == alone.text
         assert answer["log_probability"] == pytest.approx(alone.log_probability, abs=1e-4)
-        rounding = 1e-4 + 0.5e-6 * len(answer["weights"][0])  # each weight is written with six digits
+        rounding = 1e-4 + 0.5e-6 * len(
+            answer["weights"][0]
+        )  # each weight is written with six digits
         assert sum(answer["weights"][0]) == pytest.approx(1.0, abs=rounding)
     lengths = {name: len(answer["source"]) for name, answer in zip(ODD, answers, strict=True)}
     marks = int(task == "conversation")  # a turn opens with who speaks
@@ -91,7 +105,9 @@ def test_odd_texts_are_learned_from_scored_and_answered(task: str, call: Any, tm
 
 
 @pytest.mark.parametrize("task", TEXTS)
-def test_an_empty_text_is_named_by_its_line_or_left_out(task: str, call: Any, tmp_path: Path) -> None:
+def test_an_empty_text_is_named_by_its_line_or_left_out(
+    task: str, call: Any, tmp_path: Path
+) -> None:
     rows = [{"read": text, "said": said} for text, said in (("so it is", "yes"), ("so", "no"))]
     bad = [{"read": empty, "said": "no"} for empty in EMPTY]
     for one in bad:
@@ -102,7 +118,9 @@ def test_an_empty_text_is_named_by_its_line_or_left_out(task: str, call: Any, tm
     path = recipe(tmp_path, task, [*rows, *bad], **fields(task))
     said = call("train", path, "data.on_bad_row=skip", "--out", tmp_path / "run")
     assert said.code == 0
-    assert f"{2 * len(bad)} bad rows of the data were skipped" in said.out  # of the training and the validation set
+    assert (
+        f"{2 * len(bad)} bad rows of the data were skipped" in said.out
+    )  # of the training and the validation set
     for empty in EMPTY:
         asked = json.dumps(empty) if isinstance(empty, list) else empty
         assert call("predict", tmp_path / "run", asked).sentence == "input 1: the source is empty."
@@ -113,21 +131,34 @@ def test_a_conversation_of_one_turn(call: Any, tmp_path: Path) -> None:
     rows = [{"read": ["hello"], "said": "hello"}, {"read": "who", "said": "I"}]
     path = recipe(tmp_path, "conversation", rows, **fields("conversation"))
     assert call("train", path, "--out", tmp_path / "run").code == 0
-    assert json.loads(call("predict", tmp_path / "run", "hello", "--json").out)["source"] == [">", "hello"]
+    assert json.loads(call("predict", tmp_path / "run", "hello", "--json").out)["source"] == [
+        ">",
+        "hello",
+    ]
     whole = [{"turns": ["hello"]}, {"turns": ["hello", "you"]}]
-    columns = {"source": {"column": "turns", "segments": "turns"}, "target": {"column": "turns"}, "format": "dialogs"}
+    columns = {
+        "source": {"column": "turns", "segments": "turns"},
+        "target": {"column": "turns"},
+        "format": "dialogs",
+    }
     path = recipe(tmp_path, "conversation", whole, **columns)
     said = call("train", path, "--out", tmp_path / "whole")
     assert said.code == 0, said
     assert "1 example of" in said.out
     path = recipe(tmp_path, "conversation", whole[:1], **columns)
-    assert call("train", path, "--out", tmp_path / "none").sentence.startswith(f"{tmp_path / 'rows.jsonl'}")
+    assert call("train", path, "--out", tmp_path / "none").sentence.startswith(
+        f"{tmp_path / 'rows.jsonl'}"
+    )
 
 
 @pytest.mark.parametrize("task", TEXTS)
 @pytest.mark.parametrize("limit", [1, 2, 7])
-def test_a_limit_cuts_in_training_and_in_use(task: str, limit: int, call: Any, tmp_path: Path) -> None:
-    rows = [{"read": text, "said": "yes" if at % 2 else "no"} for at, text in enumerate(ODD.values())]
+def test_a_limit_cuts_in_training_and_in_use(
+    task: str, limit: int, call: Any, tmp_path: Path
+) -> None:
+    rows = [
+        {"read": text, "said": "yes" if at % 2 else "no"} for at, text in enumerate(ODD.values())
+    ]
     path = recipe(tmp_path, task, rows, **fields(task, max_length=limit))
     assert call("train", path, "--out", tmp_path / "run").code == 0
     said = call("predict", tmp_path / "run", "a b c d e f g h", "--json")
@@ -171,12 +202,19 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
     answer = call("predict", tmp_path / "run", "oil grain rose").out.split("\t")
     assert answer[0] == "grain, oil"
     assert 0.5 < float(answer[1]) <= 1.0
-    assert "--metrics: perplexity tells" in call("evaluate", tmp_path / "run", "--metrics", "perplexity").sentence
+    assert (
+        "--metrics: perplexity tells"
+        in call("evaluate", tmp_path / "run", "--metrics", "perplexity").sentence
+    )
     assert call("predict", tmp_path / "run", "oil", "--nbest", "2").sentence == (
         "this run chooses all labels that apply to an input, so nbest has nothing to count."
     )
-    (tmp_path / "other.jsonl").write_text(json.dumps({"read": "oil rose", "said": ["oil", "gold"]}) + "\n")
-    told = json.loads(call("evaluate", tmp_path / "run", "--data", tmp_path / "other.jsonl", "--json").out)
+    (tmp_path / "other.jsonl").write_text(
+        json.dumps({"read": "oil rose", "said": ["oil", "gold"]}) + "\n"
+    )
+    told = json.loads(
+        call("evaluate", tmp_path / "run", "--data", tmp_path / "other.jsonl", "--json").out
+    )
     assert told["scores"]["labels_exact"]["value"] == 0.0
     assert told["scores"]["labels_micro_f1"]["value"] == pytest.approx(2 / 3)
     (tmp_path / "other.jsonl").write_text(json.dumps({"read": "oil rose", "said": ["gold"]}) + "\n")
@@ -189,7 +227,10 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
     ("labels", "told"),
     [
         ([], "column 'said' holds an empty list."),
-        (["a, b"], "column 'said' holds the label 'a, b', but a comma stands between labels; write it without."),
+        (
+            ["a, b"],
+            "column 'said' holds the label 'a, b', but a comma stands between labels; write it without.",
+        ),
         ([""], "column 'said' holds an empty label."),
         ([["a"]], "column 'said' holds a list with a list in it; it may hold texts alone."),
     ],
@@ -208,16 +249,28 @@ def test_what_is_no_list_of_labels(labels: Any, told: str, call: Any, tmp_path: 
 @pytest.mark.parametrize(
     ("points", "order", "told"),
     [
-        ("1,2 3,4", "1", "the order has 1 of 2 points, but model.decoder.visits is all; say visits: some."),
+        (
+            "1,2 3,4",
+            "1",
+            "the order has 1 of 2 points, but model.decoder.visits is all; say visits: some.",
+        ),
         ("1 2", "0 1", "a point has 1 coordinate, but data.points.dimensions is 2."),
-        ("1,2 3,4", "0 2", "the order: position 2 is not there: there are 2 points, counted from 0."),
+        (
+            "1,2 3,4",
+            "0 2",
+            "the order: position 2 is not there: there are 2 points, counted from 0.",
+        ),
         ("1,2 3,4", "0 0", "the order: position 0 comes 2 times; each may come once."),
         (
             "1,2 3",
             "0 1",
             "the points: a point has 1 coordinate and the first has 2 coordinates; all must have as many, like ",
         ),
-        ([[1, 2], [3, "x"]], [0, 1], "the points: 'x' of point '3,x' is not a number; write points like 0.12,0.7"),
+        (
+            [[1, 2], [3, "x"]],
+            [0, 1],
+            "the points: 'x' of point '3,x' is not a number; write points like 0.12,0.7",
+        ),
     ],
 )
 def test_bad_points_are_named_by_their_line_or_left_out(
@@ -249,13 +302,21 @@ def test_points_left_out_and_a_single_one(call: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (["model.decoder.visits=all"], "points, but model.decoder.visits is all; say visits: some."),
+        (
+            ["model.decoder.visits=all"],
+            "points, but model.decoder.visits is all; say visits: some.",
+        ),
         (
             ["data.points.dimensions=1"],
             "line 1: a point has 2 coordinates, but data.points.dimensions is 1.",
         ),
     ],
 )
-def test_a_synthetic_corpus_of_other_points(changes: list[str], told: str, call: Any, tmp_path: Path) -> None:
+def test_a_synthetic_corpus_of_other_points(
+    changes: list[str], told: str, call: Any, tmp_path: Path
+) -> None:
     few = ["data.sample.size=50", "data.sample.valid=5", "data.sample.test=5"]
-    assert told in call("train", "pointing/sample_hull", *few, *changes, "--out", tmp_path / "run").sentence
+    assert (
+        told
+        in call("train", "pointing/sample_hull", *few, *changes, "--out", tmp_path / "run").sentence
+    )

@@ -21,7 +21,9 @@ SMALL = {"size": 6, "embedding": {"size": 5}}
 TINY = {"steps": 2, "batch_examples": 16}
 
 
-def trained(folder: Path, task: str, data: dict[str, Any], model: dict[str, Any], **sections: Any) -> Predictor:
+def trained(
+    folder: Path, task: str, data: dict[str, Any], model: dict[str, Any], **sections: Any
+) -> Predictor:
     values = {"task": task, "data": data, "model": model, "learning": TINY, **sections}
     (folder / "small.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(values))))  # no aliases
     return sixjars.load(sixjars.train(folder / "small.yaml", out=folder / "run").folder)
@@ -29,7 +31,11 @@ def trained(folder: Path, task: str, data: dict[str, Any], model: dict[str, Any]
 
 @pytest.fixture(scope="module")
 def pointer(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    data = {"sample": {"kind": "tours", "size": 32, "valid": 4, "test": 4}, "points": {}, "order": {}}
+    data = {
+        "sample": {"kind": "tours", "size": 32, "valid": 4, "test": 4},
+        "points": {},
+        "order": {},
+    }
     model = {"encoder": {"size": 6, "embedding": 4}, "decoder": {"size": 6, "attention": 6}}
     search = {"search": {"kind": "beam", "width": 3, "max_length": 4}}
     return trained(tmp_path_factory.mktemp("pointing"), "pointing", data, model, evaluation=search)
@@ -53,11 +59,16 @@ def test_a_tour_is_whole_whatever_the_search_allows(cities: int, pointer: Predic
 def test_lists_from_python(pointer: Predictor, talker: Predictor) -> None:
     text, listed, named = (
         pointer.predict([asked])[0].text
-        for asked in ("0.1,0.2 0.5,0.6", [[0.1, 0.2], [0.5, 0.6]], {"points": [[0.1, 0.2], [0.5, 0.6]]})
+        for asked in (
+            "0.1,0.2 0.5,0.6",
+            [[0.1, 0.2], [0.5, 0.6]],
+            {"points": [[0.1, 0.2], [0.5, 0.6]]},
+        )
     )
     assert text == listed == named
     assert (
-        talker.predict([["hello .", "how are you ?"]])[0].source == talker.predict(["hello .\nhow are you ?"])[0].source
+        talker.predict([["hello .", "how are you ?"]])[0].source
+        == talker.predict(["hello .\nhow are you ?"])[0].source
     )
 
 
@@ -110,17 +121,26 @@ def test_what_is_explained_of_several_labels_and_of_coverage(tmp_path: Path) -> 
         },
     }
     (tmp_path / "several.yaml").write_text(yaml.safe_dump(values))
-    lines = {section.name: " ".join(section.lines) for section in explain(str(tmp_path / "several.yaml")).sections}
+    lines = {
+        section.name: " ".join(section.lines)
+        for section in explain(str(tmp_path / "several.yaml")).sections
+    }
     assert "log(1 - P(y | x))" in lines["loss"]
     assert "all labels y with P(y | x) ≥ 1/2" in lines["evaluation"]
-    lines = {section.name: " ".join(section.lines) for section in explain("summarization/sample_copy").sections}
+    lines = {
+        section.name: " ".join(section.lines)
+        for section in explain("summarization/sample_copy").sections
+    }
     assert "+ 0.1 Σ_t Σ_j min(α_jt, Σ_{τ<t} α_jτ): coverage" in lines["loss"]
 
 
 def test_lengths_at_which_no_rationale_is_known() -> None:
     known = Outcome(("a",), rationale=RationaleWeight(0.5, 0.5, 0.5))
     found = scores_by_length(
-        [known, Outcome(("a",))], [3, 9], metric=metric_named("rationale_sentence"), edges=[(3, 6), (7, 10)]
+        [known, Outcome(("a",))],
+        [3, 9],
+        metric=metric_named("rationale_sentence"),
+        edges=[(3, 6), (7, 10)],
     )
     assert [(bucket.count, bucket.value) for bucket in found] == [(1, 0.5), (1, None)]
 
@@ -154,10 +174,25 @@ def test_recipes_that_cannot_be(name: str, changes: list[str], message: str) -> 
     ],
 )
 def test_rationales_that_are_none(key: str, message: str, tmp_path: Path) -> None:
-    rows = [{"text": "a b\nc", "label": "x", "key": "0 1"}, {"text": "b c", "label": "y", "key": key}]
+    rows = [
+        {"text": "a b\nc", "label": "x", "key": "0 1"},
+        {"text": "b c", "label": "y", "key": key},
+    ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     file = str(tmp_path / "rows.jsonl")
-    data = {"train": file, "valid": file, "source": {"segments": "lines"}, "label": {}, "rationale": "key"}
+    data = {
+        "train": file,
+        "valid": file,
+        "source": {"segments": "lines"},
+        "label": {},
+        "rationale": "key",
+    }
     model = {"encoder": {"words": SMALL, "size": 6}, "decoder": {"size": 6}}
     with pytest.raises(DataError, match=message):
-        trained(tmp_path, "document_classification", data, model, evaluation={"metrics": ["rationale_word"]})
+        trained(
+            tmp_path,
+            "document_classification",
+            data,
+            model,
+            evaluation={"metrics": ["rationale_word"]},
+        )

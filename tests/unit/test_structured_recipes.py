@@ -10,7 +10,12 @@ from sixjars.errors import RecipeError
 from sixjars.recipe.files import values_of
 from sixjars.runs.recipes import metrics_of, recipe_of
 
-DOCUMENTS, TALK, NEWS, POINTS = "document_classification", "conversation", "summarization", "pointing"
+DOCUMENTS, TALK, NEWS, POINTS = (
+    "document_classification",
+    "conversation",
+    "summarization",
+    "pointing",
+)
 FIELDS: dict[str, dict[str, Any]] = {
     DOCUMENTS: {"source": {"segments": "sentences"}, "label": {}},
     TALK: {"source": {"column": "turns", "segments": "turns"}, "target": {"column": "response"}},
@@ -56,7 +61,12 @@ def source(**settings: Any) -> dict[str, Any]:
         (
             {
                 "task": "image_question_answering",
-                "data": {"train": "a.jsonl", "image": {}, "question": {"segments": "lines"}, "label": {}},
+                "data": {
+                    "train": "a.jsonl",
+                    "image": {},
+                    "question": {"segments": "lines"},
+                    "label": {},
+                },
             },
             "data.question.segments: only a source has segments; remove it.",
         ),
@@ -100,7 +110,11 @@ def source(**settings: Any) -> dict[str, Any]:
             "model.decoder.conditional: needs a bridge of kind attention, location or two_level, but it is every_step.",
         ),
         (
-            of(NEWS, {**source(tokens="bpe"), "target": {"column": "title", "tokens": "bpe"}}, model=COPY),
+            of(
+                NEWS,
+                {**source(tokens="bpe"), "target": {"column": "title", "tokens": "bpe"}},
+                model=COPY,
+            ),
             "model.decoder.copying: copies words or characters, but data.target.tokens is bpe.",
         ),
         (
@@ -111,7 +125,10 @@ def source(**settings: Any) -> dict[str, Any]:
             of(NEWS, source(split="spaces", lowercase=True), model=COPY),
             "model.decoder.copying: data.source and data.target must have the same split and lowercase.",
         ),
-        (of(DOCUMENTS, model=COPY), "model.decoder: key 'copying' is one of kind sequence, but the kind is label;"),
+        (
+            of(DOCUMENTS, model=COPY),
+            "model.decoder: key 'copying' is one of kind sequence, but the kind is label;",
+        ),
         # Coverage
         (
             of(NEWS, model={"bridge": {"kind": "initial"}}, loss={"coverage": 0.5}),
@@ -121,9 +138,16 @@ def source(**settings: Any) -> dict[str, Any]:
             of(NEWS, model={"bridge": {"kind": "pooling"}}, loss={"coverage": 0.5}),
             "loss.coverage: needs a bridge of kind attention, location or two_level, but it is pooling.",
         ),
-        (of(NEWS, loss={"coverage": -1}), "loss.coverage: should be greater than or equal to 0, but is -1."),
         (
-            of(TALK, model={"bridge": {"kind": "initial"}}, evaluation={"search": {"coverage_penalty": 0.2}}),
+            of(NEWS, loss={"coverage": -1}),
+            "loss.coverage: should be greater than or equal to 0, but is -1.",
+        ),
+        (
+            of(
+                TALK,
+                model={"bridge": {"kind": "initial"}},
+                evaluation={"search": {"coverage_penalty": 0.2}},
+            ),
             "evaluation.search.coverage_penalty: needs a bridge of kind attention, location or two_level, "
             "but it is initial.",
         ),
@@ -152,7 +176,10 @@ def source(**settings: Any) -> dict[str, Any]:
         ),
         (
             of(
-                DOCUMENTS, {"rationale": "where"}, model={"bridge": {"kind": "initial"}}, expect={"rationale_word": 0.5}
+                DOCUMENTS,
+                {"rationale": "where"},
+                model={"bridge": {"kind": "initial"}},
+                expect={"rationale_word": 0.5},
             ),
             "expect: rationale_word needs a bridge of kind attention, pooling or two_level, but it is initial.",
         ),
@@ -251,7 +278,10 @@ def test_what_is_written_is_read_again(task: str) -> None:
 
 def test_the_usual_components() -> None:
     kinds = {
-        task: [getattr(recipe_of(of(task), "test").model, role)["kind"] for role in ("encoder", "bridge", "decoder")]
+        task: [
+            getattr(recipe_of(of(task), "test").model, role)["kind"]
+            for role in ("encoder", "bridge", "decoder")
+        ]
         for task in FIELDS
     }
     assert kinds == {
@@ -272,24 +302,34 @@ def test_a_flat_encoder_may_read_a_text_in_segments() -> None:
     """The segments are then only known to metrics and drawings."""
     found = recipe_of(of(DOCUMENTS, model={"encoder": {"kind": "text"}}), "test")
     assert found.model.encoder["kind"] == "text"
-    assert recipe_of(of(NEWS, source(segments="lines"), model={"encoder": {"kind": "hierarchy"}}), "test")
+    assert recipe_of(
+        of(NEWS, source(segments="lines"), model={"encoder": {"kind": "hierarchy"}}), "test"
+    )
 
 
 def test_speakers_without_whole_conversations() -> None:
-    with pytest.raises(RecipeError, match="'speakers' belongs to `format: dialogs`, but the format is table"):
+    with pytest.raises(
+        RecipeError, match="'speakers' belongs to `format: dialogs`, but the format is table"
+    ):
         recipe_of(of(TALK, {"speakers": "who"}), "test")
 
 
 def test_multiple_labels_have_metrics_of_their_own() -> None:
     found = recipe_of(of(DOCUMENTS, {"label": {"column": "y", "multi_label": True}}), "test")
-    assert [metric.name for metric in metrics_of(found)] == ["labels_micro_f1", "labels_macro_f1", "labels_exact"]
+    assert [metric.name for metric in metrics_of(found)] == [
+        "labels_micro_f1",
+        "labels_macro_f1",
+        "labels_exact",
+    ]
 
 
 def test_a_run_that_was_trained_with_a_metric_of_one_label_opens(tmp_path: Path) -> None:
     """Before they were refused, recipes had such metrics; what was learned is as good as ever."""
     few = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
     fits = ["data.label.multi_label=true", "evaluation.metrics=[labels_macro_f1]"]
-    run = sixjars.train("document_classification/sample_attention", [*few, *fits], out=tmp_path / "run").folder
+    run = sixjars.train(
+        "document_classification/sample_attention", [*few, *fits], out=tmp_path / "run"
+    ).folder
     kept = run / "recipe.yaml"
     assert "labels_macro_f1" in kept.read_text()
     kept.write_text(kept.read_text().replace("labels_macro_f1", "macro_f1"))

@@ -13,17 +13,26 @@ from PIL import Image
 import sixjars
 from sixjars.errors import Interrupted
 
-UNKNOWN = re.compile(r"note: [\d.]+ % of the input tokens are unknown to the run \(<unk>\); outputs may be poor\.\n")
+UNKNOWN = re.compile(
+    r"note: [\d.]+ % of the input tokens are unknown to the run \(<unk>\); outputs may be poor\.\n"
+)
 WORDS = {"size": 6, "direction": "both", "embedding": {"size": 5}}
 RECIPES: dict[str, dict[str, Any]] = {
     "document_classification": {
         "data": {"source": {"segments": "lines"}, "label": {}},
-        "model": {"encoder": {"words": WORDS, "size": 6, "pool": "attention"}, "decoder": {"size": 6}},
+        "model": {
+            "encoder": {"words": WORDS, "size": 6, "pool": "attention"},
+            "decoder": {"size": 6},
+        },
         "evaluation": {"metrics": ["accuracy@1", "rationale_sentence"]},
     },
     "conversation": {
         "data": {"source": {"segments": "turns"}},
-        "model": {"encoder": {"words": WORDS, "size": 6}, "bridge": {"size": 6}, "decoder": {"size": 6}},
+        "model": {
+            "encoder": {"words": WORDS, "size": 6},
+            "bridge": {"size": 6},
+            "decoder": {"size": 6},
+        },
         "evaluation": {"search": {"max_length": 5}, "metrics": ["exact_match", "perplexity"]},
     },
     "summarization": {
@@ -89,7 +98,9 @@ TEXTS = [task for task in ASKED if task != "pointing"]
 
 
 @pytest.mark.parametrize("task", TEXTS)
-def test_lines_lists_and_files_are_the_same_text(task: str, call: Any, run: Run, tmp_path: Path) -> None:
+def test_lines_lists_and_files_are_the_same_text(
+    task: str, call: Any, run: Run, tmp_path: Path
+) -> None:
     segments = ASKED[task]
     wanted = sixjars.load(run(task)).predict(["\n".join(segments)])[0]
     plain = call("predict", run(task), "\n".join(segments))
@@ -125,14 +136,38 @@ def test_points_may_be_a_text_or_a_list(call: Any, run: Run, tmp_path: Path) -> 
     ("task", "given", "told"),
     [
         ("conversation", "[]", "input 1: the source holds an empty list."),
-        ("conversation", '["a", null]', "input 1: the source holds a list with null in it; it may hold texts alone."),
+        (
+            "conversation",
+            '["a", null]',
+            "input 1: the source holds a list with null in it; it may hold texts alone.",
+        ),
         ("conversation", '["", " "]', "input 1: the source is empty."),
         ("document_classification", " \n ", "input 1: the source is empty."),
-        ("pointing", "[]", "input 1: the points: there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
-        ("pointing", "[0.1]", "input 1: a point has 1 coordinate, but data.points.dimensions is 2."),
-        ("pointing", "0.1,0.2,0.3", "input 1: a point has 3 coordinates, but data.points.dimensions is 2."),
-        ("pointing", "0.1,x", "input 1: the points: 'x' of point '0.1,x' is not a number; write points like"),
-        ("pointing", "[[0.1, true]]", "input 1: the points must be a list of points like [[0.12, 0.7], [0.3, 0.25]]"),
+        (
+            "pointing",
+            "[]",
+            "input 1: the points: there is no point; write at least one, like 0.12,0.7 0.3,0.25.",
+        ),
+        (
+            "pointing",
+            "[0.1]",
+            "input 1: a point has 1 coordinate, but data.points.dimensions is 2.",
+        ),
+        (
+            "pointing",
+            "0.1,0.2,0.3",
+            "input 1: a point has 3 coordinates, but data.points.dimensions is 2.",
+        ),
+        (
+            "pointing",
+            "0.1,x",
+            "input 1: the points: 'x' of point '0.1,x' is not a number; write points like",
+        ),
+        (
+            "pointing",
+            "[[0.1, true]]",
+            "input 1: the points must be a list of points like [[0.12, 0.7], [0.3, 0.25]]",
+        ),
     ],
 )
 def test_inputs_that_cannot_be_used(task: str, given: str, told: str, call: Any, run: Run) -> None:
@@ -158,17 +193,24 @@ def test_attention_is_drawn(task: str, call: Any, run: Run, tmp_path: Path) -> N
 
 def test_no_limit_cuts_an_order_short(call: Any, run: Run, tmp_path: Path) -> None:
     asked = " ".join(f"0.{n},0.5" for n in range(1, 10))
-    said = call("predict", run("pointing"), asked, "--set", "max_length=3", "--pictures", tmp_path / "drawn")
+    said = call(
+        "predict", run("pointing"), asked, "--set", "max_length=3", "--pictures", tmp_path / "drawn"
+    )
     assert (said.code, sorted(said.out.split())) == (0, [str(place) for place in range(9)])
     assert [path.name[:2] for path in (tmp_path / "drawn").iterdir()] == ["1-"]
 
 
 def test_numbers_that_no_plane_holds_have_a_heat_map(call: Any, tmp_path: Path) -> None:
-    data = lined(tmp_path / "a.jsonl", [{"points": [[n, 1, 2], [2, 3, n]], "order": [1, 0]} for n in range(9)])
+    data = lined(
+        tmp_path / "a.jsonl",
+        [{"points": [[n, 1, 2], [2, 3, n]], "order": [1, 0]} for n in range(9)],
+    )
     recipe = written(tmp_path, "pointing", train=str(data), valid=0.3, points={"dimensions": 3})
     assert call("train", recipe, "--out", tmp_path / "run").code == 0
     assert call("predict", tmp_path / "run", "[[1, 2, 3], [4, 5, 6]]").out.strip() in ("0 1", "1 0")
-    assert call("predict", tmp_path / "run", "[[1, 2, 3]]", "--pictures", tmp_path / "drawn").code == 0
+    assert (
+        call("predict", tmp_path / "run", "[[1, 2, 3]]", "--pictures", tmp_path / "drawn").code == 0
+    )
     assert [path.suffix for path in (tmp_path / "drawn").iterdir()] == [".png"]
 
 
@@ -176,7 +218,9 @@ def test_names_are_copied(run: Run) -> None:
     """A word of no vocabulary can be written, and stands at the position that is attended to."""
     predictor = sixjars.load(run("summarization"))
     asked = "qqq www\neee qqq"
-    found = predictor.nbest([asked], search=predictor.recipe.evaluation.search.model_copy(update={"kind": "beam"}))[0]
+    found = predictor.nbest(
+        [asked], search=predictor.recipe.evaluation.search.model_copy(update={"kind": "beam"})
+    )[0]
     assert set(found[0].text.split()) & set(asked.split())
     assert found[0].source == ("qqq", "www", "eee", "qqq")
 
@@ -210,7 +254,10 @@ def test_models_that_hold_no_conversation(call: Any, run: Run, tmp_path: Path) -
 
 def test_whole_conversations_are_learned_from(call: Any, tmp_path: Path) -> None:
     """Every turn but the first is an example; all of one conversation are held out together."""
-    rows = [{"turns": ["hello", f"hello {n}", "who are you", f"I am {n}"], "who": list("abab")} for n in range(8)]
+    rows = [
+        {"turns": ["hello", f"hello {n}", "who are you", f"I am {n}"], "who": list("abab")}
+        for n in range(8)
+    ]
     data = lined(tmp_path / "a.jsonl", rows)
     columns = {"source": {"column": "turns", "segments": "turns"}, "target": {"column": "turns"}}
     more: dict[str, Any] = {"format": "dialogs", "speakers": "who", "valid": 0.25}
@@ -218,9 +265,13 @@ def test_whole_conversations_are_learned_from(call: Any, tmp_path: Path) -> None
     assert call("train", recipe, "--out", tmp_path / "run").code == 0
     assert json.loads(call("evaluate", tmp_path / "run", "--json").out)["examples"] == 6
     other = lined(
-        tmp_path / "b.jsonl", [{"turns": ["hello", "hello"], "who": ["a", "b"]}, {"turns": ["a"], "who": ["a"]}]
+        tmp_path / "b.jsonl",
+        [{"turns": ["hello", "hello"], "who": ["a", "b"]}, {"turns": ["a"], "who": ["a"]}],
     )
-    assert json.loads(call("evaluate", tmp_path / "run", "--data", other, "--json").out)["examples"] == 1
+    assert (
+        json.loads(call("evaluate", tmp_path / "run", "--data", other, "--json").out)["examples"]
+        == 1
+    )
 
 
 # Scores
@@ -237,16 +288,24 @@ def test_another_file_is_scored(task: str, call: Any, run: Run, tmp_path: Path) 
     }[task]
     answer = {"pointing": "0 1 2", "document_classification": "music"}.get(task, "a b")
     segments = ASKED[task]
-    joined = " ".join(f"{x},{y}" for x, y in segments) if task == "pointing" else "\n".join(segments)
-    file = lined(tmp_path / "mine.jsonl", [{read: segments, said: answer}, {read: joined, said: answer}])
-    told = json.loads(call("evaluate", run(task), "--data", file, "--metrics", "exact_match", "--json").out)
+    joined = (
+        " ".join(f"{x},{y}" for x, y in segments) if task == "pointing" else "\n".join(segments)
+    )
+    file = lined(
+        tmp_path / "mine.jsonl", [{read: segments, said: answer}, {read: joined, said: answer}]
+    )
+    told = json.loads(
+        call("evaluate", run(task), "--data", file, "--metrics", "exact_match", "--json").out
+    )
     assert told["examples"] == 2
     assert told["scores"]["exact_match"]["value"] in (0.0, 1.0)  # both are the same text
     assert ("classes" in told) == (task == "document_classification")
 
 
 @pytest.mark.parametrize("task", ASKED)
-def test_training_goes_on_where_it_stopped(task: str, call: Any, run: Run, tired: Any, tmp_path: Path) -> None:
+def test_training_goes_on_where_it_stopped(
+    task: str, call: Any, run: Run, tired: Any, tmp_path: Path
+) -> None:
     recipe, begun = written(tmp_path, task), tmp_path / "begun"
     with pytest.raises(Interrupted):
         sixjars.train(recipe, out=begun, reporter=tired(2))

@@ -43,19 +43,25 @@ TWICE = 2
 def image(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A small image."""
     path = tmp_path_factory.mktemp("image") / "x.png"
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(path)
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(
+        path
+    )
     return str(path)
 
 
 def run_of(kind: str, factory: pytest.TempPathFactory) -> Path:
     """A run of this kind, trained once."""
     recipe, *more = KINDS[kind]
-    return once(factory, f"tampered_{kind}", lambda out: sixjars.train(recipe, [*FEW, *more], out=out))
+    return once(
+        factory, f"tampered_{kind}", lambda out: sixjars.train(recipe, [*FEW, *more], out=out)
+    )
 
 
 def export_of(kind: str, factory: pytest.TempPathFactory) -> Path:
     """It exported."""
-    return once(factory, f"tampered_{kind}_export", lambda out: sixjars.export(run_of(kind, factory), out))
+    return once(
+        factory, f"tampered_{kind}_export", lambda out: sixjars.export(run_of(kind, factory), out)
+    )
 
 
 @pytest.fixture
@@ -75,10 +81,18 @@ def toolkit(warm_python: str) -> Iterator[User]:
 
 
 def faults(
-    user: User, folder: Path, inputs: Any, target: Path, seeds: range, uses: tuple[str, ...] = ("predict",)
+    user: User,
+    folder: Path,
+    inputs: Any,
+    target: Path,
+    seeds: range,
+    uses: tuple[str, ...] = ("predict",),
 ) -> Iterator[str]:
     """What went wrong with copies that were tampered with."""
-    usual = [user.use(folder=copied(folder, target), inputs=inputs, use=use) for use in dict.fromkeys(uses)]
+    usual = [
+        user.use(folder=copied(folder, target), inputs=inputs, use=use)
+        for use in dict.fromkeys(uses)
+    ]
     assert {outcome.outcome for outcome in usual} == {"used"}, usual
     for seed in seeds:
         draw = random.Random(seed)
@@ -92,7 +106,9 @@ def _wrong(outcome: Outcome, most: float, folder: str) -> str:
     """What is wrong with an outcome, if something is; a sentence names the file, or the folder that lacks it."""
     if outcome.outcome not in ("used", "refused"):
         return f"{outcome.outcome} after {outcome.seconds:.1f} s: {outcome.text}"
-    if outcome.outcome == "refused" and (folder not in outcome.text or outcome.text.count(folder) > 3):
+    if outcome.outcome == "refused" and (
+        folder not in outcome.text or outcome.text.count(folder) > 3
+    ):
         return f"says no sentence: {outcome.text}"
     return f"took {outcome.most:,.0f} MB" if outcome.most > most else ""
 
@@ -111,7 +127,9 @@ def test_many_tampered_exports(
     kind: str, runtime: User, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, image: str
 ) -> None:
     inputs = INPUTS.get(kind, [image])
-    assert not list(faults(runtime, export_of(kind, tmp_path_factory), inputs, tmp_path / "copy", range(200)))
+    assert not list(
+        faults(runtime, export_of(kind, tmp_path_factory), inputs, tmp_path / "copy", range(200))
+    )
 
 
 @pytest.mark.parametrize("kind", ["sequence", "label"])
@@ -129,7 +147,9 @@ def test_graphs_whose_weights_are_no_numbers(
         onnx.save(graph, path)
     with pytest.raises(sixjars_runtime.SixJarsError) as caught:
         sixjars_runtime.load(folder).predict(INPUTS[kind])
-    assert str(caught.value) == (f"{folder}: its graphs give no numbers (NaN), so nothing was found; export it again.")
+    assert str(caught.value) == (
+        f"{folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
+    )
 
 
 USES = ("predict", "predict", "evaluate", "report", "resume")
@@ -142,4 +162,6 @@ def test_many_tampered_runs(
     kind: str, toolkit: User, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, image: str
 ) -> None:
     inputs = INPUTS.get(kind, [image])
-    assert not list(faults(toolkit, run_of(kind, tmp_path_factory), inputs, tmp_path / "copy", range(200), USES))
+    assert not list(
+        faults(toolkit, run_of(kind, tmp_path_factory), inputs, tmp_path / "copy", range(200), USES)
+    )

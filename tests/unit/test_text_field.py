@@ -31,7 +31,9 @@ def encoding(
     return TextEncoding("source", own, limit, segments, copies)
 
 
-def text(name: str, *texts: str, options: dict[str, Any] | None = None, **settings: Any) -> TextField:
+def text(
+    name: str, *texts: str, options: dict[str, Any] | None = None, **settings: Any
+) -> TextField:
     """A field that learned these texts; with `options`, the output of a decoder."""
     made = TextField(name, TextSettings(**{"split": "spaces", **settings})).learned(texts)
     return made if options is None else made.equipped(Equipment(target_options=options))
@@ -56,7 +58,9 @@ def test_every_segment_ends_in_stop_and_the_limit_counts_the_ends() -> None:
     assert encoding(own, limit=4, segments="lines").encode(["a b\n\n c \nd"]) == [[a, b, STOP, c]]
     whole = encoding(own, segments="lines").encode(["a b\nc\nd", "", " \n "])
     assert whole == [[a, b, STOP, c, STOP, d, STOP], [], []]
-    assert encoding(own, limit=3).encode(["a b\nc\nd"]) == [[a, b, c]]  # without segments a line end is a space
+    assert encoding(own, limit=3).encode(["a b\nc\nd"]) == [
+        [a, b, c]
+    ]  # without segments a line end is a space
 
 
 def test_words_outside_the_vocabulary_have_numbers_where_they_can_be_copied() -> None:
@@ -89,11 +93,17 @@ TURNS = st.lists(st.lists(st.integers(4, 9), min_size=1, max_size=5), min_size=1
 
 
 @given(turns=TURNS, limit=st.integers(1, 40))
-def test_the_latest_turns_are_whole_and_no_more_would_fit(turns: list[list[int]], limit: int) -> None:
+def test_the_latest_turns_are_whole_and_no_more_would_fit(
+    turns: list[list[int]], limit: int
+) -> None:
     whole = [[*turn, STOP] for turn in turns]
     found = latest([number for turn in whole for number in turn], limit, end=STOP)
     counts = [count for count in range(1, len(whole) + 1) if sum(map(len, whole[-count:])) <= limit]
-    wanted = [number for turn in whole[-max(counts) :] for number in turn] if counts else whole[-1][:limit]
+    wanted = (
+        [number for turn in whole[-max(counts) :] for number in turn]
+        if counts
+        else whole[-1][:limit]
+    )
     assert found == wanted
     assert 1 <= len(found) <= limit
 
@@ -101,7 +111,9 @@ def test_the_latest_turns_are_whole_and_no_more_would_fit(turns: list[list[int]]
 def test_a_conversation_loses_its_beginning_and_a_document_its_end() -> None:
     own = tokens("> < one two three")
     said = "one\ntwo\nthree"
-    turns, lines = (encoding(own, limit=6, segments=kind).encode([said])[0] for kind in ("turns", "lines"))
+    turns, lines = (
+        encoding(own, limit=6, segments=kind).encode([said])[0] for kind in ("turns", "lines")
+    )
     assert own.tokens(turns) == ["<", "two", "<stop>", ">", "three", "<stop>"]
     assert own.tokens(lines) == ["one", "<stop>", "two", "<stop>", "three", "<stop>"]
     short = encoding(own, limit=3, segments="lines").encode([said])[0]
@@ -162,7 +174,9 @@ def test_what_is_copied_from_a_conversation_that_was_cut(limit: int, left: str) 
     """The first turns are dropped before the batch is made, and so they are where its numbers are spelled."""
     source = text("source", "met he", segments="turns", max_length=limit, split="punctuation")
     target = text("target", "> < met he", options={"copies": True}, split="punctuation")
-    data = dataset(Fields({"source": source}, target), source=["he met Zed\nUr\nhe met Ann Lu"], target=["he"])
+    data = dataset(
+        Fields({"source": source}, target), source=["he met Zed\nUr\nhe met Ann Lu"], target=["he"]
+    )
     [rows] = data.batches().in_order(1)
     copied = data.batches().collate(rows).inputs["source"].copy_ids
     assert copied is not None
@@ -173,7 +187,9 @@ def test_names_keep_their_spaces_between_signs() -> None:
     known = "He won , ( ) ."
     source = text("source", known, segments="sentences", split="punctuation")
     target = text("target", known, options={"copies": True}, split="punctuation")
-    data = dataset(Fields({"source": source}, target), source=["He won (Zed), Ur. Zed won."], target=["He"])
+    data = dataset(
+        Fields({"source": source}, target), source=["He won (Zed), Ur. Zed won."], target=["He"]
+    )
     [rows] = data.batches().in_order(1)
     copied = data.batches().collate(rows).inputs["source"].copy_ids
     assert copied is not None
@@ -182,7 +198,9 @@ def test_names_keep_their_spaces_between_signs() -> None:
     he, won = target.tokenizer.encode("He won")
     assert target.decode([zed, won, STOP], words) == "Zed won"
     assert target.decode([he, won, ur, STOP], words) == "He won Ur"
-    assert "Zed" in data.positions(0, len(words)).tokens  # for a person without the tokenizer's marks
+    assert (
+        "Zed" in data.positions(0, len(words)).tokens
+    )  # for a person without the tokenizer's marks
     assert "Ur" in data.positions(0, len(words)).tokens
 
 
@@ -199,13 +217,21 @@ def test_only_words_of_a_text_with_the_same_tokens_are_copied() -> None:
     told = "data.source and data.target must have the same tokens and lowercase."
     assert target.copy_misfits(text("source", "a", tokens="characters", lowercase=True)) == [told]
     told = "copies words or characters, but data.target.tokens is bpe."
-    assert text("target", "a b", tokens="bpe").copy_misfits(text("source", "a", tokens="bpe")) == [told]
+    assert text("target", "a b", tokens="bpe").copy_misfits(text("source", "a", tokens="bpe")) == [
+        told
+    ]
     none = ["there is no source text to copy from."]
-    assert target.copy_misfits(None) == target.copy_misfits(LabelField("label", LabelSettings())) == none
+    assert (
+        target.copy_misfits(None)
+        == target.copy_misfits(LabelField("label", LabelSettings()))
+        == none
+    )
     assert (
         target.copy_misfits(SimpleNamespace(holds="tokens", name="source", settings=None)) == none
     )  # a field from outside
-    assert LabelField("label", LabelSettings()).copy_misfits(None) == ["copies words, but data.label is of kind label."]
+    assert LabelField("label", LabelSettings()).copy_misfits(None) == [
+        "copies words, but data.label is of kind label."
+    ]
 
 
 def test_unknown_words_become_copies_of_what_was_attended_to() -> None:
@@ -225,17 +251,28 @@ def test_unknown_words_become_copies_of_what_was_attended_to() -> None:
 
 def test_tokens_know_their_segments() -> None:
     source = text("source", "he went home", segments="lines")
-    data = dataset(Fields({"source": source}, text("target", "a", options={})), source=["he went\n\nhome Zed", "he"])
-    assert data.positions(0, 4) == Positions(("he", "went", "home", "<unk:Zed>"), (0, 0, 1, 1), (0, 1, 2, 3))
+    data = dataset(
+        Fields({"source": source}, text("target", "a", options={})),
+        source=["he went\n\nhome Zed", "he"],
+    )
+    assert data.positions(0, 4) == Positions(
+        ("he", "went", "home", "<unk:Zed>"), (0, 0, 1, 1), (0, 1, 2, 3)
+    )
     assert data.positions(1, 1) == Positions(("he",), (0,), (0,))
     assert isinstance(source.column(data.table), SegmentColumn)
-    flat = dataset(Fields({"source": text("source", "he went home")}, data.fields.output), source=["he went\nhome"])
+    flat = dataset(
+        Fields({"source": text("source", "he went home")}, data.fields.output),
+        source=["he went\nhome"],
+    )
     assert flat.positions(0, 3) == Positions(("he", "went", "home"), (), (0, 1, 2))
 
 
 def test_a_text_that_was_cut_is_known_to_be() -> None:
     source = text("source", "a b c", max_length=3)
-    data = dataset(Fields({"source": source}, text("target", "a", options={})), source=["a b c", "a b c a", "a"])
+    data = dataset(
+        Fields({"source": source}, text("target", "a", options={})),
+        source=["a b c", "a b c a", "a"],
+    )
     assert data.lengths("source") == [3, 3, 1]
     assert source.truncated(data.table, range(3)).tolist() == [False, True, False]
 
@@ -249,8 +286,16 @@ def test_normalized_texts_keep_their_segments() -> None:
 def test_only_the_text_that_is_attended_to_has_segments() -> None:
     in_lines, plain = text("source", "a", segments="lines"), text("source", "a")
     told = ["data.source.segments: only a source has segments; remove it."]
-    assert in_lines.misfits(is_output=False, is_first=True) == plain.misfits(is_output=True, is_first=False) == []
-    assert in_lines.misfits(is_output=True, is_first=True) == in_lines.misfits(is_output=False, is_first=False) == told
+    assert (
+        in_lines.misfits(is_output=False, is_first=True)
+        == plain.misfits(is_output=True, is_first=False)
+        == []
+    )
+    assert (
+        in_lines.misfits(is_output=True, is_first=True)
+        == in_lines.misfits(is_output=False, is_first=False)
+        == told
+    )
 
 
 def test_a_list_in_a_file_is_segments_or_several_answers() -> None:

@@ -16,13 +16,20 @@ def corpora() -> dict[str, list[Row]]:
 
 
 def links(row: Row) -> list[tuple[int, int]]:
-    return [(int(source), int(target)) for source, target in re.findall(r"(\d+)-(\d+)", row["alignment"])]
+    return [
+        (int(source), int(target))
+        for source, target in re.findall(r"(\d+)-(\d+)", row["alignment"])
+    ]
 
 
 @pytest.mark.parametrize("task", ["dialog", "summarization"])
 def test_a_copied_word_is_linked_to_itself(task: str, corpora: dict[str, list[Row]]) -> None:
     copied = {
-        "dialog": {*dialog.WORDS["names"], *dialog.WORDS["colours"], *sum(dialog.WORDS.table("kept").values(), ())},
+        "dialog": {
+            *dialog.WORDS["names"],
+            *dialog.WORDS["colours"],
+            *sum(dialog.WORDS.table("kept").values(), ()),
+        },
         "summarization": set(summarization.WORDS["cities"]),
     }
     sample = SAMPLES[task]
@@ -61,14 +68,25 @@ def test_hypotheses_by_hand() -> None:
 
 def headline(document: str) -> str:
     """The headline found a second time, by reading the document with patterns."""
-    who = re.search(r"(?:began with the work of|wants to thank|all of the honour to) (.+?) (?:from|in|this) ", document)
-    what = re.search(r"\ba ((?:\w+ )?\w+) (?:was|had been) (found|built|saved|sold|repaired)\b", document)
+    who = re.search(
+        r"(?:began with the work of|wants to thank|all of the honour to) (.+?) (?:from|in|this) ",
+        document,
+    )
+    what = re.search(
+        r"\ba ((?:\w+ )?\w+) (?:was|had been) (found|built|saved|sold|repaired)\b", document
+    )
     where = re.search(r"(?:all of this happened in|the streets of|the mayor of) (\w+)", document)
     assert who
     assert what
     assert where
     people = re.sub("^an? ", "", who[1])
-    verb = {"found": "find", "built": "build", "saved": "save", "sold": "sell", "repaired": "repair"}[what[2]]
+    verb = {
+        "found": "find",
+        "built": "build",
+        "saved": "save",
+        "sold": "sell",
+        "repaired": "repair",
+    }[what[2]]
     return f"{people} {verb}{'' if people.startswith(('two', 'three')) else 's'} {what[1]} in {where[1]}"
 
 

@@ -43,7 +43,9 @@ def test_decoding_loses_nothing(kind: dict[str, Any]) -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=15), min_size=1, max_size=5))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=15), min_size=1, max_size=5)
+)
 @pytest.mark.parametrize("name", KINDS)
 def test_any_text_comes_back_regular(name: str, texts: list[str]) -> None:
     if not any(text.strip() for text in texts):
@@ -129,10 +131,16 @@ def test_word_index(kind: dict[str, Any]) -> None:
 
 def test_word_index_by_hand() -> None:
     tokens = trained(TEXTS, **KINDS["words, punctuation"])
-    assert tokens.word_index(["Hello, how are you?", "", "(old)  cat"]) == [[0, 0, 1, 2, 3, 3], [], [0, 0, 0, 1]]
+    assert tokens.word_index(["Hello, how are you?", "", "(old)  cat"]) == [
+        [0, 0, 1, 2, 3, 3],
+        [],
+        [0, 0, 0, 1],
+    ]
 
 
-def test_many_texts_are_tokenized_in_one_call(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_texts_are_tokenized_in_one_call(
+    kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tokens = trained(TEXTS, **kind)
     calls: list[int] = []
     batch = tokens._batch
@@ -147,7 +155,9 @@ def test_many_texts_are_tokenized_in_one_call(kind: dict[str, Any], monkeypatch:
     tokens.encode_many(TEXTS)
     words = {word for text in TEXTS for word in text.split()}
     if kind["tokens"] == "words":
-        words = {word for word in words if not (word.isascii() and word.isalnum())}  # the others are looked up
+        words = {
+            word for word in words if not (word.isascii() and word.isalnum())
+        }  # the others are looked up
     assert calls == [len(words)]  # each word once
 
 
@@ -175,6 +185,8 @@ def test_half_a_character(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, **kind)
     with pytest.raises(DataError) as caught:
         tokens.encode_many(["fine", "a\ud800"])
-    assert str(caught.value) == r"Text 'a\ud800' holds half a character (a lone surrogate); remove it."
+    assert (
+        str(caught.value) == r"Text 'a\ud800' holds half a character (a lone surrogate); remove it."
+    )
     with pytest.raises(TypeError):
         tokens.encode_many([5])  # type: ignore[list-item]

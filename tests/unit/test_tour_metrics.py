@@ -26,7 +26,9 @@ def outputs(*orders: str, truth: str = "0 2 1 3", points: str = KITE) -> list[Ou
 
 def test_lengths_by_hand() -> None:
     assert values(*outputs("0 2 1 3")) == pytest.approx([1.0, 1.0, 1.0])
-    assert values(*outputs("1 2 0 3")) == pytest.approx([1.0, 1.0, 1.0])  # from elsewhere, the other way round
+    assert values(*outputs("1 2 0 3")) == pytest.approx(
+        [1.0, 1.0, 1.0]
+    )  # from elsewhere, the other way round
     assert values(*outputs("0 1 2 3")) == pytest.approx([18 / 14, 18 / 14, 1.0])
     assert values(*outputs("0 1 3 2")) == pytest.approx([16 / 14, 16 / 14, 1.0])
     assert values(*outputs("0 1 2 3", "0 2 1 3")) == pytest.approx([16 / 14, 16 / 14, 1.0])
@@ -35,13 +37,19 @@ def test_lengths_by_hand() -> None:
 def test_nearest_neighbour_by_hand() -> None:
     """On a line the nearest each time goes from 0 to 1, to -1.5, to 4 and home: 1 + 2.5 + 5.5 + 4; the best is 11."""
     line = "0 1 -1.5 4"
-    assert values(*outputs("0 1 3 2", truth="0 1 3 2", points=line)) == pytest.approx([1.0, 11 / 13, 1.0])
+    assert values(*outputs("0 1 3 2", truth="0 1 3 2", points=line)) == pytest.approx(
+        [1.0, 11 / 13, 1.0]
+    )
 
 
-@pytest.mark.parametrize("order", ["", "0 2 1", "0 2 1 3 3", "0 2 1 1", "0 2 1 4", "0 2 one 3", "0 2 1 3 4"])
+@pytest.mark.parametrize(
+    "order", ["", "0 2 1", "0 2 1 3 3", "0 2 1 1", "0 2 1 4", "0 2 one 3", "0 2 1 3 4"]
+)
 def test_what_is_no_tour_has_no_length(order: str) -> None:
     assert values(*outputs(order)) == [math.inf, math.inf, 0.0]
-    assert values(*outputs(order, "0 1 2 3", order, order)) == pytest.approx([18 / 14, 18 / 14, 0.25])
+    assert values(*outputs(order, "0 1 2 3", order, order)) == pytest.approx(
+        [18 / 14, 18 / 14, 0.25]
+    )
 
 
 def test_points_that_are_all_the_same_and_a_single_one() -> None:
@@ -54,7 +62,9 @@ def test_nearest_neighbour_is_that_of_the_corpus() -> None:
     for _ in range(20):
         points = [(rng.random(), rng.random()) for _ in range(9)]
         text = " ".join(f"{across},{up}" for across, up in points)
-        apart = np.array([math.dist(one, two) for one, two in product(points, points)]).reshape(1, 9, 9)
+        apart = np.array([math.dist(one, two) for one, two in product(points, points)]).reshape(
+            1, 9, 9
+        )
         order = " ".join(map(str, tours.nearest(apart)[0].tolist()))
         assert values(*outputs(order, truth=order, points=text)) == pytest.approx([1.0, 1.0, 1.0])
 
@@ -65,9 +75,13 @@ def test_what_the_metrics_need() -> None:
         "tour_length_ratio|closed|first reference|valid tours"
     )
     for name in NAMES:
-        with pytest.raises(DataError, match=f"^{name} compares outputs with the input, but example 1 of 1 "):
+        with pytest.raises(
+            DataError, match=f"^{name} compares outputs with the input, but example 1 of 1 "
+        ):
             score([Outcome(("0 1",), ("0 1",))], [name])
-        with pytest.raises(DataError, match=r"^A tour is measured by its points, but 'x,y' are none: 'x' of point "):
+        with pytest.raises(
+            DataError, match=r"^A tour is measured by its points, but 'x,y' are none: 'x' of point "
+        ):
             score(outputs("0", points="x,y"), [name])
 
 
@@ -78,4 +92,6 @@ def test_a_true_order_that_is_no_tour_is_no_measure() -> None:
         "tour_length_ratio compares with a true tour, but the order '0 2 1' does not come to each of 4 points once. "
         "Use exact_match where orders are no tours."
     )
-    assert score(outputs("0 1 2 3", truth="0 2 1"), ["tour_over_nearest"])[0].value == pytest.approx(18 / 14)
+    assert score(outputs("0 1 2 3", truth="0 2 1"), ["tour_over_nearest"])[
+        0
+    ].value == pytest.approx(18 / 14)

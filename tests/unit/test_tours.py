@@ -63,7 +63,12 @@ def test_long_tours_are_near_the_shortest() -> None:
     apart = np.hypot(*(cities[:, :, None] - cities[:, None]).transpose(3, 0, 1, 2))
     near = tours.nearest(apart)
     best, good, begun = (
-        np.array([length(points.tolist(), one.tolist()) for points, one in zip(cities, orders, strict=True)])
+        np.array(
+            [
+                length(points.tolist(), one.tolist())
+                for points, one in zip(cities, orders, strict=True)
+            ]
+        )
         for orders in (tours.shortest(apart), tours.exchanged(near, apart), near)
     )
     assert (best <= good + 1e-9).all()
@@ -98,25 +103,32 @@ def brute_hull(points: list[Point]) -> set[int]:
     for number, point in enumerate(points):
         others = [other for other in points if other != point]
         for one, two in permutations(others, 2):
-            if side(one, point, two) == 0 and math.dist(one, two) > max(math.dist(one, point), math.dist(two, point)):
+            if side(one, point, two) == 0 and math.dist(one, two) > max(
+                math.dist(one, point), math.dist(two, point)
+            ):
                 break
         else:
             triangles = (
-                [side(a, b, point), side(b, c, point), side(c, a, point)] for a, b, c in combinations(others, 3)
+                [side(a, b, point), side(b, c, point), side(c, a, point)]
+                for a, b, c in combinations(others, 3)
             )
             if not any(min(sides) > 0 or max(sides) < 0 for sides in triangles):
                 corners.add(number)
     return corners
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=9, unique=True))
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=9, unique=True)
+)
 def test_corners_are_those_that_no_others_surround(points: list[tuple[int, int]]) -> None:
     found = hull(points)
     assert set(found) == brute_hull([(float(across), float(up)) for across, up in points])
     assert len(set(found)) == len(found)
     assert found[0] == min(found)
     around = list(zip(found, [*found[1:], found[0]], strict=True))
-    area = sum(points[one][0] * points[two][1] - points[two][0] * points[one][1] for one, two in around)
+    area = sum(
+        points[one][0] * points[two][1] - points[two][0] * points[one][1] for one, two in around
+    )
     assert area > 0 or len(found) == 2  # counter-clockwise
 
 
@@ -126,7 +138,10 @@ def test_hulls_of_a_corpus_have_every_point_on_their_left() -> None:
     for points, order in made:
         for one, two in zip(order, [*order[1:], order[0]], strict=True):
             (left, low), (right, high) = points[one], points[two]
-            assert all((right - left) * (up - low) - (high - low) * (at - left) > -1e-12 for at, up in points)
+            assert all(
+                (right - left) * (up - low) - (high - low) * (at - left) > -1e-12
+                for at, up in points
+            )
 
 
 def test_numbers_are_sorted() -> None:
@@ -145,7 +160,9 @@ def test_the_task_alone_is_tours() -> None:
     whole = generate("pointing", size=5, valid=2, test=2)
     assert whole == generate("pointing", kind="tours", size=5, valid=2, test=2)
     assert whole == generate("pointing/tours", size=5, valid=2, test=2)
-    assert len({str(generate("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS}) == 3
+    assert (
+        len({str(generate("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS}) == 3
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,10 +182,14 @@ def test_kinds_that_are_not_there() -> None:
     message = "^kind of the pointing sample 'tour' is unknown. Did you mean 'tours'\\? Known: hull, sorting, tours\\.$"
     with pytest.raises(DataError, match=message):
         generate("pointing", kind="tour", size=1, valid=1, test=1)
-    message = "^The translation sample is of one kind, but kind 'tours' is asked for. Remove `kind`.$"
+    message = (
+        "^The translation sample is of one kind, but kind 'tours' is asked for. Remove `kind`.$"
+    )
     with pytest.raises(DataError, match=message):
         generate("translation", kind="tours", size=1, valid=1, test=1)
-    with pytest.raises(DataError, match=r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"):
+    with pytest.raises(
+        DataError, match=r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"
+    ):
         generate("pointin", size=1, valid=1, test=1)
 
 

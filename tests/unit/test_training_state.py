@@ -38,20 +38,34 @@ def test_the_best_are_remembered(
     ranked = sorted(range(len(scores)), key=lambda at: (ranks[at], at))
     assert state.best == [(*scores[at], at + 1) for at in ranked[:keep]]
     assert wins == [all(rank < other for other in ranks[:at]) for at, rank in enumerate(ranks)]
-    assert state.stale == state.since_halving == len(scores) - 1 - max(at for at, won in enumerate(wins) if won)
+    assert (
+        state.stale
+        == state.since_halving
+        == len(scores) - 1 - max(at for at, won in enumerate(wins) if won)
+    )
 
 
 def test_early_stopping_waits_while_the_loss_falls() -> None:
     """BLEU is 0 for many epochs of a small training set, and accuracy 1 on a few examples: no reason to stop."""
     state, stale = TrainingState(), []
-    for score, loss in [(0.0, 3.0), (0.0, 2.0), (0.0, 2.5), (1.5, 2.6), (1.5, 2.4), (1.5, 2.4), (1.0, 0.1)]:
+    for score, loss in [
+        (0.0, 3.0),
+        (0.0, 2.0),
+        (0.0, 2.5),
+        (1.5, 2.6),
+        (1.5, 2.4),
+        (1.5, 2.4),
+        (1.0, 0.1),
+    ]:
         state.score(score, loss, better="higher", keep=1)
         stale.append(state.stale)
     assert stale == [0, 0, 1, 0, 0, 1, 2]
 
 
 def a_state() -> TrainingState:
-    state = TrainingState(step=7, epoch=2, done_in_epoch=1, loss=1 / 3, tokens=9, log_bytes=80, finished=True)
+    state = TrainingState(
+        step=7, epoch=2, done_in_epoch=1, loss=1 / 3, tokens=9, log_bytes=80, finished=True
+    )
     state.score(0.1 + 0.2, 0.5, better="lower", keep=2)
     state.score(1e-300, 0.5, better="lower", keep=2)
     return state
@@ -137,16 +151,24 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def keep_all(files: RunFiles, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState) -> None:
+def keep_all(
+    files: RunFiles, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState
+) -> None:
     files.keep_best(network, state, is_best=True, average=2)
     files.save(network, packed_optimizer(optimizer), state, None)
     files.done()
 
 
-def test_nothing_is_written_behind_what_could_not_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_behind_what_could_not_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A state that names weights which are not there, or weights that are swept away: worse than an older state."""
     network = nn.Linear(2, 2)
-    optimizer, files, state = optim.SGD(network.parameters(), lr=0.1), RunFiles(tmp_path), TrainingState()
+    optimizer, files, state = (
+        optim.SGD(network.parameters(), lr=0.1),
+        RunFiles(tmp_path),
+        TrainingState(),
+    )
     state.step = 1
     state.score(2.0, 2.0, better="lower", keep=2)
     keep_all(files, network, optimizer, state)

@@ -92,7 +92,11 @@ def test_the_headline_is_what_the_grammar_gives_and_opens_the_training_set(
 def test_the_last_word_agrees_with_the_subject(
     english: str, endings: tuple[str, ...], clauses: dict[str, tuple[str, str]]
 ) -> None:
-    lasts = [hindi.split()[-1] for source, (hindi, _) in clauses.items() if source.startswith(english + " ")]
+    lasts = [
+        hindi.split()[-1]
+        for source, (hindi, _) in clauses.items()
+        if source.startswith(english + " ")
+    ]
     assert len(lasts) > 50
     present, past, future = endings
     assert all(last in (present, past) or last.endswith(future) for last in lasts)
@@ -142,7 +146,9 @@ def test_devanagari_by_hand(pair: str) -> None:
 
 
 def test_devanagari_refuses_a_letter_it_does_not_know() -> None:
-    with pytest.raises(DataError, match=r"^No letter of 'taxi' begins with 'x'\. Known: k, kh, g, "):
+    with pytest.raises(
+        DataError, match=r"^No letter of 'taxi' begins with 'x'\. Known: k, kh, g, "
+    ):
         devanagari("taxi")
 
 
@@ -154,7 +160,11 @@ def test_every_source_token_has_a_vector_near_its_own_kind(task: str) -> None:
     sample = SAMPLES[task]
     made = dict(vectors(task, size=64))
     texts = [row[str(sample.source)] for row in rows(task)]
-    assert {token for text in texts for token in (text if sample.tokens == "characters" else text.split())} == set(made)
+    assert {
+        token
+        for text in texts
+        for token in (text if sample.tokens == "characters" else text.split())
+    } == set(made)
     assert sample.categories is not None
     assert {len(vector) for vector in made.values()} == {64}
     kind: dict[str, str] = {}

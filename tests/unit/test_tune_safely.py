@@ -27,7 +27,10 @@ def test_files_of_others_stay(recipe: Maker, tmp_path: Path, name: str) -> None:
     with pytest.raises(RunError) as caught:
         sixjars.tune(recipe(), [RATE], trials=1, out=tmp_path / "s", device="cpu")
     there = tmp_path / "s" / name.partition("/")[0]
-    assert str(caught.value) == f"{there} is there already, and not of a search; choose another folder with --out."
+    assert (
+        str(caught.value)
+        == f"{there} is there already, and not of a search; choose another folder with --out."
+    )
     assert theirs.read_text() == "theirs"
     assert not (tmp_path / "s" / FILE).exists()
 
@@ -46,11 +49,16 @@ def test_only_folders_of_stopped_trials_are_removed(tmp_path: Path) -> None:
         with pytest.raises(RunError) as caught:
             study.ask()
         there = tmp_path / "trials" / "002"
-        assert str(caught.value) == f"{there} is not of this search; move it away, or choose another folder with --out."
+        assert (
+            str(caught.value)
+            == f"{there} is not of this search; move it away, or choose another folder with --out."
+        )
         assert there.is_dir()
 
 
-def test_one_search_at_a_time_in_a_folder(recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_search_at_a_time_in_a_folder(
+    recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("fcntl")
     file, out = recipe(learning={"steps": 1, "metric": "loss"}), tmp_path / "s"
     with alone(out / FILE), pytest.raises(RunError) as caught:
@@ -88,19 +96,25 @@ trial_process.main()
 def is_running(number: int) -> bool:
     try:
         os.kill(number, 0)
-        return ") Z " not in Path(f"/proc/{number}/stat").read_text()  # ended, but nobody has asked how
+        return (
+            ") Z " not in Path(f"/proc/{number}/stat").read_text()
+        )  # ended, but nobody has asked how
     except (ProcessLookupError, FileNotFoundError):
         return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="reads /proc")
-def test_trials_end_with_the_search_that_is_killed(server: Any, recipe: Maker, tmp_path: Path) -> None:
+def test_trials_end_with_the_search_that_is_killed(
+    server: Any, recipe: Maker, tmp_path: Path
+) -> None:
     """Also in the middle of an epoch."""
     at = tmp_path / "pid"
     child = [sys.executable, "-c", BUSY.format(at=str(at))]
     before = f"from sixjars.runs import trial_process; trial_process.ONE_OF = {child!r}"
     space = ["learning.rate=[0.1,0.01]", "--jobs", 2, "--trials", 2]
-    process = server.start("tune", recipe(), *space, "--out", tmp_path / "s", "--device", "cpu", before=before)
+    process = server.start(
+        "tune", recipe(), *space, "--out", tmp_path / "s", "--device", "cpu", before=before
+    )
     until = time.monotonic() + 100
     while not (at.is_file() and at.read_text()):
         assert time.monotonic() < until

@@ -19,7 +19,9 @@ Settings = dict[str, Any]
 
 
 def source_of(**settings: Any) -> TextField:
-    return TextField("source", TextSettings(**settings)).learned(["Mr. Smith met her", "he met her. her"])
+    return TextField("source", TextSettings(**settings)).learned(
+        ["Mr. Smith met her", "he met her. her"]
+    )
 
 
 def target_of(**settings: Any) -> TextField:
@@ -39,7 +41,13 @@ PIECES: Settings = {"tokens": "bpe", "size": 60}
         (WORDS, WORDS, "Mr. Kow met Zed.", [4, 2], "he saw Zed Kow"),
         (WORDS, SPACES, "Mr. Kow met Zed.", [4, 2], "he saw Zed Kow"),
         (SPACES, WORDS, "Mr. Kow met Zed.", [2, 3], "he saw met Zed."),
-        (SPACES, WORDS, "Mr. Kow met Zed.", [1, 2], "he saw Kow met"),  # as they stand in the source, with a space
+        (
+            SPACES,
+            WORDS,
+            "Mr. Kow met Zed.",
+            [1, 2],
+            "he saw Kow met",
+        ),  # as they stand in the source, with a space
         (SPACES, SPACES, "Mr. Kow met Zed.", [0, 3], "he saw Mr. Zed."),
         (WORDS, PIECES, "Mr. Kow met Zed.", [4, 2], "he saw Zed Kow"),
         (PIECES, WORDS, "her Smith", [0, 1], "he saw her Smith"),
@@ -70,11 +78,16 @@ def test_an_image_has_no_words() -> None:
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["without copying", "with copying"])
-def predictor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> sixjars.Predictor:
+def predictor(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> sixjars.Predictor:
     """Trained where every target ends in a word of its own, which is in neither vocabulary nor source."""
     folder = tmp_path_factory.mktemp("unknown")
     pairs = folder / "pairs.tsv"
-    rows = [f"{'go' if n % 2 else 'see'} s{n} now\t{'geh' if n % 2 else 'sieh'} z{n}\n" for n in range(40)]
+    rows = [
+        f"{'go' if n % 2 else 'see'} s{n} now\t{'geh' if n % 2 else 'sieh'} z{n}\n"
+        for n in range(40)
+    ]
     pairs.write_text("en\tde\n" + "".join(rows))
     text = {"min_count": 2}
     changes = {
@@ -83,7 +96,9 @@ def predictor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         "learning": {"epochs": 30, "rate": 0.03},
         "evaluation": {"search": {"max_length": 6}, "metrics": ["exact_match"]},
     }
-    return sixjars.load(sixjars.train(recipe_from_file(folder, pairs, changes), out=folder / "run").folder)
+    return sixjars.load(
+        sixjars.train(recipe_from_file(folder, pairs, changes), out=folder / "run").folder
+    )
 
 
 def words_of(predictor: sixjars.Predictor, **settings: Any) -> list[list[sixjars.Prediction]]:
@@ -94,9 +109,13 @@ def words_of(predictor: sixjars.Predictor, **settings: Any) -> list[list[sixjars
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
 def test_unknown_words_of_a_trained_model(kind: str, predictor: sixjars.Predictor) -> None:
     several = {"kind": kind, "nbest": 1 if kind == "greedy" else 3}
-    allowed, replaced = (words_of(predictor, **several, unknown=unknown) for unknown in ("allow", "replace"))
+    allowed, replaced = (
+        words_of(predictor, **several, unknown=unknown) for unknown in ("allow", "replace")
+    )
     assert [some[0].text for some in allowed] == ["geh <unk>", "sieh <unk>", "geh <unk>"]
-    for given, before, after in zip(("go qq now", "see s7 now", "go home"), allowed, replaced, strict=True):
+    for given, before, after in zip(
+        ("go qq now", "see s7 now", "go home"), allowed, replaced, strict=True
+    ):
         for one, other in zip(before, after, strict=True):
             assert (one.score, one.weights) == (other.score, other.weights)
             source = given.split()
@@ -108,7 +127,9 @@ def test_unknown_words_of_a_trained_model(kind: str, predictor: sixjars.Predicto
             assert "<unk>" not in other.text
     for settings in (several, {**several, "unknown": "ban"}):
         found = words_of(predictor, **settings)
-        assert all("<unk>" not in one.text and "<unk>" not in one.tokens for some in found for one in some)
+        assert all(
+            "<unk>" not in one.text and "<unk>" not in one.tokens for some in found for one in some
+        )
 
 
 def test_scores_are_of_replaced_words(predictor: sixjars.Predictor, tmp_path: Path) -> None:

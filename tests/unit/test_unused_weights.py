@@ -23,7 +23,10 @@ from sixjars.runs.recipes import read_recipe
 
 UNUSED = {
     "image_captioning/sample_initial": ({"encoder.cells.weight", "encoder.cells.bias"}, 128),
-    "image_question_answering/sample_attention": ({"encoder.image.whole.weight", "encoder.image.whole.bias"}, 2560),
+    "image_question_answering/sample_attention": (
+        {"encoder.image.whole.weight", "encoder.image.whole.bias"},
+        2560,
+    ),
 }
 
 
@@ -49,8 +52,14 @@ def test_in_every_sample_what_is_trainable_learns_and_the_rest_does_not(name: st
     splits = splits_of(blueprint)
     network = fresh_network(blueprint, splits)
     batches = splits.train.batches(batch_examples=12, guided=blueprint.recipe.loss.guide > 0)
-    Objective(network, blueprint.recipe.loss)(Sealed(batches.collate(torch.arange(12))))[0].backward()
-    still = {one for one, weight in network.named_parameters() if weight.grad is None or not weight.grad.any()}
+    Objective(network, blueprint.recipe.loss)(Sealed(batches.collate(torch.arange(12))))[
+        0
+    ].backward()
+    still = {
+        one
+        for one, weight in network.named_parameters()
+        if weight.grad is None or not weight.grad.any()
+    }
     assert still - FROZEN.get(name, set()) == {
         one for one, weight in network.named_parameters() if not weight.requires_grad
     }
@@ -60,7 +69,10 @@ def image_network() -> tuple[Network, Batch]:
     """A caption from the whole image, while its cells are computed too."""
     encoder = ImageEncoder(backbone=VisualInput(pixels=16, widths=(4, 6)))
     bridge = InitialState(summary_size=encoder.summary_size, state_size=8)
-    whole = Network(encoder, SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=7, size=5), size=8))
+    whole = Network(
+        encoder,
+        SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=7, size=5), size=8),
+    )
     pixels = torch.randint(0, 256, (2, 1, 3 * 16 * 16), dtype=torch.uint8)
     image = Padded(pixels, torch.ones(2, 1, dtype=torch.bool))
     return whole, Batch({"image": image}, Padded.of([[4, 2], [5, 6]]), torch.arange(2))
@@ -90,7 +102,10 @@ def test_several_processes_wait_for_no_gradient(freezes: bool, tmp_path: Path) -
         if freezes:
             together(batch.inputs, batch.target).logits.sum().backward()
         else:
-            with pytest.raises(RuntimeError, match=r"did not receive grad|used in producing loss|finished reduction"):
+            with pytest.raises(
+                RuntimeError,
+                match=r"did not receive grad|used in producing loss|finished reduction",
+            ):
                 together(batch.inputs, batch.target).logits.sum().backward()
     finally:
         barrier()  # of what a step left undone, so that no thread of the group needs Python while Python waits for it

@@ -82,15 +82,25 @@ def test_every_update_has_its_own_rate(recipe: Callable[..., str], tmp_path: Pat
     learning = {**EIGHT, "rate": 0.01, "schedule": "cosine", "warmup": 3}
     found = [record["rate"] for record in logged(recipe(learning=learning), tmp_path / "run")]
     assert found[:3] == pytest.approx([0.01 / 3, 0.02 / 3, 0.01])
-    assert found[2:] == pytest.approx([0.005 * (1 + math.cos(math.pi * step / 5)) for step in range(6)])
+    assert found[2:] == pytest.approx(
+        [0.005 * (1 + math.cos(math.pi * step / 5)) for step in range(6)]
+    )
 
 
 def test_without_learning_nothing_improves(recipe: Callable[..., str], tmp_path: Path) -> None:
     """Plateau halves the rate as torch's scheduler does, and each loss is that of its own updates."""
-    learning = {**EIGHT, "rate": 1e-30, "optimizer": "sgd", "schedule": "plateau", "plateau_patience": 2}
+    learning = {
+        **EIGHT,
+        "rate": 1e-30,
+        "optimizer": "sgd",
+        "schedule": "plateau",
+        "plateau_patience": 2,
+    }
     found = logged(recipe(learning=learning), tmp_path / "run")
     optimizer = optim.SGD([nn.Parameter()], lr=1e-30)
-    theirs = optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=2, threshold=0.0, eps=0.0)
+    theirs = optim.lr_scheduler.ReduceLROnPlateau(
+        optimizer, factor=0.5, patience=2, threshold=0.0, eps=0.0
+    )
     wanted = []
     for record in found:
         wanted.append(optimizer.param_groups[0]["lr"])

@@ -24,17 +24,23 @@ def written(folder: Path, content: str | bytes, name: str = "v.txt") -> Path:
 @pytest.mark.parametrize("packed", [False, True])
 def test_both_formats(head: str, packed: bool, tmp_path: Path) -> None:
     content = (head + GLOVE).encode()
-    path = written(tmp_path, gzip.compress(content) if packed else content, "v.txt.gz" if packed else "v.txt")
+    path = written(
+        tmp_path, gzip.compress(content) if packed else content, "v.txt.gz" if packed else "v.txt"
+    )
     values, rows = read_vectors(path, {"cat": 9, "dog": 5, "the": 7})
     assert rows == [7, 9]
     assert values.dtype == numpy.float32
-    numpy.testing.assert_array_equal(values, numpy.array([[0.1, -2, 0.3], [4, 5, 6]], dtype=numpy.float32))
+    numpy.testing.assert_array_equal(
+        values, numpy.array([[0.1, -2, 0.3], [4, 5, 6]], dtype=numpy.float32)
+    )
 
 
 def test_binary_formats_are_told_apart_from_text(tmp_path: Path) -> None:
     random = numpy.random.default_rng(0)
     fasttext = (793712314).to_bytes(4, "little") + (12).to_bytes(4, "little") + random.bytes(4000)
-    rows = [f"word{at} ".encode() + random.normal(size=50).astype("<f4").tobytes() for at in range(40)]
+    rows = [
+        f"word{at} ".encode() + random.normal(size=50).astype("<f4").tobytes() for at in range(40)
+    ]
     for name, content in (("cc.en.300.bin", fasttext), ("news.bin", b"40 50\n" + b"".join(rows))):
         path = written(tmp_path, content, name)
         with pytest.raises(DataError) as caught:
@@ -76,7 +82,9 @@ def test_crlf_trailing_spaces_and_byte_order_mark(tmp_path: Path) -> None:
         max_size=8,
     )
 )
-def test_round_trip(tmp_path_factory: pytest.TempPathFactory, vectors: dict[str, list[float]]) -> None:
+def test_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, vectors: dict[str, list[float]]
+) -> None:
     content = "".join(f"{word} {' '.join(map(repr, values))}\n" for word, values in vectors.items())
     path = written(tmp_path_factory.mktemp("v"), content)
     values, rows = read_vectors(path, {word: row for row, word in enumerate(vectors)})
@@ -93,12 +101,16 @@ def message(path: Path, wanted: dict[str, int]) -> str:
 @pytest.mark.parametrize("word", ["the", "cat", "dog"])
 def test_too_few_numbers_are_seen_even_beside_unwanted_words(word: str, tmp_path: Path) -> None:
     path = written(tmp_path, "the 1 2 3\ncat 1 2\ndog 1 2 3\n")
-    assert message(path, {word: 0, "more": 1}) == f"{path}, line 2: has 2 numbers, but a vector has 3."
+    assert (
+        message(path, {word: 0, "more": 1}) == f"{path}, line 2: has 2 numbers, but a vector has 3."
+    )
 
 
 def test_empty_line(tmp_path: Path) -> None:
     path = written(tmp_path, "the 1 2 3\n\n")
-    assert message(path, {"the": 0, "cat": 1}) == f"{path}, line 2: has 0 numbers, but a vector has 3."
+    assert (
+        message(path, {"the": 0, "cat": 1}) == f"{path}, line 2: has 0 numbers, but a vector has 3."
+    )
 
 
 def test_too_many_numbers(tmp_path: Path) -> None:
@@ -138,7 +150,9 @@ def test_no_vector_at_all(tmp_path: Path) -> None:
 
 def test_no_wanted_word(tmp_path: Path) -> None:
     path = written(tmp_path, GLOVE)
-    assert message(path, {"dog": 0, "emu": 1}) == (f"{path} has a vector for none of the 2 words of the vocabulary.")
+    assert message(path, {"dog": 0, "emu": 1}) == (
+        f"{path} has a vector for none of the 2 words of the vocabulary."
+    )
 
 
 def test_missing_and_empty_file(tmp_path: Path) -> None:

@@ -12,14 +12,26 @@ def test_training_from_a_source_tree_that_is_not_installed(run_recipe: str, tmp_
     """All that is installed here, except `sixjars`: `-S` leaves out the site-packages, links bring the others back."""
     packages = tmp_path / "packages"
     packages.mkdir()
-    for folder in (Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))):
+    for folder in (
+        Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))
+    ):
         for path in folder.iterdir():
             if "sixjars" not in path.name and not (packages / path.name).exists():
                 (packages / path.name).symlink_to(path)
     (packages / "sixjars").symlink_to(Path(sixjars.__file__).parent)
     out = tmp_path / "run"
     ended = subprocess.run(
-        [sys.executable, "-S", "-m", "sixjars", "train", run_recipe, "learning.epochs=2", "--out", out],
+        [
+            sys.executable,
+            "-S",
+            "-m",
+            "sixjars",
+            "train",
+            run_recipe,
+            "learning.epochs=2",
+            "--out",
+            out,
+        ],
         env={**os.environ, "PYTHONPATH": str(packages)},
         capture_output=True,
         text=True,

@@ -30,7 +30,9 @@ KINDS = {
 
 def grey(values: Sequence[int], height: int = 32, width: int = 48) -> NDArray[np.uint8]:
     """Frames that are told by their brightness."""
-    return np.broadcast_to(np.array(values, dtype=np.uint8)[:, None, None, None], (len(values), height, width, 3))
+    return np.broadcast_to(
+        np.array(values, dtype=np.uint8)[:, None, None, None], (len(values), height, width, 3)
+    )
 
 
 def written(frames: NDArray[np.uint8], rate: float = 10) -> io.BytesIO:
@@ -126,7 +128,11 @@ def test_the_video_s_own_rate_gives_every_frame(kind: str, rate: float) -> None:
         stream: Any = container.add_stream("libx264", rate=Fraction(rate).limit_denominator(1001))
         stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv420p"
         for frame_HWC in grey(VALUES):
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(frame_HWC), format="rgb24")))
+            container.mux(
+                stream.encode(
+                    av.VideoFrame.from_ndarray(np.ascontiguousarray(frame_HWC), format="rgb24")
+                )
+            )
         container.mux(stream.encode())
     assert brightness(read(file, frames=99, rate=rate)) == pytest.approx(VALUES, abs=3)
 
@@ -148,7 +154,9 @@ def test_a_wrong_count_is_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
     file = packed("mp4", VALUES)
     for lie in (0, 7, 26, 1000):
         monkeypatch.setattr(videos.Video, "packets", lambda _, lie=lie: lie)
-        assert brightness(read(file, frames=4)) == pytest.approx([VALUES[at] for at in (0, 8, 16, 24)], abs=3)
+        assert brightness(read(file, frames=4)) == pytest.approx(
+            [VALUES[at] for at in (0, 8, 16, 24)], abs=3
+        )
 
 
 def test_a_header_that_lies() -> None:
@@ -159,7 +167,9 @@ def test_a_header_that_lies() -> None:
     assert int.from_bytes(content[strh : strh + 4], "little") == 25
     for count in (0, 3, 5000):
         content[at : at + 4] = content[strh : strh + 4] = count.to_bytes(4, "little")
-        assert brightness(read(io.BytesIO(content), frames=4)) == pytest.approx([20, 84, 148, 212], abs=3)
+        assert brightness(read(io.BytesIO(content), frames=4)) == pytest.approx(
+            [20, 84, 148, 212], abs=3
+        )
 
 
 @pytest.mark.parametrize("rate", [None, 1.0])

@@ -22,13 +22,21 @@ def view(source: tuple[str, ...], *tokens: str, weights: Any = None, **more: Any
     """One output over a source."""
     rows = weights or tuple((1.0 / len(source),) * len(source) for _ in tokens)
     own = {key: more.pop(key) for key in ("copied", "token_words") if key in more}
-    output = Output(" ".join(tokens), tokens, rows, words=own.get("token_words", ()), copied=own.get("copied", ()))
+    output = Output(
+        " ".join(tokens),
+        tokens,
+        rows,
+        words=own.get("token_words", ()),
+        copied=own.get("copied", ()),
+    )
     return View({"source": " ".join(source)}, (output,), source=source, **more)
 
 
 def test_weights_of_pieces_are_added_in_the_source_and_averaged_in_the_output() -> None:
     weights = ((0.1, 0.2, 0.7), (0.3, 0.3, 0.4), (0.0, 0.0, 1.0), (0.5, 0.25, 0.25))
-    pieces = view(("▁un", "do", "▁it"), "▁mach", "es", "▁auf", "<stop>", weights=weights, words=(0, 0, 1))
+    pieces = view(
+        ("▁un", "do", "▁it"), "▁mach", "es", "▁auf", "<stop>", weights=weights, words=(0, 0, 1)
+    )
     pieces = View(pieces.inputs, (Output("maches auf", pieces.outputs[0].tokens, weights, words=(0, 0, 1, 2)),),
                   source=pieces.source, words=pieces.words)  # fmt: skip
     joined = pieces.joined()
@@ -43,7 +51,9 @@ def test_weights_of_pieces_are_added_in_the_source_and_averaged_in_the_output() 
 
 
 def test_whole_words_lose_their_marks_too() -> None:
-    words = view(("▁a", "▁man"), "▁ein", "▁Mann", "<stop>", words=(0, 1), token_words=(0, 1, 2)).joined()
+    words = view(
+        ("▁a", "▁man"), "▁ein", "▁Mann", "<stop>", words=(0, 1), token_words=(0, 1, 2)
+    ).joined()
     assert words.source == ("a", "man")
     assert words.outputs[0].tokens == ("ein", "Mann", "<stop>")
 
@@ -64,7 +74,9 @@ def test_a_single_word_keeps_its_characters_whatever_the_output_is() -> None:
 
 
 def test_copied_positions_move_with_their_words() -> None:
-    whole = view(("▁Re", "x", "▁ran"), "▁Re", "x", words=(0, 0, 1), token_words=(0, 0), copied=(0, None))
+    whole = view(
+        ("▁Re", "x", "▁ran"), "▁Re", "x", words=(0, 0, 1), token_words=(0, 0), copied=(0, None)
+    )
     two = View(whole.inputs, (Output("Rex ran", ("▁Re", "x", "▁ran"), ((1.0, 0.0, 0.0),) * 3, words=(0, 0, 1),
                copied=(None, None, 2)),), source=whole.source, words=whole.words)  # fmt: skip
     assert two.joined().outputs[0].copied == (None, 1)
@@ -92,30 +104,56 @@ def test_both_levels_of_a_document() -> None:
     assert words == pytest.approx((0.25, 0.75))
     assert other == (1.0,)
     assert document.kind == "segments"
-    assert view(("a",), "yes", weights=((0.0,),)).sentences(Output("x", ("x",), ((0.0,),)))[0] == (0.0, (0.0,))
+    assert view(("a",), "yes", weights=((0.0,),)).sentences(Output("x", ("x",), ((0.0,),)))[0] == (
+        0.0,
+        (0.0,),
+    )
 
 
 def test_positions_without_a_name_have_a_place() -> None:
-    image = View({"image": "a.jpg"}, (Output("a", ("a",), ((0.25,) * 4,)),), layout=Layout("grid", (2, 2)))
-    assert image.names == ("row 1, column 1", "row 1, column 2", "row 2, column 1", "row 2, column 2")
-    frames = View({"video": "a.mp4"}, (Output("a", ("a",), ((0.5, 0.5),)),), layout=Layout("frames"))
+    image = View(
+        {"image": "a.jpg"}, (Output("a", ("a",), ((0.25,) * 4,)),), layout=Layout("grid", (2, 2))
+    )
+    assert image.names == (
+        "row 1, column 1",
+        "row 1, column 2",
+        "row 2, column 1",
+        "row 2, column 2",
+    )
+    frames = View(
+        {"video": "a.mp4"}, (Output("a", ("a",), ((0.5, 0.5),)),), layout=Layout("frames")
+    )
     assert frames.names == ("1", "2")
 
 
 def test_json_has_the_weights_as_they_are() -> None:
     weights = ((0.123456789, 0.876543211),)
-    found = json.loads(json.dumps(view(("a", "b"), "x", weights=weights, segments=(0, 1)).to_json()))
+    found = json.loads(
+        json.dumps(view(("a", "b"), "x", weights=weights, segments=(0, 1)).to_json())
+    )
     assert found["outputs"][0]["weights"] == [list(weights[0])]
     assert found["outputs"][0]["sentence_weights"] == list(weights[0])
     assert found["layout"] == ["segments"]
-    points = View({"points": "0,1"}, (Output("0", ("0",), ((1.0,),)),), layout=Layout("points"), backdrop=[(0.0, 1.0)])
+    points = View(
+        {"points": "0,1"},
+        (Output("0", ("0",), ((1.0,),)),),
+        layout=Layout("points"),
+        backdrop=[(0.0, 1.0)],
+    )
     assert points.to_json()["points"] == [[0.0, 1.0]]
     assert view(("a",), "a", copied=(0,)).to_json()["outputs"][0]["copied"] == [0]
 
 
 def test_a_view_is_made_of_predictions() -> None:
     found = [
-        Prediction("ja", source=("I",), tokens=("ja",), weights=((1.0,),), inputs={"x": "a/I"}, log_probability=rank)
+        Prediction(
+            "ja",
+            source=("I",),
+            tokens=("ja",),
+            weights=((1.0,),),
+            inputs={"x": "a/I"},
+            log_probability=rank,
+        )
         for rank in (-0.5, -2.0)
     ]
     made = view_of(predictor(None, is_media=True), found)
@@ -130,9 +168,16 @@ def test_a_view_is_made_of_predictions() -> None:
 def test_points_are_numbered_and_one_of_two_inputs_is_attended_to() -> None:
     """As the output names them."""
     inputs = {"x": "0,1 1,0", "y": "what"}
-    both: dict[str, Any] = {"source": ("0,1", "1,0"), "tokens": ("1",), "weights": ((0.0, 1.0),), "attended": "x"}
+    both: dict[str, Any] = {
+        "source": ("0,1", "1,0"),
+        "tokens": ("1",),
+        "weights": ((0.0, 1.0),),
+        "attended": "x",
+    }
     found = Prediction("1", inputs=inputs, layout=Layout("points"), **both)
-    reads = SimpleNamespace(inputs=dict.fromkeys(inputs, predictor([(0.0, 1.0), (1.0, 0.0)]).inputs["x"]))
+    reads = SimpleNamespace(
+        inputs=dict.fromkeys(inputs, predictor([(0.0, 1.0), (1.0, 0.0)]).inputs["x"])
+    )
     made = view_of(reads, [found])
     assert made.names == ("0: 0,1", "1: 1,0")
     assert made.to_json()["source"] == ["0,1", "1,0"]  # for programs, which count themselves
@@ -141,7 +186,9 @@ def test_points_are_numbered_and_one_of_two_inputs_is_attended_to() -> None:
 
 
 def test_labels_that_are_chosen_together_are_one_step_and_empty_hypotheses_are_left_out() -> None:
-    both = Prediction("a b", source=("x", "y"), tokens=("a", "b"), weights=((0.5, 0.5),), inputs={"x": "x y"})
+    both = Prediction(
+        "a b", source=("x", "y"), tokens=("a", "b"), weights=((0.5, 0.5),), inputs={"x": "x y"}
+    )
     made = view_of(predictor(None), [both, Prediction("", inputs={"x": "x y"})])
     assert [one.tokens for one in made.outputs] == [("a, b",)]
     assert usual(made) == "heatmap"
@@ -149,7 +196,9 @@ def test_labels_that_are_chosen_together_are_one_step_and_empty_hypotheses_are_l
 
 def test_every_layout_has_a_view_and_every_view_a_name() -> None:
     assert set(FITTING) == set(Layout.__annotations__["kind"].__args__)
-    assert {name for names in FITTING.values() for name in names} | {"json"} == set(get_args(ViewName))
+    assert {name for names in FITTING.values() for name in names} | {"json"} == set(
+        get_args(ViewName)
+    )
     drawn = set(get_args(ViewName)) - {"pharaoh", "json"}
     assert set(PICTURES) == set(TERMINAL) == set(BODIES) == drawn
 
@@ -161,7 +210,9 @@ def test_every_layout_has_a_view_and_every_view_a_name() -> None:
 )  # fmt: skip
 def test_the_usual_view_fits(words: int, steps: int, segments: bool, name: str) -> None:
     source = tuple(f"w{at}" for at in range(words))
-    made = view(source, *("x",) * steps, segments=tuple(at // 3 for at in range(words)) if segments else ())
+    made = view(
+        source, *("x",) * steps, segments=tuple(at // 3 for at in range(words)) if segments else ()
+    )
     assert usual(made) == name
     assert chosen(made, None) == name
 
@@ -172,9 +223,16 @@ def test_a_view_that_does_not_fit_is_refused_with_those_that_do() -> None:
     assert "copying" in views_of(view(("a", "b"), "x", "y", copied=(None, None)))
     with pytest.raises(DataError) as told:
         chosen(made, "image")
-    sentence = "this model cannot be shown as image; it gives heatmap, lines, document, pharaoh or json."
+    sentence = (
+        "this model cannot be shown as image; it gives heatmap, lines, document, pharaoh or json."
+    )
     assert str(told.value) == sentence
     bare = View({"video": "a"}, (Output("a", ("a",), ((1.0,),)),), layout=Layout("frames"))
     assert usual(bare) == "heatmap"
-    deep = View({"x": "0,0,0"}, (Output("0", ("0",), ((1.0,),)),), layout=Layout("points"), backdrop=[(0.0, 0.0, 0.0)])
+    deep = View(
+        {"x": "0,0,0"},
+        (Output("0", ("0",), ((1.0,),)),),
+        layout=Layout("points"),
+        backdrop=[(0.0, 0.0, 0.0)],
+    )
     assert views_of(deep) == ["heatmap", "json"]

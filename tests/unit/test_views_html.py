@@ -21,14 +21,21 @@ WEIGHTS = ((0.7, 0.2, 0.1, 0.0), (0.05, 0.05, 0.15, 0.75))
 
 
 def words(**more: Any) -> View:
-    outputs = tuple(Output(f"x{at} {WILD}", (f"x{at}", WILD), WEIGHTS, -0.5 * at, (None, 3)) for at in range(2))
+    outputs = tuple(
+        Output(f"x{at} {WILD}", (f"x{at}", WILD), WEIGHTS, -0.5 * at, (None, 3)) for at in range(2)
+    )
     return View({"source": f"a b c {WILD}"}, outputs, source=("a", "b", "c", WILD), **more)
 
 
 def image() -> View:
     pixels = np.full((40, 60, 3), 200, dtype=np.uint8)
     outputs = (Output("a dog", ("a", "dog"), WEIGHTS),)
-    return View({"image": WILD}, outputs, layout=Layout("grid", (2, 2)), backdrop=(pixels, (0.1, 0.0, 0.9, 1.0)))
+    return View(
+        {"image": WILD},
+        outputs,
+        layout=Layout("grid", (2, 2)),
+        backdrop=(pixels, (0.1, 0.0, 0.9, 1.0)),
+    )
 
 
 def frames(count: int = 4) -> View:
@@ -40,7 +47,13 @@ def frames(count: int = 4) -> View:
 
 def points(*coordinates: tuple[float, ...]) -> View:
     outputs = (Output("1 0 2 3", ("1", "0"), WEIGHTS),)
-    return View({"points": "p"}, outputs, source=tuple("0123"), layout=Layout("points"), backdrop=list(coordinates))
+    return View(
+        {"points": "p"},
+        outputs,
+        source=tuple("0123"),
+        layout=Layout("points"),
+        backdrop=list(coordinates),
+    )
 
 
 CASES = {
@@ -73,7 +86,10 @@ class Reader(HTMLParser):
 def table_of(html: str) -> list[list[float]]:
     """The weights of the first table."""
     [body, *_] = re.findall(r'class="weights">.*?<tbody>(.*?)</tbody>', html)
-    return [[float(cell) for cell in re.findall(r"<td>([\d.]+)</td>", row)] for row in body.split("</tr>")[:-1]]
+    return [
+        [float(cell) for cell in re.findall(r"<td>([\d.]+)</td>", row)]
+        for row in body.split("</tr>")[:-1]
+    ]
 
 
 def test_every_view_has_a_case() -> None:
@@ -90,7 +106,9 @@ def test_text_is_escaped_and_nothing_is_loaded(name: str) -> None:
     assert all(str(one).startswith("data:") for one in loaded)
     urls = re.findall(r"url\((.*?)\)", html)
     assert all(url.startswith("data:") for url in urls)
-    assert "default-src 'none'" in str([own.get("content") for tag, own in read.tags if tag == "meta"])
+    assert "default-src 'none'" in str(
+        [own.get("content") for tag, own in read.tags if tag == "meta"]
+    )
     assert "alert('x')" in read.text
 
 
@@ -113,7 +131,10 @@ def test_whatever_is_pointed_at_can_be_reached_by_keys(name: str) -> None:
 
 def test_cells_are_as_dark_as_their_weights() -> None:
     html = fragment(words().alone(0), "heatmap")
-    shares = [float(share) for share in re.findall(r'<td class="[^"]*" data-t="\d" style="--w:([\d.]+)"', html)]
+    shares = [
+        float(share)
+        for share in re.findall(r'<td class="[^"]*" data-t="\d" style="--w:([\d.]+)"', html)
+    ]
     assert np.allclose(np.reshape(shares, (2, 4)) * 0.75, WEIGHTS, atol=1e-3)
 
 
@@ -141,7 +162,9 @@ def test_a_forced_output_is_said_to_be_given() -> None:
 
 def test_a_long_input_flows_as_text() -> None:
     source = tuple(f"w{at}" for at in range(200))
-    long = View({"x": " ".join(source)}, (Output("a b", ("a", "b"), ((0.005,) * 200,) * 2),), source=source)
+    long = View(
+        {"x": " ".join(source)}, (Output("a b", ("a", "b"), ((0.005,) * 200,) * 2),), source=source
+    )
     html = fragment(long)
     assert 'class="heat"' not in html
     assert html.count("data-s=") == 200
@@ -165,7 +188,9 @@ def test_all_columns_of_a_longer_input_are_seen() -> None:
     for count, numbers in ((24, True), (25, False)):
         source = tuple(f"w{at}" for at in range(count))
         row = (0.5, 0.5, *(0.0 for _ in source[2:]))
-        html = fragment(View({"x": " ".join(source)}, (Output("a", ("a",), (row,)),), source=source))
+        html = fragment(
+            View({"x": " ".join(source)}, (Output("a", ("a",), (row,)),), source=source)
+        )
         assert (">.50</td>" in html) == numbers
         assert ('class="heat narrow"' in html) != numbers
 
@@ -173,8 +198,12 @@ def test_all_columns_of_a_longer_input_are_seen() -> None:
 def test_turns_of_a_conversation_are_told_apart() -> None:
     source, output = ("<", "a", ">", "b"), Output("x y", ("x", "y"), ((0.25,) * 4,) * 2)
     told = "&gt; and &lt;: turns of the other speaker"
-    assert told in fragment(View({"x": "a b"}, (output,), source=source, segments=(0, 0, 1, 1)), "document")
-    assert told not in fragment(View({"x": "a b"}, (output,), source=source, segments=(0, 1, 1, 1)), "document")
+    assert told in fragment(
+        View({"x": "a b"}, (output,), source=source, segments=(0, 0, 1, 1)), "document"
+    )
+    assert told not in fragment(
+        View({"x": "a b"}, (output,), source=source, segments=(0, 1, 1, 1)), "document"
+    )
 
 
 def test_which_of_several_inputs_is_attended_to_is_told() -> None:
@@ -210,8 +239,16 @@ def test_light_lies_where_the_weights_are() -> None:
 
 
 def test_images_are_small() -> None:
-    assert pixels(photo_uri(np.zeros((900, 1200, 3), dtype=np.uint8), 480), "jpeg").shape == (360, 480, 3)
-    assert pixels(photo_uri(np.zeros((10, 20, 3), dtype=np.uint8), 480), "jpeg").shape == (120, 240, 3)
+    assert pixels(photo_uri(np.zeros((900, 1200, 3), dtype=np.uint8), 480), "jpeg").shape == (
+        360,
+        480,
+        3,
+    )
+    assert pixels(photo_uri(np.zeros((10, 20, 3), dtype=np.uint8), 480), "jpeg").shape == (
+        120,
+        240,
+        3,
+    )
 
 
 @pytest.mark.parametrize("name", ["lines", "copying"])
@@ -219,14 +256,20 @@ def test_a_long_input_stands_beside_its_output(name: str) -> None:
     assert 'class="pair"' in fragment(CASES[name].alone(0), name)
     source = tuple(f"word{at}" for at in range(40))
     weights = ((1.0, *[0.0] * 39),) * 2
-    long = View({"x": "long"}, (Output("a b", ("a", "b"), weights, copied=(None, 0)),), source=source)
+    long = View(
+        {"x": "long"}, (Output("a b", ("a", "b"), weights, copied=(None, 0)),), source=source
+    )
     assert 'class="pair tall"' in fragment(long, name)
 
 
 def test_points_that_are_not_in_the_output_are_told() -> None:
     view = points((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.5, 0.2))
     part = View(
-        view.inputs, (Output("1 0", ("1", "0"), WEIGHTS),), view.source, layout=view.layout, backdrop=view.backdrop
+        view.inputs,
+        (Output("1 0", ("1", "0"), WEIGHTS),),
+        view.source,
+        layout=view.layout,
+        backdrop=view.backdrop,
     )
     assert fragment(view).count('class="left-out"') == 0
     assert fragment(part).count('class="left-out"') == 2

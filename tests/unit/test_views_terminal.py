@@ -44,7 +44,9 @@ def test_a_wide_heat_map_continues_below_where_there_is_weight() -> None:
     assert "word50" in text
     assert "word5 " not in text
     [left_out] = re.findall(
-        r"^(\d+) more columns, where every weight is below 0\.05, are left out\.", text, re.MULTILINE
+        r"^(\d+) more columns, where every weight is below 0\.05, are left out\.",
+        text,
+        re.MULTILINE,
     )
     assert int(left_out) + len(re.findall(r"word\d+", text)) == 60
 
@@ -58,11 +60,24 @@ def test_lines_name_what_each_word_attends_to() -> None:
 def test_copying_tells_what_is_certain() -> None:
     view = View(
         {"x": "Rex ran"},
-        (Output("Rex ran far", ("Rex", "ran", "far"), ((0.9, 0.1), (0.2, 0.8), (0.5, 0.5)), copied=(0, None, None)),),
+        (
+            Output(
+                "Rex ran far",
+                ("Rex", "ran", "far"),
+                ((0.9, 0.1), (0.2, 0.8), (0.5, 0.5)),
+                copied=(0, None, None),
+            ),
+        ),
         source=("Rex", "ran"),
     )
-    lines = [" ".join(line.split()) for line in printed(view, "copying").splitlines() if line.strip()]
-    assert lines == ["Rex copied from word 1 0.90", "ran also in the input: word 2 0.80", "far generated"]
+    lines = [
+        " ".join(line.split()) for line in printed(view, "copying").splitlines() if line.strip()
+    ]
+    assert lines == [
+        "Rex copied from word 1 0.90",
+        "ran also in the input: word 2 0.80",
+        "far generated",
+    ]
 
 
 def test_a_document_has_the_weight_of_each_sentence() -> None:
@@ -101,10 +116,15 @@ def test_an_image_is_bright_where_the_weights_are() -> None:
 
 def test_a_heat_map_of_a_long_text_is_a_list() -> None:
     source = ("a", *(f"word{at}" for at in range(1, 199)), "a")
-    rows = tuple(tuple(0.6 if at == step else 0.4 if at == 199 else 0.0 for at in range(200)) for step in range(20))
+    rows = tuple(
+        tuple(0.6 if at == step else 0.4 if at == 199 else 0.0 for at in range(200))
+        for step in range(20)
+    )
     flat = (0.005,) * 200
     tokens = tuple(f"y{step}" for step in range(21))
-    text = printed(View({"x": "long"}, (Output("y", tokens, (*rows, flat)),), source=source), "heatmap")
+    text = printed(
+        View({"x": "long"}, (Output("y", tokens, (*rows, flat)),), source=source), "heatmap"
+    )
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert len(lines) < 30
     assert lines[0] == "y0 → a (word 1) 0.60 a (word 200) 0.40"

@@ -17,7 +17,10 @@ from sixjars.samples import sample_folder
 BACKBONE = {"name": "small", "widths": [4, 6]}
 MODELS: dict[str, dict[str, Any]] = {
     "image_captioning": {"encoder": {"backbone": BACKBONE}, "bridge": {"kind": "attention"}},
-    "image_question_answering": {"encoder": {"image": {"backbone": BACKBONE}}, "bridge": {"kind": "attention"}},
+    "image_question_answering": {
+        "encoder": {"image": {"backbone": BACKBONE}},
+        "bridge": {"kind": "attention"},
+    },
     "video_captioning": {"encoder": {"backbone": BACKBONE}, "bridge": {"kind": "initial"}},
     "video_classification": {"encoder": {"backbone": BACKBONE}, "bridge": {"kind": "pooling"}},
 }
@@ -75,7 +78,9 @@ def test_files_come_with_their_names(call: Any, run: Run, album: Path) -> None:
     wanted = [found.text for found in sixjars.load(run("image_captioning")).predict(given)]
     said = call("predict", run("image_captioning"), *given)
     assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines() == [f"{name}\t{text}" for name, text in zip(given, wanted, strict=True)]
+    assert said.out.splitlines() == [
+        f"{name}\t{text}" for name, text in zip(given, wanted, strict=True)
+    ]
 
 
 def test_folders_and_globs_mean_the_images_in_them(call: Any, run: Run, album: Path) -> None:
@@ -96,9 +101,17 @@ def test_a_damaged_image_of_a_folder_is_skipped(call: Any, run: Run, album: Path
         (album / name).write_bytes((album / "b.png").read_bytes()[:40])
     said = call("predict", run("image_captioning"), album)
     assert said.code == 0
-    assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == [True, True, False, False, True]
+    assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
     assert len(said.err.splitlines()) == 1
-    assert said.err.startswith("note: 2 of 5 inputs were skipped, and their answers are empty: the image: ")
+    assert said.err.startswith(
+        "note: 2 of 5 inputs were skipped, and their answers are empty: the image: "
+    )
     assert said.err.endswith(" (input 3 and input 4).\n")
     assert call("predict", run("image_captioning"), album, "--strict").code == 1
 
@@ -133,16 +146,26 @@ def test_every_question_is_asked_about_every_image(call: Any, run: Run, album: P
     rows = [line.split("\t") for line in said.out.splitlines()]
     assert [row[:2] for row in rows] == [[name, text] for name in given for text in questions]
     wanted = sixjars.load(answerer).predict([{"image": row[0], "question": row[1]} for row in rows])
-    assert [row[2:] for row in rows] == [[found.text, f"{found.probability:.3f}"] for found in wanted]
-    told = [json.loads(line) for line in call("predict", answerer, given[0], *asked, "--json").out.splitlines()]
-    assert [line["input"] for line in told] == [{"image": given[0], "question": text} for text in questions]
+    assert [row[2:] for row in rows] == [
+        [found.text, f"{found.probability:.3f}"] for found in wanted
+    ]
+    told = [
+        json.loads(line)
+        for line in call("predict", answerer, given[0], *asked, "--json").out.splitlines()
+    ]
+    assert [line["input"] for line in told] == [
+        {"image": given[0], "question": text} for text in questions
+    ]
     assert all(line["layout"] == ["grid", 4, 4] and len(line["weights"][0]) == 16 for line in told)
 
 
 def test_the_most_probable_labels(call: Any, run: Run) -> None:
     classifier = run("video_classification")
     video = next(sample_folder("video_classification").glob("*.mp4"))
-    rows = [line.split("\t") for line in call("predict", classifier, video, "--nbest", 3).out.splitlines()]
+    rows = [
+        line.split("\t")
+        for line in call("predict", classifier, video, "--nbest", 3).out.splitlines()
+    ]
     assert len({label for _, label, _ in rows}) == 3
     chances = [float(chance) for *_, chance in rows]
     assert chances == sorted(chances, reverse=True)
@@ -165,11 +188,25 @@ def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_pat
             (captioner, image, "--question", "why ?"),
             "--question is for images that are asked about; image_captioning takes none.",
         ),
-        ((captioner, album / "z.png"), f"input 1: the image file {album / 'z.png'} does not exist."),
-        ((captioner, tmp_path / "empty"), f"{tmp_path / 'empty'} holds no image file (known endings: {ENDINGS})."),
-        ((captioner, album / "*.jpg"), f"{album / '*.jpg'} holds no image file (known endings: {ENDINGS})."),
         (
-            (plain, next(sample_folder("video_captioning").glob("*.mp4")), "--pictures", tmp_path / "drawn"),
+            (captioner, album / "z.png"),
+            f"input 1: the image file {album / 'z.png'} does not exist.",
+        ),
+        (
+            (captioner, tmp_path / "empty"),
+            f"{tmp_path / 'empty'} holds no image file (known endings: {ENDINGS}).",
+        ),
+        (
+            (captioner, album / "*.jpg"),
+            f"{album / '*.jpg'} holds no image file (known endings: {ENDINGS}).",
+        ),
+        (
+            (
+                plain,
+                next(sample_folder("video_captioning").glob("*.mp4")),
+                "--pictures",
+                tmp_path / "drawn",
+            ),
             f"--pictures draws attention, but {plain} has none; its bridge is of another kind: "
             "train again with 'model.bridge={kind: attention}'.",
         ),
@@ -216,21 +253,35 @@ def test_another_file_is_scored_with_the_images_beside_it(call: Any, run: Run, a
     painted = next(sample_folder("image_captioning").glob("*.png")).name
     rows = [{"image": name, "caption": "a cat"} for name in ("b.png", "holidays/c.png", painted)]
     (album / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = call("evaluate", captioner, "--data", album / "mine.jsonl", "--metrics", "exact_match", "--json")
+    said = call(
+        "evaluate", captioner, "--data", album / "mine.jsonl", "--metrics", "exact_match", "--json"
+    )
     assert said.code == 0, said
     assert json.loads(said.out)["examples"] == 3
     (album / "mine.jsonl").write_text(json.dumps({"image": "z.png", "caption": "a cat"}) + "\n")
     data, out = ("--data", album / "mine.jsonl"), ("--out", album / "page.html")
-    for asked in (("evaluate", captioner), ("report", captioner, *out), ("compare", captioner, captioner)):
+    for asked in (
+        ("evaluate", captioner),
+        ("report", captioner, *out),
+        ("compare", captioner, captioner),
+    ):
         assert "line 1: the image: There is no file 'z.png' in " in call(*asked, *data).sentence
 
 
-def test_own_images_are_learned_from(call: Any, album: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_images_are_learned_from(
+    call: Any, album: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
-    rows = [{"image": name, "said": text} for name in ("b.png", "a.PNG", "holidays/c.png") for text in ("a cat", "so")]
+    rows = [
+        {"image": name, "said": text}
+        for name in ("b.png", "a.PNG", "holidays/c.png")
+        for text in ("a cat", "so")
+    ]
     (album / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     target = {"column": "said"}
-    values = recipe("image_captioning", folder=str(album), train="rows.jsonl", valid=0.34, target=target)
+    values = recipe(
+        "image_captioning", folder=str(album), train="rows.jsonl", valid=0.34, target=target
+    )
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values))
     said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "mine")
     assert said.code == 0, said
@@ -260,7 +311,9 @@ def test_a_list_of_labels_that_is_damaged_or_gone(call: Any, run: Run, tmp_path:
     )
 
 
-def test_captions_are_compared_by_the_length_of_the_reference(call: Any, run: Run, tmp_path: Path) -> None:
+def test_captions_are_compared_by_the_length_of_the_reference(
+    call: Any, run: Run, tmp_path: Path
+) -> None:
     name = run("image_captioning")
     said = call("compare", name, name, "--out", tmp_path / "compare", "--metric", "exact_match")
     assert "exact_match by the length of the reference (words):" in said.out

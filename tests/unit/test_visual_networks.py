@@ -35,7 +35,9 @@ def plan(task: str, /, **sections: dict[str, Any]) -> ModelPlan:
         assert faults == []
         classes[role] = class_of(role, section, NOTHING)
     *inputs, output = fields.values()
-    return ModelPlan(**classes, settings=settings, inputs={one.name: one for one in inputs}, output=output)
+    return ModelPlan(
+        **classes, settings=settings, inputs={one.name: one for one in inputs}, output=output
+    )
 
 
 def words(**vocabularies: int) -> Facts:
@@ -63,7 +65,9 @@ def pixels(rows: int, frames: int, *, side: int = 16) -> Padded:
 def test_the_section_of_the_backbone_is_found_where_it_stands() -> None:
     alone = plan("image_captioning", encoder=VISUAL)
     inside = plan("image_question_answering", encoder={"image": VISUAL})
-    found = [[inner for inner in nested(each) if inner.kind is VisualInput] for each in (alone, inside)]
+    found = [
+        [inner for inner in nested(each) if inner.kind is VisualInput] for each in (alone, inside)
+    ]
     assert [[(inner.where, inner.field) for inner in inners] for inners in found] == [
         [("model.encoder.backbone", "image")],
         [("model.encoder.image.backbone", "image")],
@@ -87,27 +91,39 @@ def test_who_needs_the_cells_of_a_frame(bridge: str) -> None:
         assert needs_cells(plan(task, bridge={"kind": bridge})) == ATTENDS[bridge]
     for reads, needed in {"frames": False, "clips": True, "both": True}.items():
         for task in ("video_captioning", "video_classification"):
-            assert needs_cells(plan(task, encoder={"reads": reads}, bridge={"kind": bridge})) == needed
+            assert (
+                needs_cells(plan(task, encoder={"reads": reads}, bridge={"kind": bridge})) == needed
+            )
 
 
 @pytest.mark.parametrize("bridge", ["initial", "every_step"])
 def test_vectors_alone_are_enough_for_a_bridge_without_attention(bridge: str) -> None:
     facts = {**frames_of("image", side=32, cells=False), **words(target=8)}
     encoder = {"backbone": {"name": "efficientnet_lite0"}}
-    whole = network("image_captioning", facts, encoder=encoder, bridge={"kind": bridge}, decoder={"size": 7})
+    whole = network(
+        "image_captioning", facts, encoder=encoder, bridge={"kind": bridge}, decoder={"size": 7}
+    )
     vectors = Padded(torch.randn(2, 1, 1280).half(), torch.ones(2, 1, dtype=torch.bool))
     assert whole({"image": vectors}, Padded.of([[4, 2], [2]])).logits.shape == (2, 2, 8)
-    with pytest.raises(ShapeError, match=r"nothing to attend to: an encoder of kind 'image' has no positions\."):
+    with pytest.raises(
+        ShapeError, match=r"nothing to attend to: an encoder of kind 'image' has no positions\."
+    ):
         network("image_captioning", facts, encoder=encoder, bridge={"kind": "attention"})
 
 
-def test_only_a_fresh_network_starts_from_pretrained_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_fresh_network_starts_from_pretrained_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """That of a run has weights of its own, so the file of the pretrained ones need not be there."""
     facts = {**frames_of("image", side=32), **words(target=8)}
-    made = plan("image_captioning", encoder={"backbone": {"name": "efficientnet_lite0", "frozen": False}})
+    made = plan(
+        "image_captioning", encoder={"backbone": {"name": "efficientnet_lite0", "frozen": False}}
+    )
 
     def stem(*, fresh: bool) -> torch.Tensor:
-        return build(made, facts, fresh=fresh).get_parameter("encoder.backbone.backbone.stem.weight")
+        return build(made, facts, fresh=fresh).get_parameter(
+            "encoder.backbone.backbone.stem.weight"
+        )
 
     assert torch.equal(stem(fresh=True), stem(fresh=True))
     assert not torch.equal(stem(fresh=False), stem(fresh=True))
@@ -130,7 +146,9 @@ def test_only_the_named_layers_of_a_backbone_learn() -> None:
 def test_a_captioner_of_any_size(bridge: str) -> None:
     facts = {**frames_of("image"), **words(target=8)}
     decoder = {"size": 7, "cell": "lstm"}
-    whole = network("image_captioning", facts, encoder=VISUAL, bridge={"kind": bridge}, decoder=decoder)
+    whole = network(
+        "image_captioning", facts, encoder=VISUAL, bridge={"kind": bridge}, decoder=decoder
+    )
     output = whole({"image": pixels(2, 1)}, Padded.of([[4, 2], [2]]))
     assert output.logits.shape == (2, 2, 8)
     assert (output.weights is None) == (not ATTENDS[bridge])
@@ -142,10 +160,16 @@ def test_a_captioner_of_any_size(bridge: str) -> None:
 @pytest.mark.parametrize("summary", ["both", "question"])
 def test_questions_about_images(bridge: str, summary: str) -> None:
     """Three sizes meet: those of the cells, of the question and of what is chosen."""
-    encoder = {"image": VISUAL, "question": {"size": 3, "embedding": {"size": 4}}, "summary": summary}
+    encoder = {
+        "image": VISUAL,
+        "question": {"size": 3, "embedding": {"size": 4}},
+        "summary": summary,
+    }
     facts = {**frames_of("image"), **words(question=9), **labels(6)}
     chosen = {"kind": bridge}
-    whole = network("image_question_answering", facts, encoder=encoder, bridge=chosen, decoder={"size": 7})
+    whole = network(
+        "image_question_answering", facts, encoder=encoder, bridge=chosen, decoder={"size": 7}
+    )
     assert isinstance(whole.encoder, ImageQuestionEncoder)
     assert whole.encoder.question.embedding.table.num_embeddings == 9
     assert whole.encoder.summary_size == (3 + 128 if summary == "both" else 3)
@@ -167,16 +191,27 @@ def test_videos(bridge: str, task: str) -> None:
 PRETRAINED = {"name": "efficientnet_lite0"}
 MAKES: list[tuple[str, dict[str, Any]]] = [
     *(("image_captioning", {"backbone": backbone}) for backbone in (SMALL, PRETRAINED)),
-    *(("image_question_answering", {"image": VISUAL, "summary": summary}) for summary in ("both", "question")),
-    *(("video_classification", {"backbone": SMALL, "reads": reads}) for reads in ("frames", "clips", "both")),
+    *(
+        ("image_question_answering", {"image": VISUAL, "summary": summary})
+        for summary in ("both", "question")
+    ),
+    *(
+        ("video_classification", {"backbone": SMALL, "reads": reads})
+        for reads in ("frames", "clips", "both")
+    ),
     ("video_captioning", {"backbone": PRETRAINED, "reads": "clips"}),
-    ("video_captioning", {"backbone": {**PRETRAINED, "frozen": False, "train_from": "block9"}, "reads": "frames"}),
+    (
+        "video_captioning",
+        {"backbone": {**PRETRAINED, "frozen": False, "train_from": "block9"}, "reads": "frames"},
+    ),
 ]
 
 
 @pytest.mark.parametrize("bridge", ATTENDS)
 @pytest.mark.parametrize(("task", "encoder"), MAKES)
-def test_weights_that_no_output_depends_on_are_frozen(task: str, encoder: dict[str, Any], bridge: str) -> None:
+def test_weights_that_no_output_depends_on_are_frozen(
+    task: str, encoder: dict[str, Any], bridge: str
+) -> None:
     """Compared with the gradients of another batch: several processes would wait for those that never arrive."""
     made = plan(task, encoder=encoder, bridge={"kind": bridge}, decoder={"size": 7})
     given = frames_of(TASKS[task].inputs[0].name, side=32, cells=needs_cells(made))
@@ -217,19 +252,45 @@ def test_features_made_beforehand_need_no_backbone_in_the_network() -> None:
 @pytest.mark.parametrize(
     ("section", "told"),
     [
-        ({"backbone": {"pixels": 3}}, "model.encoder.backbone: key 'pixels' is filled in by the toolkit; remove it."),
-        ({"backbone": {"widht": 3}}, "model.encoder.backbone: key 'widht' is unknown. Did you mean 'widths'?"),
-        ({"backbone": {"widths": [0]}}, "model.encoder.backbone.widths.0: should be greater than or equal to 1"),
-        ({"backbone": {"frozen": [1]}}, "model.encoder.backbone.frozen: should be a valid boolean, but is [1]."),
-        ({"backbone": {"cells": False}}, "model.encoder.backbone: key 'cells' is filled in by the toolkit; remove it."),
-        ({"backbone": {"tuned": True}}, "model.encoder.backbone: key 'tuned' is unknown. Did you mean 'frozen'?"),
-        ({"backbone": {"train_from": "x"}}, "model.encoder.backbone.train_from: says where fine-tuning begins, so "),
-        ({"reads": "frame"}, "model.encoder.reads: should be 'frames', 'clips' or 'both', but is 'frame'."),
+        (
+            {"backbone": {"pixels": 3}},
+            "model.encoder.backbone: key 'pixels' is filled in by the toolkit; remove it.",
+        ),
+        (
+            {"backbone": {"widht": 3}},
+            "model.encoder.backbone: key 'widht' is unknown. Did you mean 'widths'?",
+        ),
+        (
+            {"backbone": {"widths": [0]}},
+            "model.encoder.backbone.widths.0: should be greater than or equal to 1",
+        ),
+        (
+            {"backbone": {"frozen": [1]}},
+            "model.encoder.backbone.frozen: should be a valid boolean, but is [1].",
+        ),
+        (
+            {"backbone": {"cells": False}},
+            "model.encoder.backbone: key 'cells' is filled in by the toolkit; remove it.",
+        ),
+        (
+            {"backbone": {"tuned": True}},
+            "model.encoder.backbone: key 'tuned' is unknown. Did you mean 'frozen'?",
+        ),
+        (
+            {"backbone": {"train_from": "x"}},
+            "model.encoder.backbone.train_from: says where fine-tuning begins, so ",
+        ),
+        (
+            {"reads": "frame"},
+            "model.encoder.reads: should be 'frames', 'clips' or 'both', but is 'frame'.",
+        ),
     ],
 )
 def test_faults_of_visual_sections_read_well(section: dict[str, Any], told: str) -> None:
     data = {"train": "rows.jsonl", "video": {}, "label": {}}
     with pytest.raises(RecipeError) as error:
-        recipe_of({"task": "video_classification", "data": data, "model": {"encoder": section}}, "a test")
+        recipe_of(
+            {"task": "video_classification", "data": data, "model": {"encoder": section}}, "a test"
+        )
     assert len(error.value.faults) == 1
     assert error.value.faults[0].startswith(told)

@@ -41,7 +41,11 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
     "video_captioning": {
         "data": {"video": VIDEO},
-        "model": {"encoder": {"backbone": BACKBONE, "reads": "both", "size": 8}, "bridge": ATTENTION, "decoder": WORDS},
+        "model": {
+            "encoder": {"backbone": BACKBONE, "reads": "both", "size": 8},
+            "bridge": ATTENTION,
+            "decoder": WORDS,
+        },
     },
     "video_classification": {
         "data": {"video": VIDEO, "label": {}},
@@ -69,7 +73,11 @@ def write(folder: Path, task: str, **data: Any) -> str:
         "evaluation": {"search": {"max_length": 6}},
     }
     path = folder / f"{task}.yaml"
-    path.write_text(yaml.safe_dump({**values, "data": {k: v for k, v in values["data"].items() if v is not None}}))
+    path.write_text(
+        yaml.safe_dump(
+            {**values, "data": {k: v for k, v in values["data"].items() if v is not None}}
+        )
+    )
     return str(path)
 
 
@@ -125,7 +133,10 @@ def test_files_give_the_numbers_that_were_stored_of_them(task: str, run: Run) ->
     kept = judged(network, test, opened.recipe.evaluation, metrics).outcomes[1]
     folder = sample_folder(task)
     given = [
-        {name: str(folder / text) if name in ("image", "video") else text for name, text in row.items()}
+        {
+            name: str(folder / text) if name in ("image", "video") else text
+            for name, text in row.items()
+        }
         for row in test.inputs
     ]
     found = sixjars.load(run(task)).predict(given)
@@ -142,7 +153,9 @@ def test_weights_lie_on_cells_or_frames(task: str, run: Run) -> None:
         assert found.source == (("1", "2", "3", "4") if video else ())
         assert len(found.weights) == len(found.tokens) >= 1
         assert all(len(row) == (FRAMES if video else CELLS) for row in found.weights)
-        assert [sum(row) for row in found.weights] == pytest.approx([1.0] * len(found.tokens), abs=1e-5)
+        assert [sum(row) for row in found.weights] == pytest.approx(
+            [1.0] * len(found.tokens), abs=1e-5
+        )
         assert found.to_json()["layout"] == (["frames"] if video else ["grid", 4, 4])
     assert set(found.inputs) == set(predictor.inputs)
 
@@ -154,7 +167,11 @@ def test_the_same_alone_or_in_a_batch(task: str, run: Run, monkeypatch: pytest.M
     monkeypatch.setattr("sixjars.runs.requests.FILES_AT_ONCE", 3)
     portions = predictor.predict(asked(task, 7))
     alone = [predictor.predict([one])[0] for one in asked(task, 7)]
-    assert [found.text for found in together] == [found.text for found in alone] == [found.text for found in portions]
+    assert (
+        [found.text for found in together]
+        == [found.text for found in alone]
+        == [found.text for found in portions]
+    )
     scores = [found.score for found in alone]
     assert [found.score for found in together] == pytest.approx(scores, abs=1e-4)
 
@@ -184,17 +201,28 @@ def test_a_run_explains_itself(task: str, run: Run) -> None:
     unused = {name for name, weight in weights.items() if not weight.trainable}
     assert told.count == sum(weight.count for name, weight in weights.items() if name not in unused)
     # What is read of the image is its cells, if the summary is that of the question.
-    whole = ("encoder.image.backbone.backbone.vector", "encoder.image.backbone.backbone.even", "encoder.image.whole")
+    whole = (
+        "encoder.image.backbone.backbone.vector",
+        "encoder.image.backbone.backbone.even",
+        "encoder.image.whole",
+    )
     wanted = {f"{name}.{kind}" for name in whole for kind in ("weight", "bias")}
     assert unused == (wanted if task == "image_question_answering" else set())
     lines = [line for section in told.sections for line in section.lines]
     assert any("CNN(" in line for line in lines)
     assert any("16×16 pixels" in line for line in lines)
     assert any("P(y | " in line for line in lines) == (task in CLASSIFYING)
-    assert not [weight.name for section in told.sections for weight in section.weights if weight.letter == "–"]
+    assert not [
+        weight.name
+        for section in told.sections
+        for weight in section.weights
+        if weight.letter == "–"
+    ]
 
 
-def test_a_recipe_is_explained_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipe_is_explained_before_anything_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     for task in RECIPES:
         assert explain(write(tmp_path, task)).count > 1000
@@ -213,7 +241,10 @@ def test_questions_reach_the_answer(run: Run) -> None:
 
 def test_inputs_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
     file = files("image_question_answering", 1)[0]
-    answering, captioning = sixjars.load(run("image_question_answering")), sixjars.load(run("image_captioning"))
+    answering, captioning = (
+        sixjars.load(run("image_question_answering")),
+        sixjars.load(run("image_captioning")),
+    )
     (tmp_path / "text.png").write_bytes(b"no image")
     both = "input 1: must name image and question, but has image."
     for predictor, given, told in (
@@ -221,7 +252,11 @@ def test_inputs_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
         (answering, {"image": file}, both),
         (answering, {"image": file, "question": " "}, "input 1: the question is empty."),
         (captioning, {"video": file}, "input 1: must name image, but has video."),
-        (captioning, str(tmp_path / "no.png"), f"input 1: the image file {tmp_path / 'no.png'} does not exist."),
+        (
+            captioning,
+            str(tmp_path / "no.png"),
+            f"input 1: the image file {tmp_path / 'no.png'} does not exist.",
+        ),
         (captioning, str(tmp_path), f"input 1: the image file {tmp_path} is a folder."),
     ):
         assert predictor.predict([given])[0].error == told
@@ -249,10 +284,14 @@ def test_a_run_that_was_stopped_goes_on(tired: Any, tmp_path: Path) -> None:
     sixjars.train(recipe, few, out=tmp_path / "whole")
     for attempt in range(10):
         try:
-            sixjars.train(recipe, few, out=tmp_path / "stopped", resume=attempt > 0, reporter=tired(2))
+            sixjars.train(
+                recipe, few, out=tmp_path / "stopped", resume=attempt > 0, reporter=tired(2)
+            )
         except Interrupted:
             continue
         break
     assert attempt > 1
     for file in ("model.safetensors", "log.jsonl", "scores.json"):
-        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+        assert (tmp_path / "stopped" / file).read_bytes() == (
+            tmp_path / "whole" / file
+        ).read_bytes()

@@ -32,10 +32,16 @@ def test_special_tokens_come_first(kind: dict[str, Any]) -> None:
     assert sorted(ids.values()) == list(range(tokens.size))
 
 
-@pytest.mark.parametrize("text", ["<stop>", "a <stop> b", "x<stop>", "<pad><go><stop>", " <stop>", "<stop> <go>"])
+@pytest.mark.parametrize(
+    "text", ["<stop>", "a <stop> b", "x<stop>", "<pad><go><stop>", " <stop>", "<stop> <go>"]
+)
 def test_no_text_makes_a_special_token(kind: dict[str, Any], text: str) -> None:
     often = ["x<stop>", "x<pad>", "x<go>", "<stop>", "<go>", "<pad>", "a b", "<pad><go><stop>"] * 40
-    for tokens in (trained(often, **kind), trained(["a b"], **kind), trained(often, min_count=3, **kind)):
+    for tokens in (
+        trained(often, **kind),
+        trained(["a b"], **kind),
+        trained(often, min_count=3, **kind),
+    ):
         assert not {PAD, GO, STOP} & set(tokens.encode(text))
         again = TextTokenizer.from_json(tokens.to_json())
         assert not {PAD, GO, STOP} & set(again.encode(text))
@@ -47,13 +53,23 @@ def test_min_count_and_size_of_words_agree_with_counting() -> None:
     counts = Counter(" ".join(texts).split())
     for least in (1, 2, 3):
         tokens = trained(texts, tokens="words", split="spaces", min_count=least)
-        assert set(vocabulary(tokens)) - {*SPECIAL} == {word for word, count in counts.items() if count >= least}
-    assert set(vocabulary(trained(texts, tokens="words", split="spaces", size=6))) == {*SPECIAL, "a", "b"}
+        assert set(vocabulary(tokens)) - {*SPECIAL} == {
+            word for word, count in counts.items() if count >= least
+        }
+    assert set(vocabulary(trained(texts, tokens="words", split="spaces", size=6))) == {
+        *SPECIAL,
+        "a",
+        "b",
+    }
 
 
 def test_equal_counts_go_by_the_alphabet() -> None:
     tokens = trained(["da cb bc ad"], tokens="words", split="spaces", size=6)
-    assert vocabulary(tokens) == {**{name: number for number, name in enumerate(SPECIAL)}, "ad": 4, "bc": 5}
+    assert vocabulary(tokens) == {
+        **{name: number for number, name in enumerate(SPECIAL)},
+        "ad": 4,
+        "bc": 5,
+    }
 
 
 def test_rare_letters_of_a_unigram_vocabulary_go_by_the_alphabet() -> None:
@@ -96,7 +112,9 @@ def test_no_subword_is_rarer_than_min_count(name: str) -> None:
 
 
 @pytest.mark.parametrize(("texts", "more"), [([], {}), ([" "], {}), (["a b c"], {"min_count": 2})])
-def test_a_vocabulary_of_nothing(kind: dict[str, Any], texts: list[str], more: dict[str, Any]) -> None:
+def test_a_vocabulary_of_nothing(
+    kind: dict[str, Any], texts: list[str], more: dict[str, Any]
+) -> None:
     with pytest.raises(DataError) as caught:
         trained(texts, **kind, **more)
     least = more.get("min_count", 1)
@@ -109,13 +127,17 @@ def test_a_vocabulary_of_nothing(kind: dict[str, Any], texts: list[str], more: d
 def test_plain_words_for_vector_files() -> None:
     tokens = trained(['the ("the") cat'], **KINDS["words, punctuation"])
     ids = vocabulary(tokens)
-    assert tokens.plain("￭(￭") == tokens.plain("(￭") == tokens.plain("￭(") == tokens.plain("(") == "("
+    assert (
+        tokens.plain("￭(￭") == tokens.plain("(￭") == tokens.plain("￭(") == tokens.plain("(") == "("
+    )
     words = tokens.by_word()
     assert words["the"] == [ids["the"]]  # before it is a space, then a quotation mark
     assert words["cat"] == [ids["cat"]]
     assert sorted(words['"']) == sorted([ids['￭"￭'], ids['￭"']])
     assert not set(words) & set(SPECIAL)
-    assert sorted(number for numbers in words.values() for number in numbers) == list(range(4, tokens.size))
+    assert sorted(number for numbers in words.values() for number in numbers) == list(
+        range(4, tokens.size)
+    )
     assert trained(["▁a"], **KINDS["words, spaces"]).plain("▁a") == "▁a"
 
 
@@ -138,7 +160,12 @@ assert "torch" not in sys.modules, "text does not need it"
 
 
 def test_training_is_the_same_in_every_process_and_loads_no_torch() -> None:
-    texts = [f"{one}{two}{three} {three}{one}, {two}" for one in "abcde" for two in "xyz" for three in "mno"]
+    texts = [
+        f"{one}{two}{three} {three}{one}, {two}"
+        for one in "abcde"
+        for two in "xyz"
+        for three in "mno"
+    ]
     texts.append("sixjumpedoverlazyquickfowlbght")  # letters that are rare
     kinds = [kind | {"size": size} for kind in KINDS.values() for size in (25, 60)]
     want = []

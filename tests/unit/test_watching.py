@@ -19,7 +19,12 @@ from sixjars.progress import Reporter, Summary
 from sixjars.runs.curves import draw_learning
 from sixjars.runs.folder import best_of, first_score
 
-FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "evaluation.search.max_length=4"]
+FEW = [
+    "data.sample.size=64",
+    "data.sample.valid=4",
+    "data.sample.test=12",
+    "evaluation.search.max_length=4",
+]
 
 
 class Kept(Reporter):
@@ -36,40 +41,60 @@ class Kept(Reporter):
         self.records.append(record)
 
 
-def trained(folder: Path, *overrides: str, recipe: str = "transliteration/sample_attention") -> Kept:
+def trained(
+    folder: Path, *overrides: str, recipe: str = "transliteration/sample_attention"
+) -> Kept:
     kept = Kept()
     sixjars.train(recipe, [*FEW, *overrides], out=folder, device="cpu", reporter=kept)
     return kept
 
 
 @pytest.mark.usefixtures("drawn_curves")
-def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_block_the_curves_and_the_csv_logger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, ended = tmp_path / "run", []
     monkeypatch.setattr(CSVLogger, "finalize", lambda self, status: ended.append(status))
     beam = ["learning.epochs=3", "learning.loggers=[csv]", "evaluation.search.kind=beam"]
     kept = trained(folder, *beam, "learning.batch_examples=4")
     assert kept.block is not None
     facts = kept.block.facts
-    assert list(facts) == ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
+    assert list(facts) == [
+        "device",
+        "rows",
+        "source",
+        "target",
+        "parameters",
+        "steps",
+        "path",
+        "search",
+    ]
     assert facts["device"] == "cpu, 32-bit"
     assert facts["rows"] == "64 training, 4 validation, 12 test"
     assert facts["source"].startswith("characters, a vocabulary of ")
     assert facts["source"].endswith("% of the validation tokens are known")
     assert facts["steps"] == "48 at most, 16 an epoch (3 epochs)"
-    assert facts["search"] == "greedy search after each epoch, beam search of width 5 for the final score"
+    assert (
+        facts["search"]
+        == "greedy search after each epoch, beam search of width 5 for the final score"
+    )
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     with (folder / "logs" / "csv" / "version_0" / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     scored = [row for row in rows if row["loss"]]
-    assert [(int(row["step"]), float(row["loss"])) for row in scored] == [(r["step"], r["loss"]) for r in log]
+    assert [(int(row["step"]), float(row["loss"])) for row in scored] == [
+        (r["step"], r["loss"]) for r in log
+    ]
     assert [int(row["step"]) for row in rows if row["step_loss"]] == [10, 20, 30, 40]
     assert ended == ["success"]
 
 
 @pytest.mark.usefixtures("drawn_curves")
 def test_labels_have_no_search_and_one_validation_no_curve(tmp_path: Path) -> None:
-    kept = trained(tmp_path / "run", "learning.steps=2", recipe="document_classification/sample_attention")
+    kept = trained(
+        tmp_path / "run", "learning.steps=2", recipe="document_classification/sample_attention"
+    )
     assert kept.block is not None
     assert "search" not in kept.block.facts
     assert kept.block.search == ""
@@ -77,8 +102,13 @@ def test_labels_have_no_search_and_one_validation_no_curve(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("metric", [None, "bleu", "gain"])
-def test_curves_with_a_metric_without_one_and_below_zero(metric: str | None, tmp_path: Path) -> None:
-    records = [{"step": n, "train_loss": 2.0 / n, "loss": 3.0 / n, "bleu": 0.1 * n, "gain": n - 1.5} for n in (1, 2, 3)]
+def test_curves_with_a_metric_without_one_and_below_zero(
+    metric: str | None, tmp_path: Path
+) -> None:
+    records = [
+        {"step": n, "train_loss": 2.0 / n, "loss": 3.0 / n, "bleu": 0.1 * n, "gain": n - 1.5}
+        for n in (1, 2, 3)
+    ]
     draw_learning(tmp_path / "curves.png", records, metric=metric, best=2, title="Kept: step 2")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
@@ -92,7 +122,9 @@ def test_a_logger_whose_library_is_missing(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "run").exists()
 
 
-def test_the_other_loggers_are_made_for_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_loggers_are_made_for_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[dict[str, Any]] = []
 
     class Logger:
@@ -120,5 +152,8 @@ def test_of_equally_good_validations_the_one_with_the_lowest_loss_is_kept() -> N
 
 def test_only_a_score_that_every_validation_has_is_drawn() -> None:
     """A metric that waits for the end of training is in the older records of a run that goes on."""
-    records = [{"step": 1, "loss": 2.0, "ter": 90.0, "bleu": 1.0}, {"step": 2, "loss": 1.0, "bleu": 2.0}]
+    records = [
+        {"step": 1, "loss": 2.0, "ter": 90.0, "bleu": 1.0},
+        {"step": 2, "loss": 1.0, "bleu": 2.0},
+    ]
     assert first_score(records) == "bleu"

@@ -33,13 +33,22 @@ SLOW: dict[str, tuple[str, tuple[str, ...]]] = {
         "translation/sample_attention",
         ("data.source.tokens=bpe", "data.target.tokens=bpe", "data.source.size=90"),
     ),
-    "unigram": ("entailment/sample_initial", ("data.source.tokens=unigram", "data.target.tokens=unigram")),
+    "unigram": (
+        "entailment/sample_initial",
+        ("data.source.tokens=unigram", "data.target.tokens=unigram"),
+    ),
     "characters": ("transliteration/sample_every_step", SMALL),
     "conversation": ("conversation/sample_attention", ("data.source.max_length=25",)),
     "dot": ("translation/sample_dot", ("evaluation.search.max_length=20",)),
     "general": ("translation/sample_general", ()),
-    "stacked": ("translation/sample_stacked", ("model.decoder.cell=rnn", "model.encoder.cell=lstm")),
-    "conditional": ("translation/sample_conditional", ("model.decoder.layers=2", "model.decoder.cell=lstm")),
+    "stacked": (
+        "translation/sample_stacked",
+        ("model.decoder.cell=rnn", "model.encoder.cell=lstm"),
+    ),
+    "conditional": (
+        "translation/sample_conditional",
+        ("model.decoder.layers=2", "model.decoder.cell=lstm"),
+    ),
     "copied state": (
         "dialog/sample_initial",
         (*SMALL, "model.bridge.start=copy", "model.encoder.direction=backward"),
@@ -48,13 +57,18 @@ SLOW: dict[str, tuple[str, tuple[str, ...]]] = {
     "frozen": ("translation/sample_vectors_frozen", ()),
     "language model": ("language_model/sample_lstm", ("evaluation.search.max_length=15",)),
     "labels": ("document_classification/sample_flat_attention", ()),
-    "last": ("document_classification/sample_initial", ("model.bridge.start=linear", "model.encoder.direction=both")),
+    "last": (
+        "document_classification/sample_initial",
+        ("model.bridge.start=linear", "model.encoder.direction=both"),
+    ),
     "pair": ("sentence_pair/sample_attention", ()),
     "pair by words": ("sentence_pair/sample_words", ()),
     "bag": ("document_classification/sample_bag", ()),
     "wide and deep": (
         "document_classification/sample_bag",
-        ("model.encoder={kind: wide_deep, deep: {size: 12, direction: both}, ngrams: {buckets: 512}}",),
+        (
+            "model.encoder={kind: wide_deep, deep: {size: 12, direction: both}, ngrams: {buckets: 512}}",
+        ),
     ),
     "joined sentences": (
         "document_classification/sample_initial",
@@ -63,7 +77,10 @@ SLOW: dict[str, tuple[str, tuple[str, ...]]] = {
     "pair without attention": ("sentence_pair/sample_plain", ()),
     "sorting": ("pointing/sample_sorting", ()),
     "location": ("translation/sample_location", (*SMALL, "model.decoder.conditional=true")),
-    "location of points": ("pointing/sample_sorting", ("model.bridge={kind: location, radius: 1}",)),
+    "location of points": (
+        "pointing/sample_sorting",
+        ("model.bridge={kind: location, radius: 1}",),
+    ),
 }
 
 
@@ -78,7 +95,9 @@ def same(found: list[dict[str, Any]], wanted: list[sixjars.Prediction]) -> None:
     for one, other in zip(found, wanted, strict=True):
         assert (one["tokens"], one["finished"]) == (list(other.tokens), other.finished)
         assert (one["source"], one["segments"]) == (list(other.source), list(other.segments))
-        assert [one["logProbability"], one["score"]] == pytest.approx([other.log_probability, other.score], abs=1e-4)
+        assert [one["logProbability"], one["score"]] == pytest.approx(
+            [other.log_probability, other.score], abs=1e-4
+        )
         assert one["weights"] == [pytest.approx(list(row), abs=1e-4) for row in other.weights]
         assert one["copied"] == list(other.copied or [None] * len(other.tokens))
         assert (one["truncated"], one["unknownTokens"]) == (other.truncated, other.unknown_tokens)
@@ -102,11 +121,15 @@ def compared(browser: Browser, run: Path, page: Path, searches: list[dict[str, A
         assert browser.complaints(address) == []
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+)
 def test_answers_are_those_of_python(browser: Browser, name: str, tmp_path: Path) -> None:
     recipe, settings = {**QUICK, **SLOW}[name]
     run = trained(recipe, settings, tmp_path / "run")
-    searches = [{}, BEAM, SAMPLE] if sixjars.load(run).network.decoder.searches else [{}, {"nbest": 2}]
+    searches = (
+        [{}, BEAM, SAMPLE] if sixjars.load(run).network.decoder.searches else [{}, {"nbest": 2}]
+    )
     compared(browser, run, tmp_path / "page", searches)
 
 
@@ -139,7 +162,11 @@ def test_several_labels_are_those_of_python(browser: Browser, tmp_path: Path) ->
             "source": {"column": "text"},
             "label": {"column": "label", "multi_label": True},
         },
-        "model": {"encoder": {"kind": "text", "size": 8}, "bridge": {"kind": "pooling"}, "decoder": {"size": 8}},
+        "model": {
+            "encoder": {"kind": "text", "size": 8},
+            "bridge": {"kind": "pooling"},
+            "decoder": {"size": 8},
+        },
         "learning": {"steps": 60, "rate": 0.02, "batch_examples": 10},
     }
     sixjars.train(recipe, out=tmp_path / "run", device="cpu")
@@ -151,13 +178,21 @@ def translation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page that translates, with words that need care in HTML."""
     folder = tmp_path_factory.mktemp("translation")
     rows = [("<b> a & b", "<i>uno</i> & dos"), ("a b", "uno dos"), ("b a", "dos uno")] * 8
-    (folder / "rows.tsv").write_text("words & more\ttarget\n" + "".join(f"{one}\t{two}\n" for one, two in rows))
+    (folder / "rows.tsv").write_text(
+        "words & more\ttarget\n" + "".join(f"{one}\t{two}\n" for one, two in rows)
+    )
     columns = {"source": "words & more", "target": "target"}
-    fields = {name: {"column": own, "tokens": "words", "split": "spaces"} for name, own in columns.items()}
+    fields = {
+        name: {"column": own, "tokens": "words", "split": "spaces"} for name, own in columns.items()
+    }
     recipe = {
         "task": "translation",
         "data": {"train": "rows.tsv", "valid": "rows.tsv", "folder": str(folder), **fields},
-        "model": {"encoder": {"size": 8}, "bridge": {"kind": "attention", "size": 8}, "decoder": {"size": 8}},
+        "model": {
+            "encoder": {"size": 8},
+            "bridge": {"kind": "attention", "size": 8},
+            "decoder": {"size": 8},
+        },
         "learning": {"steps": 60, "batch_examples": 8, "rate": 0.02},
         "evaluation": {"search": {"max_length": 8}},
     }
@@ -165,22 +200,31 @@ def translation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export_web(folder / "run", folder / "page")
 
 
-def test_one_types_and_sees_the_answer_and_what_it_attends_to(browser: Browser, translation: Path) -> None:
+def test_one_types_and_sees_the_answer_and_what_it_attends_to(
+    browser: Browser, translation: Path
+) -> None:
     with hosted(translation) as address:
         browser.open(address)
         browser.ask(READY)
         assert shown(browser, "#status") == "There is no answer yet: type a text."
-        assert (shown(browser, "h1"), shown(browser, ".about")) == ("translation", TASKS["translation"].title)
+        assert (shown(browser, "h1"), shown(browser, ".about")) == (
+            "translation",
+            TASKS["translation"].title,
+        )
         assert (shown(browser, "#inputs label"), shown(browser, "textarea")) == ("words & more", "")
         typed(browser, "<b> a & b")
         assert shown(browser, "#answer").startswith("<i>uno</i> & dos P = ")
-        assert browser.ask("document.querySelectorAll('main i, td b').length") == 0  # text stays text
+        assert (
+            browser.ask("document.querySelectorAll('main i, td b').length") == 0
+        )  # text stays text
         rows = "[...document.querySelectorAll('.weights tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
         [first, *_] = browser.ask(rows)
         browser.point('[data-t="0"]:not(td)')
         shares = "[...document.querySelectorAll('.heat thead [data-s]')].map(e => +e.style.getPropertyValue('--w'))"
         weights = [float(cell) for cell in first[1:]]
-        assert browser.ask(shares) == pytest.approx([weight / max(weights) for weight in weights], abs=2e-3)
+        assert browser.ask(shares) == pytest.approx(
+            [weight / max(weights) for weight in weights], abs=2e-3
+        )
         assert shown(browser, ".status").startswith("<i>uno</i> attends to ")
         browser.point('[data-s="1"]')
         assert shown(browser, ".status").startswith("a is attended to by ")
@@ -200,11 +244,19 @@ def test_one_types_and_sees_the_answer_and_what_it_attends_to(browser: Browser, 
     ("recipe", "texts"),
     [
         ("translation/sample_attention", ["", " \n", "\x85", "word " * 300, "<unk> <stop>"]),
-        ("pointing/sample_sorting", ["", "1 x", "1,2", "1e99", "0x1", "1,,2", "nan", "1e-3 +2 .5 4."]),
-        ("conversation/sample_attention", ["\n", "> a\n< b\n> c", "> a\nb", "a\n" * 300, "b " * 300]),
+        (
+            "pointing/sample_sorting",
+            ["", "1 x", "1,2", "1e99", "0x1", "1,,2", "nan", "1e-3 +2 .5 4."],
+        ),
+        (
+            "conversation/sample_attention",
+            ["\n", "> a\n< b\n> c", "> a\nb", "a\n" * 300, "b " * 300],
+        ),
     ],
 )
-def test_inputs_that_are_hard_to_read(browser: Browser, recipe: str, texts: list[str], tmp_path: Path) -> None:
+def test_inputs_that_are_hard_to_read(
+    browser: Browser, recipe: str, texts: list[str], tmp_path: Path
+) -> None:
     """What Python answers, the page does; what it refuses, the page refuses; texts in the same words."""
     run = trained(recipe, ("evaluation.search.max_length=9",), tmp_path / "run")
     predictor = sixjars.load(run, device="cpu")
@@ -244,7 +296,9 @@ def test_hypotheses_of_a_beam_are_switched(browser: Browser, translation: Path) 
         assert browser.ask(visible) == [True, False, False]
         browser.click("#tab-2")
         assert browser.ask(visible) == [False, False, True]
-        assert browser.ask("document.querySelector('#tab-2').getAttribute('aria-selected')") == "true"
+        assert (
+            browser.ask("document.querySelector('#tab-2').getAttribute('aria-selected')") == "true"
+        )
 
 
 def handed(browser: Browser, file: Path) -> None:
@@ -267,13 +321,19 @@ def test_a_page_that_is_opened_as_a_file_is_handed_its_model(
     broken, other = tmp_path / "broken.bin", tmp_path / "model.bin"
     content = (translation / "model.bin").read_bytes()
     broken.write_bytes(content[:-100])
-    header, numbers = header_of(translation), [np.zeros(int(np.prod(size)), np.float32) for size in sizes(translation)]
+    header, numbers = (
+        header_of(translation),
+        [np.zeros(int(np.prod(size)), np.float32) for size in sizes(translation)],
+    )
     other.write_bytes(packed({**header, "page": "0"}, numbers))
     unreadable = "This file is not a model that `sixjars export --web` wrote, or not all of it."
     for file, told in (
         (translation / "index.html", unreadable),
         (broken, unreadable),
-        (other, "This file is the model of another page; open the model.bin that was exported with this one."),
+        (
+            other,
+            "This file is the model of another page; open the model.bin that was exported with this one.",
+        ),
     ):
         handed(browser, file)
         browser.ask("new Promise(done => setTimeout(done, 50))")
@@ -304,10 +364,18 @@ def test_what_a_person_hears_of_the_page_has_names(browser: Browser, translation
         browser.ask(READY)
         typed(browser, "a b")
         nodes = browser.order("Accessibility.getFullAXTree")["nodes"]
-    named = {(one["role"]["value"], one.get("name", {}).get("value", "")) for one in nodes if not one["ignored"]}
+    named = {
+        (one["role"]["value"], one.get("name", {}).get("value", ""))
+        for one in nodes
+        if not one["ignored"]
+    }
     roles = {role for role, _ in named}
     assert {"textbox", "combobox", "heading", "status", "figure", "columnheader"} <= roles
-    asked = {role for role, name in named if not name and role in ("textbox", "combobox", "button", "tab", "heading")}
+    asked = {
+        role
+        for role, name in named
+        if not name and role in ("textbox", "combobox", "button", "tab", "heading")
+    }
     assert asked == set()
 
 
@@ -315,9 +383,18 @@ def test_weights_are_stored_smaller_and_come_back_to_the_last_bit(translation: P
     network = sixjars.load(translation.parent / "run", device="cpu").network.state_dict()
     content = gzip.decompress((translation / "model.bin").read_bytes())
     count = sum(tensor.numel() for tensor in network.values())
-    turned = np.frombuffer(content[-4 * count :], np.uint8).reshape(4, count).T.copy().view(">u4").astype("<u4").ravel()
+    turned = (
+        np.frombuffer(content[-4 * count :], np.uint8)
+        .reshape(4, count)
+        .T.copy()
+        .view(">u4")
+        .astype("<u4")
+        .ravel()
+    )
     stored = (turned >> np.uint32(1) | turned << np.uint32(31)).view("<f4")
-    assert np.array_equal(stored, torch.cat([tensor.flatten() for tensor in network.values()]).numpy())
+    assert np.array_equal(
+        stored, torch.cat([tensor.flatten() for tensor in network.values()]).numpy()
+    )
     assert [list(tensor.shape) for tensor in network.values()] == sizes(translation)
     random = np.random.default_rng(0).normal(size=100_000).astype(np.float32)
     assert len(packed({}, [random])) < 0.86 * random.nbytes
@@ -336,14 +413,23 @@ def test_the_script_has_only_what_the_model_needs(translation: Path, tmp_path: P
     """What comes on top of the weights is a page and a script; a model without attention has no views."""
     script, page = ((translation / name).read_text("utf-8") for name in ("script.js", "index.html"))
     assert len(script) + len(page) < 52_000
-    parts = ("CELL.gru", "CELL.lstm", "SEARCH.beam", "function livenView", "function documentView", "function tour")
+    parts = (
+        "CELL.gru",
+        "CELL.lstm",
+        "SEARCH.beam",
+        "function livenView",
+        "function documentView",
+        "function tour",
+    )
     assert [part in script for part in parts] == [True, False, True, True, False, False]
     assert "http" not in page.replace("http-equiv", "")
     run = trained("document_classification/sample_flat_initial", (), tmp_path / "run")
     other = export_web(run, tmp_path / "page")
     whole = (other / "script.js").read_text("utf-8") + (other / "index.html").read_text("utf-8")
     assert len(whole) < 28_000
-    assert not any(part in whole for part in ("function livenView", "function figure", ".heat", "SEARCH.beam"))
+    assert not any(
+        part in whole for part in ("function livenView", "function figure", ".heat", "SEARCH.beam")
+    )
 
 
 @pytest.mark.parametrize(
@@ -361,7 +447,9 @@ def test_what_the_browser_cannot_run_is_refused(
     recipe: str, settings: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "recipe.yaml").write_text(sixjars.read_recipe(recipe, settings).to_yaml(), encoding="utf-8")
+    (tmp_path / "run" / "recipe.yaml").write_text(
+        sixjars.read_recipe(recipe, settings).to_yaml(), encoding="utf-8"
+    )
     with pytest.raises(RunError) as refused:
         export_web(tmp_path / "run", tmp_path / "page")
     assert str(refused.value) == sentence
@@ -379,7 +467,9 @@ def test_a_folder_with_something_else_is_left_alone(translation: Path, tmp_path:
 
 
 def test_names_of_files_stay_at_home(translation: Path) -> None:
-    assert str(translation.parent).encode() not in gzip.decompress((translation / "model.bin").read_bytes())
+    assert str(translation.parent).encode() not in gzip.decompress(
+        (translation / "model.bin").read_bytes()
+    )
 
 
 @pytest.mark.slow
@@ -391,4 +481,6 @@ def test_a_page_is_measured(
     monkeypatch.setattr(sys, "argv", ["web.py", str(run), "--inputs", "5"])
     runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "web.py"), run_name="__main__")
     printed = capsys.readouterr().out
-    assert [word in printed for word in ("times the weights", "ready after", "greedy: ", "beam: ")] == [True] * 4
+    assert [
+        word in printed for word in ("times the weights", "ready after", "greedy: ", "beam: ")
+    ] == [True] * 4

@@ -22,7 +22,11 @@ POINTS = "document.querySelector('textarea').value.split(' ')"
 @pytest.fixture(scope="module")
 def hull(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on synthetic points."""
-    return trained("pointing/sample_hull", (*SMALL, "model.decoder.cell=lstm"), tmp_path_factory.mktemp("hull") / "run")
+    return trained(
+        "pointing/sample_hull",
+        (*SMALL, "model.decoder.cell=lstm"),
+        tmp_path_factory.mktemp("hull") / "run",
+    )
 
 
 def example(page: Path) -> Any:
@@ -39,7 +43,9 @@ def test_synthetic_data_has_an_example_that_was_not_trained_on(hull: Path, tmp_p
     assert found["points"] not in [row["points"] for row in rows["train"]]
 
 
-def test_an_example_may_be_given(hull: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_example_may_be_given(
+    hull: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     call = ["export", str(hull), str(tmp_path / "page"), "--example", "0.1,0.2 0.3,0.4"]
     app([*call, "--web"], standalone_mode=False)
     assert example(tmp_path / "page") == {"points": "0.1,0.2 0.3,0.4"}
@@ -61,7 +67,9 @@ def test_an_example_that_cannot_be_used_is_refused(hull: Path, tmp_path: Path) -
 
 def test_an_example_that_is_a_broken_image_is_refused(tmp_path: Path) -> None:
     sizes = ("data.image.size=16", "model.encoder.backbone={name: small, widths: [4, 6]}")
-    run = trained("image_captioning/sample_attention", ("model.decoder.size=12", *sizes), tmp_path / "run")
+    run = trained(
+        "image_captioning/sample_attention", ("model.decoder.size=12", *sizes), tmp_path / "run"
+    )
     broken = tmp_path / "broken.jpg"
     PIL.Image.effect_noise((64, 64), 50).save(broken)
     broken.write_bytes(broken.read_bytes()[:-500])
@@ -81,12 +89,17 @@ def test_two_inputs_have_a_tab_between_them(chromium: Browser, tmp_path: Path) -
         export_web(run, tmp_path / "page", "two toys")
     wanted = "the example cannot be used: must name sentence1 and sentence2, but has sentence1."
     assert str(refused.value) == wanted
-    assert example(export_web(run, tmp_path / "page", "two toys\tno toys"))["sentence2"] == "no toys"
+    assert (
+        example(export_web(run, tmp_path / "page", "two toys\tno toys"))["sentence2"] == "no toys"
+    )
     with hosted(tmp_path / "page") as address:
         chromium.open(address)
         chromium.ask(READY)
         settled(chromium)
-        assert chromium.ask("[...document.querySelectorAll('textarea')].map(e => e.value)") == ["two toys", "no toys"]
+        assert chromium.ask("[...document.querySelectorAll('textarea')].map(e => e.value)") == [
+            "two toys",
+            "no toys",
+        ]
         assert " P = " in shown(chromium, "#answer")
 
 
@@ -96,7 +109,9 @@ def test_answers_are_those_of_python(chromium: Browser, hull: Path, tmp_path: Pa
 
 
 @needs_browser
-def test_points_are_there_at_once_and_are_clicked_and_dragged(chromium: Browser, hull: Path, tmp_path: Path) -> None:
+def test_points_are_there_at_once_and_are_clicked_and_dragged(
+    chromium: Browser, hull: Path, tmp_path: Path
+) -> None:
     with hosted(export_web(hull, tmp_path / "page")) as address:
         chromium.open(address)
         chromium.ask(READY)
@@ -124,7 +139,10 @@ def test_points_are_there_at_once_and_are_clicked_and_dragged(chromium: Browser,
         assert chromium.ask(best) == len(given) - len(set(order))
         chromium.click(".buttons button:last-child")
         settled(chromium)
-        assert shown(chromium, "#status") == "There is no answer yet: click into the plane to set points."
+        assert (
+            shown(chromium, "#status")
+            == "There is no answer yet: click into the plane to set points."
+        )
         typed(chromium, "0.5,")
         assert shown(chromium, "#status").startswith(
             "There is no answer: the points: '' of point '0.5,' is not a number"
@@ -137,7 +155,9 @@ def test_points_are_there_at_once_and_are_clicked_and_dragged(chromium: Browser,
 @pytest.mark.slow
 @needs_browser
 def test_a_conversation_goes_on(chromium: Browser, tmp_path: Path) -> None:
-    run = trained("conversation/sample_attention", ("evaluation.search.max_length=9",), tmp_path / "run")
+    run = trained(
+        "conversation/sample_attention", ("evaluation.search.max_length=9",), tmp_path / "run"
+    )
     turns = "[...document.querySelectorAll('.talk li')].map(one => one.textContent)"
     with hosted(export_web(run, tmp_path / "page", "hello\nhi\nwho are you")) as address:
         chromium.open(address)
@@ -159,13 +179,20 @@ def test_a_conversation_goes_on(chromium: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_browser
-def test_of_other_data_points_are_random_and_no_row_is_shown(chromium: Browser, tmp_path: Path) -> None:
+def test_of_other_data_points_are_random_and_no_row_is_shown(
+    chromium: Browser, tmp_path: Path
+) -> None:
     rows = sixjars.samples.generate("pointing", size=30, valid=0, test=0, kind="hull")["train"]
     lines = [f"{row['points']}\t{row['order']}" for row in rows]
     (tmp_path / "rows.tsv").write_text("\n".join(["places\torder", *lines]) + "\n")
     recipe = {
         "task": "pointing",
-        "data": {"train": "rows.tsv", "valid": 0.2, "folder": str(tmp_path), "points": {"column": "places"}},
+        "data": {
+            "train": "rows.tsv",
+            "valid": 0.2,
+            "folder": str(tmp_path),
+            "points": {"column": "places"},
+        },
         "model": {"encoder": {"size": 8}, "decoder": {"size": 8, "visits": "some"}},
         "learning": {"steps": 5},
     }

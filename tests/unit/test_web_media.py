@@ -33,11 +33,19 @@ ASK = f"""(async (cases) => {{
     }}
     return found;
 }})"""
-SMALL = ("data.image.size=32", "model.encoder.backbone.widths=[4,8]", "evaluation.search.max_length=6")
+SMALL = (
+    "data.image.size=32",
+    "model.encoder.backbone.widths=[4,8]",
+    "evaluation.search.max_length=6",
+)
 FRAMES = ("data.video.size=16", "data.video.frames=4", "model.encoder.backbone.widths=[4,8]")
 RUNS: dict[str, tuple[str, tuple[str, ...], float]] = {
     "captions": ("image_captioning/sample_attention", SMALL, 1e-4),
-    "labels": ("image_classification/sample_attention", ("data.image.fit=pad", "data.image.size=34"), 1e-4),
+    "labels": (
+        "image_classification/sample_attention",
+        ("data.image.fit=pad", "data.image.size=34"),
+        1e-4,
+    ),
     "questions": ("image_question_answering/sample_plain", (), 1e-4),
     "pretrained": ("image_captioning/sample_pretrained", ("data.image.size=64",), 1e-4),
     "fine-tuned": (
@@ -45,7 +53,11 @@ RUNS: dict[str, tuple[str, tuple[str, ...], float]] = {
         ("data.image.size=64", "model.encoder.backbone.frozen=false"),
         1e-4,
     ),
-    "frames": ("video_captioning/sample_attention", (*FRAMES, "evaluation.search.max_length=6"), 5e-2),
+    "frames": (
+        "video_captioning/sample_attention",
+        (*FRAMES, "evaluation.search.max_length=6"),
+        5e-2,
+    ),
     "clips": ("video_captioning/sample_both", (*FRAMES, "evaluation.search.max_length=6"), 5e-2),
 }
 """A recipe, settings, and how far log P and weights may lie from Python's: of videos a browser has other colours."""
@@ -56,7 +68,9 @@ def reader(chromium: Browser, tmp_path: Path) -> Browser:
     """A browser with the parts of the script that read files."""
     names = ("tensors", "pixels", "visual", "field/image", "field/video")
     script = "\n".join(SCRIPT.joinpath(f"{name}.js").read_text("utf-8") for name in names)
-    (tmp_path / "page.html").write_text(f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
+    (tmp_path / "page.html").write_text(
+        f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8"
+    )
     chromium.open(tmp_path / "page.html")
     return chromium
 
@@ -80,9 +94,12 @@ def pixels_of(path: Path, size: int, fit: Fit) -> NDArray[np.uint8]:
 
 @pytest.mark.parametrize("fit", ["crop", "pad", "stretch"])
 @pytest.mark.parametrize(
-    ("width", "height"), [(64, 64), (37, 90), (301, 200), (200, 301), (40, 60), (5, 3), (1, 40), (32, 32)]
+    ("width", "height"),
+    [(64, 64), (37, 90), (301, 200), (200, 301), (40, 60), (5, 3), (1, 40), (32, 32)],
 )
-def test_images_become_the_same_pixels(reader: Browser, tmp_path: Path, width: int, height: int, fit: Fit) -> None:
+def test_images_become_the_same_pixels(
+    reader: Browser, tmp_path: Path, width: int, height: int, fit: Fit
+) -> None:
     noise = np.random.default_rng(width).integers(0, 256, (height, width, 3), dtype=np.uint8)
     PIL.fromarray(noise).save(tmp_path / "image.png")
     for size in (32, 7):
@@ -92,10 +109,15 @@ def test_images_become_the_same_pixels(reader: Browser, tmp_path: Path, width: i
 
 
 @pytest.mark.parametrize("kind", ["alpha", "palette", "grey", "jpeg", "turned", "photo"])
-def test_other_kinds_of_images_are_nearly_the_same(reader: Browser, tmp_path: Path, kind: str) -> None:
-    across, down = np.meshgrid(np.arange(1600 if kind == "photo" else 80), np.arange(1200 if kind == "photo" else 60))
+def test_other_kinds_of_images_are_nearly_the_same(
+    reader: Browser, tmp_path: Path, kind: str
+) -> None:
+    across, down = np.meshgrid(
+        np.arange(1600 if kind == "photo" else 80), np.arange(1200 if kind == "photo" else 60)
+    )
     smooth = np.stack(
-        [128 + 100 * np.sin(across / 9), 128 + 100 * np.cos(down / 7), 2 * (across + down) % 256], axis=-1
+        [128 + 100 * np.sin(across / 9), 128 + 100 * np.cos(down / 7), 2 * (across + down) % 256],
+        axis=-1,
     )
     image = PIL.fromarray(smooth.astype(np.uint8))
     path, how = tmp_path / ("image.jpg" if kind in ("jpeg", "turned", "photo") else "image.png"), {}
@@ -110,14 +132,21 @@ def test_other_kinds_of_images_are_nearly_the_same(reader: Browser, tmp_path: Pa
         exif[0x0112] = 6
         how = {"exif": exif}
     image.save(path, **how)
-    apart = np.abs(squares(reader, "image", path, pixels=32, fit="crop")[0].astype(int) - pixels_of(path, 32, "crop"))
+    apart = np.abs(
+        squares(reader, "image", path, pixels=32, fit="crop")[0].astype(int)
+        - pixels_of(path, 32, "crop")
+    )
     # Python decodes a large JPEG at a fraction of its size.
     assert apart.max() <= (0 if kind in ("palette", "grey") else 12 if kind == "photo" else 2)
     assert apart.mean() < (1.5 if kind == "photo" else 0.2)
 
 
-@pytest.mark.parametrize(("frames", "rate"), [(6, None), (1, None), (40, None), (5, 4.0), (30, 10.0)])
-def test_the_same_frames_of_videos_are_taken(reader: Browser, tmp_path: Path, frames: int, rate: float | None) -> None:
+@pytest.mark.parametrize(
+    ("frames", "rate"), [(6, None), (1, None), (40, None), (5, 4.0), (30, 10.0)]
+)
+def test_the_same_frames_of_videos_are_taken(
+    reader: Browser, tmp_path: Path, frames: int, rate: float | None
+) -> None:
     pytest.importorskip("av")
     # Each frame has a grey of its own, so that one tells which it is.
     shades = np.repeat(np.arange(20, 240, 11, dtype=np.uint8), 48 * 64 * 3).reshape(-1, 48, 64, 3)
@@ -133,15 +162,22 @@ def test_the_same_frames_of_videos_are_taken(reader: Browser, tmp_path: Path, fr
 @pytest.mark.parametrize("kind", ["image", "video"])
 def test_what_is_no_image_or_video_is_refused(reader: Browser, tmp_path: Path, kind: str) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    wanted = {"image": "an image", "video": "a video"}[kind], {"image": "PNG and JPEG", "video": "MP4 and WebM"}[kind]
+    wanted = (
+        {"image": "an image", "video": "a video"}[kind],
+        {"image": "PNG and JPEG", "video": "MP4 and WebM"}[kind],
+    )
     field = f'new FIELD.{kind}({{name: "{kind}", settings: {{frames: 2, rate: null, pixels: 8, max_pixels: 9}}}})'
-    told = reader.ask(f"{field}.encode({FILE}('{uri(tmp_path / 'notes.txt')}')).catch(error => error.message)")
+    told = reader.ask(
+        f"{field}.encode({FILE}('{uri(tmp_path / 'notes.txt')}')).catch(error => error.message)"
+    )
     assert told == (
         f"the {kind} is not {wanted[0]}, or of a kind that this browser cannot decode; {wanted[1]} can be read."
     )
     PIL.new("RGB", (4, 3)).save(tmp_path / "large.png")
     if kind == "image":
-        told = reader.ask(f"{field}.encode({FILE}('{uri(tmp_path / 'large.png')}')).catch(error => error.message)")
+        told = reader.ask(
+            f"{field}.encode({FILE}('{uri(tmp_path / 'large.png')}')).catch(error => error.message)"
+        )
         assert told == "the image has 4 x 3 pixels, but this model reads at most 9."
 
 
@@ -171,7 +207,8 @@ def test_answers_are_those_of_python(chromium: Browser, tmp_path: Path, name: st
         settled(chromium)
         assert " P = " in shown(chromium, "#answer")  # of the example
         assert (
-            chromium.ask("document.querySelectorAll('.view .tile, .view .strip img').length") > 0 or name == "questions"
+            chromium.ask("document.querySelectorAll('.view .tile, .view .strip img').length") > 0
+            or name == "questions"
         )
         for search in searches:
             wanted = predictor.nbest(
@@ -211,7 +248,9 @@ def test_a_file_is_chosen_and_its_attention_shown(chromium: Browser, tmp_path: P
     assert shown(chromium, "#answer").startswith(f"{best.text} P = ")
     tiles = "[...document.querySelectorAll('.tile p span')].map(one => one.textContent)"
     assert chromium.ask(tiles) == list(best.tokens)
-    assert chromium.ask("getComputedStyle(document.querySelector('.large')).aspectRatio") == "1.5 / 1"
+    assert (
+        chromium.ask("getComputedStyle(document.querySelector('.large')).aspectRatio") == "1.5 / 1"
+    )
     chromium.point('.tile[data-t="1"]')
     most = int(np.argmax(best.weights[1]))
     told = f"{best.tokens[1]} attends to row {most // 8 + 1}, column {most % 8 + 1} ("
@@ -219,7 +258,9 @@ def test_a_file_is_chosen_and_its_attention_shown(chromium: Browser, tmp_path: P
     assert chromium.ask("document.querySelector('.large').classList.contains('chosen')")
     hand(chromium, ".drop input", other)
     settled(chromium)
-    assert shown(chromium, "#status").startswith("There is no answer: the image is not an image, or of a kind")
+    assert shown(chromium, "#status").startswith(
+        "There is no answer: the image is not an image, or of a kind"
+    )
     assert shown(chromium, "#answer") == ""
 
 
@@ -232,7 +273,9 @@ def hand(browser: Browser, selector: str, file: Path) -> None:
 
 
 def test_networks_of_other_libraries_are_refused(tmp_path: Path) -> None:
-    recipe = sixjars.read_recipe("image_captioning/sample_pretrained", ("model.encoder.backbone.layer=null",))
+    recipe = sixjars.read_recipe(
+        "image_captioning/sample_pretrained", ("model.encoder.backbone.layer=null",)
+    )
     text = recipe.to_yaml().replace("name: efficientnet_lite0", "name: torchvision/resnet18")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "recipe.yaml").write_text(text, encoding="utf-8")
@@ -243,6 +286,11 @@ def test_networks_of_other_libraries_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_page_of_texts_reads_no_files(tmp_path: Path) -> None:
-    page = export_web(trained("document_classification/sample_flat_initial", (), tmp_path / "run"), tmp_path / "page")
+    page = export_web(
+        trained("document_classification/sample_flat_initial", (), tmp_path / "run"),
+        tmp_path / "page",
+    )
     script = (page / "script.js").read_text("utf-8")
-    assert not any(part in script for part in ("function convolved", "function fileControl", "FIELD.image"))
+    assert not any(
+        part in script for part in ("function convolved", "function fileControl", "FIELD.image")
+    )

@@ -42,7 +42,11 @@ def test_the_best_labels_are_listed(chromium: Browser, tmp_path: Path) -> None:
         assert chromium.ask(ORDER) == "Ordered by probability."
         assert shown(chromium, "#answer").startswith(f"{best[0].text} P = ")
         nodes = chromium.order("Accessibility.getFullAXTree")["nodes"]
-        named = {(one["role"]["value"], one.get("name", {}).get("value", "")) for one in nodes if not one["ignored"]}
+        named = {
+            (one["role"]["value"], one.get("name", {}).get("value", ""))
+            for one in nodes
+            if not one["ignored"]
+        }
         assert ("list", "Outputs, the best first") in named
         typed(chromium, " ")
         assert (chromium.ask(ROWS), shown(chromium, "#answer")) == ([], "")
@@ -51,7 +55,9 @@ def test_the_best_labels_are_listed(chromium: Browser, tmp_path: Path) -> None:
 
 @needs_browser
 def test_hypotheses_of_a_beam_are_listed(chromium: Browser, tmp_path: Path) -> None:
-    run = trained("language_model/sample_rnn", ("evaluation.search.max_length=6",), tmp_path / "run")
+    run = trained(
+        "language_model/sample_rnn", ("evaluation.search.max_length=6",), tmp_path / "run"
+    )
     with hosted(export_web(run, tmp_path / "page")) as address:
         chromium.open(address)
         chromium.ask(READY)
@@ -65,9 +71,15 @@ def test_hypotheses_of_a_beam_are_listed(chromium: Browser, tmp_path: Path) -> N
         assert chromium.complaints(address) == []
 
 
-@pytest.mark.parametrize("recipe", ["language_model/sample_rnn", "document_classification/sample_flat_attention"])
-def test_the_smallest_pages_are_at_most_a_tenth_larger_than_their_weights(recipe: str, tmp_path: Path) -> None:
-    run = sixjars.train(recipe, ["data.sample.size=600", "learning.steps=2"], out=tmp_path / "run").folder
+@pytest.mark.parametrize(
+    "recipe", ["language_model/sample_rnn", "document_classification/sample_flat_attention"]
+)
+def test_the_smallest_pages_are_at_most_a_tenth_larger_than_their_weights(
+    recipe: str, tmp_path: Path
+) -> None:
+    run = sixjars.train(
+        recipe, ["data.sample.size=600", "learning.steps=2"], out=tmp_path / "run"
+    ).folder
     page = export_web(run, tmp_path / "page")
     whole = sum(path.stat().st_size for path in page.iterdir())
     assert whole <= 1.1 * (run / "model.safetensors").stat().st_size

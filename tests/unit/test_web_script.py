@@ -16,9 +16,13 @@ from sixjars.serving.web.parts import parts_of, script, style
 PACKAGE = Path(sixjars.__file__).parent
 FOLDERS = ("serving/web/script", "serving/live", "drawing/live")
 FILES = [path for folder in FOLDERS for path in PACKAGE.joinpath(folder).rglob("*.*s")]
-DECLARED = re.compile(r"^(?:async )?(?:function|class|const|let) (\w+)|(?<=, )([A-Z][A-Z_]+) =", re.MULTILINE)
+DECLARED = re.compile(
+    r"^(?:async )?(?:function|class|const|let) (\w+)|(?<=, )([A-Z][A-Z_]+) =", re.MULTILINE
+)
 METHOD = re.compile(r"^  (?:static )?(?:async )?(\w+)\(.*\) \{$", re.MULTILINE)
-CALLED = re.compile(r"(?<![\w.`])(\w+)\(|(?<!\w)(?:new|extends) (\w+)|(?<![\w.\"])([A-Z][A-Z_]+)(?!\w)")
+CALLED = re.compile(
+    r"(?<![\w.`])(\w+)\(|(?<!\w)(?:new|extends) (\w+)|(?<![\w.\"])([A-Z][A-Z_]+)(?!\w)"
+)
 ASKED = re.compile(r"\.(\w+)\(")
 OF_JAVASCRIPT = {"has", "keys", "of", "split"}
 """Methods that arrays, texts and maps have too."""
@@ -27,10 +31,19 @@ MORE = {
         "document_classification/sample_attention",
         ["data.label.multi_label=true", "evaluation.metrics=[labels_exact]"],
     ),
-    "lower case": ("translation/sample_every_step", ["data.source.lowercase=true", "model.bridge.start=copy"]),
-    "sentences": ("document_classification/sample_flat_initial", ["data.source.segments=sentences"]),
+    "lower case": (
+        "translation/sample_every_step",
+        ["data.source.lowercase=true", "model.bridge.start=copy"],
+    ),
+    "sentences": (
+        "document_classification/sample_flat_initial",
+        ["data.source.segments=sentences"],
+    ),
     "a conversation without hierarchy": ("dialog/sample_attention", ["data.source.segments=turns"]),
-    "pooled sentences": ("document_classification/sample_initial", ["model.encoder.pool=attention"]),
+    "pooled sentences": (
+        "document_classification/sample_initial",
+        ["model.encoder.pool=attention"],
+    ),
     "wide and deep": ("document_classification/sample_bag", ["model.encoder={kind: wide_deep}"]),
     "a bag without attention": (
         "document_classification/sample_bag",
@@ -42,7 +55,10 @@ MORE = {
         ],
     ),
     "words compared and pooled": ("sentence_pair/sample_words", ["model.bridge={kind: pooling}"]),
-    "parts of words": ("entailment/sample_initial", ["data.source.tokens=bpe", "data.target.tokens=unigram"]),
+    "parts of words": (
+        "entailment/sample_initial",
+        ["data.source.tokens=bpe", "data.target.tokens=unigram"],
+    ),
     "copying without hierarchy": ("translation/sample_attention", ["model.decoder.copying=true"]),
 }
 CASES = {**{name: (name, []) for name in packaged() if "/sample_" in name}, **MORE}
@@ -84,7 +100,9 @@ def test_a_script_has_all_that_it_needs_and_no_more(name: str) -> None:
 
 
 def test_sections_end_and_name_features_that_there_are() -> None:
-    known = {f"view/{each.stem}" for each in PACKAGE.joinpath("serving/web/script/view").iterdir()} | {"inspect"}
+    known = {
+        f"view/{each.stem}" for each in PACKAGE.joinpath("serving/web/script/view").iterdir()
+    } | {"inspect"}
     for recipe, settings in CASES.values():
         known |= features(read_recipe(recipe, settings), searches=True, attends=True, marked=True)
     for path in FILES:
@@ -100,13 +118,19 @@ def test_a_section_that_ends_as_another_is_refused() -> None:
         kept("// only: tied\n// end: copying\n")
 
 
-@pytest.mark.parametrize("recipe", ["translation/sample_attention", "document_classification/sample_flat_attention"])
+@pytest.mark.parametrize(
+    "recipe", ["translation/sample_attention", "document_classification/sample_flat_attention"]
+)
 def test_a_script_for_words_of_an_older_version_has_all_that_it_needs(recipe: str) -> None:
     """The recipe does not tell; the page of a new run has nothing for them."""
     read = read_recipe(recipe)
     searches = read.model.decoder["kind"] != "label"
     old, new = (
-        plain(script(parts_of(read), features(read, searches=searches, attends=True, marked=marked)).decode())
+        plain(
+            script(
+                parts_of(read), features(read, searches=searches, attends=True, marked=marked)
+            ).decode()
+        )
         for marked in (True, False)
     )
     own, methods = found(DECLARED, old), found(METHOD, old)

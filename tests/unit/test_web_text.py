@@ -30,8 +30,16 @@ LETTERS = (
     "\u2028\u3000\ufeff\u200b\u200d😀❤\ufe0f\ufe0e\u20e3🇩🇪日本語मेरा½№ﬁ€"
 )
 KINDS = [
-    *(("words", split, lower) for split in ("punctuation", "spaces", MARKED_WORDS) for lower in (False, True)),
-    *((kind, "punctuation", lower) for kind in ("characters", "bpe", "unigram") for lower in (False, True)),
+    *(
+        ("words", split, lower)
+        for split in ("punctuation", "spaces", MARKED_WORDS)
+        for lower in (False, True)
+    ),
+    *(
+        (kind, "punctuation", lower)
+        for kind in ("characters", "bpe", "unigram")
+        for lower in (False, True)
+    ),
 ]
 PROSE = (
     "Mr. Dr. U.S. p.m. No. Fig. e.g. Inc. etc. J. I. 1. 2. (a) The the He And and 5 IV 3.14 ... ! ? ?! … । 。 \" ' ” ) "
@@ -52,9 +60,15 @@ def browser(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Brow
     """With the part of the script that reads texts."""
     folder = tmp_path_factory.mktemp("browser")
     names = ["tensors.js", "text.js", "field/text.js"]
-    names += [f"{part}/{path.name}" for part in ("tokens", "segments") for path in SCRIPT.joinpath(part).iterdir()]
+    names += [
+        f"{part}/{path.name}"
+        for part in ("tokens", "segments")
+        for path in SCRIPT.joinpath(part).iterdir()
+    ]
     script = "\n".join(SCRIPT.joinpath(name).read_text("utf-8") for name in names)
-    (folder / "page.html").write_text(f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
+    (folder / "page.html").write_text(
+        f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8"
+    )
     chromium.open(folder / "page.html")
     return chromium
 
@@ -63,7 +77,12 @@ def wild(count: int) -> list[str]:
     """Texts of letters, marks and spaces that are hard to read, and of the words of the corpus."""
     rng, words = random.Random(0), " ".join(CORPUS).split()
     letters = ["".join(rng.choices(LETTERS, k=rng.randint(1, 25))) for _ in range(count)]
-    return ["", " ", *letters, *(" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(count))]
+    return [
+        "",
+        " ",
+        *letters,
+        *(" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(count)),
+    ]
 
 
 def tokenizer(kind: str, split: str, lower: bool) -> TextTokenizer:
@@ -85,24 +104,36 @@ def test_tokens_are_those_of_python(browser: Browser, kind: str, split: str, low
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "split", "lower"), KINDS)
-def test_every_character_is_read_as_in_python(browser: Browser, kind: str, split: str, lower: bool) -> None:
+def test_every_character_is_read_as_in_python(
+    browser: Browser, kind: str, split: str, lower: bool
+) -> None:
     """All that this Python knows: of younger ones, libraries of different age disagree which are punctuation."""
     made = tokenizer(kind, split, lower)
     places = [at for at in range(0x20000) if category(chr(at)) not in ("Cn", "Cs")]
     for begin in range(0, len(places), 8192):
         texts = [f"a{chr(at)}b {chr(at)}e" for at in places[begin : begin + 8192]]
         found = [one[0] for one in read(browser, made, texts)]
-        wrong = [text for text, ids, one in zip(texts, made.encode_many(texts), found, strict=True) if ids != one]
+        wrong = [
+            text
+            for text, ids, one in zip(texts, made.encode_many(texts), found, strict=True)
+            if ids != one
+        ]
         assert wrong == []
 
 
 def prose(count: int) -> list[str]:
     """The texts of the tests of segments, and such that are made of what is hard in them."""
     rng, folder = random.Random(1), Path(__file__).parent
-    written = [(folder / f"test_{name}.py").read_text(encoding="utf-8") for name in ("sentences", "segments")]
+    written = [
+        (folder / f"test_{name}.py").read_text(encoding="utf-8")
+        for name in ("sentences", "segments")
+    ]
     texts = [text for source in written for text in re.findall(r'"([^"\\]+)"', source)]
     for _ in range(count):
-        some = [rng.choice(PROSE) + rng.choice([" ", " ", "", "\n", "  "]) for _ in range(rng.randint(2, 16))]
+        some = [
+            rng.choice(PROSE) + rng.choice([" ", " ", "", "\n", "  "])
+            for _ in range(rng.randint(2, 16))
+        ]
         texts += ["".join(some), "".join(some).lower()]
     return texts
 
@@ -130,7 +161,10 @@ def test_copied_words_are_joined_as_in_python(browser: Browser, split: str, piec
     words = [made.adopted(word, source) for word in source.split(text)]
     rng = random.Random(2)
     rows = [
-        [rng.choice([rng.randrange(3, made.size), made.size + rng.randrange(len(words))]) for _ in range(9)]
+        [
+            rng.choice([rng.randrange(3, made.size), made.size + rng.randrange(len(words))])
+            for _ in range(9)
+        ]
         for _ in range(300)
     ]
     join = f"(learned => {json.dumps(rows)}.map(ids => new TOKENS.words(learned).decode(ids, {json.dumps(words)})))"

@@ -46,7 +46,9 @@ def walked(stages: Stages, given: Any) -> Any:
         value["running"] = after["after"]
         if not after["goes"]:
             break
-    stacked = iter([torch.stack(tensors) for tensors in zip(*(one.tensors() for one in columns), strict=True)])
+    stacked = iter(
+        [torch.stack(tensors) for tensors in zip(*(one.tensors() for one in columns), strict=True)]
+    )
     value["column"] = columns[0].mapped(lambda _: next(stacked))
     if stages.settings.kind == "greedy":
         return stages.greedy(value)
@@ -61,7 +63,9 @@ def walked(stages: Stages, given: Any) -> Any:
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("kind", ["greedy", "beam"])
-def test_the_stages_find_what_search_finds(predictor: Predictor, kind: str, rules: dict[str, Any]) -> None:
+def test_the_stages_find_what_search_finds(
+    predictor: Predictor, kind: str, rules: dict[str, Any]
+) -> None:
     search = search_inside(predictor, kind, **rules)
     assert search is not None
     stages = Stages(predictor.network, search, {})
@@ -73,7 +77,9 @@ def test_the_stages_find_what_search_finds(predictor: Predictor, kind: str, rule
             length = int(found["length"][row, place])
             assert tuple(found["tokens"][row, place, :length].tolist()) == one.tokens
             assert not found["tokens"][row, place, length:].any()
-            assert found["log_probability"][row, place].item() == pytest.approx(one.log_probability, abs=1e-5)
+            assert found["log_probability"][row, place].item() == pytest.approx(
+                one.log_probability, abs=1e-5
+            )
             assert found["score"][row, place].item() == pytest.approx(one.score, abs=1e-5)
             assert bool(found["finished"][row, place]) == one.finished
             own = found["weights"][row, place, : len(one.weights)]
@@ -110,7 +116,9 @@ def graph(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> 
         for some in (inputs, outputs)
     ]
     return helper.make_model(
-        helper.make_graph(nodes, "part", *made), opset_imports=[helper.make_opsetid("", 18)], ir_version=10
+        helper.make_graph(nodes, "part", *made),
+        opset_imports=[helper.make_opsetid("", 18)],
+        ir_version=10,
     )
 
 
@@ -118,7 +126,10 @@ def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
     number: Any = (TensorProto.INT64, [])
     row = (TensorProto.INT64, ["rows"])
     first = graph(
-        [helper.make_node("Identity", ["x"], ["running.sum"]), helper.make_node("Identity", ["most"], ["longest"])],
+        [
+            helper.make_node("Identity", ["x"], ["running.sum"]),
+            helper.make_node("Identity", ["most"], ["longest"]),
+        ],
         {"x": row, "most": number},
         {"running.sum": row, "longest": number},
     )
@@ -129,16 +140,22 @@ def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
         helper.make_node("Less", ["high", "limit"], ["goes"]),
     ]
     step = graph(
-        nodes, {MADE: number, "running.sum": row}, {"after.sum": row, "column": row, "goes": (TensorProto.BOOL, [])}
+        nodes,
+        {MADE: number, "running.sum": row},
+        {"after.sum": row, "column": row, "goes": (TensorProto.BOOL, [])},
     )
     step.graph.initializer.append(helper.make_tensor("limit", TensorProto.INT64, [], [10]))
-    last = graph([helper.make_node("Neg", ["running.sum"], ["sum"])], {"running.sum": row}, {"sum": row})
+    last = graph(
+        [helper.make_node("Neg", ["running.sum"], ["sum"])], {"running.sum": row}, {"sum": row}
+    )
     whole = JoinedGraphs(first)
     whole.loop("step", step, times="longest", carried="running")
     whole.add("found", last)
     column = helper.make_tensor_value_info("column", TensorProto.INT64, ["steps", "rows"])
     onnx.checker.check_model(model := whole.model([*last.graph.output, column]), full_check=True)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     for start, most, wanted in (([1, 2], 3, [[1, 2], [2, 3], [4, 5]]), ([7], 9, [[7], [8], [10]])):
         found = session.run(None, {"x": np.array(start), "most": np.array(most)})
         assert found[1].tolist() == wanted
@@ -148,9 +165,17 @@ def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("whole", "given", "sentence"),
     [
-        ("sample", {}, "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam."),
+        (
+            "sample",
+            {},
+            "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam.",
+        ),
         ("best", {}, "whole 'best' is unknown. Known: beam, greedy."),
-        (None, {"width": 3}, "width is of a search; only a whole one is written, so say --whole too."),
+        (
+            None,
+            {"width": 3},
+            "width is of a search; only a whole one is written, so say --whole too.",
+        ),
         ("beam", {"kind": "greedy"}, "--whole is the kind of search; do not set another."),
         ("greedy", {"nbest": 2}, "greedy search finds one output, but nbest is 2"),
         ("beam", {"widht": 2}, "key 'widht' is unknown. Did you mean 'width'"),
@@ -165,21 +190,34 @@ def test_a_search_that_a_graph_cannot_hold_is_a_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("key", ["precision", "components", "predictor", "whole", "run", "check", "widht"])
+@pytest.mark.parametrize(
+    "key", ["precision", "components", "predictor", "whole", "run", "check", "widht"]
+)
 @pytest.mark.parametrize("whole", [(), ("--whole", "beam")], ids=str)
-def test_only_settings_of_search_are_set(run: Path, tmp_path: Path, key: str, whole: tuple[str, ...]) -> None:
+def test_only_settings_of_search_are_set(
+    run: Path, tmp_path: Path, key: str, whole: tuple[str, ...]
+) -> None:
     with pytest.raises(RecipeError) as caught:
-        app(["export", str(run), str(tmp_path / "out"), *whole, "--set", f"{key}=1"], standalone_mode=False)
+        app(
+            ["export", str(run), str(tmp_path / "out"), *whole, "--set", f"{key}=1"],
+            standalone_mode=False,
+        )
     meant = " Did you mean 'width'?" if key == "widht" else ""
     known = ", ".join(sorted(sixjars.SearchSettings.model_fields))
-    assert str(caught.value) == f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
+    assert (
+        str(caught.value)
+        == f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
+    )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_label_needs_no_search(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Predictor, "ability", Ability(searches=False, has_attention=True, multi_label=False))
+    monkeypatch.setattr(
+        Predictor, "ability", Ability(searches=False, has_attention=True, multi_label=False)
+    )
     with pytest.raises(
-        DataError, match=r"^this run chooses a label, so there is no search to write; leave --whole out\.$"
+        DataError,
+        match=r"^this run chooses a label, so there is no search to write; leave --whole out\.$",
     ):
         search_inside(predictor, "greedy")
 
@@ -190,25 +228,43 @@ def test_a_decoder_that_may_output_every_token_has_no_rule_on_ngrams(predictor: 
     stages = Stages(predictor.network, search, {})
     with (
         mock.patch.object(type(stages.generator), "special", SpecialTokens(go=2, stop=2)),
-        pytest.raises(RunError, match=r"no_repeat_ngram cannot be in a graph of this decoder.*; set it to 0\."),
+        pytest.raises(
+            RunError, match=r"no_repeat_ngram cannot be in a graph of this decoder.*; set it to 0\."
+        ),
     ):
         stages.begin(inputs_of(predictor.fields, 2, 3))
 
 
 def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None:
     ids, real = (TensorProto.INT64, ["rows", "length"]), (TensorProto.BOOL, ["rows", "length"])
-    inputs = {"source.values": ids, "source.mask": real, "source.segments.packs.0": ids, "source.copy_ids": ids}
-    outputs = {"tokens": (TensorProto.INT64, ["rows", 5, "steps"]), "score": (TensorProto.FLOAT, ["rows", 5])}
+    inputs = {
+        "source.values": ids,
+        "source.mask": real,
+        "source.segments.packs.0": ids,
+        "source.copy_ids": ids,
+    }
+    outputs = {
+        "tokens": (TensorProto.INT64, ["rows", 5, "steps"]),
+        "score": (TensorProto.FLOAT, ["rows", 5]),
+    }
     onnx.save_model(graph([], inputs, outputs), str(tmp_path / WHOLE))
     search = search_inside(predictor, "beam")
     assert search is not None
     card = whole_card(tmp_path, search, predictor.fields)
     assert "Encoder, decoder and beam search of width 5 in one graph" in card
     assert "Ordered by score: log probability / tokens." in card
-    assert "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a row |" in card
-    assert "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first" in card
+    assert (
+        "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a row |"
+        in card
+    )
+    assert (
+        "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first" in card
+    )
     assert "- ids: 0 is `<pad>`, 1 is `<go>`, 2 is `<stop>`, 3 is `<unk>`" in card
-    assert "### From a text to `source.values`\n\n1. Unicode NFC; split it into words at white space\n" in card
+    assert (
+        "### From a text to `source.values`\n\n1. Unicode NFC; split it into words at white space\n"
+        in card
+    )
     assert card.endswith(
         "### From `tokens` to a text\n\n"
         "1. take `tokens[id - 4]` of `fields/target.json` for each id, and `<unk>` for 3\n"
@@ -218,13 +274,18 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
 
 def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(
-        RunError, match=r"^the exported model does not run in a process of its own: .*holds no exported"
+        RunError,
+        match=r"^the exported model does not run in a process of its own: .*holds no exported",
     ):
         answers(tmp_path, ["ghar"])
 
 
 def test_a_beam_gives_all_that_it_keeps(predictor: Predictor) -> None:
-    for given, nbest in (({}, predictor.recipe.evaluation.search.width), ({"width": 3}, 3), ({"nbest": 2}, 2)):
+    for given, nbest in (
+        ({}, predictor.recipe.evaluation.search.width),
+        ({"width": 3}, 3),
+        ({"nbest": 2}, 2),
+    ):
         search = search_inside(predictor, "beam", **given)
         assert search is not None
         assert search.nbest == nbest

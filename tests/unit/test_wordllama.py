@@ -16,13 +16,22 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import sixjars
 from sixjars.data.text.vectors import projected, words_in
-from sixjars.data.text.wordllama import NAME, SPREAD, TOKENIZER, WEIGHTS, package_folder, piece_vectors
+from sixjars.data.text.wordllama import (
+    NAME,
+    SPREAD,
+    TOKENIZER,
+    WEIGHTS,
+    package_folder,
+    piece_vectors,
+)
 from sixjars.errors import DataError, MissingExtra, RecipeError
 from sixjars.flow.special import UNK
 from sixjars.runs.data import Blueprint, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
 
-MERGES = "▁+c ▁c+a ▁ca+t ▁+s ▁+S a+t ▁S+at ▁s+i ▁si+t ▁S+i ▁Si+t ▁+t ▁t+he ▁+, h+e ▁+d ▁d+o ▁do+g ▁+D"
+MERGES = (
+    "▁+c ▁c+a ▁ca+t ▁+s ▁+S a+t ▁S+at ▁s+i ▁si+t ▁S+i ▁Si+t ▁+t ▁t+he ▁+, h+e ▁+d ▁d+o ▁do+g ▁+D"
+)
 PIECES = "<unk> <s> </s> <0xF0> <0x9F> <0x90> <0x88> ▁ a c t s S i h e , d D o g".split()
 PIECES += list(dict.fromkeys(pair.replace("+", "") for pair in MERGES.split()))
 FACTOR = SPREAD / numpy.eye(len(PIECES)).std()
@@ -37,15 +46,23 @@ def written(folder: Path, values: Any = None, tokenizer: str | None = None) -> P
     package = folder / NAME
     for name in (WEIGHTS, TOKENIZER):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
-    (package / "__init__.py").write_text("raise RuntimeError('this package is not to be imported')\n")
+    (package / "__init__.py").write_text(
+        "raise RuntimeError('this package is not to be imported')\n"
+    )
     values = numpy.eye(len(PIECES), dtype=numpy.float16) if values is None else values
     save_file({"embedding.weight": values}, package / WEIGHTS)
     vocabulary = {piece: number for number, piece in enumerate(PIECES)}
     pairs = [(first, second) for first, second in (pair.split("+") for pair in MERGES.split())]
-    made = Tokenizer(models.BPE(vocabulary, pairs, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    made = Tokenizer(
+        models.BPE(vocabulary, pairs, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    )
+    made.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
     made.add_special_tokens(["<unk>", "<s>", "</s>"])
-    (package / TOKENIZER).write_text(made.to_str() if tokenizer is None else tokenizer, encoding="utf-8")
+    (package / TOKENIZER).write_text(
+        made.to_str() if tokenizer is None else tokenizer, encoding="utf-8"
+    )
     return package
 
 
@@ -83,14 +100,23 @@ def test_a_word_of_one_piece_has_its_vector_and_another_those_of_its_pieces() ->
     """`Tat` keeps this vocabulary from being one without capitals. Two pieces are as long as one."""
     half = 0.5**0.5
     found = of_tokens("cat", "cats", "Tat")
-    same({word: found[word] for word in ("cat", "cats")}, cat=vector(_cat=1), cats=vector(_cat=half, s=half))
+    same(
+        {word: found[word] for word in ("cat", "cats")},
+        cat=vector(_cat=1),
+        cats=vector(_cat=half, s=half),
+    )
     assert numpy.linalg.norm(found["cats"]) == pytest.approx(numpy.linalg.norm(found["cat"]))
 
 
 @pytest.mark.usefixtures("package")
 def test_a_vocabulary_without_capitals_takes_the_spellings_of_fewest_pieces() -> None:
     """`Sat` is one piece and `sat` two; `sit` and `Sit` are one each; of `dog` only the small one is."""
-    same(of_tokens("sat", "sit", "dog"), sat=vector(_Sat=1), sit=vector(_sit=0.5, _Sit=0.5), dog=vector(_dog=1))
+    same(
+        of_tokens("sat", "sit", "dog"),
+        sat=vector(_Sat=1),
+        sit=vector(_sit=0.5, _Sit=0.5),
+        dog=vector(_dog=1),
+    )
 
 
 @pytest.mark.usefixtures("package")
@@ -102,7 +128,10 @@ def test_a_vocabulary_with_capitals_takes_each_word_as_it_is_spelled() -> None:
 @pytest.mark.usefixtures("package")
 def test_what_says_nothing_about_a_word_has_no_vector() -> None:
     """Bytes of a letter that is no piece, a blank alone, unknown pieces; beside others they are left out."""
-    same(of_tokens("🐈", "▁", "cat🐈", "<s>"), **{"cat🐈": vector(_cat=1), "<s>": of_tokens("<s>")["<s>"]})
+    same(
+        of_tokens("🐈", "▁", "cat🐈", "<s>"),
+        **{"cat🐈": vector(_cat=1), "<s>": of_tokens("<s>")["<s>"]},
+    )
     assert not any(of_tokens("<s>")["<s>"][:3])
     assert of_tokens() == of_tokens("🐈") == {}
 
@@ -113,14 +142,18 @@ def test_what_is_inside_of_a_word_is_looked_up_without_a_blank(word: str, inside
     same(of_tokens(word, inside), **{word: vector(_cat=1), inside: vector(at=1)})
 
 
-def test_all_numbers_together_have_the_spread_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_numbers_together_have_the_spread_of_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And a vector that was longer than another still is, as many times."""
     rows = numpy.random.default_rng(0).normal(0, 7, (len(PIECES), 5)).astype(numpy.float16)
     written(tmp_path, rows)
     monkeypatch.syspath_prepend(tmp_path)
     pieces = piece_vectors()
     assert pieces.values_PE.std() == pytest.approx(SPREAD, rel=1e-3)
-    lengths = [numpy.linalg.norm(values.astype(float), axis=1) for values in (pieces.values_PE, rows)]
+    lengths = [
+        numpy.linalg.norm(values.astype(float), axis=1) for values in (pieces.values_PE, rows)
+    ]
     numpy.testing.assert_allclose(lengths[0] / lengths[0][0], lengths[1] / lengths[1][0], rtol=1e-5)
 
 
@@ -131,7 +164,9 @@ def test_words_of_one_piece_are_those_of_letters() -> None:
 
 def test_a_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, NAME, None)
-    with pytest.raises(MissingExtra, match=r"^wordllama is not installed\. Run: pip install 'sixjars\[vectors\]'$"):
+    with pytest.raises(
+        MissingExtra, match=r"^wordllama is not installed\. Run: pip install 'sixjars\[vectors\]'$"
+    ):
         package_folder()
 
 
@@ -178,7 +213,12 @@ TEXTS = [("the cat sat", "x"), ("the cat, the dog", "y"), ("the cats", "x"), ("a
 def values(folder: Path, width: int = len(PIECES), **source: Any) -> dict[str, Any]:
     lines = ["text\tlabel", *("\t".join(row) for row in TEXTS)]
     (folder / "rows.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    data = {"folder": str(folder), "train": "rows.tsv", "valid": "rows.tsv", "label": {"column": "label"}}
+    data = {
+        "folder": str(folder),
+        "train": "rows.tsv",
+        "valid": "rows.tsv",
+        "label": {"column": "label"},
+    }
     return {
         "task": "document_classification",
         "data": {**data, "source": {"column": "text", "vectors": NAME, **source}},
@@ -192,7 +232,9 @@ def rows_of(recipe: dict[str, Any]) -> tuple[Any, torch.Tensor]:
     blueprint = Blueprint.of(recipe_of(recipe, "a test"))
     splits = splits_of(blueprint)
     network = fresh_network(blueprint, splits)
-    return splits.fields.inputs["source"], network.encoder.get_parameter("embedding.table.weight").detach()
+    return splits.fields.inputs["source"], network.encoder.get_parameter(
+        "embedding.table.weight"
+    ).detach()
 
 
 @pytest.mark.usefixtures("package")
@@ -207,7 +249,10 @@ def test_tokens_of_every_vocabulary_start_from_the_package(tokens: str, tmp_path
 
 @pytest.mark.usefixtures("package")
 def test_tokens_of_a_file_start_from_the_package(tmp_path: Path) -> None:
-    pieces = {piece: number for number, piece in enumerate(["[UNK]", "[CLS]", "cat", "##s", "the", "sat", "dog", "a"])}
+    pieces = {
+        piece: number
+        for number, piece in enumerate(["[UNK]", "[CLS]", "cat", "##s", "the", "sat", "dog", "a"])
+    }
     given = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
     given.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     given.add_special_tokens(["[UNK]", "[CLS]"])
@@ -239,7 +284,9 @@ def test_a_smaller_size_keeps_the_principal_components(tmp_path: Path) -> None:
     field, whole = rows_of(values(tmp_path))
     _, small = rows_of(values(tmp_path, 8, project_vectors=True))
     ids = [field.tokenizer.encode(word)[0] for word in ("cat", "dog", "the", "sat")]
-    numpy.testing.assert_allclose(torch.cdist(small[ids], small[ids]), torch.cdist(whole[ids], whole[ids]), atol=1e-3)
+    numpy.testing.assert_allclose(
+        torch.cdist(small[ids], small[ids]), torch.cdist(whole[ids], whole[ids]), atol=1e-3
+    )
 
 
 def test_files_may_be_reduced_too(tmp_path: Path) -> None:
@@ -247,7 +294,9 @@ def test_files_may_be_reduced_too(tmp_path: Path) -> None:
     field, table = rows_of(values(tmp_path, 2, vectors="v.txt", project_vectors=True))
     ids = [field.tokenizer.encode(word)[0] for word in ("cat", "the", "dog")]
     numpy.testing.assert_allclose(
-        table[ids], projected(numpy.array([[1, 2, 3], [4, 5, 7], [9, 8, 8]], numpy.float32), 2), rtol=1e-4
+        table[ids],
+        projected(numpy.array([[1, 2, 3], [4, 5, 7], [9, 8, 8]], numpy.float32), 2),
+        rtol=1e-4,
     )
 
 
@@ -257,11 +306,15 @@ FILE = "the 1 1\nDog 2 2\nNew York 3 3\nfox-trot 4 4\nFox 5 5\nfox 6 6\nowl 7 7\
 def test_words_of_a_file_in_its_order(tmp_path: Path) -> None:
     for name, header in (("glove.txt", ""), ("word2vec.txt", "8 2\n")):
         (tmp_path / name).write_text(header + FILE, encoding="utf-8")
-        assert list(words_in(tmp_path / name)) == [line.rsplit(" ", 2)[0] for line in FILE.splitlines()]
+        assert list(words_in(tmp_path / name)) == [
+            line.rsplit(" ", 2)[0] for line in FILE.splitlines()
+        ]
 
 
 @pytest.mark.parametrize(("lowercase", "extra"), [(True, ["fox", "owl"]), (False, ["Dog", "Fox"])])
-def test_extra_words_are_the_first_ones_that_training_lacks(lowercase: bool, extra: list[str], tmp_path: Path) -> None:
+def test_extra_words_are_the_first_ones_that_training_lacks(
+    lowercase: bool, extra: list[str], tmp_path: Path
+) -> None:
     """Beyond `size`; what no text has as one token is passed over, and merged where texts are lowercased."""
     (tmp_path / "v.txt").write_text(FILE, encoding="utf-8")
     recipe = values(tmp_path, 2, vectors="v.txt", lowercase=lowercase, size=7)
@@ -300,7 +353,12 @@ def pair(folder: Path, **both: Any) -> dict[str, Any]:
     (folder / "pairs.tsv").write_text("one\ttwo\tlabel\n" + rows, encoding="utf-8")
     names = {"sentence1": "one", "sentence2": "two"}
     texts = {name: {"column": column, "vectors": NAME, **both} for name, column in names.items()}
-    data = {"folder": str(folder), "train": "pairs.tsv", "valid": "pairs.tsv", "label": {"column": "label"}}
+    data = {
+        "folder": str(folder),
+        "train": "pairs.tsv",
+        "valid": "pairs.tsv",
+        "label": {"column": "label"},
+    }
     return {"task": "sentence_pair", "data": data | texts}
 
 
@@ -326,10 +384,14 @@ def test_new_training_data_and_extra_words_have_room_in_a_run_that_goes_on(tmp_p
     (tmp_path / "v.txt").write_text(FILE, encoding="utf-8")
     recipe = values(tmp_path, 2, vectors="v.txt", extra_words=9)
     first = sixjars.train(recipe, out=tmp_path / "first", device="cpu").folder
-    (tmp_path / "more.tsv").write_text("text\tlabel\n" + "a yak\tx\nthe dog\ty\n" * 8, encoding="utf-8")
+    (tmp_path / "more.tsv").write_text(
+        "text\tlabel\n" + "a yak\tx\nthe dog\ty\n" * 8, encoding="utf-8"
+    )
     more = {**recipe, "data": {**recipe["data"], "train": "more.tsv", "valid": "more.tsv"}}
     second = sixjars.train(more, from_run=first, out=tmp_path / "second", device="cpu").folder
-    before, after = (sixjars.load(run, device="cpu").predict("cat yak elk").source for run in (first, second))
+    before, after = (
+        sixjars.load(run, device="cpu").predict("cat yak elk").source for run in (first, second)
+    )
     assert (before, after) == (("cat", "<unk:yak>", "elk"), ("cat", "yak", "elk"))
 
 
@@ -385,13 +447,17 @@ def test_a_missing_package_is_told_before_the_texts_are_gone_through(
 @pytest.mark.skipif(find_spec(NAME) is None, reason="wordllama is not installed")
 def test_the_true_package() -> None:
     """A word of one piece has its row, and words of one kind lie closer than others."""
-    values, places = piece_vectors().of_tokens(["Paris", "London", "stock", "market", "shares", "football"])
+    values, places = piece_vectors().of_tokens(
+        ["Paris", "London", "stock", "market", "shares", "football"]
+    )
     assert places == [0, 1, 2, 3, 4, 5]
     unit = values / numpy.linalg.norm(values, axis=1, keepdims=True)
     alike = unit @ unit.T
     assert alike[0, 1] > max(alike[0, 2:])
     assert alike[2, 4] > alike[2, 5]
-    numbers = json.loads((package_folder() / TOKENIZER).read_text(encoding="utf-8"))["model"]["vocab"]
+    numbers = json.loads((package_folder() / TOKENIZER).read_text(encoding="utf-8"))["model"][
+        "vocab"
+    ]
     [raw] = load_file(package_folder() / WEIGHTS).values()
     numpy.testing.assert_allclose(
         values[0] / values[0, 0], raw[numbers["▁Paris"]] / raw[numbers["▁Paris"], 0], rtol=0.01

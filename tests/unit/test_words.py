@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data import flat
-from sixjars.data.flat import TextStream, Words, as_array, cut, flattened, rows_of, spread, word_counts, words_of
+from sixjars.data.flat import (
+    TextStream,
+    Words,
+    as_array,
+    cut,
+    flattened,
+    rows_of,
+    spread,
+    word_counts,
+    words_of,
+)
 from sixjars.data.text.segments import latest
 from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
@@ -24,11 +34,15 @@ LETTERS = "ab ▁￭■.,!-_ΣİéA\u0301\u0323\u00a0\u3000\x1c\x85\u2003\t\n�
 """What a tokenizer may treat in its own way: marks, white space, letters that are made of several."""
 ODD = st.one_of(st.text(LETTERS, max_size=12), st.text(max_size=8))
 TOKENIZERS = {
-    f"{name}, {case}": trained([*TEXTS, "a b ab é", "A. _ -"], **kind, lowercase=case == "lowercase", size=60)
+    f"{name}, {case}": trained(
+        [*TEXTS, "a b ab é", "A. _ -"], **kind, lowercase=case == "lowercase", size=60
+    )
     for name, kind in KINDS.items()
     for case in ("as written", "lowercase")
 }
-TOKENIZERS["marked words"] = TextTokenizer.trained(TEXTS, TokenizerSettings(split=MARKED_WORDS, size=60), "x")
+TOKENIZERS["marked words"] = TextTokenizer.trained(
+    TEXTS, TokenizerSettings(split=MARKED_WORDS, size=60), "x"
+)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -36,7 +50,9 @@ TOKENIZERS["marked words"] = TextTokenizer.trained(TEXTS, TokenizerSettings(spli
 @given(texts=st.lists(ODD, max_size=6))
 def test_ids_are_those_of_whole_texts(name: str, texts: list[str]) -> None:
     tokens = TOKENIZERS[name]
-    assert tokens.encode_many(texts) == [found.ids for found in tokens._tokenizer.encode_batch(texts)]
+    assert tokens.encode_many(texts) == [
+        found.ids for found in tokens._tokenizer.encode_batch(texts)
+    ]
     if tokens.can_copy:
         for text, ids in zip(texts, tokens.encode_many(texts, open=True), strict=True):
             assert len(ids) == len(tokens.split(text))
@@ -59,7 +75,9 @@ def test_words_are_those_of_python(found: Callable[[list[str]], Words], texts: l
 
 def test_arrow_splits_at_the_same_characters_as_python() -> None:
     """Every character there is, each between two letters: so few texts have the words that many would have."""
-    text = "".join(f"a{chr(code)}b" for code in range(sys.maxunicode) if not 0xD800 <= code <= 0xDFFF)
+    text = "".join(
+        f"a{chr(code)}b" for code in range(sys.maxunicode) if not 0xD800 <= code <= 0xDFFF
+    )
     assert len(words_of(as_array([text]))[1]) > 20
     for few, many in zip(words_of(as_array([text])), words_by_arrow([text]), strict=True):
         np.testing.assert_array_equal(few, many)
@@ -73,7 +91,10 @@ def test_counts_do_not_depend_on_portions(texts: list[str], portion: int, merged
         patch.setattr(flat, "_MERGED", merged)
         found = word_counts(iter(texts))
     split = [text.split() for text in texts]
-    want = Counter(word for some in split for word in some), sum(max(len(some) - 1, 0) for some in split)
+    want = (
+        Counter(word for some in split for word in some),
+        sum(max(len(some) - 1, 0) for some in split),
+    )
     assert found == want == word_counts(TextStream([as_array(texts)]))
 
 
@@ -87,7 +108,9 @@ def test_only_so_many_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_half_a_character() -> None:
-    with pytest.raises(DataError, match=r"Text 'a\\ud800' holds half a character \(a lone surrogate\); remove it\."):
+    with pytest.raises(
+        DataError, match=r"Text 'a\\ud800' holds half a character \(a lone surrogate\); remove it\."
+    ):
         as_array(["fine", "a\ud800"])
 
 
@@ -102,8 +125,16 @@ def test_texts_in_segments_are_cut_as_lists_are(segments: str, limit: int | None
     tokens = trained(TEXTS, tokens="words")
     texts = ["Hello, how\nare you?\nthe cat", "", "the old house. The cat", "\n\na"]
     whole = TextEncoding("source", tokens, None, segments, False).encode(texts)
-    for row, ids in zip(whole, TextEncoding("source", tokens, limit, segments, False).encode(texts), strict=True):
-        cut_row = row if limit is None else latest(row, limit, end=STOP) if segments == "turns" else row[:limit]
+    for row, ids in zip(
+        whole, TextEncoding("source", tokens, limit, segments, False).encode(texts), strict=True
+    ):
+        cut_row = (
+            row
+            if limit is None
+            else latest(row, limit, end=STOP)
+            if segments == "turns"
+            else row[:limit]
+        )
         assert ids == cut_row
 
 

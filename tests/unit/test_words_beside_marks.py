@@ -34,7 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = {
         "task": "document_classification",
         "data": {"train": str(folder / "rows.tsv"), "valid": 0.2, "source": {"column": "text"}},
-        "model": {"encoder": {"kind": "text", **size}, "bridge": {"kind": "attention"}, "decoder": {"size": 4}},
+        "model": {
+            "encoder": {"kind": "text", **size},
+            "bridge": {"kind": "attention"},
+            "decoder": {"size": 4},
+        },
         "learning": {"steps": 1},
     }
     recipe["data"]["label"] = {"column": "label"}  # type: ignore[index]
@@ -53,7 +57,9 @@ def test_in_torch(folder: Path) -> None:
     assert [tokens_of(one.source) for one in found] == list(TEXTS.values())
     assert [one.unknown_tokens for one in found] == [0, 0, 0, 0]
     known = [predictor.fields.inputs["source"].tokenizer.encode(text) for text in TEXTS]  # type: ignore[attr-defined]
-    assert set(known[0]) & set(known[1]) & set(known[2]) == set(known[3])  # one number wherever it stands
+    assert set(known[0]) & set(known[1]) & set(known[2]) == set(
+        known[3]
+    )  # one number wherever it stands
 
 
 def test_in_the_runtime(folder: Path, tmp_path: Path) -> None:
@@ -75,6 +81,8 @@ def test_in_the_browser(folder: Path, tmp_path: Path, chromium: Browser) -> None
     with hosted(tmp_path / "page") as address:
         chromium.open(address)
         assert chromium.ask(READY)
-        found = [one for [one] in answers(chromium, [{"source": text} for text in TEXTS], {"nbest": 1})]
+        found = [
+            one for [one] in answers(chromium, [{"source": text} for text in TEXTS], {"nbest": 1})
+        ]
     assert [tokens_of(one["source"]) for one in found] == list(TEXTS.values())
     assert [one["unknownTokens"] for one in found] == [0, 0, 0, 0]

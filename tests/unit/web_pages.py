@@ -17,10 +17,22 @@ from sixjars.runs.data import Blueprint, raw_examples
 from tests.unit.browser import Browser
 
 FEW = (
-    *("data.sample.size=48", "data.sample.valid=4", "data.sample.test=10", "learning.batch_examples=16"),
-    *("learning.steps=24", "learning.rate=0.02", "learning.schedule=constant", "learning.validate_every=24"),
+    *(
+        "data.sample.size=48",
+        "data.sample.valid=4",
+        "data.sample.test=10",
+        "learning.batch_examples=16",
+    ),
+    *(
+        "learning.steps=24",
+        "learning.rate=0.02",
+        "learning.schedule=constant",
+        "learning.validate_every=24",
+    ),
 )
-READY = "new Promise(done => {const wait = () => model ? done(true) : setTimeout(wait, 10); wait();})"
+READY = (
+    "new Promise(done => {const wait = () => model ? done(true) : setTimeout(wait, 10); wait();})"
+)
 ASK = """(async (cases) => {
     const found = [];
     for (const [texts, search] of cases) {
@@ -66,7 +78,9 @@ def inputs_of(predictor: sixjars.Predictor) -> list[dict[str, str]]:
     return [dict(zip(predictor.inputs, (text[:cut] for text in row), strict=True)) for row in rows]
 
 
-def answers(browser: Browser, inputs: Sequence[dict[str, str]], search: dict[str, Any]) -> list[Any]:
+def answers(
+    browser: Browser, inputs: Sequence[dict[str, str]], search: dict[str, Any]
+) -> list[Any]:
     """What the script that is open answers: lists of predictions, or the message of an error."""
     cases = [[list(one.values()), search] for one in inputs]
     found: list[Any] = browser.ask(f"{ASK}({json.dumps(cases)})")
@@ -100,4 +114,6 @@ def typed(browser: Browser, text: str, box: int = 0) -> None:
 
 def settled(browser: Browser) -> None:
     """Wait until all that was typed is answered."""
-    browser.ask("(async () => {while (answered < asked) await new Promise(done => setTimeout(done, 5));})()")
+    browser.ask(
+        "(async () => {while (answered < asked) await new Promise(done => setTimeout(done, 5));})()"
+    )

@@ -51,8 +51,18 @@ HEADERS = [
         {"source": "English", "target": "German"},
         file="d.tsv",
     ),
-    Case("a header in capitals", written(headed("TEXT,LABEL", REVIEWS)), DOC, {"source": "TEXT", "label": "LABEL"}),
-    Case("a header of strange names", written(headed("foo,bar", PAIRS)), MT, {"source": "foo", "target": "bar"}),
+    Case(
+        "a header in capitals",
+        written(headed("TEXT,LABEL", REVIEWS)),
+        DOC,
+        {"source": "TEXT", "label": "LABEL"},
+    ),
+    Case(
+        "a header of strange names",
+        written(headed("foo,bar", PAIRS)),
+        MT,
+        {"source": "foo", "target": "bar"},
+    ),
     Case(
         "a header with spaces",
         written(headed("Review Text,My Label", REVIEWS)),
@@ -110,16 +120,34 @@ HEADERS = [
         DOC,
         TEXT_LABEL,
     ),
-    Case("a label first", written(headed("label,text", rows(N, sentiment, review))), DOC, TEXT_LABEL),
-    Case("a label first, no header", written(rows(N, sentiment, review)), DOC, {"source": 2, "label": 1}),
+    Case(
+        "a label first", written(headed("label,text", rows(N, sentiment, review))), DOC, TEXT_LABEL
+    ),
+    Case(
+        "a label first, no header",
+        written(rows(N, sentiment, review)),
+        DOC,
+        {"source": 2, "label": 1},
+    ),
     Case(
         "numbers for labels",
         written(headed("sentence,label", rows(N, review, lambda n: n % 3))),
         DOC,
         {"source": "sentence", "label": "label"},
     ),
-    Case("numbers for labels, no header", written(rows(N, review, lambda n: n % 3)), DOC, {"source": 1, "label": 2}),
-    Case("first words that are short", tabs([["hello", "hallo"], ["yes", "ja"], *PAIRS]), MT, BOTH, file="data.tsv"),
+    Case(
+        "numbers for labels, no header",
+        written(rows(N, review, lambda n: n % 3)),
+        DOC,
+        {"source": 1, "label": 2},
+    ),
+    Case(
+        "first words that are short",
+        tabs([["hello", "hallo"], ["yes", "ja"], *PAIRS]),
+        MT,
+        BOTH,
+        file="data.tsv",
+    ),
 ]
 IDS = [
     Case(
@@ -142,17 +170,33 @@ IDS = [
         MT,
         EN_DE,
     ),
-    Case("row numbers, no header", written(rows(N, lambda n: n, english, german)), MT, {"source": 2, "target": 3}),
+    Case(
+        "row numbers, no header",
+        written(rows(N, lambda n: n, english, german)),
+        MT,
+        {"source": 2, "target": 3},
+    ),
     Case(
         "codes",
         written(headed("movie,review,rating", rows(N, code_of, review, lambda n: n % 5))),
         DOC,
         {"source": "review", "label": "rating"},
     ),
-    Case("codes, no header", tabs(rows(N, code_of, english, german)), MT, {"source": 2, "target": 3}, file="data.tsv"),
+    Case(
+        "codes, no header",
+        tabs(rows(N, code_of, english, german)),
+        MT,
+        {"source": 2, "target": 3},
+        file="data.tsv",
+    ),
     Case(
         "uuids",
-        written(headed("key,text,label", rows(N, lambda n: f"{n:08x}-1234-5678-9abc-{n:012x}", review, sentiment))),
+        written(
+            headed(
+                "key,text,label",
+                rows(N, lambda n: f"{n:08x}-1234-5678-9abc-{n:012x}", review, sentiment),
+            )
+        ),
         DOC,
         TEXT_LABEL,
     ),
@@ -163,7 +207,12 @@ IDS = [
         EN_DE,
         says=("always 'en-de'",),
     ),
-    Case("a constant column, no header", written(rows(N, "train", review, sentiment)), DOC, {"source": 2, "label": 3}),
+    Case(
+        "a constant column, no header",
+        written(rows(N, "train", review, sentiment)),
+        DOC,
+        {"source": 2, "label": 3},
+    ),
     Case(
         "dates",
         written(headed("date,text,label", rows(N, date_of, review, sentiment))),
@@ -192,7 +241,9 @@ IDS = [
     ),
     Case(
         "addresses",
-        written(headed("url,text,label", rows(N, lambda n: f"https://a.example/{n}", review, sentiment))),
+        written(
+            headed("url,text,label", rows(N, lambda n: f"https://a.example/{n}", review, sentiment))
+        ),
         DOC,
         TEXT_LABEL,
     ),
@@ -201,7 +252,9 @@ IDS = [
         written(
             headed(
                 ",id,date,title,body,stars,category",
-                rows(N, lambda n: n, code_of, date_of, headline, article, lambda n: n % 5, sentiment),
+                rows(
+                    N, lambda n: n, code_of, date_of, headline, article, lambda n: n % 5, sentiment
+                ),
             )
         ),
         DOC,
@@ -209,7 +262,13 @@ IDS = [
     ),
 ]
 DELIMITERS = [
-    Case("semicolons", written(headed("text,label", REVIEWS), ";"), DOC, TEXT_LABEL, keys={"delimiter": ";"}),
+    Case(
+        "semicolons",
+        written(headed("text,label", REVIEWS), ";"),
+        DOC,
+        TEXT_LABEL,
+        keys={"delimiter": ";"},
+    ),
     Case("semicolons, no header", written(PAIRS, ";"), MT, BOTH, keys={"delimiter": ";"}),
     Case(
         "semicolons, a comma in each text",
@@ -220,7 +279,14 @@ DELIMITERS = [
     ),
     Case("pipes", written(headed("en,de", PAIRS), "|"), MT, EN_DE, keys={"delimiter": "|"}),
     Case("tabs in a .csv", tabs(headed("en,de", PAIRS)), MT, EN_DE, keys={"delimiter": "\t"}),
-    Case("commas in a .tsv", written(headed("en,de", PAIRS)), MT, EN_DE, keys={"delimiter": ","}, file="data.tsv"),
+    Case(
+        "commas in a .tsv",
+        written(headed("en,de", PAIRS)),
+        MT,
+        EN_DE,
+        keys={"delimiter": ","},
+        file="data.tsv",
+    ),
     Case("tabs in a .txt", tabs(PAIRS), MT, BOTH, keys={"delimiter": "\t"}, file="data.txt"),
     Case(
         "spaces for tabs",
@@ -229,22 +295,31 @@ DELIMITERS = [
         asks=("only one column was found", "tabs, commas, semicolons or |"),
         file="data.tsv",
     ),
-    Case("all quoted", written(headed("text,label", REVIEWS), quoting=csv.QUOTE_ALL), DOC, TEXT_LABEL),
+    Case(
+        "all quoted", written(headed("text,label", REVIEWS), quoting=csv.QUOTE_ALL), DOC, TEXT_LABEL
+    ),
     Case(
         "quotes with line breaks",
-        written(headed("text,label", list(zip(BROKEN, [sentiment(n) for n in range(N)], strict=True)))),
+        written(
+            headed("text,label", list(zip(BROKEN, [sentiment(n) for n in range(N)], strict=True)))
+        ),
         DOC,
         TEXT_LABEL,
     ),
     Case(
         "doubled quotes",
-        written(headed("text,label", rows(N, lambda n: f'he said "{english(n)}", twice', sentiment))),
+        written(
+            headed("text,label", rows(N, lambda n: f'he said "{english(n)}", twice', sentiment))
+        ),
         DOC,
         TEXT_LABEL,
     ),
     Case(
         "quoted tabs",
-        written(headed("text,label", list(zip(BROKEN, [sentiment(n) for n in range(N)], strict=True))), "\t"),
+        written(
+            headed("text,label", list(zip(BROKEN, [sentiment(n) for n in range(N)], strict=True))),
+            "\t",
+        ),
         DOC,
         TEXT_LABEL,
         keys={"quotes": True},
@@ -267,7 +342,12 @@ DELIMITERS = [
     Case("line ends of Windows", written(headed("en,de", PAIRS), end="\r\n"), MT, EN_DE),
 ]
 ENCODINGS = [
-    Case("a byte order mark", b"\xef\xbb\xbf" + written(headed("text,label", REVIEWS)), DOC, TEXT_LABEL),
+    Case(
+        "a byte order mark",
+        b"\xef\xbb\xbf" + written(headed("text,label", REVIEWS)),
+        DOC,
+        TEXT_LABEL,
+    ),
     Case(
         "Excel's semicolons and mark",
         b"\xef\xbb\xbf" + written(headed("text,label", REVIEWS), ";", end="\r\n"),
@@ -275,7 +355,13 @@ ENCODINGS = [
         TEXT_LABEL,
         keys={"delimiter": ";"},
     ),
-    Case("UTF-16, little end", tabs(headed("en,de", PAIRS)).decode().encode("utf-16"), MT, EN_DE, file="data.tsv"),
+    Case(
+        "UTF-16, little end",
+        tabs(headed("en,de", PAIRS)).decode().encode("utf-16"),
+        MT,
+        EN_DE,
+        file="data.tsv",
+    ),
     Case(
         "UTF-16, big end",
         b"\xfe\xff" + tabs(headed("en,de", PAIRS)).decode().encode("utf-16-be"),
@@ -283,18 +369,32 @@ ENCODINGS = [
         EN_DE,
         file="data.tsv",
     ),
-    Case("UTF-16 without a mark", written(headed("en,de", PAIRS)).decode().encode("utf-16-le"), MT, EN_DE),
+    Case(
+        "UTF-16 without a mark",
+        written(headed("en,de", PAIRS)).decode().encode("utf-16-le"),
+        MT,
+        EN_DE,
+    ),
     Case("a .CSV", written(headed("en,de", PAIRS)), MT, EN_DE, file="DATA.CSV"),
     Case(
-        "gzipped", packed(written(headed("en,de", PAIRS), ";")), MT, EN_DE, keys={"delimiter": ";"}, file="data.csv.gz"
-    ),
-    Case(
-        "Windows-1252, as Excel saves it",
-        written(headed("Größe,en,de", [(n, *pair) for n, pair in enumerate(PAIRS)]), ";").decode().encode("cp1252"),
+        "gzipped",
+        packed(written(headed("en,de", PAIRS), ";")),
         MT,
         EN_DE,
         keys={"delimiter": ";"},
-        says=("is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8.",),
+        file="data.csv.gz",
+    ),
+    Case(
+        "Windows-1252, as Excel saves it",
+        written(headed("Größe,en,de", [(n, *pair) for n, pair in enumerate(PAIRS)]), ";")
+        .decode()
+        .encode("cp1252"),
+        MT,
+        EN_DE,
+        keys={"delimiter": ";"},
+        says=(
+            "is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8.",
+        ),
     ),
 ]
 JSON = [
@@ -315,7 +415,13 @@ JSON = [
         {"source": "pair.en", "target": "pair.de"},
         file="data.jsonl",
     ),
-    Case("an object around a list", b'{"data": ' + array("en de", PAIRS) + b"}", MT, EN_DE, file="data.json"),
+    Case(
+        "an object around a list",
+        b'{"data": ' + array("en de", PAIRS) + b"}",
+        MT,
+        EN_DE,
+        file="data.json",
+    ),
     Case(
         "an object around a list, indented",
         b'{\n  "version": 1.0,\n  "rows": '
@@ -329,10 +435,18 @@ JSON = [
         "an object around two lists",
         b'{"train": ' + array("en de", PAIRS) + b', "test": ' + array("en de", PAIRS) + b"}",
         MT,
-        asks=("is an object with several lists (train, test); save the one that is meant as a file.",),
+        asks=(
+            "is an object with several lists (train, test); save the one that is meant as a file.",
+        ),
         file="data.json",
     ),
-    Case("a list that is cut off", array("en de", PAIRS)[:-30], MT, asks=("line 1: is not JSON",), file="data.json"),
+    Case(
+        "a list that is cut off",
+        array("en de", PAIRS)[:-30],
+        MT,
+        asks=("line 1: is not JSON",),
+        file="data.json",
+    ),
     Case(
         "keys that are missing",
         lines("en de", PAIRS) + b'{"en": "alone"}\n',
@@ -366,7 +480,12 @@ ROWS = [
         TEXT_LABEL,
         keys={"on_bad_row": "skip"},
     ),
-    Case("inputs that come again", written(headed("text,label", [*REVIEWS, *REVIEWS, *REVIEWS])), DOC, TEXT_LABEL),
+    Case(
+        "inputs that come again",
+        written(headed("text,label", [*REVIEWS, *REVIEWS, *REVIEWS])),
+        DOC,
+        TEXT_LABEL,
+    ),
     Case("12 rows", written(headed("text,label", REVIEWS[:12])), DOC, TEXT_LABEL),
     Case(
         "one class",
@@ -390,7 +509,12 @@ ROWS = [
     Case("nothing", b"", DOC, asks=("is empty",)),
     Case(
         "a split column",
-        written(headed("text,label,split", rows(N, review, sentiment, lambda n: "train" if n % 4 else "test"))),
+        written(
+            headed(
+                "text,label,split",
+                rows(N, review, sentiment, lambda n: "train" if n % 4 else "test"),
+            )
+        ),
         DOC,
         TEXT_LABEL,
         keys={"filter": {"split": "train"}},
@@ -431,22 +555,36 @@ TEXTS = [
         {"source": "long", "target": "short"},
         says=("the longer text",),
     ),
-    Case("a summary first, no header", written(rows(N, headline, article)), SUM, {"source": 2, "target": 1}),
+    Case(
+        "a summary first, no header",
+        written(rows(N, headline, article)),
+        SUM,
+        {"source": 2, "target": 1},
+    ),
     Case(
         "title, text and summary",
-        written(headed("title,text,summary", rows(N, lambda n: f"news {n % 7} of the day", article, headline))),
+        written(
+            headed(
+                "title,text,summary",
+                rows(N, lambda n: f"news {n % 7} of the day", article, headline),
+            )
+        ),
         SUM,
         {"source": "text", "target": "summary"},
     ),
     Case(
         "two labels",
-        written(headed("text,topic,sentiment", rows(N, review, lambda n: ANIMALS[n % 4], sentiment))),
+        written(
+            headed("text,topic,sentiment", rows(N, review, lambda n: ANIMALS[n % 4], sentiment))
+        ),
         DOC,
         asks=("'topic' or 'sentiment'", "--label"),
     ),
     Case(
         "two labels, one named",
-        written(headed("text,topic,sentiment", rows(N, review, lambda n: ANIMALS[n % 4], sentiment))),
+        written(
+            headed("text,topic,sentiment", rows(N, review, lambda n: ANIMALS[n % 4], sentiment))
+        ),
         DOC,
         {"source": "text", "label": "topic"},
         options=("--label", "topic"),
@@ -472,10 +610,17 @@ TEXTS = [
         options=("--column", "text=en"),
     ),
     Case(
-        "a label of ten words", written(headed("headline,story", NEWS)), SUM, {"source": "story", "target": "headline"}
+        "a label of ten words",
+        written(headed("headline,story", NEWS)),
+        SUM,
+        {"source": "story", "target": "headline"},
     ),
     Case(
-        "lines of text", "".join(english(n) + "\n" for n in range(N)).encode(), LM, {"target": "text"}, file="data.txt"
+        "lines of text",
+        "".join(english(n) + "\n" for n in range(N)).encode(),
+        LM,
+        {"target": "text"},
+        file="data.txt",
     ),
     Case(
         "lines of text with an id",
@@ -492,7 +637,11 @@ TEXTS = [
     Case(
         "words",
         tabs(
-            rows(N, lambda n: f"{ANIMALS[n % 8]}{'s' * (n // 8)}", lambda n: f"{ANIMALS[n % 8].upper()}{n // 8 * 'S'}")
+            rows(
+                N,
+                lambda n: f"{ANIMALS[n % 8]}{'s' * (n // 8)}",
+                lambda n: f"{ANIMALS[n % 8].upper()}{n // 8 * 'S'}",
+            )
         ),
         TRANSLIT,
         BOTH,

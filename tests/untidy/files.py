@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 
 Column = str | int
 Table = Sequence[Sequence[object]]
-MT, SUM, DOC, LM, DIALOG = "translation", "summarization", "document_classification", "language_model", "dialog"
+MT, SUM, DOC, LM, DIALOG = (
+    "translation",
+    "summarization",
+    "document_classification",
+    "language_model",
+    "dialog",
+)
 TRANSLIT, ENTAIL = "transliteration", "entailment"
 ANIMALS = "cat dog horse bird cow sheep goat duck".split()
 TIERE = "Katze Hund Pferd Vogel Kuh Schaf Ziege Ente".split()
@@ -65,9 +71,7 @@ def sentiment(n: int) -> str:
 
 def article(n: int) -> str:
     """A longer text."""
-    return (
-        f"On day {n} the {ANIMALS[n % 8]} left the {PLACES[n % 4]}. It was seen by many people there. Nobody knows why."
-    )
+    return f"On day {n} the {ANIMALS[n % 8]} left the {PLACES[n % 4]}. It was seen by many people there. Nobody knows why."
 
 
 def headline(n: int) -> str:
@@ -80,7 +84,9 @@ def rows(count: int, *makers: object) -> list[list[object]]:
     return [[make(n) if callable(make) else make for make in makers] for n in range(count)]
 
 
-def written(table: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n") -> bytes:
+def written(
+    table: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n"
+) -> bytes:
     """A table as the csv module writes it."""
     out = io.StringIO()
     csv.writer(out, delimiter=mark, quoting=quoting, lineterminator=end).writerows(table)  # type: ignore[arg-type]
@@ -94,12 +100,16 @@ def tabs(table: Table) -> bytes:
 
 def lines(names: str, table: Table) -> bytes:
     """JSON lines."""
-    return "".join(json.dumps(dict(zip(names.split(), row, strict=True))) + "\n" for row in table).encode()
+    return "".join(
+        json.dumps(dict(zip(names.split(), row, strict=True))) + "\n" for row in table
+    ).encode()
 
 
 def array(names: str, table: Table, indent: int | None = None) -> bytes:
     """A JSON list."""
-    return json.dumps([dict(zip(names.split(), row, strict=True)) for row in table], indent=indent).encode()
+    return json.dumps(
+        [dict(zip(names.split(), row, strict=True)) for row in table], indent=indent
+    ).encode()
 
 
 def packed(content: bytes) -> bytes:

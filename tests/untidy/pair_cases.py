@@ -76,7 +76,15 @@ PAIRS_OF_SENTENCES = [
         written(
             headed(
                 "id,qid1,qid2,question1,question2,is_duplicate",
-                rows(N, lambda n: n, lambda n: 2 * n, lambda n: 2 * n + 1, english, claim, lambda n: n % 2),
+                rows(
+                    N,
+                    lambda n: n,
+                    lambda n: 2 * n,
+                    lambda n: 2 * n + 1,
+                    english,
+                    claim,
+                    lambda n: n % 2,
+                ),
             )
         ),
         PAIR,
@@ -105,7 +113,10 @@ PAIRS_OF_SENTENCES = [
     ),
     Case(
         "a claim and a longer text, quoted",
-        written(headed("headline,body,stance", rows(N, headline, article, sentiment)), quoting=csv.QUOTE_ALL),
+        written(
+            headed("headline,body,stance", rows(N, headline, article, sentiment)),
+            quoting=csv.QUOTE_ALL,
+        ),
         PAIR,
         columns("headline", "body", "stance"),
     ),

@@ -24,7 +24,9 @@ def train(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Train:
     """What training on a file says on stderr."""
     monkeypatch.chdir(tmp_path)
 
-    def run(content: str | bytes, *columns: object, file: str = "a.tsv", more: str = "", code: int = 0) -> str:
+    def run(
+        content: str | bytes, *columns: object, file: str = "a.tsv", more: str = "", code: int = 0
+    ) -> str:
         Path(file).write_bytes(content if isinstance(content, bytes) else content.encode())
         source, target = columns
         Path("a.yaml").write_text(RECIPE.format(file=file, source=source, target=target, more=more))
@@ -50,7 +52,10 @@ def test_no_warning_where_the_recipe_says_it(more: str, train: Train) -> None:
 
 def test_names_where_the_recipe_says_that_there_is_no_header(train: Train) -> None:
     told = train(HEADED, "English", "German", more="header: false, ", code=2)
-    assert told == "sixjars: a.tsv has no header, as the recipe says; give columns by number, not 'English'.\n"
+    assert (
+        told
+        == "sixjars: a.tsv has no header, as the recipe says; give columns by number, not 'English'.\n"
+    )
 
 
 def test_bad_rows_that_are_skipped_are_named(train: Train) -> None:
@@ -75,10 +80,16 @@ def test_another_delimiter_is_asked_for(mark: str, train: Train) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ('[{"en": "a", "de": "b"}\n {"en": "a"}]', "line 2: is not JSON: a comma or the end of the list is missing."),
+        (
+            '[{"en": "a", "de": "b"}\n {"en": "a"}]',
+            "line 2: is not JSON: a comma or the end of the list is missing.",
+        ),
         ('[{"en": "a", "de": "b"},\n x]', "line 2: is not JSON: Expecting value at column 2."),
         ('[{"en": "a", "de": "b"},\n 3]', "line 2: is no object; a list holds objects here."),
-        ('{\n"data": [{"en": "a", "de": "b"},\n 3]}', "line 3: is no object; a list holds objects here."),
+        (
+            '{\n"data": [{"en": "a", "de": "b"},\n 3]}',
+            "line 3: is no object; a list holds objects here.",
+        ),
         (b'[\n{"en": "\x81"}]', "line 2: is not UTF-8; save the file as UTF-8."),
         ("[" * 100_000, "line 1: has too many brackets inside brackets."),
     ],
@@ -108,17 +119,29 @@ def test_new_tells_what_it_chose_and_what_else_there_is(
     assert said.err == f"{told}\nwrote a.yaml; next: sixjars train a.yaml\n"
     assert f"# Columns {told}\n" in Path("a.yaml").read_text()
     said = call("new", "b.yaml", "--task", "translation", "--source", "English")
-    assert said.err == "sixjars: a column for source is named, but no data; name the file with --data FILE.\n"
+    assert (
+        said.err
+        == "sixjars: a column for source is named, but no data; name the file with --data FILE.\n"
+    )
     said = call("new", "b.yaml", "--task", "translation", "--data", "a.tsv", "--column", "source")
-    assert said.err == "sixjars: --column source: write FIELD=COLUMN, such as --column image=photo.\n"
+    assert (
+        said.err == "sixjars: --column source: write FIELD=COLUMN, such as --column image=photo.\n"
+    )
 
 
-def test_a_label_that_is_a_number_among_words(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_that_is_a_number_among_words(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = [f'{{"text": "it is mail {n}", "label": "{("ham", "spam")[n % 2]}"}}\n' for n in range(20)]
+    rows = [
+        f'{{"text": "it is mail {n}", "label": "{("ham", "spam")[n % 2]}"}}\n' for n in range(20)
+    ]
     Path("a.jsonl").write_text("".join([*rows, '{"text": "it is odd", "label": 3}\n']))
     said = call("new", "a.yaml", "--task", "document_classification", "--data", "a.jsonl")
-    assert "a.jsonl: 1 label is a number (3) where the others are words; each is a class too.\n" in said.err
+    assert (
+        "a.jsonl: 1 label is a number (3) where the others are words; each is a class too.\n"
+        in said.err
+    )
 
 
 def labelled(call: Call, labels: list[str]) -> str:
@@ -135,7 +158,8 @@ def test_a_label_with_few_rows_is_named_and_weights_are_offered(
     monkeypatch.chdir(tmp_path)
     told = labelled(call, ["ham"] * 90 + ["spam"] * 30 + ["spma"])
     assert (
-        "label 'spma' has 1 row: a typo of 'spam'? A label of 1 row is left out (min_count: 2 under label).\n" in told
+        "label 'spma' has 1 row: a typo of 'spam'? A label of 1 row is left out (min_count: 2 under label).\n"
+        in told
     )
     written = Path("a.yaml").read_text()
     assert (
@@ -148,7 +172,17 @@ def test_a_label_with_few_rows_is_named_and_weights_are_offered(
     assert "label 'news' has 2 rows: a typo, or too few to learn it from?\n" in told
     assert not {"min_count", "class_weights"} & set(re.findall(r"\w+", Path("a.yaml").read_text()))
     told = labelled(
-        call, [*["ham"] * 90, *["spam"] * 90, *["maps"] * 90, *["harm"] * 80, "one", "two", "three", "four"]
+        call,
+        [
+            *["ham"] * 90,
+            *["spam"] * 90,
+            *["maps"] * 90,
+            *["harm"] * 80,
+            "one",
+            "two",
+            "three",
+            "four",
+        ],
     )
     assert told.count(" has 1 row: ") == 3
     assert "; and 1 more." in told
@@ -159,7 +193,9 @@ def test_a_label_with_few_rows_is_named_and_weights_are_offered(
     assert " has " not in labelled(call, [f"kind {n // 2}" for n in range(200)])
 
 
-def test_labels_that_differ_only_in_case_or_blanks(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_that_differ_only_in_case_or_blanks(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     told = labelled(call, ["ham"] * 20 + ["spam "] * 12 + ["Spam"] * 9)
     assert (
@@ -169,12 +205,16 @@ def test_labels_that_differ_only_in_case_or_blanks(call: Call, tmp_path: Path, m
     ) in told
 
 
-def test_images_that_are_not_square(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_are_not_square(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     image = pytest.importorskip("PIL.Image")
     monkeypatch.chdir(tmp_path)
     for n in range(4):
         image.new("RGB", (320, 200)).save(f"{n}.png")
-    Path("a.csv").write_text("photo,caption\n" + "".join(f"{n}.png,a cat {n} sits\n" for n in range(4)))
+    Path("a.csv").write_text(
+        "photo,caption\n" + "".join(f"{n}.png,a cat {n} sits\n" for n in range(4))
+    )
     said = call("new", "a.yaml", "--task", "image_captioning", "--data", "a.csv")
     assert (
         "images such as 0.png are 320 x 200; their middle square, 62% of them, is all that the network gets. "

@@ -17,7 +17,11 @@ from tests.conftest import Call
 
 CLASSES = {"cat": (200, 60, 60), "dog": (60, 60, 200)}
 NAMES = ["1.jpg", "2.JPG", "3.png", "a photo.jpeg", "5.jpg", "6.jpg"]
-FEW = ["model.encoder.backbone={name: small, widths: [4, 6]}", "data.image.size=16", "learning.steps=2"]
+FEW = [
+    "model.encoder.backbone={name: small, widths: [4, 6]}",
+    "data.image.size=16",
+    "learning.steps=2",
+]
 FEW += ["learning.batch_examples=4", "learning.folds=null", "data.valid=0.3"]
 
 
@@ -40,7 +44,9 @@ def rows() -> list[tuple[str, str]]:
     return [(f"{name}/{file}", name) for name in CLASSES for file in NAMES]
 
 
-def table(header: Sequence[str], found: Sequence[Sequence[object]], file: str = "photos/labels.csv") -> str:
+def table(
+    header: Sequence[str], found: Sequence[Sequence[object]], file: str = "photos/labels.csv"
+) -> str:
     with Path(file).open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([header, *found] if header else found)
     return file
@@ -58,7 +64,9 @@ def used(call: Call, data: str) -> dict[str, object]:
     assert len(predicted.out.splitlines()) == len(NAMES)
     assert {line.split("\t")[1] for line in predicted.out.splitlines()} <= set(CLASSES)
     read_recipe("new.yaml")
-    written: dict[str, object] = yaml.safe_load(Path("new.yaml").read_text(encoding="utf-8"))["data"]
+    written: dict[str, object] = yaml.safe_load(Path("new.yaml").read_text(encoding="utf-8"))[
+        "data"
+    ]
     return written
 
 
@@ -85,7 +93,10 @@ def test_a_zip_of_such_folders(call: Call) -> None:
     ],
 )
 def test_a_table_of_files_and_labels(
-    header: tuple[str, ...], columns: tuple[int, ...], chosen: tuple[str | int, str | int], call: Call
+    header: tuple[str, ...],
+    columns: tuple[int, ...],
+    chosen: tuple[str | int, str | int],
+    call: Call,
 ) -> None:
     found = [[(*row, number)[column] for column in columns] for number, row in enumerate(rows())]
     data = used(call, table(header, found))
@@ -99,7 +110,9 @@ def test_a_table_of_files_and_labels(
 def test_several_classes_of_an_image(call: Call) -> None:
     lines = [json.dumps({"file": file, "labels": [name, "pet"]}) for file, name in rows()]
     Path("photos/labels.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    said = call("new", "new.yaml", "--task", "image_classification", "--data", "photos/labels.jsonl")
+    said = call(
+        "new", "new.yaml", "--task", "image_classification", "--data", "photos/labels.jsonl"
+    )
     assert said.code == 0, said
     assert "multi_label: true" in Path("new.yaml").read_text(encoding="utf-8")
 
@@ -135,7 +148,10 @@ def test_files_that_are_not_there_are_named_before_training(call: Call) -> None:
     assert told.count("is that one meant?") == 3
     assert " ...\n" in told
     trained = call("train", "new.yaml", *FEW, "--device", "cpu")
-    assert "line 2: the image: There is no file 'p0.jpg' in photos, but 'p0.npy' is there; is that one" in trained.err
+    assert (
+        "line 2: the image: There is no file 'p0.jpg' in photos, but 'p0.npy' is there; is that one"
+        in trained.err
+    )
 
 
 def test_paths_of_windows(call: Call) -> None:
@@ -153,7 +169,19 @@ def test_endings_in_capitals(call: Call) -> None:
         "--pictures draws attention, but run has none; its bridge is of another kind: "
         "train again with 'model.bridge={kind: pooling}'."
     )
-    assert call("train", "new.yaml", *FEW, "model.bridge={kind: pooling}", "--out", "seen", "--device", "cpu").code == 0
+    assert (
+        call(
+            "train",
+            "new.yaml",
+            *FEW,
+            "model.bridge={kind: pooling}",
+            "--out",
+            "seen",
+            "--device",
+            "cpu",
+        ).code
+        == 0
+    )
     assert call("predict", "seen", "photos/dog/1.jpg", "--pictures", "drawn").code == 0
 
 
@@ -169,14 +197,28 @@ def test_photographs_without_labels_or_captions(call: Call) -> None:
 
 def test_a_file_name_without_its_ending_among_others(call: Call) -> None:
     """One that was mistyped does not make the column one of texts."""
-    photo = next(path for path in sorted(Path("photos").rglob("*.*")) if path.suffix.lower() in {".jpg", ".png"})
+    photo = next(
+        path
+        for path in sorted(Path("photos").rglob("*.*"))
+        if path.suffix.lower() in {".jpg", ".png"}
+    )
     names = [f"IMG_{at}{photo.suffix}" for at in range(14)]
     for name in names:
         shutil.copy(photo, Path("photos") / name)
-    lines = [f"{name};a photo of number {at} in the garden" for at, name in enumerate(["IMG_0", *names[1:]])]
-    Path("photos/captions.csv").write_text("\n".join(["Dateiname;Beschreibung", *lines]) + "\n", encoding="utf-8")
-    said = call("new", "captions.yaml", "--task", "image_captioning", "--data", "photos/captions.csv")
+    lines = [
+        f"{name};a photo of number {at} in the garden"
+        for at, name in enumerate(["IMG_0", *names[1:]])
+    ]
+    Path("photos/captions.csv").write_text(
+        "\n".join(["Dateiname;Beschreibung", *lines]) + "\n", encoding="utf-8"
+    )
+    said = call(
+        "new", "captions.yaml", "--task", "image_captioning", "--data", "photos/captions.csv"
+    )
     assert said.code == 0, said
-    assert f"There is no file 'IMG_0' in photos, but '{names[0]}' is there; is that one meant?" in said.err + said.out
+    assert (
+        f"There is no file 'IMG_0' in photos, but '{names[0]}' is there; is that one meant?"
+        in said.err + said.out
+    )
     found = yaml.safe_load(Path("captions.yaml").read_text(encoding="utf-8"))["data"]
     assert found["image"]["column"] == "Dateiname"

@@ -50,9 +50,18 @@ INPUTS: Final[Mapping[str, Check]] = {
     "features": section({}),
 }
 """What is said of an input, by its kind."""
-OUTPUTS: Final[Mapping[str, Check]] = {"text": section({}), "label": section({}), "order": section({})}
+OUTPUTS: Final[Mapping[str, Check]] = {
+    "text": section({}),
+    "label": section({}),
+    "order": section({}),
+}
 _TOKEN: Final = whole(0, 1 << 31)
-_SPECIAL: Final = {"go": _TOKEN, "stop": _TOKEN, "banned": items(_TOKEN, most=1000), "unknown": optional(_TOKEN)}
+_SPECIAL: Final = {
+    "go": _TOKEN,
+    "stop": _TOKEN,
+    "banned": items(_TOKEN, most=1000),
+    "unknown": optional(_TOKEN),
+}
 MODEL: Final = section(
     {
         "inputs": named(by_kind(INPUTS), least=0, most=MOST_FIELDS),
@@ -70,7 +79,9 @@ MODEL: Final = section(
     }
 )
 LABELS: Final = section({"format": whole(2, 2), "labels": items(text, least=1, different=True)})
-FEATURES: Final = section({"channels": whole(1, 1 << 24), "positions": items(optional(whole(1, 1 << 24)), most=2)})
+FEATURES: Final = section(
+    {"channels": whole(1, 1 << 24), "positions": items(optional(whole(1, 1 << 24)), most=2)}
+)
 
 
 @contextmanager
@@ -79,9 +90,13 @@ def damaged(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise RunError(f"{path} is damaged: byte {error.start} is not UTF-8 text; export the run again.") from None
+        raise RunError(
+            f"{path} is damaged: byte {error.start} is not UTF-8 text; export the run again."
+        ) from None
     except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror or error}; export the run again.") from None
+        raise RunError(
+            f"{path} cannot be read: {error.strerror or error}; export the run again."
+        ) from None
     except (ValueError, DataError, RunError) as error:
         reason = str(error).rstrip(".").removeprefix(f"{path} ")[:500]
         raise RunError(f"{path} is damaged: {reason}; export the run again.") from None
@@ -91,14 +106,20 @@ def about_of(folder: Path) -> dict[str, Any]:
     """The settings of an exported model."""
     path = folder / SETTINGS
     if not path.is_file() and not path.exists() and not path.is_symlink():
-        names = f"{folder} OUT" if (folder / "recipe.yaml").is_file() else f"RUN {folder}"  # never onto a run
-        raise RunError(f"{folder} holds no exported model ({SETTINGS}); write one with: sixjars export {names}")
+        names = (
+            f"{folder} OUT" if (folder / "recipe.yaml").is_file() else f"RUN {folder}"
+        )  # never onto a run
+        raise RunError(
+            f"{folder} holds no exported model ({SETTINGS}); write one with: sixjars export {names}"
+        )
     with damaged(path):
         about = values_of_json(read_limited(path, LARGEST))
         section({"format": whole(-ANY, ANY)})(about, "")
     if about["format"] != FORMAT:
         found = shown(about["format"])
-        raise RunError(f"{folder} has format {found}, but this runtime reads {FORMAT}; export the run again.")
+        raise RunError(
+            f"{folder} has format {found}, but this runtime reads {FORMAT}; export the run again."
+        )
     with damaged(path):
         MODEL(about, "")
         _check_together(about)
@@ -111,7 +132,9 @@ def _check_together(about: Mapping[str, Any]) -> None:
     if output in about["inputs"]:
         raise ValueError(f"{output} is an input and the output")
     if (field["kind"] == "label") != (about["special"] is None):
-        raise ValueError(f"special is {shown(about['special'])}, but the output is of kind {field['kind']}")
+        raise ValueError(
+            f"special is {shown(about['special'])}, but the output is of kind {field['kind']}"
+        )
     if about["multi_label"] and field["kind"] != "label":
         raise ValueError(f"multi_label is true, but the output is of kind {field['kind']}")
     if not inputs and field["kind"] != "text":

@@ -90,7 +90,11 @@ def items(inner: Check, *, least: int = 0, most: int = 1 << 30, different: bool 
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list) or not least <= len(value) <= most:
-            _refuse(place, f"a list of {least:,} to {most:,}" if least or most < 1 << 30 else "a list", value)
+            _refuse(
+                place,
+                f"a list of {least:,} to {most:,}" if least or most < 1 << 30 else "a list",
+                value,
+            )
         for at, item in enumerate(value):
             inner(item, f"{place}[{at}]")
         if different and len(set(value)) < len(value):
@@ -110,7 +114,10 @@ def section(expected: Mapping[str, Check], *, others: Collection[str] | None = N
                 raise ValueError(f"{_inside(place, key)} is missing")
             inner(value[key], _inside(place, key))
         known = None if others is None else {*expected, *others}
-        if known is not None and (wrong := next((key for key in value if key not in known), None)) is not None:
+        if (
+            known is not None
+            and (wrong := next((key for key in value if key not in known), None)) is not None
+        ):
             raise ValueError(unknown(f"{place}: key", wrong, known).rstrip("."))
 
     return check
@@ -124,7 +131,9 @@ def named(inner: Check, *, least: int, most: int) -> Check:
             _refuse(place, f"a section of {least} to {most} keys", value)
         for key, item in value.items():
             if not NAME.fullmatch(key):
-                raise ValueError(f"{place} names {shown(key)}, which is no name of letters, digits and _")
+                raise ValueError(
+                    f"{place} names {shown(key)}, which is no name of letters, digits and _"
+                )
             inner(item, _inside(place, key))
 
     return check

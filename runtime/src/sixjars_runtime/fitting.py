@@ -8,7 +8,12 @@ from sixjars_runtime.inputs import FeaturesReader, FileReader, PointsReader, Rea
 from sixjars_runtime.outputs import Writer
 from sixjars_runtime.shared.errors import RunError
 
-_SEGMENTS: Final = ("segments.packs.0", "segments.segment_index", "segments.position_index", "segments.segment_of")
+_SEGMENTS: Final = (
+    "segments.packs.0",
+    "segments.segment_index",
+    "segments.position_index",
+    "segments.segment_of",
+)
 _ROWS: Final = (None, None)
 _ENDS: Final = ("score", "log_probability", "length", "finished")
 
@@ -17,7 +22,9 @@ def check_features(reader: FileReader) -> None:
     """The graph of a frozen backbone takes the images that its reader makes."""
     graph = reader.features
     assert isinstance(graph, Graph)
-    graph.check(takes={"pixels"}, gives={"pixels": (None, 3, reader.side, reader.side), "values": _ROWS})
+    graph.check(
+        takes={"pixels"}, gives={"pixels": (None, 3, reader.side, reader.side), "values": _ROWS}
+    )
 
 
 def taken(readers: Mapping[str, Reader], *, copies: bool) -> dict[str, Sizes]:
@@ -46,27 +53,41 @@ def _sizes(reader: Reader) -> Sizes:
 def check_chooser(graph: Graph, tensors: Mapping[str, Sizes], writer: Writer) -> None:
     """A graph that gives the log probability of each label."""
     needs: dict[str, Sizes] = {"log_probabilities": (None, writer.size), "mask": _ROWS}
-    graph.check(takes=tensors, gives=needs | _optional(graph, "weights", _ROWS) | _inputs(graph, tensors))
+    graph.check(
+        takes=tensors, gives=needs | _optional(graph, "weights", _ROWS) | _inputs(graph, tensors)
+    )
 
 
 def check_whole(graph: Graph, tensors: Mapping[str, Sizes]) -> None:
     """A graph with its search inside."""
-    needs: dict[str, Sizes] = {**dict.fromkeys(_ENDS, _ROWS), "tokens": (*_ROWS, None), "mask": _ROWS}
+    needs: dict[str, Sizes] = {
+        **dict.fromkeys(_ENDS, _ROWS),
+        "tokens": (*_ROWS, None),
+        "mask": _ROWS,
+    }
     graph.check(
-        takes=tensors, gives=needs | _optional(graph, "weights", (*_ROWS, None, None)) | _inputs(graph, tensors)
+        takes=tensors,
+        gives=needs | _optional(graph, "weights", (*_ROWS, None, None)) | _inputs(graph, tensors),
     )
 
 
-def check_steps(first: Graph, second: Graph, tensors: Mapping[str, Sizes], size: int | None) -> None:
+def check_steps(
+    first: Graph, second: Graph, tensors: Mapping[str, Sizes], size: int | None
+) -> None:
     """A graph that encodes, and one that makes a step, which gives back each part of the state that it takes."""
     first.check(takes=tensors, gives={"mask": _ROWS, **_inputs(first, tensors)})
     begun = [name for name in first.outputs if name.startswith(("state.", "prepared."))]
-    needs: dict[str, Sizes] = {"log_probabilities": (None, size), **_optional(second, "weights", _ROWS)}
+    needs: dict[str, Sizes] = {
+        "log_probabilities": (None, size),
+        **_optional(second, "weights", _ROWS),
+    }
     second.check(takes={"token", *begun}, gives=needs)
     states = {name.removeprefix("state.") for name in second.inputs if name.startswith("state.")}
     after = {name.removeprefix("after.") for name in second.outputs if name.startswith("after.")}
     if lacks := sorted(states - after):
-        raise RunError(f"{second.path} does not give after.{lacks[0]}, which it takes; export the run again.")
+        raise RunError(
+            f"{second.path} does not give after.{lacks[0]}, which it takes; export the run again."
+        )
 
 
 def _optional(graph: Graph, name: str, sizes: Sequence[int | None]) -> dict[str, Sizes]:

@@ -36,13 +36,19 @@ class Graph:
         options.intra_op_num_threads = threads
         options.log_severity_level = 4  # what is raised need not be printed too
         try:
-            self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(
+                path, options, providers=["CPUExecutionProvider"]
+            )
         except Exception as error:
             reason = first_line(error)[:200].rstrip(".")
-            raise RunError(f"{path} is damaged, or is no graph that onnxruntime can run: {reason}.") from error
+            raise RunError(
+                f"{path} is damaged, or is no graph that onnxruntime can run: {reason}."
+            ) from error
         self._inputs = {one.name: one for one in self._session.get_inputs()}
         self._outputs = {one.name: one for one in self._session.get_outputs()}
-        self._declared = {name: (TYPES.get(one.type), self.sizes(name)) for name, one in self._outputs.items()}
+        self._declared = {
+            name: (TYPES.get(one.type), self.sizes(name)) for name, one in self._outputs.items()
+        }
 
     @property
     def inputs(self) -> list[str]:
@@ -58,7 +64,9 @@ class Graph:
         """The declared sizes of an input or output; RunError where there is none of this name."""
         one = self._inputs.get(name) or self._outputs.get(name)
         if one is None:
-            raise RunError(f"{self.path} does not fit model.json: it has no {name}; export the run again.")
+            raise RunError(
+                f"{self.path} does not fit model.json: it has no {name}; export the run again."
+            )
         return [size if isinstance(size, int) else None for size in one.shape]
 
     def check(self, *, takes: Collection[str], gives: Mapping[str, Sizes]) -> None:
@@ -67,7 +75,9 @@ class Graph:
         A size of None fits any.
         """
         if extra := [name for name in self._inputs if name not in takes]:
-            raise RunError(f"{self.path} does not fit model.json: it takes {extra[0]}; export the run again.")
+            raise RunError(
+                f"{self.path} does not fit model.json: it takes {extra[0]}; export the run again."
+            )
         for name, wanted in gives.items():
             sizes = self.sizes(name)
             if not fits(sizes, wanted):
@@ -76,12 +86,18 @@ class Graph:
                     f"{in_words(wanted)}; export the run again."
                 )
 
-    def __call__(self, tensors: Mapping[str, NDArray[Any]], *, rows: int) -> dict[str, NDArray[Any]]:
+    def __call__(
+        self, tensors: Mapping[str, NDArray[Any]], *, rows: int
+    ) -> dict[str, NDArray[Any]]:
         """What it makes of these, which has so many rows; others that are given are left out."""
         try:
-            made = self._session.run(list(self._outputs), {name: tensors[name] for name in self._inputs})
+            made = self._session.run(
+                list(self._outputs), {name: tensors[name] for name in self._inputs}
+            )
         except KeyError as error:
-            raise RunError(f"{self.path} takes {error}, which it is not given; export the run again.") from None
+            raise RunError(
+                f"{self.path} takes {error}, which it is not given; export the run again."
+            ) from None
         except MemoryError:
             raise
         except Exception as error:
@@ -91,7 +107,9 @@ class Graph:
             ) from error
         for (name, (kind, sizes)), tensor in zip(self._declared.items(), made, strict=True):
             if not (tensor.dtype == kind and fits((rows, *sizes[1:]), tensor.shape)):
-                raise RunError(f"{self.path} gives another {name} than it declares; export the run again.")
+                raise RunError(
+                    f"{self.path} gives another {name} than it declares; export the run again."
+                )
         return dict(zip(self._outputs, made, strict=True))
 
 
@@ -102,7 +120,9 @@ def fits(sizes: Sizes, others: Sizes) -> bool:
     (True, False, False)
     """
     pairs = zip(sizes, others, strict=False)
-    return len(sizes) == len(others) and all(one == other or None in (one, other) for one, other in pairs)
+    return len(sizes) == len(others) and all(
+        one == other or None in (one, other) for one, other in pairs
+    )
 
 
 def in_words(sizes: Sizes) -> str:
@@ -118,6 +138,10 @@ def _check_file(path: Path) -> None:
     """Refuse what is no plain file of a graph's size, before a library waits for it or reads all of it."""
     if not path.is_file():
         there = path.is_symlink() or path.exists()
-        raise RunError(f"{path} {'is no plain file' if there else 'does not exist'}; export the run again.")
+        raise RunError(
+            f"{path} {'is no plain file' if there else 'does not exist'}; export the run again."
+        )
     if path.stat().st_size > LARGEST:
-        raise RunError(f"{path} is damaged: it is larger than {LARGEST:,} bytes; export the run again.")
+        raise RunError(
+            f"{path} is damaged: it is larger than {LARGEST:,} bytes; export the run again."
+        )

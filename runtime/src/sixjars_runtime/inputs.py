@@ -93,7 +93,13 @@ def packed(lengths: Sequence[Sequence[int]], mask_BS: NDArray[np.bool_]) -> dict
     position_BS, of_BS = (np.zeros((len(lengths), width), dtype=np.int64) for _ in "ab")
     position_BS[mask_BS], of_BS[mask_BS] = np.flatnonzero(inside_ML), np.repeat(places_M, lengths_M)
     names = ("packs.0", "segment_index", "position_index", "segment_of")
-    return dict(zip((f"segments.{name}" for name in names), (pack_ML, index_BP, position_BS, of_BS), strict=True))
+    return dict(
+        zip(
+            (f"segments.{name}" for name in names),
+            (pack_ML, index_BP, position_BS, of_BS),
+            strict=True,
+        )
+    )
 
 
 def _plain(value: object) -> str:
@@ -115,20 +121,28 @@ class TextReader:
 
     def text_of(self, value: object) -> str:
         """A text; a list of segments is a line for each."""
-        return text_of_segments(value) if isinstance(value, list) and self.kind != "none" else _plain(value)
+        return (
+            text_of_segments(value)
+            if isinstance(value, list) and self.kind != "none"
+            else _plain(value)
+        )
 
     def read(self, text: str) -> Row:
         """Its ids."""
         ids = self.ids(text, self.tokenizer)
         values = np.array([number for number in ids if number != STOP], dtype=np.int64)
         if not len(values):
-            raise ValueError(f"the {self.name} is empty{': it has no token' if text.strip() else ''}.")
+            raise ValueError(
+                f"the {self.name} is empty{': it has no token' if text.strip() else ''}."
+            )
         if len(ids) > self.limit:
             raise ValueError(f"the {self.name} is longer than data.{self.name}.max_length.")
         lengths = None if self.kind == "none" else tuple(map(len, _split(ids)))
         names = self.tokenizer.tokens(values.tolist())
         if UNK in ids:
-            names = unknown_named(names, list(map(self.tokenizer.plain, self.words(text, self.tokenizer))))
+            names = unknown_named(
+                names, list(map(self.tokenizer.plain, self.words(text, self.tokenizer)))
+            )
         return Row(values, text, tuple(names), lengths)
 
     def ids(self, text: str, tokenizer: AnyTokenizer, *, open: bool = False) -> list[int]:
@@ -144,7 +158,9 @@ class TextReader:
         """What stands at each position, as a tokenizer spells it."""
         parts = segments_of(text, self.kind)
         row: list[Any] = [word for part in parts for word in (*tokenizer.split(part), None)]
-        return [word for word in (self._short(row, end=None) if self.cuts else row) if word is not None]
+        return [
+            word for word in (self._short(row, end=None) if self.cuts else row) if word is not None
+        ]
 
     def _short(self, row: list[Any], *, end: Any) -> list[Any]:
         return latest(row, self.limit, end=end) if self.kind == "turns" else row[: self.limit]
@@ -180,7 +196,9 @@ class PointsReader:
             raise ValueError(f"the {self.name}: {error}") from None
         if len(points[0]) != self.dimensions:
             found = counted(len(points[0]))
-            raise ValueError(f"a point has {found}, but data.{self.name}.dimensions is {self.dimensions}.")
+            raise ValueError(
+                f"a point has {found}, but data.{self.name}.dimensions is {self.dimensions}."
+            )
         return Row(np.array(points, dtype=np.float32), text, tuple(text.split()))
 
 
@@ -221,7 +239,9 @@ class FileReader:
         with path.open("rb") as file:
             pixels = self._read(file, text)
         values = pixels.reshape(1 if pixels.ndim == 3 else len(pixels), -1)
-        return Row(values, text, tuple(str(at + 1) for at in range(len(values))) if self.frames else ())
+        return Row(
+            values, text, tuple(str(at + 1) for at in range(len(values))) if self.frames else ()
+        )
 
     def computed(self, rows: Sequence[Row]) -> list[Row]:
         """With features in place of pixels, where a frozen backbone computes them; those of all rows at once."""
@@ -238,7 +258,9 @@ def _file(name: str, text: str) -> Path:
         raise ValueError(f"the {name} is empty.")
     path = Path(text)
     if not path.is_file():
-        raise ValueError(f"the {name} file {text[:300]} {'is a folder' if path.is_dir() else 'does not exist'}.")
+        raise ValueError(
+            f"the {name} file {text[:300]} {'is a folder' if path.is_dir() else 'does not exist'}."
+        )
     return path
 
 
@@ -263,7 +285,9 @@ class FeaturesReader:
             size in (None, own) for size, own in zip(wanted, found.shape, strict=True)
         )
         if not fits or not np.isfinite(found).all():
-            raise ValueError(f"the {self.name}: {text} has the shape {found.shape}, but {wanted} is needed.")
+            raise ValueError(
+                f"the {self.name}: {text} has the shape {found.shape}, but {wanted} is needed."
+            )
         values = found.reshape(-1, found.shape[-1])
         return Row(values, text, tuple(str(at + 1) for at in range(len(values))))
 

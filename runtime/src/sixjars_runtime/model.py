@@ -61,9 +61,13 @@ class Model:
         with damaged(folder / SETTINGS):
             self.settings = SearchSettings.read(self.about["search"])
             if self.searches:
-                self.special = SpecialTokens.read(self.about["special"], self.writer.size or len(SPECIAL))
+                self.special = SpecialTokens.read(
+                    self.about["special"], self.writer.size or len(SPECIAL)
+                )
             self._check_settings()
-        self.first = Graph(folder / (WHOLE if self.whole else ENCODER if self.searches else CHOOSE), threads)
+        self.first = Graph(
+            folder / (WHOLE if self.whole else ENCODER if self.searches else CHOOSE), threads
+        )
         if self.searches and not self.whole:
             self.second = Graph(folder / STEP, threads)
         self._check_graphs()
@@ -83,19 +87,29 @@ class Model:
         if self.whole:
             check_whole(self.first, tensors)
         elif self.searches:
-            check_steps(self.first, self.second, tensors, None if self.about["copies"] else self.writer.size)
+            check_steps(
+                self.first, self.second, tensors, None if self.about["copies"] else self.writer.size
+            )
         else:
             check_chooser(self.first, tensors, self.writer)
 
     def _check_settings(self) -> None:
         """Words can be copied where one is one position; coverage is that of attention."""
         if self.settings.coverage_penalty and not self.about["has_attention"]:
-            raise ValueError(f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention is false")
-        texts = [one for one in (*self.readers.values(), self.writer) if isinstance(one, TextReader | TextWriter)]
+            raise ValueError(
+                f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention is false"
+            )
+        texts = [
+            one
+            for one in (*self.readers.values(), self.writer)
+            if isinstance(one, TextReader | TextWriter)
+        ]
         if self.about["copies"] and not all(one.tokenizer.can_copy for one in texts):
             raise ValueError("copies is true, but the tokens are pieces of words")
 
-    def predict(self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any) -> Any:
+    def predict(
+        self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any
+    ) -> Any:
         """The best output for each input of a list, or for one input. For a language model a text is how it begins.
 
         `search` is `greedy`, `beam` or `sample`, with settings of search beside it; without them, they are the run's.
@@ -108,18 +122,26 @@ class Model:
         answers = [few[0] for few in found] if nbest is None else found
         return answers[0] if is_one else answers
 
-    def nbest(self, inputs: Iterable[Any], *, search: str | None = None, **given: Any) -> list[list[Prediction]]:
+    def nbest(
+        self, inputs: Iterable[Any], *, search: str | None = None, **given: Any
+    ) -> list[list[Prediction]]:
         """The outputs for each input, always as lists, as many as the settings of search say."""
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
         how = self._settings(search, given)
         asked = [self._prepared(number, one, how) for number, one in enumerate(items)]
-        found: dict[int, list[Prediction]] = {at: [one] for at, one in enumerate(asked) if isinstance(one, Prediction)}
+        found: dict[int, list[Prediction]] = {
+            at: [one] for at, one in enumerate(asked) if isinstance(one, Prediction)
+        }
         good = [(at, one) for at, one in enumerate(asked) if not isinstance(one, Prediction)]
         good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
         files = any(isinstance(reader, FileReader) for reader in self.readers.values())
-        size = min(self.about["batch_examples"], FILES_AT_ONCE) if files else self.about["batch_examples"]
+        size = (
+            min(self.about["batch_examples"], FILES_AT_ONCE)
+            if files
+            else self.about["batch_examples"]
+        )
         for begin in range(0, len(good), size):
             numbers, rows = zip(*good[begin : begin + size], strict=True)
             found.update(zip(numbers, self._answers(numbers, rows, how), strict=True))
@@ -131,12 +153,18 @@ class Model:
                 "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
             )
         if self.about["multi_label"] and "nbest" in given:
-            raise DataError("this run chooses all labels that apply to an input, so nbest has nothing to count.")
+            raise DataError(
+                "this run chooses all labels that apply to an input, so nbest has nothing to count."
+            )
         if given.get("unknown") == "replace" and not self.about["has_attention"]:
-            raise DataError("unknown=replace needs attention, but this run has none; its bridge is of another kind.")
+            raise DataError(
+                "unknown=replace needs attention, but this run has none; its bridge is of another kind."
+            )
         how = self.settings.changed(search, given) if search is not None or given else self.settings
         if self.whole and how != self.settings:
-            raise DataError("the search of this model is inside its graph; to choose another, export without --whole.")
+            raise DataError(
+                "the search of this model is inside its graph; to choose another, export without --whole."
+            )
         return how
 
     def _prepared(self, number: int, one: Any, how: SearchSettings) -> dict[str, Row] | Prediction:
@@ -179,7 +207,9 @@ class Model:
         assert isinstance(self.writer, TextWriter)
         ids = self.writer.tokenizer.encode(text)
         if len(ids) >= how.max_length:
-            message = f"has {len(ids)} tokens, but an output has at most {how.max_length} (max_length)"
+            message = (
+                f"has {len(ids)} tokens, but an output has at most {how.max_length} (max_length)"
+            )
             raise ValueError(f"{message}, so nothing could follow.")
         return Row(np.array(ids, dtype=np.int64), text)
 
@@ -190,11 +220,19 @@ class Model:
         assert isinstance(source, TextReader)
         assert isinstance(writer, TextWriter)
         size, first = writer.tokenizer.size, dict[int, int]()
-        ids = [number for number in source.ids(row.text, writer.tokenizer, open=True) if number != STOP]
-        copies = [number if number < size else size + first.setdefault(number, at) for at, number in enumerate(ids)]
+        ids = [
+            number for number in source.ids(row.text, writer.tokenizer, open=True) if number != STOP
+        ]
+        copies = [
+            number if number < size else size + first.setdefault(number, at)
+            for at, number in enumerate(ids)
+        ]
         words = tuple(source.words(row.text, writer.tokenizer))
         shown = tuple(map(writer.tokenizer.plain, words))
-        return {**rows, name: replace(row, names=shown, copy_ids=np.array(copies, dtype=np.int64), words=words)}
+        return {
+            **rows,
+            name: replace(row, names=shown, copy_ids=np.array(copies, dtype=np.int64), words=words),
+        }
 
     def _answers(
         self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], how: SearchSettings
@@ -205,9 +243,15 @@ class Model:
             columns = {PREFIX: [row[self.output] for row in rows]}
         columns = columns or {NOTHING: [Row(np.zeros(0, dtype=np.int64), "")] * len(rows)}
         for name, reader in self.readers.items():
-            columns[name] = reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
+            columns[name] = (
+                reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
+            )
         batch = {name: padded(column) for name, column in columns.items()}
-        tensors = {f"{name}.{part}": value for name, parts in batch.items() for part, value in parts.items()}
+        tensors = {
+            f"{name}.{part}": value
+            for name, parts in batch.items()
+            for part, value in parts.items()
+        }
         made = self.first(tensors, rows=len(rows))
         if self.whole:
             found = _given(made)
@@ -215,7 +259,9 @@ class Model:
             found = self._chosen(made, how.nbest)
         else:
             prefix = None if self.readers else padded([row[self.output] for row in rows])
-            found = self._searched(made, how, numbers, None if prefix is None else (prefix["values"], prefix["mask"]))
+            found = self._searched(
+                made, how, numbers, None if prefix is None else (prefix["values"], prefix["mask"])
+            )
         for row, few, length in zip(rows, found, made["mask"].sum(1).tolist(), strict=True):
             if not few or any(math.isnan(hypothesis.score) for hypothesis in few):
                 raise self._no_numbers()
@@ -233,19 +279,29 @@ class Model:
             scores, weights = made.pop("log_probabilities"), made.pop("weights", None)
             if np.isnan(scores[:, 0]).any():  # then the whole row is, for its sum is
                 raise self._no_numbers()
-            return scores, weights, {name.replace("after.", "state.", 1): value for name, value in made.items()}
+            return (
+                scores,
+                weights,
+                {name.replace("after.", "state.", 1): value for name, value in made.items()},
+            )
 
         beyond = self.about["longest_beyond"]
         longest = None if beyond is None else made["mask"].shape[1] + beyond
         if len(numbers) * how.rows >= MANY:
-            self._check_memory(how, state, prepared, made["mask"].shape[1], longest or how.max_length)
+            self._check_memory(
+                how, state, prepared, made["mask"].shape[1], longest or how.max_length
+            )
         more = {"mask": made["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
         return search(step, state, prepared, how, self.special, **more)
 
     def _no_numbers(self) -> RunError:
-        return RunError(f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it again.")
+        return RunError(
+            f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
+        )
 
-    def _check_memory(self, how: SearchSettings, state: Tensors, prepared: Tensors, positions: int, steps: int) -> None:
+    def _check_memory(
+        self, how: SearchSettings, state: Tensors, prepared: Tensors, positions: int, steps: int
+    ) -> None:
         """Refuse a search that does not fit, before anything is copied for its rows."""
         carried, sources = [*state.values(), *prepared.values()], len(next(iter(state.values())))
         SearchSize(
@@ -264,7 +320,10 @@ class Model:
         weights = made.get("weights")
         found = []
         for at, log_V in enumerate(made["log_probabilities"]):
-            own, order_V = None if weights is None else weights[at : at + 1], np.argsort(-log_V, kind="stable")
+            own, order_V = (
+                None if weights is None else weights[at : at + 1],
+                np.argsort(-log_V, kind="stable"),
+            )
             few = [((int(label),), float(log_V[label])) for label in order_V[:nbest]]
             if self.about["multi_label"]:
                 count = max(1, int((log_V >= LIKELY).sum()))
@@ -274,7 +333,9 @@ class Model:
             found.append([Hypothesis(labels, total, total, own) for labels, total in few])
         return found
 
-    def _finished(self, rows: Mapping[str, Row], one: Hypothesis, length: int, how: SearchSettings) -> Prediction:
+    def _finished(
+        self, rows: Mapping[str, Row], one: Hypothesis, length: int, how: SearchSettings
+    ) -> Prediction:
         """A hypothesis as text, with what stands at each position of the source."""
         source = rows.get(self.about["positions_of"])
         name, row = next(iter(rows.items()))
@@ -300,7 +361,11 @@ class Model:
 
 def _given(made: Tensors) -> list[list[Hypothesis]]:
     """What a graph with a search inside found, (B, N, …)."""
-    flat = {name: tensor.reshape(-1, *tensor.shape[2:]) for name, tensor in made.items() if name != "mask"}
+    flat = {
+        name: tensor.reshape(-1, *tensor.shape[2:])
+        for name, tensor in made.items()
+        if name != "mask"
+    }
     ends = (flat["score"], flat["log_probability"], flat["length"], flat["finished"])
     return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), made["score"].shape[1])
 

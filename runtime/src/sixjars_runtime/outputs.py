@@ -57,7 +57,10 @@ class TextWriter:
         found = source.words(row.text, source.tokenizer)
         words = [self.tokenizer.adopted(word, source.tokenizer) for word in found]
         best = [int(one[: len(words)].argmax()) for one in weights]
-        return [self.tokenizer.size + best[at] if number == UNK else number for at, number in enumerate(ids)], words
+        return [
+            self.tokenizer.size + best[at] if number == UNK else number
+            for at, number in enumerate(ids)
+        ], words
 
 
 class _Plain:
@@ -99,7 +102,10 @@ class OrderWriter(_Plain):
 
     def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
         """One text for each."""
-        return [SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL)) for number in ids]
+        return [
+            SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL))
+            for number in ids
+        ]
 
 
 WRITERS: Mapping[str, Callable[[str, Mapping[str, Any], str], Writer]] = {

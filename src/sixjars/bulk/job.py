@@ -49,13 +49,17 @@ def job_of(
     output = Path(order.output)
     _check(output)
     inputs = inputs_of(str(given), output)
-    facts = facts_of(predictor, order.search.model_dump(mode="json"), order.precision, as_json=order.as_json)
+    facts = facts_of(
+        predictor, order.search.model_dump(mode="json"), order.precision, as_json=order.as_json
+    )
     plan = kept_plan(output, facts, part_rows, inputs)
     if plan is None:
         plan = planned(facts, part_rows or PART_ROWS, inputs, predictor)
         there = next((part.target for part in plan.parts if (output / part.target).exists()), None)
         if there is not None and not (output / PLAN).exists():
-            raise DataError(f"--output {output} holds {there} already, from elsewhere; choose another folder.")
+            raise DataError(
+                f"--output {output} holds {there} already, from elsewhere; choose another folder."
+            )
         keep_plan(output, plan)
         kept_plan(output, facts, part_rows, inputs)  # another job may have been quicker
     _tell_empty(plan)
@@ -64,7 +68,9 @@ def job_of(
     left = [part for part in parts if not order.is_done(part)]
     if len(left) < len(parts) and not resume:
         there = f"{len(parts) - len(left)} of its {len(parts)} parts"
-        raise DataError(f"--output {output} holds {there} already; go on with --resume, or choose another folder.")
+        raise DataError(
+            f"--output {output} holds {there} already; go on with --resume, or choose another folder."
+        )
     return Job(order, parts, left)
 
 

@@ -32,12 +32,18 @@ class PartWorker:
         answered, notes, wrong = Answered(part.rows), list[str](), ""
         try:
             if self.order.tries(part) >= TRIES:
-                raise RunError(f"{part.target} was begun {TRIES} times, and each time its worker was lost.")
+                raise RunError(
+                    f"{part.target} was begun {TRIES} times, and each time its worker was lost."
+                )
             if not self.order.is_done(part):
                 answered, notes = self.worker.answer(part)
         except (SixJarsError, OSError) as error:
             wrong = str(error)
-        return {**{name: [value] for name, value in answered.to_row().items()}, "notes": [notes], "error": [wrong]}
+        return {
+            **{name: [value] for name, value in answered.to_row().items()},
+            "notes": [notes],
+            "error": [wrong],
+        }
 
 
 def answered_on_ray(
@@ -66,7 +72,11 @@ def answered_on_ray(
 
 def _connect(ray: Any, workers: int | None, address: str | None) -> None:
     """A cluster that is there, or one on this machine, which ends with us."""
-    here = {} if address else {"num_cpus": max(os.cpu_count() or 1, (workers or 1) + 1), "include_dashboard": False}
+    here = (
+        {}
+        if address
+        else {"num_cpus": max(os.cpu_count() or 1, (workers or 1) + 1), "include_dashboard": False}
+    )
     try:
         _call(address or "")
         ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **here)
@@ -93,7 +103,9 @@ def pool_size(cpus: int, gpus: int, *, workers: int | None, parts: int) -> int:
     most = min(gpus, cpus - 1) if gpus else cpus - 1
     if most < 1 or (workers or 1) > most:
         what = f"{gpus} GPUs and {cpus} CPUs" if gpus else f"{cpus} CPUs"
-        raise DataError(f"--workers {workers or 1} needs more than Ray has ({what}); one CPU must stay free.")
+        raise DataError(
+            f"--workers {workers or 1} needs more than Ray has ({what}); one CPU must stay free."
+        )
     return min(workers or most, parts)
 
 
@@ -118,5 +130,10 @@ def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[tuple[Answere
                 raise DataError(row["error"])
             yield Answered.of_row(row), list(map(str, row["notes"]))
     except ray.exceptions.RayError as error:
-        reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
-        raise RunError(f"the work on Ray has ended: {reason.strip().rstrip('.')}; go on with --resume.") from error
+        reason = next(
+            (line for line in reversed(str(error).splitlines()) if line.strip()),
+            type(error).__name__,
+        )
+        raise RunError(
+            f"the work on Ray has ended: {reason.strip().rstrip('.')}; go on with --resume."
+        ) from error

@@ -97,7 +97,11 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept."""
-        return {**self.facts, "part_rows": self.part_rows, "inputs": [asdict(one) for one in self.sources]}
+        return {
+            **self.facts,
+            "part_rows": self.part_rows,
+            "inputs": [asdict(one) for one in self.sources],
+        }
 
 
 def _cut(source: Source, size: int) -> Iterator[Part]:
@@ -112,10 +116,17 @@ def _cut(source: Source, size: int) -> Iterator[Part]:
     for at in range(count):
         number = f"-{at + 1:05}-of-{count:05}" if count > 1 else ""
         first = at * size
-        yield Part(source.name, first, min(size, source.rows - first), f"{stem}{number}{source.target[len(stem) :]}")
+        yield Part(
+            source.name,
+            first,
+            min(size, source.rows - first),
+            f"{stem}{number}{source.target[len(stem) :]}",
+        )
 
 
-def facts_of(predictor: Predictor, search: Mapping[str, Any], precision: str, *, as_json: bool) -> dict[str, Any]:
+def facts_of(
+    predictor: Predictor, search: Mapping[str, Any], precision: str, *, as_json: bool
+) -> dict[str, Any]:
     """What answers depend on: the weights, the search, the precision; and whether they are JSON."""
     with (predictor.folder / "model.safetensors").open("rb") as file:
         weights = hashlib.file_digest(file, "sha256").hexdigest()
@@ -133,13 +144,17 @@ def planned(facts: Mapping[str, Any], part_rows: int, inputs: Inputs, predictor:
     plan = Plan(facts, part_rows, tuple(sources))
     if not plan.parts:
         alone = f"{inputs.root}/{sources[0].name} has no rows."
-        raise DataError(alone if len(sources) == 1 else f"none of the {len(sources)} files has rows.")
+        raise DataError(
+            alone if len(sources) == 1 else f"none of the {len(sources)} files has rows."
+        )
     by_target: dict[str, str] = {}
     for part in plan.parts:
         other = by_target.setdefault(part.target, f"{part.source} {part.first}")
         if other != f"{part.source} {part.first}":
             one = other.rpartition(" ")[0]
-            raise DataError(f"{one} and {part.source} would both be written to {part.target}; rename one of them.")
+            raise DataError(
+                f"{one} and {part.source} would both be written to {part.target}; rename one of them."
+            )
     return plan
 
 
@@ -149,10 +164,16 @@ def _target(name: str, table: InputFile | None) -> str:
     if table is None:
         return plain
     suffix = Path(plain).suffix
-    return name if suffix.lower() == table.answer_ending else f"{plain.removesuffix(suffix)}{table.answer_ending}"
+    return (
+        name
+        if suffix.lower() == table.answer_ending
+        else f"{plain.removesuffix(suffix)}{table.answer_ending}"
+    )
 
 
-def kept_plan(folder: Path, facts: Mapping[str, Any], part_rows: int | None, inputs: Inputs) -> Plan | None:
+def kept_plan(
+    folder: Path, facts: Mapping[str, Any], part_rows: int | None, inputs: Inputs
+) -> Plan | None:
     """The plan of work that was begun in a folder; nothing where there is none. Other work is refused."""
     try:
         kept = json.loads(read_limited(folder / PLAN))
@@ -161,7 +182,9 @@ def kept_plan(folder: Path, facts: Mapping[str, Any], part_rows: int | None, inp
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise DataError(f"{folder / PLAN} is damaged; choose another folder for --output.") from None
+        raise DataError(
+            f"{folder / PLAN} is damaged; choose another folder for --output."
+        ) from None
     same = {name: plan.facts[name] == fact for name, fact in facts.items()}
     same["inputs"] = inputs.sizes == {source.name: source.bytes for source in sources}
     same["part_rows"] = part_rows in (None, plan.part_rows)
@@ -178,7 +201,9 @@ def keep_plan(folder: Path, plan: Plan) -> None:
     beside = folder / f".{PLAN}.{secrets.token_hex(4)}"
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        beside.write_text(json.dumps(plan.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        beside.write_text(
+            json.dumps(plan.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
         os.link(beside, folder / PLAN)
     except FileExistsError:
         pass

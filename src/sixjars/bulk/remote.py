@@ -32,7 +32,9 @@ def is_remote(given: str) -> bool:
 def local_path(given: str) -> Path:
     """Where answers go."""
     if is_remote(given):
-        raise DataError(f"--output {given} is remote storage, but answers are written to a local folder; name one.")
+        raise DataError(
+            f"--output {given} is remote storage, but answers are written to a local folder; name one."
+        )
     return Path(given)
 
 
@@ -45,7 +47,9 @@ def _reached(uri: str) -> Iterator[None]:
         yield
     except (OSError, ImportError, pyarrow.ArrowException) as error:
         reason = str(error).partition("\n")[0].partition(" (Request ID")[0].rstrip(".")
-        raise DataError(f"{uri} cannot be read: {reason}; check its name, the credentials and the network.") from error
+        raise DataError(
+            f"{uri} cannot be read: {reason}; check its name, the credentials and the network."
+        ) from error
 
 
 @final
@@ -80,17 +84,25 @@ class Storage:
                 return {self.name: given.size}
             names = self.name.split("/") if self.name else []
             self.is_folder = given.type == FileType.Directory
-            fixed = names if self.is_folder else list(takewhile(lambda name: not glob.has_magic(name), names))
+            fixed = (
+                names
+                if self.is_folder
+                else list(takewhile(lambda name: not glob.has_magic(name), names))
+            )
             if not self.is_folder and fixed == names:
                 raise DataError(f"{self.uri} does not exist.")
             pattern = names[len(fixed) :] or ["**"]
-            below = FileSelector(self.path("/".join(fixed)), recursive=len(pattern) > 1 or "**" in pattern)
+            below = FileSelector(
+                self.path("/".join(fixed)), recursive=len(pattern) > 1 or "**" in pattern
+            )
             found = [one for one in self.system.get_file_info(below) if one.type == FileType.File]
         sizes = {one.path[len(self.top) :].lstrip("/"): one.size for one in found}
         kept = [name for name in sizes if fits(name.split("/")[len(fixed) :], pattern)]
         for name in kept:
             if not _NO_NAMES.isdisjoint(name.split("/")):
-                raise DataError(f"{self.start} has {shown(name)}, which cannot be the name of a file; rename it.")
+                raise DataError(
+                    f"{self.start} has {shown(name)}, which cannot be the name of a file; rename it."
+                )
         return {name: sizes[name] for name in sorted(kept, key=lambda name: name.split("/"))}
 
 

@@ -44,16 +44,21 @@ def inputs_of(given: str, output: Path) -> Inputs:
     what = f"no file fits --input {given}."
     if storage.is_folder:
         start = len(storage.name)
-        there = [name for name in listed if not _is_of_programs(name[start:].lstrip("/").split("/"))]
+        there = [
+            name for name in listed if not _is_of_programs(name[start:].lstrip("/").split("/"))
+        ]
         listed = {name: listed[name] for name in there if ending_of(Path(name)) in ENDINGS}
         if len(there) > len(listed) > 0:
-            tell(f"left out because of the ending: {number_of(len(there) - len(listed), 'file')} in {given}")
+            tell(
+                f"left out because of the ending: {number_of(len(there) - len(listed), 'file')} in {given}"
+            )
         what = f"folder {given} has no file to read: none ends in {', '.join(ENDINGS)}."
     if not listed:
         raise DataError(what)
     common = posixpath.commonpath([posixpath.dirname(name) for name in listed])
     return Inputs(
-        f"{storage.start}{common}".rstrip("/"), {name[len(common) :].lstrip("/"): size for name, size in listed.items()}
+        f"{storage.start}{common}".rstrip("/"),
+        {name[len(common) :].lstrip("/"): size for name, size in listed.items()},
     )
 
 
@@ -63,7 +68,10 @@ def found_files(given: Path, output: Path) -> list[Path]:
     if given.is_dir():
         there = [path for path in _below(given) if path.is_file()]
         found = [path for path in there if ending_of(path) in ENDINGS]
-        other = sum(ending_of(path) not in ENDINGS and inside not in path.resolve().parents for path in there)
+        other = sum(
+            ending_of(path) not in ENDINGS and inside not in path.resolve().parents
+            for path in there
+        )
         if found and other:
             tell(f"left out because of the ending: {number_of(other, 'file')} in {given}")
         what = f"folder {given} has no file to read: none ends in {', '.join(ENDINGS)}."

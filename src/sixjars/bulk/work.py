@@ -51,7 +51,9 @@ class Order:
 
     def worker(self) -> "Worker":
         """A new one, with the run in memory."""
-        return Worker(self, load(self.run, device=self.device, precision=self.precision, allow=self.allow))
+        return Worker(
+            self, load(self.run, device=self.device, precision=self.precision, allow=self.allow)
+        )
 
     def is_done(self, part: Part) -> bool:
         """Whether its file is there, and so it is whole."""
@@ -88,16 +90,24 @@ class Answered:
 
     def __add__(self, more: "Answered") -> "Answered":
         """All together."""
-        return Answered(*(getattr(self, one.name) + getattr(more, one.name) for one in fields(self)))
+        return Answered(
+            *(getattr(self, one.name) + getattr(more, one.name) for one in fields(self))
+        )
 
     def to_row(self) -> dict[str, Any]:
         """Numbers and a text, as a row of Ray Data holds them."""
-        return {**{name: getattr(self, name) for name in NUMBERS}, "skipped": self.skipped.to_json()}
+        return {
+            **{name: getattr(self, name) for name in NUMBERS},
+            "skipped": self.skipped.to_json(),
+        }
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> "Answered":
         """From what `to_row` gave."""
-        return cls(skipped=Skipped.from_json(str(row["skipped"])), **{name: int(row[name]) for name in NUMBERS})
+        return cls(
+            skipped=Skipped.from_json(str(row["skipped"])),
+            **{name: int(row[name]) for name in NUMBERS},
+        )
 
     @property
     def failed(self) -> int:
@@ -179,7 +189,9 @@ class Worker:
             beside.unlink(missing_ok=True)
         return answered, notes
 
-    def _answered(self, part: Part, sink: Sink, notes: list[str], threads: Executor | None) -> Answered:
+    def _answered(
+        self, part: Part, sink: Sink, notes: list[str], threads: Executor | None
+    ) -> Answered:
         reader, done = self._reader(part), Answered()
         while done.rows < part.rows:
             first = part.first + done.rows
@@ -204,10 +216,16 @@ class Worker:
             return LineSink(self.predictor, file, nbest=nbest, as_json=self.order.as_json)
         return TableSink(self.predictor, reader.table, file, nbest=nbest, note=notes.append)
 
-    def _found(self, items: "list[Item]", first: int, threads: Executor | None) -> list[list[Prediction]]:
+    def _found(
+        self, items: "list[Item]", first: int, threads: Executor | None
+    ) -> list[list[Prediction]]:
         given: list[Any] = [one for one, _ in items]
         return self.predictor.nbest(
-            given, search=self.order.search, first=first, details=self.order.as_json, threads=threads
+            given,
+            search=self.order.search,
+            first=first,
+            details=self.order.as_json,
+            threads=threads,
         )
 
 

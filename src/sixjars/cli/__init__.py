@@ -51,7 +51,10 @@ for command in (
 
 @app.callback()
 def about(
-    *, version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)
+    ] = False,
 ) -> None:
     """Neural encoder-decoder models: train one from a recipe, use it, score it, draw what it attends to."""
     if version:
@@ -70,11 +73,15 @@ COUNTS_LEAKS = "triton._C.libtriton"
 
 def main() -> None:
     """Run the command line; whatever goes wrong on the user's side is one sentence on stderr."""
-    gc.set_threshold(100_000)  # what is imported stays: to look through it for garbage often takes a tenth of a start
+    gc.set_threshold(
+        100_000
+    )  # what is imported stays: to look through it for garbage often takes a tenth of a start
     atexit.register(leave_garbage)
     keep_memory()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a character that the terminal cannot show is no reason to stop
+        if hasattr(
+            stream, "reconfigure"
+        ):  # a character that the terminal cannot show is no reason to stop
             stream.reconfigure(errors="backslashreplace")
     with _terminated_like_interrupted(), _one_sentence():
         code = app(sys.argv[1:] or ["--help"], prog_name="sixjars", standalone_mode=False)
@@ -96,7 +103,9 @@ def keep_memory() -> None:
     An update on a CPU allocates hundreds of megabytes, and to get each page anew takes up to a tenth of its time. This
     is a matter of the whole process, so only the command does it, not the library.
     """
-    if sys.platform != "linux" or any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
+    if sys.platform != "linux" or any(
+        name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ
+    ):
         return  # what is set there was meant
     with suppress(OSError, AttributeError):  # a static Python, another C library
         libc = ctypes.CDLL(None)
@@ -109,14 +118,18 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:  # whoever read our output has gone, as in `sixjars tasks | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # or Python complains at its end
         sys.exit(128 + signal.SIGPIPE)
     except SixJarsError as error:
         _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped.", Interrupted.exit_code)
     except Exception as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # pydantic wraps whatever comes while it writes
+        if isinstance(
+            error.__cause__, KeyboardInterrupt
+        ):  # pydantic wraps whatever comes while it writes
             _fail("stopped.", Interrupted.exit_code)
         sentence = _told(error)
         if sentence is None:  # our own mistake: show where

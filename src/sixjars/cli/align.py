@@ -30,25 +30,43 @@ GoldOption = Annotated[
 
 
 def align(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A sentence in each line; or a table (see --columns).")],
+    first: Annotated[
+        Path,
+        typer.Argument(metavar="A", help="A sentence in each line; or a table (see --columns)."),
+    ],
     second: Annotated[
-        Path | None, typer.Argument(metavar="B", help="The same sentences in another language.", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="B", help="The same sentences in another language.", show_default=False
+        ),
     ] = None,
     *,
     columns: Annotated[
         str | None,
-        typer.Option(metavar="NAME,NAME", help="A is a table: its two columns, or their numbers.", show_default=False),
+        typer.Option(
+            metavar="NAME,NAME",
+            help="A is a table: its two columns, or their numbers.",
+            show_default=False,
+        ),
     ] = None,
     also: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="A B", help="Two more files to learn from; their links are not written."),
+        typer.Option(
+            metavar="A B", help="Two more files to learn from; their links are not written."
+        ),
     ] = None,
-    symmetrize: Annotated[Symmetrization, typer.Option(help="How the links of both directions become one.")] = USUAL,
+    symmetrize: Annotated[
+        Symmetrization, typer.Option(help="How the links of both directions become one.")
+    ] = USUAL,
     diagonal: DiagonalOption = None,
     gold: GoldOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the links; without it and --gold, they are printed."),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the links; without it and --gold, they are printed.",
+        ),
     ] = None,
 ) -> None:
     """Align the words of parallel texts: print which word belongs to which, 0-0 1-2, a line for each pair of lines."""
@@ -62,13 +80,19 @@ def align(
         check_writable(output, f"--out {output}")
     if gold is not None:
         check_file(gold)
-    named = [int(name) if name.isdigit() else name for name in columns.split(",")] if columns else []
+    named = (
+        [int(name) if name.isdigit() else name for name in columns.split(",")] if columns else []
+    )
     progress = ConsoleProgress(notes())
     steep = {} if diagonal is None else {"diagonal": diagonal}
-    found = align_texts(first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress, **steep)
+    found = align_texts(
+        first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress, **steep
+    )
     if output is not None:
         found.save(output)
-        note(f"wrote {output}: a line of links for each of {number_of(len(found), 'pair')} of lines")
+        note(
+            f"wrote {output}: a line of links for each of {number_of(len(found), 'pair')} of lines"
+        )
     if gold is not None:
         _show(found, gold)
     elif output is None:

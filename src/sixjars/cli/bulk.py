@@ -22,27 +22,38 @@ if TYPE_CHECKING:
 
 Engine = Literal["local", "ray"]
 EngineOption = Annotated[
-    Engine, typer.Option(help="Who answers the parts of large inputs: this process, or workers of Ray.")
+    Engine,
+    typer.Option(help="Who answers the parts of large inputs: this process, or workers of Ray."),
 ]
 PartRowsOption = Annotated[
     int | None,
     typer.Option(
-        min=1, help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}.", show_default=False
+        min=1,
+        help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}.",
+        show_default=False,
     ),
 ]
 RayAddressOption = Annotated[
-    str | None, typer.Option(help="A Ray cluster: auto, or HOST:PORT; else this machine.", show_default=False)
+    str | None,
+    typer.Option(help="A Ray cluster: auto, or HOST:PORT; else this machine.", show_default=False),
 ]
 ResumeOption = Annotated[
-    bool, typer.Option("--resume", help="Go on with a half-done --output folder.", show_default=False)
+    bool,
+    typer.Option("--resume", help="Go on with a half-done --output folder.", show_default=False),
 ]
 ShardOption = Annotated[
     str | None,
-    typer.Option(metavar="I/N", help="Answer the share of job I of N, counted from 1.", show_default=False),
+    typer.Option(
+        metavar="I/N", help="Answer the share of job I of N, counted from 1.", show_default=False
+    ),
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Workers of Ray; else one for each GPU, or each CPU but one.", show_default=False),
+    typer.Option(
+        min=1,
+        help="Workers of Ray; else one for each GPU, or each CPU but one.",
+        show_default=False,
+    ),
 ]
 
 MOST_NOTES = 20
@@ -79,11 +90,17 @@ class Bulk:
     def check(self, *, alone: bool) -> None:
         """Refuse what does not go together; `alone` if no option asks for something else than files of answers."""
         if self.input is None:
-            raise DataError("give --input, a file, a folder or a glob, and with --output a folder for the answers.")
+            raise DataError(
+                "give --input, a file, a folder or a glob, and with --output a folder for the answers."
+            )
         if self.output is None:
-            raise DataError(f"answers to --input {self.input} are files: give --output, a folder for them.")
+            raise DataError(
+                f"answers to --input {self.input} are files: give --output, a folder for them."
+            )
         if not alone:
-            raise DataError("answers in a folder go without texts, --question, --pictures and --chat.")
+            raise DataError(
+                "answers in a folder go without texts, --question, --pictures and --chat."
+            )
         if self.engine != "ray" and (self.workers or self.ray_address):
             raise DataError("--workers and --ray-address are for --engine ray.")
 
@@ -95,9 +112,18 @@ class Bulk:
         assert self.input is not None
         shard = Shard.of(self.shard) if self.shard else Shard()
         with noting():
-            job = job_of(order, predictor, self.input, shard=shard, part_rows=self.part_rows, resume=self.resume)
+            job = job_of(
+                order,
+                predictor,
+                self.input,
+                shard=shard,
+                part_rows=self.part_rows,
+                resume=self.resume,
+            )
         if len(job.left) < len(job.parts):
-            note(f"{len(job.parts) - len(job.left):,} of {len(job.parts):,} parts are there already")
+            note(
+                f"{len(job.parts) - len(job.left):,} of {len(job.parts):,} parts are there already"
+            )
         answers = answered_here(job, predictor)
         if self.engine == "ray" and job.left:
             from sixjars.bulk.on_ray import answered_on_ray

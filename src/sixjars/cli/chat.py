@@ -45,9 +45,13 @@ def chat(
     it>  hello, 1
     it>  who is there, 3
     """
-    talk = _Talk(answer, given or sys.stdin or io.StringIO(), answers or sys.stdout, remarks or sys.stderr)
+    talk = _Talk(
+        answer, given or sys.stdin or io.StringIO(), answers or sys.stdout, remarks or sys.stderr
+    )
     if isinstance(talk.given, io.TextIOWrapper):
-        talk.given.reconfigure(encoding="utf-8-sig", errors="surrogateescape")  # a bad line is no reason to stop
+        talk.given.reconfigure(
+            encoding="utf-8-sig", errors="surrogateescape"
+        )  # a bad line is no reason to stop
     if talk.typed:
         with suppress(ImportError):  # not every system has it
             import readline  # noqa: F401 - gives `input` the arrow keys
@@ -64,7 +68,9 @@ def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> Non
     """Talk with a run: with all that was said if it reads texts in segments, else with the last thing that was."""
     field, output = next(iter(predictor.fields.inputs.values()), None), predictor.fields.output
     if field is None or field.holds != output.holds:
-        raise DataError(f"--chat needs a model that answers a text with a text; {predictor.recipe.task} does not.")
+        raise DataError(
+            f"--chat needs a model that answers a text with a text; {predictor.recipe.task} does not."
+        )
     segments = field.settings.segments
 
     def answer(turns: list[str]) -> str:
@@ -105,7 +111,12 @@ class _Talk:
 
     def listen(self) -> str | None:
         """The next line, without the space around it; nothing at the end."""
-        if self.typed and self.given is sys.stdin and self.answers is sys.stdout and self.answers.isatty():
+        if (
+            self.typed
+            and self.given is sys.stdin
+            and self.answers is sys.stdout
+            and self.answers.isatty()
+        ):
             with suppress(EOFError):
                 return input(PROMPT).strip()
         else:
@@ -151,7 +162,9 @@ class _Talk:
             return
         self.turns.extend([line, said])
         first, *more = said.splitlines() or [""]
-        self.answers.write("".join([f"{ANSWER}{first}\n", *(f"{' ' * len(ANSWER)}{other}\n" for other in more)]))
+        self.answers.write(
+            "".join([f"{ANSWER}{first}\n", *(f"{' ' * len(ANSWER)}{other}\n" for other in more)])
+        )
         self.answers.flush()
 
     def _take_back(self) -> None:

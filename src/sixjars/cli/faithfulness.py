@@ -19,16 +19,22 @@ if TYPE_CHECKING:
     from sixjars.runs.faithfulness import AttentionCheck
 
 CheckOption = Annotated[
-    bool, typer.Option("--check", help="Compare the weights with erasing the input and with gradients.")
+    bool,
+    typer.Option("--check", help="Compare the weights with erasing the input and with gradients."),
 ]
 CheckedDataOption = Annotated[
-    Path | None, typer.Option(help="With --check: a file in place of the test set.", show_default=False)
+    Path | None,
+    typer.Option(help="With --check: a file in place of the test set.", show_default=False),
 ]
 ExamplesOption = Annotated[
-    int | None, typer.Option(help="The most inputs that are shown, or checked.", min=1, show_default=False)
+    int | None,
+    typer.Option(help="The most inputs that are shown, or checked.", min=1, show_default=False),
 ]
 ReferenceOption = Annotated[
-    bool, typer.Option("--reference", help="With --check: force the outputs of the data (teacher forcing).")
+    bool,
+    typer.Option(
+        "--reference", help="With --check: force the outputs of the data (teacher forcing)."
+    ),
 ]
 
 
@@ -44,20 +50,32 @@ class CheckOptions:
     def refuse_without_check(self) -> None:
         """They mean nothing where inputs are looked at."""
         if self.data is not None or self.reference:
-            raise DataError("--data and --reference belong to --check; inputs to look at are --input FILE.")
+            raise DataError(
+                "--data and --reference belong to --check; inputs to look at are --input FILE."
+            )
 
 
 def check_weights(
-    run: Path, options: CheckOptions, *, out: Path | None, alone: bool, device: "Device", allow: Sequence[str]
+    run: Path,
+    options: CheckOptions,
+    *,
+    out: Path | None,
+    alone: bool,
+    device: "Device",
+    allow: Sequence[str],
 ) -> None:
     """Check, show the table, and write the file; `alone` says that no other option was given."""
     from sixjars.progress import ConsoleProgress, number_of
     from sixjars.runs.faithfulness import EXAMPLES, check_attention
 
     if not alone:
-        raise DataError("--check measures a whole file: give --data FILE, and no inputs or options of one view.")
+        raise DataError(
+            "--check measures a whole file: give --data FILE, and no inputs or options of one view."
+        )
     if out is not None and out.suffix.lower() == ".html":
-        raise DataError(f"--check writes a picture (.png, .svg, .pdf) or numbers (.json), but --out is {out}.")
+        raise DataError(
+            f"--check writes a picture (.png, .svg, .pdf) or numbers (.json), but --out is {out}."
+        )
     found = check_attention(
         run,
         data=options.data,
@@ -69,7 +87,9 @@ def check_weights(
     )
     _show(results(), found)
     if found.examples < found.whole:
-        note(f"note: {found.examples:,} of {found.whole:,} examples were drawn; --examples N checks more.")
+        note(
+            f"note: {found.examples:,} of {found.whole:,} examples were drawn; --examples N checks more."
+        )
     if found.skipped:
         many = f"{number_of(found.skipped, 'example')} {'has' if found.skipped == 1 else 'have'}"
         note(f"note: {many} one input position or no output, so nothing can be compared.")
@@ -88,13 +108,31 @@ def _show(console: "Console", found: "AttentionCheck") -> None:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("compared with", "attention", "random order", "uniform", "same first", "by chance", "steps"):
+    for name in (
+        "compared with",
+        "attention",
+        "random order",
+        "uniform",
+        "same first",
+        "by chance",
+        "steps",
+    ):
         table.add_column(name, justify="left" if name == "compared with" else "right", no_wrap=True)
     for one in found.measures.values():
         first = f"{one.first.mean:.0%} ({one.first.low:.0%} to {one.first.high:.0%})"
-        table.add_row(one.name, _told(one.tau), _told(one.random), "0.00", first, f"{one.chance:.0%}", f"{one.steps:,}")
+        table.add_row(
+            one.name,
+            _told(one.tau),
+            _told(one.random),
+            "0.00",
+            first,
+            f"{one.chance:.0%}",
+            f"{one.steps:,}",
+        )
     console.print(found.title)
-    console.print("Kendall's tau of the weights, with 95% intervals; 'same first': the largest weight is on the most")
+    console.print(
+        "Kendall's tau of the weights, with 95% intervals; 'same first': the largest weight is on the most"
+    )
     console.print("important position:")
     console.print(table)
     for sentence in found.sentences:

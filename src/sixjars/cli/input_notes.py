@@ -35,7 +35,9 @@ def note_unknown_target(tokens: Sequence[str]) -> None:
     unknown = [token for token in given if token.startswith("<unk")]
     if unknown:
         are = "is" if len(unknown) == 1 else "are"
-        note(f"note: {len(unknown)} of the {len(given)} output tokens {are} unknown to the run: {', '.join(unknown)}.")
+        note(
+            f"note: {len(unknown)} of the {len(given)} output tokens {are} unknown to the run: {', '.join(unknown)}."
+        )
 
 
 @final
@@ -66,7 +68,9 @@ class Notes:
     Where they are `typed`, whoever types is told of each at once.
     """
 
-    def __init__(self, pace: Pace, *, typed: bool = False, table: "InputFile | None" = None) -> None:
+    def __init__(
+        self, pace: Pace, *, typed: bool = False, table: "InputFile | None" = None
+    ) -> None:
         self.pace = pace
         self.typed = typed
         self.table = table

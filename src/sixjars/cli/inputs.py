@@ -26,12 +26,16 @@ def at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def texts_given(predictor: "Predictor", given: Iterator[str], questions: Sequence[str]) -> "Iterator[Item]":
+def texts_given(
+    predictor: "Predictor", given: Iterator[str], questions: Sequence[str]
+) -> "Iterator[Item]":
     """One input after the other; every question is asked about every image."""
     first, *others = predictor.inputs
     asked = others[0] if others and predictor.inputs[first].is_media else None
     if questions and asked is None:
-        raise DataError(f"--question is for images that are asked about; {predictor.recipe.task} takes none.")
+        raise DataError(
+            f"--question is for images that are asked about; {predictor.recipe.task} takes none."
+        )
     for one in given:
         named = object_named(predictor, one)
         if named is not None:
@@ -49,11 +53,18 @@ def texts_given(predictor: "Predictor", given: Iterator[str], questions: Sequenc
                 yield from (({first: value, asked: question}, None) for question in questions)
 
 
-def on_one_line(predictor: "Predictor", texts: Sequence[str], questions: Sequence[str]) -> list[str]:
+def on_one_line(
+    predictor: "Predictor", texts: Sequence[str], questions: Sequence[str]
+) -> list[str]:
     """Arguments as lines are: where an input has two texts, they stand one after the other, and a tab is between."""
     count = len(predictor.inputs)
     whole = any("\t" in text or object_named(predictor, text) is not None for text in texts)
-    if count < 2 or questions or whole or any(field.is_media for field in predictor.inputs.values()):
+    if (
+        count < 2
+        or questions
+        or whole
+        or any(field.is_media for field in predictor.inputs.values())
+    ):
         return list(texts)
     if len(texts) % count:
         names = " and ".join(predictor.inputs)
@@ -66,7 +77,9 @@ def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
     """A note where a text that is to be read is the name of a file: maybe what is in the file is meant."""
     if any(field.is_media for field in predictor.inputs.values()):
         return
-    named = next((text for text in texts if os.path.isfile(text)), None)  # false for a text too long
+    named = next(
+        (text for text in texts if os.path.isfile(text)), None
+    )  # false for a text too long
     if named is not None:
         note(f"note: {named} is the name of a file; to read it, say --input {named}.")
 
@@ -99,7 +112,9 @@ class Lines:
                 yield text_of(line, number)
         if not number and self.reads:
             name = self.file or "standard input"
-            raise DataError(f"{name} has no text; give texts, --input FILE or lines on standard input.")
+            raise DataError(
+                f"{name} has no text; give texts, --input FILE or lines on standard input."
+            )
         if not number:
             yield ""
 

@@ -29,7 +29,13 @@ def tasks(*, as_json: JsonOption = False) -> None:
     console = results()
     if as_json:
         rows = [
-            {"name": t.name, "also": t.also, "number": t.number, "title": t.title, "recipes": listed[t.name]}
+            {
+                "name": t.name,
+                "also": t.also,
+                "number": t.number,
+                "title": t.title,
+                "recipes": listed[t.name],
+            }
             for t in TASKS.values()
         ]
         console.print(json.dumps(rows, ensure_ascii=False))
@@ -42,7 +48,10 @@ def tasks(*, as_json: JsonOption = False) -> None:
 
 
 def explain(
-    what: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe's file or name, or a run's folder.")],
+    what: Annotated[
+        str,
+        typer.Argument(metavar="RECIPE|RUN", help="A recipe's file or name, or a run's folder."),
+    ],
     overrides: Overrides = None,
     *,
     as_json: JsonOption = False,
@@ -61,15 +70,21 @@ def explain(
 
 def compare(
     recipes: Annotated[
-        list[str], typer.Argument(metavar="RUN|RECIPE...", help="Two or more; recipes are trained first.")
+        list[str],
+        typer.Argument(metavar="RUN|RECIPE...", help="Two or more; recipes are trained first."),
     ],
     data: DataOption = None,
     out: Annotated[
         Path,
-        typer.Option(help="A folder; or a table (.md, .csv, .json), or the picture (.png, .svg, .pdf)."),
+        typer.Option(
+            help="A folder; or a table (.md, .csv, .json), or the picture (.png, .svg, .pdf)."
+        ),
     ] = Path("runs/compare"),
     metric: Annotated[
-        str | None, typer.Option(help="Of the curves and the examples; the first run's own.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Of the curves and the examples; the first run's own.", show_default=False
+        ),
     ] = None,
     *,
     as_json: JsonOption = False,

@@ -42,13 +42,20 @@ DataOption = Annotated[
 ]
 TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
 """Endings of files that hold no JSON lines: other programs would not open those under such a name."""
-DeviceOption = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
+DeviceOption = Annotated[
+    Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
+]
 FromOption = Annotated[
     Path | None,
-    typer.Option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False),
+    typer.Option(
+        "--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False
+    ),
 ]
 NoBaselinesOption = Annotated[
-    bool, typer.Option("--no-baselines", help="Without what costs nothing to compare with.", show_default=False)
+    bool,
+    typer.Option(
+        "--no-baselines", help="Without what costs nothing to compare with.", show_default=False
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
@@ -56,13 +63,20 @@ Overrides = Annotated[
     typer.Argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4", show_default=False),
 ]
 RecipeArgument = Annotated[
-    str, typer.Argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.", show_default=False
+    ),
 ]
 RunArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.", show_default=False
+    ),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Exit code 1 if any input was skipped, not only if all were.")
+    bool,
+    typer.Option("--strict", help="Exit code 1 if any input was skipped, not only if all were."),
 ]
 
 

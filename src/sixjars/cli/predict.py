@@ -21,7 +21,14 @@ from sixjars.cli.bulk import (
 )
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.input_notes import Notes
-from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
+from sixjars.cli.inputs import (
+    Lines,
+    at_terminal,
+    note_file_names,
+    on_one_line,
+    rows_given,
+    texts_given,
+)
 from sixjars.cli.options import (
     TABLES,
     AllowOption,
@@ -77,21 +84,29 @@ OutputOption = Annotated[
         show_default=False,
     ),
 ]
-QuestionOption = Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)]
-NbestOption = Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)]
+QuestionOption = Annotated[
+    list[str] | None, typer.Option(help="A question about each image.", show_default=False)
+]
+NbestOption = Annotated[
+    int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)
+]
 SearchOption = Annotated[
     Literal["greedy", "beam", "sample"] | None,
     typer.Option(help="How outputs are chosen.", show_default=False),
 ]
 SettingOption = Annotated[
-    list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
+    list[str] | None,
+    typer.Option("--set", help="A search setting: temperature=0.7", show_default=False),
 ]
 PrecisionOption = Annotated[
     Literal["32", "bf16", "int8"],
-    typer.Option(help="Bits of matrix products: int8 (CPU) and bf16 are faster, and a little less exact."),
+    typer.Option(
+        help="Bits of matrix products: int8 (CPU) and bf16 are faster, and a little less exact."
+    ),
 ]
 PicturesOption = Annotated[
-    Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
+    Path | None,
+    typer.Option(help="A folder to draw the attention of each output in.", show_default=False),
 ]
 
 
@@ -106,7 +121,9 @@ def predict(
     setting: SettingOption = None,
     pictures: PicturesOption = None,
     *,
-    chat: Annotated[bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)] = False,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)
+    ] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "32",
@@ -128,22 +145,32 @@ def predict(
         bulk.check(alone=not (texts or question or pictures or chat))
     else:
         _check_files(bulk.file, output_file, pictures, as_json=as_json)
-    predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
+    predictor = load(
+        run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or []
+    )
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
         from sixjars.bulk.work import Order
 
-        order = Order(str(run), "", str(output_file), settings, device, precision, tuple(allow or []), as_json)
+        order = Order(
+            str(run), "", str(output_file), settings, device, precision, tuple(allow or []), as_json
+        )
         bulk.through(order, predictor, strict=strict)
         return
     if pictures is not None and not predictor.has_attention:
-        raise DataError(f"--pictures draws attention, but {run} has none; {with_attention(predictor)}")
+        raise DataError(
+            f"--pictures draws attention, but {run} has none; {with_attention(predictor)}"
+        )
     if chat:
         if texts or inputs or output_file or pictures or as_json:
-            raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
+            raise DataError(
+                "--chat reads and writes a conversation; give it no texts, files, pictures or --json."
+            )
         hold_conversation(predictor, settings)
         return
-    work = _Work(predictor, settings, pictures, as_json=as_json, arguments=bool(texts), strict=strict)
+    work = _Work(
+        predictor, settings, pictures, as_json=as_json, arguments=bool(texts), strict=strict
+    )
     _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
 
 
@@ -216,17 +243,25 @@ def with_attention(predictor: "Predictor") -> str:
     return f"its bridge is of another kind: train again with 'model.bridge={{kind: {kinds[0]}}}'."
 
 
-def _check_files(read: Path | None, written: Path | None, pictures: Path | None, *, as_json: bool) -> None:
+def _check_files(
+    read: Path | None, written: Path | None, pictures: Path | None, *, as_json: bool
+) -> None:
     if read and written and written.exists() and written.resolve() == read.resolve():
-        raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
+        raise DataError(
+            f"--input and --output are the same file, {read}; name another one to write."
+        )
     if as_json and written and written.suffix.lower() in TABLES:
-        raise DataError(f"--json writes JSON lines, but --output is {written}; name it .jsonl, or leave out --json.")
+        raise DataError(
+            f"--json writes JSON lines, but --output is {written}; name it .jsonl, or leave out --json."
+        )
     check_output(written)
     if pictures is not None and pictures.is_file():
         raise DataError(f"--pictures {pictures} is a file; name a folder.")
 
 
-def table_of(file: Path | None, predictor: "Predictor", *, with_output: bool = False) -> "InputFile | None":
+def table_of(
+    file: Path | None, predictor: "Predictor", *, with_output: bool = False
+) -> "InputFile | None":
     """A file with columns, those of the inputs or of the output too; nothing where it has one input a line."""
     from sixjars.runs.files import input_file
 
@@ -266,7 +301,11 @@ class _Work:
                         details=self.as_json or self.pictures is not None,
                         threads=threads,
                     )
-                    if self.arguments and not done and all(some[0].error is not None for some in found):
+                    if (
+                        self.arguments
+                        and not done
+                        and all(some[0].error is not None for some in found)
+                    ):
                         raise DataError(str(found[0][0].error))
                     if self.pictures is not None:
                         drawn |= _draw(self.pictures, self.predictor, found, first=done)
@@ -283,7 +322,9 @@ class _Work:
             raise typer.Exit(1)
 
 
-def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int) -> set[str]:
+def _draw(
+    folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int
+) -> set[str]:
     """A picture of each output; what is written in them."""
     from sixjars.drawing.draw import draw, picture_name
 
@@ -291,7 +332,9 @@ def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]",
     for number, some in enumerate(found, start=first + 1):
         for rank, prediction in enumerate(some, start=1):
             if prediction.error is None:
-                name = picture_name(number, predictor, prediction, rank=rank if len(some) > 1 else None)
+                name = picture_name(
+                    number, predictor, prediction, rank=rank if len(some) > 1 else None
+                )
                 draw(folder / name, predictor, prediction)
                 texts.update(prediction.source, prediction.tokens)
     return texts

@@ -10,7 +10,11 @@ from sixjars.progress import ConsoleProgress, number_of
 
 
 def features(
-    recipe: RecipeArgument, overrides: Overrides = None, *, device: DeviceOption = "auto", allow: AllowOption = None
+    recipe: RecipeArgument,
+    overrides: Overrides = None,
+    *,
+    device: DeviceOption = "auto",
+    allow: AllowOption = None,
 ) -> None:
     """Extract the features of all images or videos of a recipe ahead of training; one that is killed goes on."""
     from sixjars.recipe.outside import Outside
@@ -19,18 +23,27 @@ def features(
 
     outside = Outside(tuple(allow or []))
     wanted = read_recipe(recipe, overrides or [], outside)
-    made = extract_features(wanted, device=device, reporter=ConsoleProgress(notes()), outside=outside)
+    made = extract_features(
+        wanted, device=device, reporter=ConsoleProgress(notes()), outside=outside
+    )
     console = results()
     ready = "1 file is" if made.files == 1 else f"{made.files} files are"
-    console.print(f"{ready} ready" + (f", {number_of(made.skipped, 'row')} skipped" if made.skipped else ""))
+    console.print(
+        f"{ready} ready" + (f", {number_of(made.skipped, 'row')} skipped" if made.skipped else "")
+    )
     for folder in made.folders:
         console.print(f"stored in: {folder}")
 
 
 def sample(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A system that `sixjars tasks` lists, or TASK/KIND.")],
+    task: Annotated[
+        str,
+        typer.Argument(metavar="TASK", help="A system that `sixjars tasks` lists, or TASK/KIND."),
+    ],
     out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
-    size: Annotated[int, typer.Option(help="Training examples; a tenth more for each other split.", min=1)] = 100,
+    size: Annotated[
+        int, typer.Option(help="Training examples; a tenth more for each other split.", min=1)
+    ] = 100,
     seed: Annotated[int, typer.Option(help="Another seed, another corpus.", min=0)] = 0,
 ) -> None:
     """Write a synthetic corpus as files: JSON lines, and images or videos beside them."""
@@ -44,7 +57,11 @@ def cache(
     *,
     prune: Annotated[
         float | None,
-        typer.Option(metavar="GB", help="Remove what was not used for longest until so much is left.", min=0.0),
+        typer.Option(
+            metavar="GB",
+            help="Remove what was not used for longest until so much is left.",
+            min=0.0,
+        ),
     ] = None,
 ) -> None:
     """Show what the cache of encoded data and features holds, or make it smaller; nothing is lost but time."""

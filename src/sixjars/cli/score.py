@@ -28,10 +28,15 @@ from sixjars.progress import ConsoleProgress
 def evaluate(
     run: RunArgument,
     data: DataOption = None,
-    metrics: Annotated[str | None, typer.Option(help="Names with commas between.", show_default=False)] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Names with commas between.", show_default=False)
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Write a JSON line for each example: input, references, output, scores.", show_default=False),
+        typer.Option(
+            help="Write a JSON line for each example: input, references, output, scores.",
+            show_default=False,
+        ),
     ] = None,
     *,
     as_json: JsonOption = False,
@@ -45,7 +50,9 @@ def evaluate(
 
     check_output(output)
     if output is not None and output.suffix.lower() in TABLES:
-        raise DataError(f"--output {output} gets a JSON line for each example; let its name end in .jsonl.")
+        raise DataError(
+            f"--output {output} gets a JSON line for each example; let its name end in .jsonl."
+        )
     named = [name.strip() for name in metrics.split(",")] if metrics else None
     progress = ConsoleProgress(notes())
     found = evaluate_run(
@@ -59,11 +66,15 @@ def evaluate(
     )
     if output is not None:
         with output.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(example, ensure_ascii=False) + "\n" for example in found.each())
+            file.writelines(
+                json.dumps(example, ensure_ascii=False) + "\n" for example in found.each()
+            )
     if as_json:
         results().print(json.dumps(found.to_json(), ensure_ascii=False))
         return
-    show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
+    show_scores(
+        results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped
+    )
     show_baselines(results(), found.baselines, found.beside)
     note_unknown(found.unknown)
     if found.classes:
@@ -74,7 +85,9 @@ def score(
     run: RunArgument,
     data: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Inputs and outputs, in the run's own columns.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="Inputs and outputs, in the run's own columns.", show_default=False
+        ),
     ],
     *,
     as_json: JsonOption = False,
@@ -87,7 +100,11 @@ def score(
     with noting():
         found = score_outputs(run, data, device=device, allow=allow or [])
     for one in found:
-        typer.echo(json.dumps(one.to_json(), ensure_ascii=False) if as_json else f"{one.log_probability:.6f}")
+        typer.echo(
+            json.dumps(one.to_json(), ensure_ascii=False)
+            if as_json
+            else f"{one.log_probability:.6f}"
+        )
 
 
 def report(

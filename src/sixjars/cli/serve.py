@@ -12,21 +12,36 @@ USUAL = ServerSettings()
 
 
 def serve(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or packed runs; NAME=RUN names one.")],
-    host: Annotated[str, typer.Option(help="The address to listen on; another needs --token.")] = USUAL.host,
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help="Folders or packed runs; NAME=RUN names one."),
+    ],
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; another needs --token.")
+    ] = USUAL.host,
     port: Annotated[int, typer.Option(help="0 for any that is free.")] = USUAL.port,
     token: Annotated[
         str | None,
         typer.Option(help="What requests must carry.", envvar="SIXJARS_TOKEN", show_default=False),
     ] = USUAL.token,
-    batch: Annotated[int, typer.Option(help="Most inputs that are computed together.")] = USUAL.batch,
-    wait_ms: Annotated[float, typer.Option(help="How long a batch waits for others.")] = USUAL.wait_ms,
+    batch: Annotated[
+        int, typer.Option(help="Most inputs that are computed together.")
+    ] = USUAL.batch,
+    wait_ms: Annotated[
+        float, typer.Option(help="How long a batch waits for others.")
+    ] = USUAL.wait_ms,
     queue: Annotated[int, typer.Option(help="Most inputs that wait; then 503.")] = USUAL.queue,
-    time_limit: Annotated[float, typer.Option(help="Seconds for a request; then 504.")] = USUAL.time_limit,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for a request; then 504.")
+    ] = USUAL.time_limit,
     max_inputs: Annotated[int, typer.Option(help="Most inputs of a request.")] = USUAL.max_inputs,
     max_text: Annotated[int, typer.Option(help="Most characters of an input.")] = USUAL.max_text,
-    max_upload_mb: Annotated[int, typer.Option(help="Most megabytes of uploaded files.")] = USUAL.max_upload_mb,
-    max_search: Annotated[int, typer.Option(help="The widest beam, and the most outputs.")] = USUAL.max_search,
+    max_upload_mb: Annotated[
+        int, typer.Option(help="Most megabytes of uploaded files.")
+    ] = USUAL.max_upload_mb,
+    max_search: Annotated[
+        int, typer.Option(help="The widest beam, and the most outputs.")
+    ] = USUAL.max_search,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "32",
     allow: AllowOption = None,

@@ -10,12 +10,16 @@ from sixjars.cli.options import AllowOption, RunArgument, note
 from sixjars.cli.predict import SettingOption
 from sixjars.errors import DataError, RecipeError, unknown
 
-LicenceOption = Annotated[str, typer.Option(help="Its licence, for the model card.", show_default=False)]
+LicenceOption = Annotated[
+    str, typer.Option(help="Its licence, for the model card.", show_default=False)
+]
 
 
 def pack(
     run: RunArgument,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What to write: NAME.sixjars", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="What to write: NAME.sixjars", show_default=False)
+    ],
     licence: LicenceOption = "",
     allow: AllowOption = None,
 ) -> None:
@@ -23,15 +27,21 @@ def pack(
     from sixjars.runs.share import pack as pack_run
 
     written = pack_run(run, file, licence=licence, allow=allow or [])
-    note(f"wrote {written} ({written.stat().st_size:,} bytes); use it: sixjars predict {written} INPUT")
+    note(
+        f"wrote {written} ({written.stat().st_size:,} bytes); use it: sixjars predict {written} INPUT"
+    )
 
 
 def push(
     run: RunArgument,
-    name: Annotated[str, typer.Argument(metavar="USER/NAME", help="What to call it there.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="USER/NAME", help="What to call it there.", show_default=False)
+    ],
     licence: LicenceOption = "",
     *,
-    private: Annotated[bool, typer.Option("--private", help="Only for you.", show_default=False)] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Only for you.", show_default=False)
+    ] = False,
     allow: AllowOption = None,
 ) -> None:
     """Put a run on the Hugging Face hub: recipe, vocabularies, weights, and a model card."""
@@ -43,24 +53,34 @@ def push(
 
 def export(
     run: RunArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder to make.", show_default=False)],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="A folder to make.", show_default=False)
+    ],
     precision: Annotated[
         Literal["32", "int8"], typer.Option(help="Bits of the matrices of the decoder's step.")
     ] = "32",
     whole: Annotated[
         Literal["greedy", "beam"] | None,
-        typer.Option(help="Write encoder, decoder and this search as one graph.", show_default=False),
+        typer.Option(
+            help="Write encoder, decoder and this search as one graph.", show_default=False
+        ),
     ] = None,
     setting: SettingOption = None,
     data: Annotated[
-        Path | None, typer.Option(help="Compare on a file with the same columns.", show_default=False)
+        Path | None,
+        typer.Option(help="Compare on a file with the same columns.", show_default=False),
     ] = None,
     example: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the page of --web opens with.", show_default=False)
+        str | None,
+        typer.Option(metavar="TEXT", help="What the page of --web opens with.", show_default=False),
     ] = None,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Compare the answers with torch's, on the test set.")] = False,
-    web: Annotated[bool, typer.Option("--web", help="Write a page that runs in a browser instead.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the answers with torch's, on the test set.")
+    ] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Write a page that runs in a browser instead.")
+    ] = False,
     allow: AllowOption = None,
 ) -> None:
     """Write a run as ONNX graphs, for the torch-free package sixjars-runtime, or as a web page."""
@@ -80,11 +100,22 @@ def export(
     from sixjars.serving.export.files import export as export_run
 
     search = _search(setting or [])
-    made = export_run(run, out, precision=precision, whole=whole, check=check, data=data, allow=allow or [], **search)
+    made = export_run(
+        run,
+        out,
+        precision=precision,
+        whole=whole,
+        check=check,
+        data=data,
+        allow=allow or [],
+        **search,
+    )
     size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
     use = f"sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)"
     if whole is not None:
-        use = f"{made.folder / 'whole.onnx'} in any ONNX runtime, as {made.folder / 'README.md'} says"
+        use = (
+            f"{made.folder / 'whole.onnx'} in any ONNX runtime, as {made.folder / 'README.md'} says"
+        )
     note(f"wrote {made.folder} ({size:,} bytes); use it: {use}")
     if made.agreement is not None:
         typer.echo(str(made.agreement))

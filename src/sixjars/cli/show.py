@@ -24,18 +24,26 @@ HEADLINE = "I am going home"
 """The sentence that the demo draws."""
 
 
-def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, where: str, skipped: int = 0) -> None:
+def show_scores(
+    console: Console, scores: "Sequence[Score]", *, examples: int, where: str, skipped: int = 0
+) -> None:
     """A line for each metric, with its signature."""
     bad = f", {number_of(skipped, 'bad row')} skipped" if skipped else ""
     console.print(f"{number_of(examples, 'example')} of {where}{bad}")
     width = max(len(score.name) for score in scores)
     for score in scores:
         console.print(
-            Text.assemble((f"  {score.name:{width}}  ", "bold"), f"{score.value:10.4f}   ", (score.signature, "dim"))
+            Text.assemble(
+                (f"  {score.name:{width}}  ", "bold"),
+                f"{score.value:10.4f}   ",
+                (score.signature, "dim"),
+            )
         )
 
 
-def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion | None") -> None:
+def show_classes(
+    console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion | None"
+) -> None:
     """A line for each label, then which label is taken for which; not where an example may have several."""
     from sixjars.drawing.heatmap import confusion_in_terminal
 
@@ -44,7 +52,13 @@ def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Co
     for name in ("count", "precision", "recall", "f1"):
         table.add_column(name, justify="right")
     for row in classes[:MOST_LABELS]:
-        table.add_row(f"  {row.label}", f"{row.count}", f"{row.precision:.3f}", f"{row.recall:.3f}", f"{row.f1:.3f}")
+        table.add_row(
+            f"  {row.label}",
+            f"{row.count}",
+            f"{row.precision:.3f}",
+            f"{row.recall:.3f}",
+            f"{row.f1:.3f}",
+        )
     console.print()
     console.print(table)
     if len(classes) > MOST_LABELS:
@@ -67,7 +81,9 @@ def show_race(console: Console, race: "Race") -> None:
         best = "best" if row["candidate"] == race.winner else state
         table.add_row(row["candidate"], score, f"{row['updates']:,}", f"{row['seconds']:.0f}", best)
     if race.rows:
-        console.print(f"{race.metric} on the validation set ({race.better} is better); the test set was not scored")
+        console.print(
+            f"{race.metric} on the validation set ({race.better} is better); the test set was not scored"
+        )
         console.print(table)
 
 
@@ -78,13 +94,20 @@ def _were(count: int) -> str:
 def show_trained(console: Console, trained: "Run") -> None:
     """Where the run is, and how good."""
     if trained.skipped:
-        console.print(f"{number_of(trained.skipped, 'bad row')} of the data {_were(trained.skipped)} skipped")
+        console.print(
+            f"{number_of(trained.skipped, 'bad row')} of the data {_were(trained.skipped)} skipped"
+        )
     if trained.dropped:
         rows = f"{number_of(trained.dropped, 'training row')} {_were(trained.dropped)}"
         console.print(f"{rows} dropped: {trained.why_dropped}")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
-    if any("search:" in score.signature and "search:greedy" not in score.signature for score in trained.scores):
-        console.print("  (the validations above used greedy search, which is quicker; these scores are final)")
+    if any(
+        "search:" in score.signature and "search:greedy" not in score.signature
+        for score in trained.scores
+    ):
+        console.print(
+            "  (the validations above used greedy search, which is quicker; these scores are final)"
+        )
     show_baselines(console, trained.baselines, trained.beside)
     console.print(f"run: {trained.folder}")
 
@@ -112,7 +135,9 @@ def show_demo(console: Console, folder: Path) -> None:
     console.print()
     console.print("Sentences of the test set, which it never saw:", style="bold")
     sources = [given["source"] for given in dataset.inputs[:6]]
-    for source, truth, said in zip(sources, dataset.targets[:6], predictor.predict(sources), strict=True):
+    for source, truth, said in zip(
+        sources, dataset.targets[:6], predictor.predict(sources), strict=True
+    ):
         mark = ("✓", "green") if said.text == truth else ("✗", "red")
         console.print(Text.assemble("  ", mark, f" {source} ", ("→ ", "dim"), (said.text, "bold")))
     prediction = predictor.predict([HEADLINE])[0]
@@ -120,7 +145,9 @@ def show_demo(console: Console, folder: Path) -> None:
     draw(picture, predictor, prediction)
     console.print()
     console.print(f"Attention for {prediction.text!r}:", style="bold")
-    console.print(in_terminal(prediction.weights, source=prediction.source, target=prediction.tokens))
+    console.print(
+        in_terminal(prediction.weights, source=prediction.source, target=prediction.tokens)
+    )
     console.print()
     console.print(f"picture: {picture}")
     console.print(f"look:    sixjars inspect {folder} 'she is reading a book' --out attention.html")
@@ -143,7 +170,9 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
 def _weights(weights: "Sequence[Weight]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("    parameter", "letter", "shape", "count"):
-        table.add_column(name, justify="right" if name == "count" else "left", no_wrap=True, header_style="dim")
+        table.add_column(
+            name, justify="right" if name == "count" else "left", no_wrap=True, header_style="dim"
+        )
     for weight in weights:
         shape = " × ".join(str(size) for size in weight.shape)
         fixed = "" if weight.trainable else " (not trained)"

@@ -32,14 +32,22 @@ class Measured(Protocol):
 
 def portions(items: Iterator[T], *, typed: bool, slow: bool) -> Iterator[list[T]]:
     """All inputs in their order: one at a time where they are typed; where they come slowly, what there is."""
-    take: Callable[[int], list[T]] = _Arriving(items) if slow and not typed else partial(_taken, items)
+    take: Callable[[int], list[T]] = (
+        _Arriving(items) if slow and not typed else partial(_taken, items)
+    )
     size = 1 if typed else min(FIRST, AT_ONCE)
     while some := take(size):
         began = monotonic()
         yield some
         took = monotonic() - began
         if not typed:
-            size = min(2 * size, AT_ONCE) if took < QUICK else max(size // 2, 1) if took > 4 * QUICK else size
+            size = (
+                min(2 * size, AT_ONCE)
+                if took < QUICK
+                else max(size // 2, 1)
+                if took > 4 * QUICK
+                else size
+            )
 
 
 def _taken(items: Iterator[T], count: int) -> list[T]:
@@ -132,4 +140,10 @@ class Pace:
 
 def _spelled(seconds: float) -> str:
     minutes = round(seconds / 60)
-    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{minutes} min"
+        if minutes < 120
+        else f"{minutes / 60:.1f} h"
+    )

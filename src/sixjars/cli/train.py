@@ -24,17 +24,25 @@ if TYPE_CHECKING:
     from sixjars.starter.race import Race
 
 ColumnOption = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False
+    ),
 ]
 MinutesOption = Annotated[
     float | None,
-    typer.Option(help="Train a few candidates for so many minutes, and write the best one.", show_default=False),
+    typer.Option(
+        help="Train a few candidates for so many minutes, and write the best one.",
+        show_default=False,
+    ),
 ]
 DEMO = "translation/sample_attention"
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the run and the picture go.")] = Path("sixjars-demo"),
+    out: Annotated[Path, typer.Option(help="Where the run and the picture go.")] = Path(
+        "sixjars-demo"
+    ),
 ) -> None:
     """Train English to romanised Hindi with attention on synthetic data, translate, and draw the attention."""
     from sixjars.cli.show import show_demo, show_trained
@@ -49,8 +57,12 @@ def demo(
             raise RunError(f"{out} holds another run. Choose another folder with --out.")
         _clear(out)
     pairs = recipe.data.sample.size if recipe.data.sample else 0
-    console.print(f"[bold]sixjars[/] learns English → Hindi from {pairs:,} synthetic sentence pairs. About a minute.")
-    trained = train_recipe(DEMO, out=out, device="cpu", reporter=ConsoleProgress(console), baselines=False)
+    console.print(
+        f"[bold]sixjars[/] learns English → Hindi from {pairs:,} synthetic sentence pairs. About a minute."
+    )
+    trained = train_recipe(
+        DEMO, out=out, device="cpu", reporter=ConsoleProgress(console), baselines=False
+    )
     show_trained(results(), trained)
     show_demo(results(), trained.folder)
 
@@ -68,8 +80,12 @@ def _clear(folder: Path) -> None:
 
 
 def new(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)],
-    task: Annotated[str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)
+    ],
+    task: Annotated[
+        str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)
+    ],
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -83,12 +99,17 @@ def new(
     label: ColumnOption = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False),
+        typer.Option(
+            metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False
+        ),
     ] = None,
     minutes: MinutesOption = None,
     *,
     no_estimate: Annotated[
-        bool, typer.Option("--no-estimate", help="Do not measure in a few steps how long training will take.")
+        bool,
+        typer.Option(
+            "--no-estimate", help="Do not measure in a few steps how long training will take."
+        ),
     ] = False,
 ) -> None:
     """Write a commented starter recipe, its columns and sizes chosen from your data."""
@@ -141,7 +162,9 @@ def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> 
     return columns
 
 
-def _named(options: Mapping[str, Sequence[str] | None], pairs: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _named(
+    options: Mapping[str, Sequence[str] | None], pairs: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     """Each field that an option names, and its column."""
     yield from ((name, value) for name, values in options.items() for value in values or [])
     for pair in pairs:
@@ -155,18 +178,28 @@ def train(
     recipe: RecipeArgument,
     overrides: Overrides = None,
     out: Annotated[
-        Path | None, typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False)
+        Path | None,
+        typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False),
     ] = None,
     *,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on exactly where the run was stopped; begin it where there is none.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on exactly where the run was stopped; begin it where there is none.",
+        ),
     ] = False,
     from_run: FromOption = None,
-    seed: Annotated[int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)
+    ] = None,
     device: DeviceOption = "auto",
-    devices: Annotated[int, typer.Option(help="Processes that train one model together.", min=1)] = 1,
+    devices: Annotated[
+        int, typer.Option(help="Processes that train one model together.", min=1)
+    ] = 1,
     fsdp: Annotated[
-        bool, typer.Option("--fsdp", help="Each has a share of the weights (FSDP).", show_default=False)
+        bool,
+        typer.Option("--fsdp", help="Each has a share of the weights (FSDP).", show_default=False),
     ] = False,
     no_baselines: NoBaselinesOption = False,
     allow: AllowOption = None,

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, FromOption, JsonOption, RecipeArgument, notes, results
+from sixjars.cli.options import (
+    AllowOption,
+    DeviceOption,
+    FromOption,
+    JsonOption,
+    RecipeArgument,
+    notes,
+    results,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,17 +41,24 @@ def tune(
         int | None, typer.Option(help="How many in all.  [default: 30]", min=1, show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The search's folder.  [default: runs/NAME-tune]", show_default=False)
+        Path | None,
+        typer.Option(help="The search's folder.  [default: runs/NAME-tune]", show_default=False),
     ] = None,
     *,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the trials of the folder; begin where there are none.")
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the trials of the folder; begin where there are none."
+        ),
     ] = False,
     from_run: FromOption = None,
     jobs: Annotated[
-        int, typer.Option(help="Trials at once, each on a GPU of its own if there are several.", min=1)
+        int,
+        typer.Option(help="Trials at once, each on a GPU of its own if there are several.", min=1),
     ] = 1,
-    seed: Annotated[int, typer.Option(help="Of the search; trainings have learning.seed.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of the search; trainings have learning.seed.", min=0)
+    ] = 0,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
     allow: AllowOption = None,
@@ -90,7 +105,14 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
         values = [text_of("", row[key]).strip() for key in tuning.axes]
         score = "–" if row["score"] is None else f"{row['score']:.4g}"
         state = "" if row["state"] == "complete" else row["state"]
-        grid.add_row(f"{row['number']}", *values, score, f"{row['epochs']:.3g}", f"{row['seconds']:.0f}", state)
+        grid.add_row(
+            f"{row['number']}",
+            *values,
+            score,
+            f"{row['epochs']:.3g}",
+            f"{row['seconds']:.0f}",
+            state,
+        )
     how = f"{tuning.metric} on the validation set ({tuning.better} is better); the test set was not scored"
     console.print(how)
     console.print(grid)
@@ -100,5 +122,7 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
     console.print(f"picture: {tuning.picture}")
     if tuning.tied:
         console.print(f"tie:     {tuning.tie_in_words}", soft_wrap=True)
-    console.print(f"best:    {', '.join(text_of(key, value) for key, value in tuning.best.items())}")
+    console.print(
+        f"best:    {', '.join(text_of(key, value) for key, value in tuning.best.items())}"
+    )
     console.print(f"train and score it: {tuning.command}")

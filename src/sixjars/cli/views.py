@@ -18,8 +18,24 @@ from sixjars.cli.faithfulness import (
     check_weights,
 )
 from sixjars.cli.input_notes import UnknownTokens, is_failure, note_table, note_unknown_target
-from sixjars.cli.inputs import Lines, at_terminal, note_cut, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, StrictOption, check_output, note, results
+from sixjars.cli.inputs import (
+    Lines,
+    at_terminal,
+    note_cut,
+    note_file_names,
+    on_one_line,
+    rows_given,
+    texts_given,
+)
+from sixjars.cli.options import (
+    AllowOption,
+    DeviceOption,
+    RunArgument,
+    StrictOption,
+    check_output,
+    note,
+    results,
+)
 from sixjars.cli.predict import (
     InputOption,
     NbestOption,
@@ -54,7 +70,9 @@ NOT_DRAWN = (
     "note: the weights are attention to words; the output hangs on evidence of words and pairs of words too. Without "
     "--out the words that it hangs on are listed."
 )
-ViewName = Literal["heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json"]
+ViewName = Literal[
+    "heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json"
+]
 
 
 def inspect(
@@ -64,19 +82,28 @@ def inspect(
     input_file: InputOption = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="A file: .html answers when pointed at; .png, .svg, .pdf or .json.", show_default=False),
+        typer.Option(
+            help="A file: .html answers when pointed at; .png, .svg, .pdf or .json.",
+            show_default=False,
+        ),
     ] = None,
     view: Annotated[
-        ViewName | None, typer.Option(help="How it is shown; without it, as fits the input.", show_default=False)
+        ViewName | None,
+        typer.Option(help="How it is shown; without it, as fits the input.", show_default=False),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Force this output (teacher forcing).", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Force this output (teacher forcing).", show_default=False
+        ),
     ] = None,
     search: SearchOption = None,
     nbest: NbestOption = None,
     setting: SettingOption = None,
     *,
-    pieces: Annotated[bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")] = False,
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")
+    ] = False,
     check: CheckOption = False,
     data: CheckedDataOption = None,
     examples: ExamplesOption = None,
@@ -118,7 +145,9 @@ def _check_out(out: Path | None, view: str | None) -> None:
     ending = out.suffix.lower()
     drawn = ending in (*PICTURES, PAGE, DATA)
     if view == "pharaoh" and drawn:
-        raise DataError(f"--view pharaoh is written as lines of text, but --out is {out}; name a .txt file.")
+        raise DataError(
+            f"--view pharaoh is written as lines of text, but --out is {out}; name a .txt file."
+        )
     if view != "pharaoh" and not drawn:
         raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
     if view == "json" and ending != DATA:
@@ -128,7 +157,9 @@ def _check_out(out: Path | None, view: str | None) -> None:
     check_writable(out, f"--out {out}")
 
 
-def _search(predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None) -> "SearchSettings":
+def _search(
+    predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None
+) -> "SearchSettings":
     """Of a beam all its hypotheses are shown."""
     found, given = search_settings(predictor, kind, nbest, setting)
     every = found.kind == "beam" and predictor.ability.searches and "nbest" not in given
@@ -150,7 +181,9 @@ class _Work:
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def inputs(self, texts: list[str], questions: list[str], file: Path | None) -> "Iterator[tuple[Input, str | None]]":
+    def inputs(
+        self, texts: list[str], questions: list[str], file: Path | None
+    ) -> "Iterator[tuple[Input, str | None]]":
         """Each input, with the output that is forced: that of the command line, or for alignments that of its row."""
         predictor, output = self.predictor, self.predictor.fields.output.name
         note_file_names(predictor, texts)
@@ -170,11 +203,17 @@ class _Work:
             return
         if not texts and file is None and at_terminal():
             raise DataError("give texts, --input FILE or lines on standard input.")
-        given = iter(on_one_line(predictor, texts, questions)) if texts else iter(Lines(file, predictor))
+        given = (
+            iter(on_one_line(predictor, texts, questions))
+            if texts
+            else iter(Lines(file, predictor))
+        )
         for values, _ in texts_given(predictor, given, questions):
             yield values, self.target
 
-    def show(self, given: "Iterator[tuple[Input, str | None]]", out: Path | None, *, title: str) -> None:
+    def show(
+        self, given: "Iterator[tuple[Input, str | None]]", out: Path | None, *, title: str
+    ) -> None:
         """All inputs in one page or list of JSON; of a picture there is one for one input."""
         every = list(given)
         most = self.most or (MOST if out is not None and out.suffix.lower() == PAGE else len(every))
@@ -207,9 +246,15 @@ class _Work:
             return ""
         from sixjars.runs.faithfulness import falls_without
 
-        view = self._view([replace(prediction, weights=(tuple(falls_without(self.predictor, prediction)),))])
-        falls = sorted(zip(view.outputs[0].weights[0], view.names, strict=True), key=lambda pair: -pair[0])
-        listed = [f"{name} {fall:.2f}" for fall, name in falls[:MOST_DECISIVE] if fall >= 0.005]  # else shown as 0.00
+        view = self._view(
+            [replace(prediction, weights=(tuple(falls_without(self.predictor, prediction)),))]
+        )
+        falls = sorted(
+            zip(view.outputs[0].weights[0], view.names, strict=True), key=lambda pair: -pair[0]
+        )
+        listed = [
+            f"{name} {fall:.2f}" for fall, name in falls[:MOST_DECISIVE] if fall >= 0.005
+        ]  # else shown as 0.00
         return f"It hangs on (log P falls by so much without the word): {'  '.join(listed) or 'no single word'}"
 
     def _note(self, found: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:
@@ -242,7 +287,9 @@ class _Work:
         from sixjars.drawing.view import view_of
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
-        made = view_of(self.predictor, found, pieces=self.pieces, forced=self.target is not None, order=order)
+        made = view_of(
+            self.predictor, found, pieces=self.pieces, forced=self.target is not None, order=order
+        )
         chosen(made, self.view)
         return made
 
@@ -259,7 +306,10 @@ class _Work:
             if self.view == "json":
                 console.print(json.dumps(view.to_json(), ensure_ascii=False))
                 continue
-            said = (f" {view.outputs[0].text} ", "bold"), (f"({probability_of(view)}){view.over}", "dim")
+            said = (
+                (f" {view.outputs[0].text} ", "bold"),
+                (f"({probability_of(view)}){view.over}", "dim"),
+            )
             console.print(Text.assemble(view.short, " →", *said), soft_wrap=False)
             console.print()
             for part in view_in_terminal(view, chosen(view, self.view), width=console.width):
@@ -286,7 +336,14 @@ class _Work:
         else:
             out.parent.mkdir(parents=True, exist_ok=True)
             made = [view.to_json() for view in views]
-            shown = (fragment(view, self.view, key=f"view-{at}") for at, view in enumerate(views, start=1))
-            text = page(shown, title=title) if ending == PAGE else json.dumps(made, ensure_ascii=False, indent=1)
+            shown = (
+                fragment(view, self.view, key=f"view-{at}")
+                for at, view in enumerate(views, start=1)
+            )
+            text = (
+                page(shown, title=title)
+                if ending == PAGE
+                else json.dumps(made, ensure_ascii=False, indent=1)
+            )
             out.write_text(text, encoding="utf-8")
         note(f"wrote {out}")

@@ -42,7 +42,9 @@ def print_alignments(
         out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         note(f"wrote {out}: a line of links for each of {number_of(done, 'pair')}")
     if empty:
-        note(f"note: {empty:,} of {number_of(done, 'pair')} with an empty text; an empty line stands for each.")
+        note(
+            f"note: {empty:,} of {number_of(done, 'pair')} with an empty text; an empty line stands for each."
+        )
     if skipped.count:
         note(f"note: {skipped.in_words(done, 'lines', what='pairs')}")
     if is_failure(skipped.count, done, strict=strict):
@@ -55,10 +57,14 @@ def _is_empty(one: "Input", target: str | None) -> bool:
     if isinstance(one, Unreadable):
         return False
     values = one.values() if isinstance(one, Mapping) else [one]
-    return not (target or "").strip() or any(isinstance(value, str) and not value.strip() for value in values)
+    return not (target or "").strip() or any(
+        isinstance(value, str) and not value.strip() for value in values
+    )
 
 
-def _links(predictor: "Predictor", pairs: "list[Pair]", failed: "list[Prediction]", *, first: int) -> Iterator[str]:
+def _links(
+    predictor: "Predictor", pairs: "list[Pair]", failed: "list[Prediction]", *, first: int
+) -> Iterator[str]:
     """The links of each pair; nothing of one that cannot be used, and `failed` has it, unless a text of it is empty."""
     from sixjars.data.alignment.aligner import pharaoh
     from sixjars.evaluation.metrics.attention import linked

@@ -61,19 +61,27 @@ def compare(  # noqa: PLR0913 - the options of one comparison
         metric_named(metric, outside)
     if len(names) < 2:
         raise DataError("compare needs two recipes or runs, or more.")
-    recipes = [open_run(n, outside).recipe if is_run(n) else recipe_or_run(n, (), outside) for n in names]
+    recipes = [
+        open_run(n, outside).recipe if is_run(n) else recipe_or_run(n, (), outside) for n in names
+    ]
     _check_tasks(names, recipes)
     metrics, chosen = _metrics(names, recipes, metric, outside)
     check_not_read(target.path, data)
     target.check()
     reporter = usual_reporter()
     runs = [
-        open_run(name, outside) if is_run(name) else _trained(name, target.runs, device, reporter, outside)
+        open_run(name, outside)
+        if is_run(name)
+        else _trained(name, target.runs, device, reporter, outside)
         for name in names
     ]
     judge = partial(_judged, names, runs, data=data, device=device, reporter=reporter)
-    found, chosen = _with_what_is_known(judge, metrics, chosen, data=data, named=metric, reporter=reporter)
-    result = _comparison(unique_names(short_names(_names(names, runs))), found, chosen, target.picture)
+    found, chosen = _with_what_is_known(
+        judge, metrics, chosen, data=data, named=metric, reporter=reporter
+    )
+    result = _comparison(
+        unique_names(short_names(_names(names, runs))), found, chosen, target.picture
+    )
     if baselines:
         beside = baselines_beside(runs[0], found[0].judged, found[0].metrics, reporter)
         result = replace(result, baselines=beside)
@@ -95,7 +103,12 @@ def _with_what_is_known(
         return judge(metrics), chosen
     except DataError:
         plain = without_annotations(metrics)
-        if data is None or len(plain) == len(metrics) or not plain or (named and chosen not in plain):
+        if (
+            data is None
+            or len(plain) == len(metrics)
+            or not plain
+            or (named and chosen not in plain)
+        ):
             raise
     found = judge(plain)
     left_out = ", ".join(one.name for one in metrics if one not in plain)
@@ -143,13 +156,19 @@ def _metrics(
 ) -> tuple[list[Metric], Metric]:
     """The metrics that all of them have, with the one that is wanted; and which one is drawn."""
     theirs = [{one.name: one for one in metrics_of(recipe, outside)} for recipe in recipes]
-    shared = {name: one for name, one in theirs[0].items() if all(name in others for others in theirs)}
+    shared = {
+        name: one for name, one in theirs[0].items() if all(name in others for others in theirs)
+    }
     for recipe in recipes if metric is not None and metric not in shared else ():
         shared |= {one.name: one for one in wanted_metrics(recipe, [str(metric)], outside)}
     if not shared:
-        raise DataError(f"{names[0]} and the others have no metric in common; choose one with --metric NAME.")
+        raise DataError(
+            f"{names[0]} and the others have no metric in common; choose one with --metric NAME."
+        )
     usual = recipes[0].learning.metric
-    return list(shared.values()), shared[metric or (usual if usual in shared else next(iter(shared)))]
+    return list(shared.values()), shared[
+        metric or (usual if usual in shared else next(iter(shared)))
+    ]
 
 
 def _check_data(first: str, firsts: Dataset, name: str, dataset: Dataset) -> None:
@@ -157,7 +176,11 @@ def _check_data(first: str, firsts: Dataset, name: str, dataset: Dataset) -> Non
     one, two = _examples(firsts), _examples(dataset)
     if one == two:
         return
-    how = "the same examples in a different order" if sorted(one) == sorted(two) else "different examples"
+    how = (
+        "the same examples in a different order"
+        if sorted(one) == sorted(two)
+        else "different examples"
+    )
     raise DataError(f"{first} and {name} are scored on {how}; score both on one file: --data FILE.")
 
 
@@ -168,17 +191,27 @@ def _examples(dataset: Dataset) -> list[tuple[str, ...]]:
 
 def _names(named: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
     """What each run is called: the name of its folder or file; what was given, where two have the same name."""
-    places = [(Path(n) if Path(n).is_file() else run.folder).resolve() for n, run in zip(named, runs, strict=True)]
+    places = [
+        (Path(n) if Path(n).is_file() else run.folder).resolve()
+        for n, run in zip(named, runs, strict=True)
+    ]
     names = {place: place.stem if place.is_file() else place.name for place in places}
     count = Counter(names.values())
-    return [names[at] if count[names[at]] == 1 else given for at, given in zip(places, named, strict=True)]
+    return [
+        names[at] if count[names[at]] == 1 else given
+        for at, given in zip(places, named, strict=True)
+    ]
 
 
-def _trained(name: str, out: Path, device: Device, reporter: Reporter, outside: Outside) -> RunFolder:
+def _trained(
+    name: str, out: Path, device: Device, reporter: Reporter, outside: Outside
+) -> RunFolder:
     folder = out / name.removesuffix(".yaml").replace("/", "-")
     begun = (folder / "recipe.yaml").is_file()
     if begun:
-        resume_run(folder, read_recipe(name, (), outside), outside)  # refuses one that an older recipe trained
+        resume_run(
+            folder, read_recipe(name, (), outside), outside
+        )  # refuses one that an older recipe trained
     if not (folder / "scores.json").is_file():
         train(
             name,
@@ -200,11 +233,15 @@ def short_names(names: Sequence[str]) -> list[str]:
     ['initial', 'every_step']
     """
     ends = [at + 1 for at, letter in enumerate(names[0]) if letter in "-_/"]
-    cut = max((end for end in ends if all(name.startswith(names[0][:end]) for name in names)), default=0)
+    cut = max(
+        (end for end in ends if all(name.startswith(names[0][:end]) for name in names)), default=0
+    )
     return [name[cut:] or name for name in names]
 
 
-def _comparison(names: Sequence[str], found: Sequence[ScoredRun], metric: Metric, picture: Path | None) -> Comparison:
+def _comparison(
+    names: Sequence[str], found: Sequence[ScoredRun], metric: Metric, picture: Path | None
+) -> Comparison:
     first = found[0]
     by, lengths = _lengths(first.judged.dataset, first.judged.judged.rows)
     seeds = seeds_of([one.run for one in found])
@@ -221,11 +258,17 @@ def _comparison(names: Sequence[str], found: Sequence[ScoredRun], metric: Metric
         )
         for row, (name, one) in enumerate(zip(names, found, strict=True))
     )
-    rivals = [pair for row, pair in enumerate(zip(names, found, strict=True)) if row and row not in alike]
+    rivals = [
+        pair for row, pair in enumerate(zip(names, found, strict=True)) if row and row not in alike
+    ]
     others = [(name, one) for name, one in rivals if one.comparable(first, metric)]
-    differing = tuple(example for name, one in others for example in _differing(name, first, one, metric))
+    differing = tuple(
+        example for name, one in others for example in _differing(name, first, one, metric)
+    )
     data, count = first.judged.dataset.where, len(first.judged.judged.rows)
-    return Comparison(metric.name, contenders, picture if by else None, count, data, by, differing, seeds)
+    return Comparison(
+        metric.name, contenders, picture if by else None, count, data, by, differing, seeds
+    )
 
 
 def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
@@ -235,10 +278,16 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
     """
     fields, inputs = dataset.fields.inputs, dataset.inputs
     columns = {
-        f"length of {'the input' if len(fields) == 1 else name}": (field, [inputs[row][name] for row in rows])
+        f"length of {'the input' if len(fields) == 1 else name}": (
+            field,
+            [inputs[row][name] for row in rows],
+        )
         for name, field in fields.items()
     }
-    columns["length of the reference"] = (dataset.fields.output, [dataset.targets[row] for row in rows])
+    columns["length of the reference"] = (
+        dataset.fields.output,
+        [dataset.targets[row] for row in rows],
+    )
     for what, (field, texts) in columns.items():
         lengths = [words[-1] + 1 if words else 0 for words in field.words(texts)]
         if len(set(lengths)) > 1:
@@ -254,7 +303,9 @@ def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) ->
     changes, inputs = _changes(metric, ours, theirs), first.judged.inputs
     counts, chosen = Counter(inputs), list[int]()
     for sign in (1, -1):
-        order = sorted((at for at in changes if sign * changes[at] > 0), key=lambda at: abs(changes[at]))
+        order = sorted(
+            (at for at in changes if sign * changes[at] > 0), key=lambda at: abs(changes[at])
+        )
         largest = {inputs[at]: at for at in order}.values()  # of the same input, the last one
         chosen += sorted(largest, key=lambda at: -abs(changes[at]))[:EXAMPLES]
     return [
@@ -271,7 +322,9 @@ def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) ->
     ]
 
 
-def _changes(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> dict[int, float]:
+def _changes(
+    metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]
+) -> dict[int, float]:
     """How much the score of each example changes, or how much that of all would by its output."""
     if not metric.per_example:
         return dict(enumerate(exchanged(metric, first, other)))

@@ -82,7 +82,9 @@ class Cost:
         parts = [number_of(self.steps, "step")] if self.steps is not None else []
         parts += [number_of(round(self.epochs, 1), "epoch")] if self.epochs is not None else []
         if self.seconds is not None:
-            parts.append(duration(self.seconds) + (f" on {self.trained_on}" if self.trained_on else ""))
+            parts.append(
+                duration(self.seconds) + (f" on {self.trained_on}" if self.trained_on else "")
+            )
         return ", ".join(parts) or "not known"
 
 
@@ -166,14 +168,19 @@ class Comparison:
         costs = [one.cost for one in runs if one.cost is not None]
         if len(costs) == len(runs):
             rows.append(["size", *(size_of(cost.size) for cost in costs)])
-            rows.append(["examples scored", *(f"{cost.speed:,.0f}/s on {cost.device}" for cost in costs)])
+            rows.append(
+                ["examples scored", *(f"{cost.speed:,.0f}/s on {cost.device}" for cost in costs)]
+            )
             rows.append(["training", *(cost.training for cost in costs)])
         return ["", *(one.name for one in runs)], rows
 
     def by_length(self) -> tuple[list[str], list[list[str]]]:
         """The same for the score by length; the last row has the number of examples."""
         buckets = self.contenders[0].buckets
-        rows = [[one.name, f"{rounded(one.overall)} ", *map(_cell, one.buckets)] for one in self.contenders]
+        rows = [
+            [one.name, f"{rounded(one.overall)} ", *map(_cell, one.buckets)]
+            for one in self.contenders
+        ]
         counts = [f"{count:,} " for count in (self.examples, *(bucket.count for bucket in buckets))]
         return ["", "all", *(one.name for one in buckets)], [*rows, ["examples", *counts]]
 
@@ -198,7 +205,9 @@ class Comparison:
             if measured.interval is None:
                 yield f"{name}: no interval, for {_why_none(measured.score)}."
                 continue
-            for other in [one for row, one in enumerate(self.contenders) if row and row not in alike]:
+            for other in [
+                one for row, one in enumerate(self.contenders) if row and row not in alike
+            ]:
                 yield f"{name}: {_in_words(other.name, first.name, other.scores[at])}"
 
     def beside(self) -> str:
@@ -249,7 +258,11 @@ def size_of(count: float) -> str:
     power = 0
     while count >= 1000 and power < len(UNITS) - 1:
         count, power = count / 1000, power + 1
-    return f"{count:.0f} {UNITS[power]}" if count >= 100 or not power else f"{count:.1f} {UNITS[power]}"
+    return (
+        f"{count:.0f} {UNITS[power]}"
+        if count >= 100 or not power
+        else f"{count:.1f} {UNITS[power]}"
+    )
 
 
 def _cell(bucket: Bucket) -> str:
@@ -263,7 +276,11 @@ def _why_none(score: Score) -> str:
     """Why a score has no interval."""
     if score.count < 2:
         return "there is only one example"
-    return "only all examples together have a value" if math.isfinite(score.value) else f"it is {score.value}"
+    return (
+        "only all examples together have a value"
+        if math.isfinite(score.value)
+        else f"it is {score.value}"
+    )
 
 
 def _in_words(name: str, first: str, measured: Measured) -> str:
@@ -288,4 +305,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
     ['run', 'other', 'run (2)']
     """
     counted = [names[: at + 1].count(name) for at, name in enumerate(names)]
-    return [name if count == 1 else f"{name} ({count})" for name, count in zip(names, counted, strict=True)]
+    return [
+        name if count == 1 else f"{name} ({count})"
+        for name, count in zip(names, counted, strict=True)
+    ]

@@ -22,13 +22,18 @@ BUCKETS: Final = 5
 class ScoredRun:
     """A run, what it made of the examples, and what the bootstrap needs to know."""
 
-    def __init__(self, run: RunFolder, judged: JudgedRun, metrics: Sequence[Metric], device: str) -> None:
+    def __init__(
+        self, run: RunFolder, judged: JudgedRun, metrics: Sequence[Metric], device: str
+    ) -> None:
         self.run = run
         self.judged = judged
         self.metrics = metrics
         self.device = device
         self.scores = judged.judged.scores(metrics)
-        self.outcomes = {one.name: judged.judged.outcomes[nbest_of(one, judged.judged.settings)] for one in metrics}
+        self.outcomes = {
+            one.name: judged.judged.outcomes[nbest_of(one, judged.judged.settings)]
+            for one in metrics
+        }
         self.statistics = {one.name: statistics_of(one, self.outcomes[one.name]) for one in metrics}
 
     @property
@@ -39,7 +44,11 @@ class ScoredRun:
             last = [{}, *self.run.history()][-1]
         except RunError:
             last = {}
-        steps, examples, spent = last.get("step"), len(self.judged.judged.rows), read_cost(self.run.folder)
+        steps, examples, spent = (
+            last.get("step"),
+            len(self.judged.judged.rows),
+            read_cost(self.run.folder),
+        )
         return Cost(
             size=sum(path.stat().st_size for path in kept),
             steps=None if steps is None else int(steps),
@@ -67,7 +76,9 @@ class ScoredRun:
         if self.references == first.references:
             return True
         folds = all(one.judged.dataset.fields.output.folds_case for one in (self, first))
-        mine, theirs = ([[text.lower() for text in some] for some in one.references] for one in (self, first))
+        mine, theirs = (
+            [[text.lower() for text in some] for some in one.references] for one in (self, first)
+        )
         return folds and mine == theirs
 
     def comparable(self, first: "ScoredRun", metric: Metric) -> bool:
@@ -83,7 +94,13 @@ class ScoredRun:
             between = None if mine is None else interval(mine.resampled())
             comparable = self.comparable(first, metric)
             change = None
-            if mine is not None and theirs is not None and self is not first and rival and comparable:
+            if (
+                mine is not None
+                and theirs is not None
+                and self is not first
+                and rival
+                and comparable
+            ):
                 change = difference(theirs, mine)
             found.append(Measured(score, between, change, comparable))
         return tuple(found)
@@ -93,6 +110,12 @@ class ScoredRun:
         if not lengths:
             return ()
         statistics, edges = self.statistics[metric.name], edges_of(lengths, buckets=BUCKETS)
-        between = (lambda _: None) if statistics is None else (lambda some: interval(statistics.only(some).resampled()))
-        found = scores_by_length(self.outcomes[metric.name], lengths, metric=metric, edges=edges, interval=between)
+        between = (
+            (lambda _: None)
+            if statistics is None
+            else (lambda some: interval(statistics.only(some).resampled()))
+        )
+        found = scores_by_length(
+            self.outcomes[metric.name], lengths, metric=metric, edges=edges, interval=between
+        )
         return tuple(found)

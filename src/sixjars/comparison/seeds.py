@@ -50,6 +50,8 @@ def _recipe(run: RunFolder) -> str:
     values["learning"].pop("seed")
     values["learning"].pop("loggers")
     values["evaluation"]["search"].pop("seed")
-    values["data"].pop("folder")  # files of the same name in two folders differ in their rows, which are compared
+    values["data"].pop(
+        "folder"
+    )  # files of the same name in two folders differ in their rows, which are compared
     learned = [noted(run.folder, fact) for fact in ("data", "from")]
     return json.dumps([values, learned], sort_keys=True, default=str)

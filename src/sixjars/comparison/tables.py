@@ -58,7 +58,9 @@ class Target:
                 f"{', '.join(PICTURES)}; a name without an ending is a folder."
             )
         if self.path.is_file() and not self.is_file:
-            raise DataError(f"{self.path} is a file; name a folder, or a file that ends in {', '.join(TABLES)}.")
+            raise DataError(
+                f"{self.path} is a file; name a folder, or a file that ends in {', '.join(TABLES)}."
+            )
         if self.table == self.path:
             check_new(self.path)
         check_writable(self.path if self.is_file else self.path / "comparison.md", str(self.path))
@@ -71,7 +73,9 @@ class Target:
             )
         if found.picture is not None:
             curves = {one.name: one.buckets for one in found.contenders}
-            draw_by_length(found.picture, curves, metric=found.metric, title=found.title, by=found.by)
+            draw_by_length(
+                found.picture, curves, metric=found.metric, title=found.title, by=found.by
+            )
         if self.table is not None:
             self.table.parent.mkdir(parents=True, exist_ok=True)
             self.table.write_text(TABLES[self.table.suffix.lower()](found), encoding="utf-8")
@@ -106,15 +110,17 @@ def _markdown(found: Comparison) -> str:
 
 def legend() -> str:
     """What the marks in the table mean."""
-    return (
-        f"In brackets: 95 % bootstrap interval. {BETTER} better, {WORSE} worse than the first run (p < {SIGNIFICANT})."
-    )
+    return f"In brackets: 95 % bootstrap interval. {BETTER} better, {WORSE} worse than the first run (p < {SIGNIFICANT})."
 
 
 def example_lines(one: Differing, found: Comparison) -> Iterator[str]:
     """An example that two runs differ on."""
     first = found.contenders[0].name
-    better = [measured.score.better for measured in found.contenders[0].scores if measured.score.name == found.metric]
+    better = [
+        measured.score.better
+        for measured in found.contenders[0].scores
+        if measured.score.name == found.metric
+    ]
     how = "better" if (one.difference > 0) == ("higher" in better) else "worse"
     times = f"; {one.times:,} examples have this input" if one.times > 1 else ""
     yield f"{found.metric} {one.difference:+.3g} for {one.name} against {first} ({how}{times})"
@@ -126,14 +132,19 @@ def example_lines(one: Differing, found: Comparison) -> Iterator[str]:
     }
     width = max(map(len, names))
     yield from (
-        f"  {name:{width}}  {' '.join((text or '').split())}" for name, text in names.items() if text is not None
+        f"  {name:{width}}  {' '.join((text or '').split())}"
+        for name, text in names.items()
+        if text is not None
     )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """As Markdown; the first column is text, the others are numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "".join(f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    return "".join(
+        f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in line)} |\n"
+        for line in lines
+    )
 
 
 def _csv(found: Comparison) -> str:
@@ -144,7 +155,10 @@ def _csv(found: Comparison) -> str:
         for measured in one.scores:
             name, between, change = measured.score.name, measured.interval, measured.difference
             row |= {name: measured.score.value, f"{name} low": between and between.low}
-            row |= {f"{name} high": between and between.high, f"{name} difference": change and change.value}
+            row |= {
+                f"{name} high": between and between.high,
+                f"{name} difference": change and change.value,
+            }
             row[f"{name} p"] = change and change.p
         row["parameters"] = one.parameters
         if (cost := one.cost) is not None:

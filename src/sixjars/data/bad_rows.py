@@ -13,9 +13,13 @@ from sixjars.errors import DataError
 
 SHOWN: Final = 5
 """Bad rows that a note names."""
-LEAVE_FILES_OUT: Final = " Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
+LEAVE_FILES_OUT: Final = (
+    " Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
+)
 """What to do about a file of a data set that cannot be used."""
-LEAVE_ROWS_OUT: Final = " Mend or remove it, or train with data.on_bad_row=skip, which leaves such rows out."
+LEAVE_ROWS_OUT: Final = (
+    " Mend or remove it, or train with data.on_bad_row=skip, which leaves such rows out."
+)
 """What to do about a row that cannot be used."""
 
 
@@ -30,7 +34,9 @@ def remedied() -> Iterator[None]:
         raise DataError(f"{error}{LEAVE_ROWS_OUT}") from None
 
 
-def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, advice: str = "") -> Examples:
+def without_bad(
+    examples: Examples, faults: Mapping[int, str], *, skip: bool, advice: str = ""
+) -> Examples:
     """The good rows; the first bad one is an error unless bad rows are skipped. `faults` has a sentence by row.
 
     A note names the first that are skipped, each file once; the `advice` follows an error.
@@ -42,14 +48,18 @@ def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, ad
         sentence = f"{examples.where}{place}: {faults[first]}{advice}"
         raise DataError(sentence) if advice else DataError.of_row(sentence)
     if len(faults) == count:
-        raise DataError(f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}")
+        raise DataError(
+            f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}"
+        )
     good = numpy.ones(count, dtype=bool)
     good[list(faults)] = False
     table = examples.table.filter(pyarrow.array(good))
     once = {faults[row]: lines[row].as_py() for row in sorted(faults, reverse=True)}
     bad = sorted((line, sentence) for sentence, line in once.items())
     note = told(bad, len(faults), name=examples.where, unit=examples.unit, more=len(bad) > SHOWN)
-    return replace(examples, table=table, skipped=examples.skipped + len(faults), notes=(*examples.notes, note))
+    return replace(
+        examples, table=table, skipped=examples.skipped + len(faults), notes=(*examples.notes, note)
+    )
 
 
 def told(bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, more: bool) -> str:

@@ -42,7 +42,9 @@ class IdColumn:
             [7, 0]])
     """
 
-    def __init__(self, flat: Flat, *, stop: int | None = None, narrowest: int = 0, limit: int | None = None) -> None:
+    def __init__(
+        self, flat: Flat, *, stop: int | None = None, narrowest: int = 0, limit: int | None = None
+    ) -> None:
         self.ids, self.offsets = flat
         self.stop = stop
         self.narrowest = narrowest
@@ -53,7 +55,12 @@ class IdColumn:
 
     def padded(self, rows: Rows) -> Padded:
         """Ids (B, S), at least `narrowest` wide."""
-        begins, ends, kept, stops = self.offsets[rows], self.lengths[rows], self._kept[rows], self._stops[rows]
+        begins, ends, kept, stops = (
+            self.offsets[rows],
+            self.lengths[rows],
+            self._kept[rows],
+            self._stops[rows],
+        )
         positions = np.arange(max(int(ends.max(initial=0)), self.narrowest))
         inside = positions < kept[:, None]
         values = np.zeros(inside.shape, dtype=np.int64)
@@ -108,7 +115,9 @@ class Joint(Protocol):
     def check(self, inputs: Mapping[str, Column]) -> None:
         """Refuses columns that cannot be joined."""
 
-    def join(self, rows: Rows, inputs: Mapping[str, Padded], target: Padded) -> tuple[dict[str, Padded], Padded]:
+    def join(
+        self, rows: Rows, inputs: Mapping[str, Padded], target: Padded
+    ) -> tuple[dict[str, Padded], Padded]:
         """The same rows, joined."""
 
 
@@ -134,7 +143,10 @@ class Plan(Sequence[list[Tensor]]):
         if isinstance(found, range):
             return replace(self, chosen=self.chosen[found.start * each : found.stop * each])
         batches = self.chosen[found * each :][:each]
-        return [torch.from_numpy(self.order[self.borders[one] : self.borders[one + 1]]) for one in batches]
+        return [
+            torch.from_numpy(self.order[self.borders[one] : self.borders[one + 1]])
+            for one in batches
+        ]
 
 
 def by_length(inputs: Rows, targets: Rows, noise: NDArray[np.float64] | None = None) -> Rows:
@@ -163,7 +175,9 @@ def token_borders(inputs: Rows, targets: Rows, limit: int) -> Rows:
     borders, window = [0], limit
     while borders[-1] < len(inputs):
         begin = borders[-1]
-        widths = inputs[begin : begin + window] + np.maximum.accumulate(targets[begin : begin + window])
+        widths = inputs[begin : begin + window] + np.maximum.accumulate(
+            targets[begin : begin + window]
+        )
         over = np.flatnonzero(np.arange(2, len(widths) + 1) * widths[1:] > limit)
         if len(over) or begin + window >= len(inputs):
             borders.append(begin + 1 + int(over[0]) if len(over) else len(inputs))
@@ -205,7 +219,9 @@ class Batches:
         if joint is not None:
             joint.check(self.inputs)
         self.target_lengths = target.lengths
-        self.input_lengths = sum((column.lengths for column in inputs.values()), np.zeros(len(self), dtype=np.int64))
+        self.input_lengths = sum(
+            (column.lengths for column in inputs.values()), np.zeros(len(self), dtype=np.int64)
+        )
         self.usable = np.ones(len(self), dtype=bool) if usable is None else usable
 
     def __len__(self) -> int:
@@ -225,7 +241,9 @@ class Batches:
         order = self._drawn(order[self.usable[order]], noise)
         borders = self._borders if self.weights is None else self._borders_of(order)
         chosen = noise.permutation(len(borders) - 1)
-        if self.weights is not None and epoch:  # fractions draw other lengths in each epoch, so the count may change
+        if (
+            self.weights is not None and epoch
+        ):  # fractions draw other lengths in each epoch, so the count may change
             chosen = np.resize(chosen, self._batches_at_first)
         return Plan(order, borders, chosen, accumulate)
 
@@ -242,7 +260,9 @@ class Batches:
     def _borders_of(self, order: Rows) -> Rows:
         if self.batch_tokens is None:
             return np.append(np.arange(0, len(order), self.batch_examples), len(order))
-        return token_borders(self.input_lengths[order], self.target_lengths[order], self.batch_tokens)
+        return token_borders(
+            self.input_lengths[order], self.target_lengths[order], self.batch_tokens
+        )
 
     def _drawn(self, order: Rows, noise: "np.random.Generator") -> Rows:
         """The rows of an epoch, each as often as its weight says; a fraction is so many of the rows that have it."""
@@ -260,7 +280,9 @@ class Batches:
         order = np.argsort(-(self.input_lengths + self.target_lengths), kind="stable")
         if rows is not None:
             order = order[np.isin(order, np.fromiter(rows, dtype=np.int64))]
-        return [torch.from_numpy(order[at : at + examples]) for at in range(0, len(order), examples)]
+        return [
+            torch.from_numpy(order[at : at + examples]) for at in range(0, len(order), examples)
+        ]
 
     def updates_per_epoch(self, accumulate: int) -> int:
         """The same for every epoch: batches are cut by lengths, and chance only orders rows of equal lengths."""
@@ -283,7 +305,9 @@ class Batches:
             inputs, target = self.joint.join(numbers, inputs, target)
         truth = None
         if self.links is not None:
-            truth = self._truth(numbers, self.links, inputs["source"].mask.shape[1], target.mask.shape[1])
+            truth = self._truth(
+                numbers, self.links, inputs["source"].mask.shape[1], target.mask.shape[1]
+            )
         return Batch(inputs, target, rows, truth)
 
     @staticmethod

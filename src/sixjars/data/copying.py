@@ -51,11 +51,15 @@ def copied(target_BT: Tensor, ids_BS: Tensor, mask_BS: Tensor, size: int) -> Ten
     known, firsts = np.unique(words, return_index=True)  # sorted, each where it first stands
     found = np.isin(wanted, known)
     output_BT[rows, positions] = UNK
-    output_BT[rows[found], positions[found]] = size + places[firsts[np.searchsorted(known, wanted[found])]]
+    output_BT[rows[found], positions[found]] = (
+        size + places[firsts[np.searchsorted(known, wanted[found])]]
+    )
     return torch.from_numpy(output_BT)
 
 
-def _outside(ids: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _outside(
+    ids: NDArray[np.int64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Where the words outside a vocabulary stand: row, position, and a number for the word in this row.
 
     The number holds the row too, so that one `unique` finds the words of all rows and never mixes two of them.
@@ -87,12 +91,16 @@ class Copying:
                 f"{self.words.lengths[row]} by the target's; to copy, give both the same tokens, split and lowercase."
             )
 
-    def join(self, rows: Rows, inputs: Mapping[str, Padded], target: Padded) -> tuple[dict[str, Padded], Padded]:
+    def join(
+        self, rows: Rows, inputs: Mapping[str, Padded], target: Padded
+    ) -> tuple[dict[str, Padded], Padded]:
         """The input with what copying it would output, and the target with words to copy in place of unknown ones."""
         words = self.words.padded(rows)
         copy_BS = copyable(words.values, words.mask, self.size)
         target_BT = copied(target.values, words.values, words.mask, self.size)
-        wider = inputs[self.source].mask.shape[1] - copy_BS.shape[1]  # segments of few shapes have more padding
+        wider = (
+            inputs[self.source].mask.shape[1] - copy_BS.shape[1]
+        )  # segments of few shapes have more padding
         source = replace(inputs[self.source], copy_ids=torch.nn.functional.pad(copy_BS, (0, wider)))
         return {**inputs, self.source: source}, replace(target, values=target_BT)
 
@@ -122,7 +130,9 @@ class CopyLink:
 
     def source_words(self, row: Mapping[str, str]) -> list[str]:
         """What stands at each position of the source, as the tokenizer spells it."""
-        words: list[str] = self.source.encoding(self.target.tokenizer, copies=True).words(row[self.source.name])
+        words: list[str] = self.source.encoding(self.target.tokenizer, copies=True).words(
+            row[self.source.name]
+        )
         return words
 
     def shown(self, words: Sequence[str]) -> list[str]:

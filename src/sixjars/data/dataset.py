@@ -47,7 +47,9 @@ class Fields:
 
     def mapped(self, change: Callable[[Field], Field]) -> "Fields":
         """The same with every field changed."""
-        return Fields({name: change(field) for name, field in self.inputs.items()}, change(self.output))
+        return Fields(
+            {name: change(field) for name, field in self.inputs.items()}, change(self.output)
+        )
 
     def learned(self, train: Examples) -> "Fields":
         """With what the training set teaches."""
@@ -55,7 +57,10 @@ class Fields:
         def taught(field: Field) -> Field:
             columns = field.equipment.learned_from or (field.name,)
             every = chain.from_iterable(portions(train.table.column(name)) for name in columns)
-            what, total = f"learning the vocabulary of {field.name}", len(columns) * train.table.num_rows
+            what, total = (
+                f"learning the vocabulary of {field.name}",
+                len(columns) * train.table.num_rows,
+            )
             texts = TextStream(counted(every, what, rows=len, total=total))
             return field.learned(texts) if field.learns else field
 
@@ -69,7 +74,11 @@ class Fields:
 
     def encoders(self) -> dict[str, IdEncoder]:
         """What turns texts into ids that are stored, by name."""
-        found = {name: encoder for field in self.all.values() for name, encoder in field.encoders().items()}
+        found = {
+            name: encoder
+            for field in self.all.values()
+            for name, encoder in field.encoders().items()
+        }
         return found | ({} if self.link is None else self.link.encoders())
 
     def facts(self) -> dict[str, dict[str, Any]]:
@@ -79,7 +88,9 @@ class Fields:
 
 def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:
     """Tokens, and how many of them are unknown."""
-    return sum(int((some != STOP).sum()) for some in ids), sum(int((some == UNK).sum()) for some in ids)
+    return sum(int((some != STOP).sum()) for some in ids), sum(
+        int((some == UNK).sum()) for some in ids
+    )
 
 
 @final
@@ -108,7 +119,11 @@ class Dataset:
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
         """Encoded now, for a prediction; only the fields that the examples have."""
         present = set(examples.table.column_names)
-        encoders = {name: encoder for name, encoder in fields.encoders().items() if encoder.column in present}
+        encoders = {
+            name: encoder
+            for name, encoder in fields.encoders().items()
+            if encoder.column in present
+        }
         return cls(encoded(examples, encoders), fields, examples.where)
 
     def __len__(self) -> int:
@@ -163,13 +178,19 @@ class Dataset:
     @cached_property
     def text_inputs(self) -> list[str]:
         """The inputs that are made of tokens."""
-        texts = {name: field for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names}
+        texts = {
+            name: field
+            for name, field in self.fields.inputs.items()
+            if "vocabulary" in field.fact_names
+        }
         return [name for name, field in texts.items() if name in field.encoders()]
 
     def tokens_read(self, row: int) -> tuple[int, int]:
         """Tokens of the inputs of a row, and how many of them are `<unk>`; none where they can be copied."""
         columns = [self.table.ids(name) for name in self.text_inputs]
-        tokens, unknown = _counted([ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns])
+        tokens, unknown = _counted(
+            [ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns]
+        )
         return tokens, unknown if self.fields.link is None else 0
 
     @property
@@ -180,7 +201,9 @@ class Dataset:
     @property
     def why_dropped(self) -> str:
         """How many rows for each reason, in words."""
-        return ", ".join(f"{count:,} {reason}" for reason, count in self._sorted_out[1].items() if count)
+        return ", ".join(
+            f"{count:,} {reason}" for reason, count in self._sorted_out[1].items() if count
+        )
 
     @cached_property
     def source_words_index(self) -> list[list[int]]:
@@ -199,13 +222,19 @@ class Dataset:
             return None
         return self.true_links(range(len(self)), (self.source_words_index, self.target_words_index))
 
-    def true_links(self, rows: range, words: Sequence[Sequence[Sequence[int]]]) -> list[TrueLinks | None]:
+    def true_links(
+        self, rows: range, words: Sequence[Sequence[Sequence[int]]]
+    ) -> list[TrueLinks | None]:
         """The true links of some rows, from the words of both sides."""
         names = ("source", self.fields.output.name)
 
         def parsed(row: int, text: str | None) -> TrueLinks | None:
             sides = [side[row - rows.start] for side in words]
-            return None if text is None else links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
+            return (
+                None
+                if text is None
+                else links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
+            )
 
         return self.annotated("alignment", parsed, rows) or []
 
@@ -264,13 +293,17 @@ class Dataset:
         has_target = self.table.has(self.fields.output.name)
         return Batches(
             inputs or {NOTHING: EmptyColumn(len(self))},
-            self._column(self.fields.output.name, training=training) if has_target else EmptyColumn(len(self)),
+            self._column(self.fields.output.name, training=training)
+            if has_target
+            else EmptyColumn(len(self)),
             usable=self.usable if training else None,
             batch_tokens=batch_tokens,
             batch_examples=batch_examples,
             seed=seed,
             weights=self.weights if training else None,
-            links=self.guides if guided and (self.diagonal is not None or self.table.has("alignment")) else None,
+            links=self.guides
+            if guided and (self.diagonal is not None or self.table.has("alignment"))
+            else None,
             joint=None if self.fields.link is None else self.fields.link.joint(self.table),
         )
 
@@ -289,7 +322,9 @@ class Dataset:
             return None
         ids, _ = self.table.ids(name)
         # Copied words are numbered beyond the vocabulary.
-        known = sum(int(np.count_nonzero((some != UNK) & (some < vocabulary))) for some in slices(ids))
+        known = sum(
+            int(np.count_nonzero((some != UNK) & (some < vocabulary))) for some in slices(ids)
+        )
         return len(ids), known / max(len(ids), 1)
 
     def label_counts(self) -> dict[str, int]:

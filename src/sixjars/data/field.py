@@ -232,7 +232,9 @@ class Field(ABC):
     def column(self, table: Table, *, training: bool = False) -> Column:
         """All rows of a table, to take padded batches from; `training` says what for."""
         arrays = self.arrays(table.texts(self.name))
-        return ArrayColumn(arrays.__getitem__, np.array([len(array) for array in arrays], dtype=np.int64))
+        return ArrayColumn(
+            arrays.__getitem__, np.array([len(array) for array in arrays], dtype=np.int64)
+        )
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
         """Which rows can be learned from; of the others there is nothing to learn, or the settings leave them out."""

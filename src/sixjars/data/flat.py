@@ -29,7 +29,9 @@ MOST_BYTES: Final = 1 << 22
 """Of a text column, what is worked on at once: little memory, and enough of it for the cores."""
 Words = tuple[list[str], NDArray[np.int64], NDArray[np.int64]]
 """Different words; which of them stands at each place of all texts; and where each text begins, one entry more."""
-_FEW: Final = 64  # texts whose words Python finds as fast as Arrow, which takes long to load its functions
+_FEW: Final = (
+    64  # texts whose words Python finds as fast as Arrow, which takes long to load its functions
+)
 _MERGED: Final = 1 << 20  # words of several arrays whose counts wait to be added up
 
 
@@ -81,7 +83,9 @@ def places_of(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
     >>> places_of(np.array([7, 2, 7], dtype=np.int32), 7)
     array([0, 2])
     """
-    found = [np.flatnonzero(some == wanted) + at * MOST_BYTES for at, some in enumerate(slices(ids))]
+    found = [
+        np.flatnonzero(some == wanted) + at * MOST_BYTES for at, some in enumerate(slices(ids))
+    ]
     return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
@@ -202,12 +206,18 @@ def as_array(texts: Sequence[str]) -> Any:
         ends = np.cumsum([0, *map(len, plain)], dtype=np.int64)
         if ends[-1] > np.iinfo(np.int32).max:  # more than such an array holds
             return pyarrow.array(texts, pyarrow.string())
-        buffers = [None, pyarrow.py_buffer(ends.astype(np.int32)), pyarrow.py_buffer(b"".join(plain))]
+        buffers = [
+            None,
+            pyarrow.py_buffer(ends.astype(np.int32)),
+            pyarrow.py_buffer(b"".join(plain)),
+        ]
         return pyarrow.Array.from_buffers(pyarrow.string(), len(plain), buffers)
     except UnicodeEncodeError:
         for text in texts:
             if any("\ud800" <= letter <= "\udfff" for letter in text):
-                message = f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
+                message = (
+                    f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
+                )
                 raise DataError(message) from None
         raise
 
@@ -222,7 +232,11 @@ def words_of(texts: Any) -> Words:
         rows = [[] if text is None else text.split() or [""] for text in texts.to_pylist()]
         numbers: dict[str, int] = {}
         found = [numbers.setdefault(word, len(numbers)) for row in rows for word in row]
-        return list(numbers), np.array(found, np.int64), begins_of(np.fromiter(map(len, rows), np.int64, len(rows)))
+        return (
+            list(numbers),
+            np.array(found, np.int64),
+            begins_of(np.fromiter(map(len, rows), np.int64, len(rows))),
+        )
     split = _split(texts)
     words = split.flatten().dictionary_encode()
     places = words.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -283,7 +297,9 @@ def _merged(tables: Sequence[Any]) -> Any:
     return pyarrow.table({"word": summed.column("word"), "count": summed.column("count_sum")})
 
 
-def segment_ids(encode: Callable[..., Flat], texts: Sequence[Sequence[str]], *, open: bool = False) -> Flat:
+def segment_ids(
+    encode: Callable[..., Flat], texts: Sequence[Sequence[str]], *, open: bool = False
+) -> Flat:
     """The ids of texts in segments: each is encoded by itself and ends in `<stop>`, also one without a word."""
     ids, begins = encode(as_array([one for segments in texts for one in segments]), open=open)
     counts = np.fromiter(map(len, texts), np.int64, len(texts))

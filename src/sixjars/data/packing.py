@@ -63,7 +63,10 @@ class SegmentColumn:
         """Ids (B, S) and their segments."""
         counts_B, lengths_B = self.counts[rows], self.lengths[rows]
         segments_M = ranges(self._firsts[rows], counts_B)
-        begins_M, lengths_M = self._begins[segments_M], self._ends[segments_M] - self._begins[segments_M]
+        begins_M, lengths_M = (
+            self._begins[segments_M],
+            self._ends[segments_M] - self._begins[segments_M],
+        )
         segments = packed(lengths_M, counts_B, few=self.few_shapes)
         mask_BS = np.arange(segments.segment_of.shape[1]) < lengths_B[:, None]
         values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
@@ -86,7 +89,10 @@ def packed(lengths_M: Numbers, counts_B: Numbers, *, few: bool = False) -> Segme
     starts_M, totals_B = _starts(lengths_M, counts_B)
     width, most = int(totals_B.max(initial=0)), max(int(counts_B.max(initial=0)), 1)
     if few:
-        width, most = padded_size(width, least=LONG, parts=2), padded_size(most, least=SHORT // 4, parts=2)
+        width, most = (
+            padded_size(width, least=LONG, parts=2),
+            padded_size(most, least=SHORT // 4, parts=2),
+        )
     rows_M = np.repeat(np.arange(len(counts_B)), counts_B)
     places_M = np.arange(len(lengths_M)) - np.repeat(np.cumsum(counts_B) - counts_B, counts_B)
     order_M = np.argsort(-lengths_M, kind="stable")
@@ -109,7 +115,9 @@ def _starts(lengths_M: Numbers, counts_B: Numbers) -> tuple[Numbers, Numbers]:
     return ends_M[:-1] - np.repeat(begins_B, counts_B), ends_M[borders_B[1:]] - begins_B
 
 
-def _packs(begins_M: Numbers, lengths_M: Numbers, places: int, *, few: bool) -> tuple[list[Numbers], Numbers, Numbers]:
+def _packs(
+    begins_M: Numbers, lengths_M: Numbers, places: int, *, few: bool
+) -> tuple[list[Numbers], Numbers, Numbers]:
     """Where each place of the packs is in the batch, which of their rows each segment is, and the first the other way.
 
     Segments are given longest first, by where they begin in the flattened batch.
@@ -119,7 +127,9 @@ def _packs(begins_M: Numbers, lengths_M: Numbers, places: int, *, few: bool) -> 
         return [np.full((1, 1), -1)], np.zeros(0, dtype=np.int64), back
     packs, numbers, before, rows = [], [], 0, 0
     widths = _few_widths(lengths_M) if few else _widths(lengths_M)
-    borders = np.searchsorted(-lengths_M, [-width for width in widths[1:]])  # the first segment that the next one holds
+    borders = np.searchsorted(
+        -lengths_M, [-width for width in widths[1:]]
+    )  # the first segment that the next one holds
     for width, begins_N, lengths_N in zip(
         widths, np.split(begins_M, borders), np.split(lengths_M, borders), strict=True
     ):
@@ -152,7 +162,9 @@ def _widths(lengths_M: Numbers) -> list[int]:
     and this one.
     """
     sizes_K, counts_K = np.unique(np.maximum(lengths_M, 1), return_counts=True)
-    chosen = np.unique(np.linspace(0, len(sizes_K) - 1, min(len(sizes_K), _FINEST)).astype(np.int64))
+    chosen = np.unique(
+        np.linspace(0, len(sizes_K) - 1, min(len(sizes_K), _FINEST)).astype(np.int64)
+    )
     widths_K, upto_K = sizes_K[chosen], np.cumsum(counts_K)[chosen]
     above_KK = np.subtract.outer(-np.concatenate([[0], upto_K[:-1]]), -upto_K)
     area_KK = np.where(above_KK > 0, above_KK * widths_K, np.iinfo(np.int64).max // 2)
@@ -165,6 +177,8 @@ def _widths(lengths_M: Numbers) -> list[int]:
         least_K = sums_KK.min(axis=0)
     found, at = [int(widths_K[-1])], len(widths_K) - 1
     for cut_K in reversed(cuts):
-        at = int(cut_K[at]) - 1  # never before the first: as long as there are widths, one more pack is better
+        at = (
+            int(cut_K[at]) - 1
+        )  # never before the first: as long as there are widths, one more pack is better
         found.append(int(widths_K[at]))
     return found

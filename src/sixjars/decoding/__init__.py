@@ -51,7 +51,11 @@ def in_words(settings: SearchSettings) -> str:
     >>> in_words(SearchSettings()), in_words(SearchSettings(kind="beam", width=4))
     ('greedy search', 'beam search of width 4')
     """
-    kinds = {"greedy": "greedy search", "sample": "sampling", "beam": f"beam search of width {settings.width}"}
+    kinds = {
+        "greedy": "greedy search",
+        "sample": "sampling",
+        "beam": f"beam search of width {settings.width}",
+    }
     return kinds[settings.kind]
 
 
@@ -86,7 +90,15 @@ class Searcher:
         rows = beam_rows(settings)
         if state.rows * rows >= MANY:
             steps, beams = longest or settings.max_length, settings.kind == "beam"
-            check_memory(generator, state, prepared, keeps_weights=self.attention, rows=rows, steps=steps, beam=beams)
+            check_memory(
+                generator,
+                state,
+                prepared,
+                keeps_weights=self.attention,
+                rows=rows,
+                steps=steps,
+                beam=beams,
+            )
         problem = Problem(
             step=generator.step,
             state=state.repeat(rows),
@@ -108,7 +120,10 @@ class Searcher:
             return _found(problem, walked)
         from sixjars.decoding.capture import can_capture, walked_captured
 
-        return _found(problem, partial(walked_captured, generator) if can_capture(generator, problem) else walked)
+        return _found(
+            problem,
+            partial(walked_captured, generator) if can_capture(generator, problem) else walked,
+        )
 
 
 def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add
@@ -156,7 +171,11 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
 
 def ranking_of(settings: SearchSettings, mask: Tensor | None, rows: int) -> Ranking:
     """The ranking of search with so many rows for each row of the mask (B, S), which only a coverage penalty reads."""
-    mask_RS = mask.repeat_interleave(rows, dim=0) if mask is not None and settings.coverage_penalty else None
+    mask_RS = (
+        mask.repeat_interleave(rows, dim=0)
+        if mask is not None and settings.coverage_penalty
+        else None
+    )
     return Ranking(settings.length_penalty, settings.coverage_penalty, mask_RS)
 
 
@@ -172,10 +191,14 @@ def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
         return []
     kind, problem = KINDS[problem.settings.kind], problem.on_device()
     with torch.inference_mode():
-        return kind.found(problem, walk(problem, kind.begun(problem), kind.advanced))[: problem.real]
+        return kind.found(problem, walk(problem, kind.begun(problem), kind.advanced))[
+            : problem.real
+        ]
 
 
-def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor) -> tuple[Tensor, Tensor]:
+def _likeliest(
+    problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor
+) -> tuple[Tensor, Tensor]:
     r"""Greedy search: at every step the most probable token.
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
@@ -184,9 +207,15 @@ def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: 
     return token_R1.squeeze(1), gained_R1.squeeze(1)
 
 
-def _drawn(problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor) -> tuple[Tensor, Tensor]:
+def _drawn(
+    problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor
+) -> tuple[Tensor, Tensor]:
     allowed_RV = problem.allowed(model_RV, output, made)
-    settings, scores_RV, tokens_RV = problem.settings, allowed_RV / problem.settings.temperature, None
+    settings, scores_RV, tokens_RV = (
+        problem.settings,
+        allowed_RV / problem.settings.temperature,
+        None,
+    )
     assert problem.seeds is not None
     if settings.top_k or settings.top_p < 1.0:
         scores_RV, tokens_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
@@ -232,7 +261,9 @@ Choose = Callable[[Problem, Tensor, Tensor | None, int | Tensor], tuple[Tensor, 
 (R, V), what was output (R, t) where a rule reads it, and the number of the step."""
 
 
-def _advanced(choose: Choose, problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
+def _advanced(
+    choose: Choose, problem: Problem, running: RowsRunning, made: int | Tensor
+) -> tuple[RowsRunning, Column]:
     """One step of every row.
 
     A row ends with `<stop>`, at the limit, or where no token may follow; only the first is finished. Rows that have
@@ -246,12 +277,16 @@ def _advanced(choose: Choose, problem: Problem, running: RowsRunning, made: int 
     # One after the other: the rounding of a sum of all depends on their number, and that on the other rows.
     total_R = running.total + torch.where(goes_R, gained_R, 0.0)
     open_R = goes_R & (token_R != problem.special.stop)
-    output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
+    output_Rt = (
+        None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
+    )
     after = RowsRunning(token_R, state, open_R, total_R, output_Rt, running.each)
     return after, Column(token_R, weights=scored.weights, gained=gained_R)
 
 
-def _advanced_greedily(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
+def _advanced_greedily(
+    problem: Problem, running: RowsRunning, made: int | Tensor
+) -> tuple[RowsRunning, Column]:
     """As `_advanced`; in a CUDA graph, which has no other rules (`can_capture`), all after the model is one kernel."""
     if not isinstance(made, Tensor) or not made.is_cuda or find_spec("triton") is None:
         return _advanced(_likeliest, problem, running, made)
@@ -272,22 +307,34 @@ def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]
     for part in parts[1:]:
         total_R = total_R.index_copy(0, part.places, part.running.total.cpu())
     weights_RTS = None if made[0].weights is None else placed(parts, [one.weights for one in made])
-    tokens_RT, gained_RT = (placed(parts, [getattr(one, name) for one in made]) for name in ("token", "gained"))
-    return hypotheses_of(*row_ends(problem, tokens_RT, gained_RT, total_R, weights_RTS), weights_RTS, problem.rows)
+    tokens_RT, gained_RT = (
+        placed(parts, [getattr(one, name) for one in made]) for name in ("token", "gained")
+    )
+    return hypotheses_of(
+        *row_ends(problem, tokens_RT, gained_RT, total_R, weights_RTS), weights_RTS, problem.rows
+    )
 
 
 def row_ends(
-    problem: Problem, tokens_RT: Tensor, gained_RT: Tensor, total_R: Tensor, weights_RTS: Tensor | None
+    problem: Problem,
+    tokens_RT: Tensor,
+    gained_RT: Tensor,
+    total_R: Tensor,
+    weights_RTS: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The tokens of each row, its score and log probability, how many of them count, and whether it is finished."""
     ranking, attended_RS = problem.ranking, None
     possible_RT, stops_RT = gained_RT > NEVER, tokens_RT == problem.special.stop
     ends_RT = (stops_RT | ~possible_RT).long()
-    own_RT = possible_RT & (ends_RT.cumsum(1) == ends_RT)  # nothing ended before: a token of its own, or `<stop>`
+    own_RT = possible_RT & (
+        ends_RT.cumsum(1) == ends_RT
+    )  # nothing ended before: a token of its own, or `<stop>`
     finished_R, count_R = (own_RT & stops_RT).any(1), (own_RT & ~stops_RT).sum(1)
     if weights_RTS is not None and ranking.coverage_penalty:
         attended_RS = (weights_RTS * own_RT.unsqueeze(2)).cumsum(1)[:, -1]
-    score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(ranking.covered(None, attended_RS)))
+    score_R = ranking.scores(
+        total_R, count_R + finished_R, ranking.penalty(ranking.covered(None, attended_RS))
+    )
     return tokens_RT, score_R, total_R, count_R, finished_R
 
 

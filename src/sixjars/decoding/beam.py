@@ -40,7 +40,9 @@ class Ended(Rows):
         """Empty places only."""
         never_BN = like.new_full((sources, places), NEVER)
         zero_BN = torch.zeros_like(never_BN, dtype=torch.long)
-        return cls(never_BN, never_BN, zero_BN, zero_BN, torch.zeros_like(zero_BN, dtype=torch.bool))
+        return cls(
+            never_BN, never_BN, zero_BN, zero_BN, torch.zeros_like(zero_BN, dtype=torch.bool)
+        )
 
     def beside(self, other: Self) -> Self:
         """Both, those of the other to the right."""
@@ -92,9 +94,14 @@ def _traced(parts: Sequence[Part], ended: Ended) -> list[list[Hypothesis]]:
         tokens.append(token_R[row_X])
         row_X = row_before(step, parent_R, row_X, flat.count)
         rows.append(row_X)
-    output_XT, attention = torch.stack(tokens[::-1], dim=1), _attention(parts, made, torch.stack(rows[::-1]))
+    output_XT, attention = (
+        torch.stack(tokens[::-1], dim=1),
+        _attention(parts, made, torch.stack(rows[::-1])),
+    )
     places = ended.score.shape[1]
-    return hypotheses_of(output_XT, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
+    return hypotheses_of(
+        output_XT, flat.score, flat.log_probability, flat.count, flat.finished, attention, places
+    )
 
 
 def row_before(step: int | Tensor, parent_R: Tensor, row_X: Tensor, count_X: Tensor) -> Tensor:
@@ -129,7 +136,9 @@ def _attention(parts: Sequence[Part], made: Sequence[Column], rows_TX: Tensor) -
     for part, one in zip(parts, made, strict=True):
         for weights_RS in () if one.weights is None else one.weights:
             row_X = next(rows)
-            weights.append(weights_RS.index_select(0, row_X if part is parts[0] else part.own(row_X)))
+            weights.append(
+                weights_RS.index_select(0, row_X if part is parts[0] else part.own(row_X))
+            )
     return torch.stack(weights, dim=1)
 
 
@@ -150,7 +159,9 @@ class Beginnings(Rows):
         """The wanted ones; the places of the others are empty."""
         never = self.log_probability.new_full((), NEVER)
         log_probability = torch.where(wanted, self.log_probability, never)
-        return type(self)(log_probability, torch.where(wanted, self.score, never), self.token, self.row)
+        return type(self)(
+            log_probability, torch.where(wanted, self.score, never), self.token, self.row
+        )
 
     def likeliest(self, most: int) -> Self:
         """Those with the highest log probability, the best first."""
@@ -161,7 +172,13 @@ class Beginnings(Rows):
         """The leftmost as hypotheses of `count` tokens and `<stop>`, in the row that it followed."""
         left = self.mapped(lambda tensor: tensor[:, :most])
         counts = torch.zeros_like(left.row) + count
-        return Ended(left.score, left.log_probability, left.row, counts, torch.ones_like(counts, dtype=torch.bool))
+        return Ended(
+            left.score,
+            left.log_probability,
+            left.row,
+            counts,
+            torch.ones_like(counts, dtype=torch.bool),
+        )
 
 
 @final
@@ -188,7 +205,9 @@ class BeamRunning(Tensors):
         """One empty beginning for each source, with log P = 0; K equal ones would all grow the same way."""
         token_R = problem.first()
         row_BK = torch.arange(token_R.shape[0], device=token_R.device).view(-1, problem.rows)
-        log_BK = torch.where((row_BK % problem.rows == 0) & problem.is_real().view_as(row_BK), 0.0, NEVER)
+        log_BK = torch.where(
+            (row_BK % problem.rows == 0) & problem.is_real().view_as(row_BK), 0.0, NEVER
+        )
         nothing_BK = torch.zeros_like(row_BK)
         last = Ended(log_BK, log_BK, row_BK, nothing_BK, nothing_BK.bool())
         pool = Ended.nowhere(row_BK.shape[0], problem.settings.nbest, like=log_BK)
@@ -226,21 +245,34 @@ def best_ends(problem: Problem, pool: Ended, last: Ended) -> Ended:
     return pool.beside(_unfinished(last, pool, problem.longest)).first(problem.settings.nbest)
 
 
-def _advanced(problem: Problem, running: BeamRunning, made: int | Tensor) -> tuple[BeamRunning, Column]:
+def _advanced(
+    problem: Problem, running: BeamRunning, made: int | Tensor
+) -> tuple[BeamRunning, Column]:
     """One step of every source."""
     ranking, width, length = problem.ranking, problem.settings.width, made + 1
-    allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
+    allowed_RV, weights_RS, state = problem.step_on(
+        running.token, running.state, running.output, made
+    )
     covered_RS = ranking.covered(running.covered, weights_RS)
     alive_BK = running.alive
-    if isinstance(made, Tensor):  # of several steps that were captured together, some may be too many
+    if isinstance(
+        made, Tensor
+    ):  # of several steps that were captured together, some may be too many
         alive_BK = torch.where(made < problem.longest, alive_BK, NEVER)
     log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
     score_BC = ranking.score(log_BC, length, ranking.penalty(covered_RS, row_BC))
-    grown, stops_BC = Beginnings(log_BC, score_BC, token_BC, row_BC), token_BC == problem.special.stop
+    grown, stops_BC = (
+        Beginnings(log_BC, score_BC, token_BC, row_BC),
+        token_BC == problem.special.stop,
+    )
 
     ended = grown.only(stops_BC).stopped(width, made)
-    first_row = running.last.row.flatten()  # the number of each row among all, whichever sources have left
-    pool = running.pool.beside(replace(ended, row=first_row[ended.row])).best(problem.settings.nbest)
+    first_row = (
+        running.last.row.flatten()
+    )  # the number of each row among all, whichever sources have left
+    pool = running.pool.beside(replace(ended, row=first_row[ended.row])).best(
+        problem.settings.nbest
+    )
     going = grown.only(~stops_BC).likeliest(width)
     last = running.last.unless(going, length)
     # Ties are dropped too: what ended first stays, and a beam of sure tokens ends at its first <stop>.
@@ -260,11 +292,17 @@ def _grown(alive_BK: Tensor, allowed_RV: Tensor) -> tuple[Tensor, Tensor, Tensor
     """The best 2K beginnings that are one token longer: log P, token and row, (B, C) each, the best first."""
     sources, width = alive_BK.shape
     size = allowed_RV.shape[1]
-    log_RC, token_RC = best_tokens(allowed_RV, min(2 * width, size))  # no row can have more of the best
+    log_RC, token_RC = best_tokens(
+        allowed_RV, min(2 * width, size)
+    )  # no row can have more of the best
     total_BX = (alive_BK.unsqueeze(2) + log_RC.reshape(sources, width, -1)).flatten(1)
     log_BC, place_BC = highest(total_BX, min(2 * width, width * size))
     first_B1 = torch.arange(0, sources * width, width, device=alive_BK.device).unsqueeze(1)
-    return log_BC, token_RC.reshape(sources, -1).gather(1, place_BC), first_B1 + place_BC // log_RC.shape[1]
+    return (
+        log_BC,
+        token_RC.reshape(sources, -1).gather(1, place_BC),
+        first_B1 + place_BC // log_RC.shape[1],
+    )
 
 
 def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:

@@ -41,7 +41,11 @@ def bucketed(encoded: Encoded) -> Encoded:
         segments = bucket(level.mask.shape[1], least=4)
         memory, mask = _padded(level.memory, rows, segments), _padded(level.mask, rows, segments)
         level = replace(
-            level, memory=memory, mask=mask, segment_of=_padded(level.segment_of, rows, positions), weights=weights
+            level,
+            memory=memory,
+            mask=mask,
+            segment_of=_padded(level.segment_of, rows, positions),
+            weights=weights,
         )
     return replace(
         encoded,
@@ -123,11 +127,15 @@ class Captured:
             pages.append([tensor.clone() for tensor in self.page])
             made += len(self.page[0])
             left.append(_arriving(self.left))
-            if len(left) > 1 and not left[-2]():  # asked this late, so that the device never waits for the answer
+            if (
+                len(left) > 1 and not left[-2]()
+            ):  # asked this late, so that the device never waits for the answer
                 break
         rows = torch.arange(problem.state.rows)  # nobody reads them on the device
         steps = [torch.cat(tensors)[: problem.longest] for tensors in zip(*pages, strict=True)]
-        return [Part(rows, [filled(self.like, steps)], self.running.mapped(Tensor.clone), together=True)]
+        return [
+            Part(rows, [filled(self.like, steps)], self.running.mapped(Tensor.clone), together=True)
+        ]
 
 
 def _arriving(flag: Tensor) -> Callable[[], bool]:
@@ -161,7 +169,9 @@ class Graphs:
     """Those of one model."""
 
     def __init__(self) -> None:
-        self.lock = Lock()  # of all: they share their memory, so what one has made may lie where another computes
+        self.lock = (
+            Lock()
+        )  # of all: they share their memory, so what one has made may lie where another computes
         self.pool = torch.cuda.graph_pool_handle() if torch.cuda.is_available() else None
         self.kept: OrderedDict[Hashable, Captured] = OrderedDict()
 
@@ -177,7 +187,11 @@ class Graphs:
 
 def addresses(module: nn.Module) -> tuple[int, ...]:
     """Where all its weights are: a graph knows them by that alone. Asked for each batch, so in one pass."""
-    each = (own for one in module.modules() for own in (*one._parameters.values(), *one._buffers.values()))
+    each = (
+        own
+        for one in module.modules()
+        for own in (*one._parameters.values(), *one._buffers.values())
+    )
     return tuple(weight.data_ptr() for weight in each if weight is not None)
 
 
@@ -198,12 +212,16 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
     )
 
 
-def walked_captured(generator: Generator, problem: Problem, running: Running, advance: Advance) -> list[Part]:
+def walked_captured(
+    generator: Generator, problem: Problem, running: Running, advance: Advance
+) -> list[Part]:
     """As `walked`, by graphs; without them where another thread is using those of this model."""
     given = _given(problem)
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*given, *problem.state.tensors()])
     autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    settings = problem.settings.model_copy(update={"seed": 0})  # the graph is given seeds as a tensor
+    settings = problem.settings.model_copy(
+        update={"seed": 0}
+    )  # the graph is given seeds as a tensor
     key = (settings, problem.longest, problem.keeps_weights, shapes, addresses(generator), autocast)
     with CAPTURING:
         graphs = GRAPHS.setdefault(generator, Graphs())

@@ -68,7 +68,11 @@ def chosen(
     scores_RV = scored.scores.contiguous()
     rows, size = scores_RV.shape
     tokens = torch.empty(rows, dtype=torch.long, device=totals.device)
-    gained, new_totals, still_open = torch.empty_like(totals), torch.empty_like(totals), torch.empty_like(opened)
+    gained, new_totals, still_open = (
+        torch.empty_like(totals),
+        torch.empty_like(totals),
+        torch.empty_like(opened),
+    )
     _chosen_kernel[rows,](
         scores_RV, problem.never, made, opened.view(torch.uint8), totals, tokens, gained, still_open.view(torch.uint8),
         new_totals, problem.special.stop, problem.settings.min_length, problem.longest, size,

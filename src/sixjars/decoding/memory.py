@@ -9,13 +9,17 @@ from sixjars.flow.memory import SearchSize, free_memory
 from sixjars.flow.values import Prepared, Rows
 
 
-def check_memory(generator: Generator, state: Rows, prepared: Prepared, *, keeps_weights: bool, **size: Any) -> None:
+def check_memory(
+    generator: Generator, state: Rows, prepared: Prepared, *, keeps_weights: bool, **size: Any
+) -> None:
     """Refuse a search that does not fit; one small step is made for it, to know the vocabulary.
 
     `size` is what `SearchSize` asks besides: rows of each source, steps, whether it is a beam.
     """
     with torch.inference_mode():
-        token = torch.full((state.rows,), generator.special.go, dtype=torch.long, device=state.device)
+        token = torch.full(
+            (state.rows,), generator.special.go, dtype=torch.long, device=state.device
+        )
         scored, _ = generator.step(token, state, prepared)
     carried = state.tensors() if generator.grouped else [*state.tensors(), *prepared.tensors()]
     SearchSize(

@@ -62,7 +62,9 @@ class Problem:
     def rule(self) -> Rule:
         """What may not be output next."""
         device, own = self.state.device, self.owns_scores
-        return rule_of(self.settings, self.special, prefix=self.prefix, device=device, overwrite=own)
+        return rule_of(
+            self.settings, self.special, prefix=self.prefix, device=device, overwrite=own
+        )
 
     @cached_property
     def never(self) -> Tensor:
@@ -76,7 +78,9 @@ class Problem:
 
     def first(self) -> Tensor:
         """Before the first step: `<go>` in every row, (R,)."""
-        return torch.full((self.state.rows,), self.special.go, dtype=torch.long, device=self.state.device)
+        return torch.full(
+            (self.state.rows,), self.special.go, dtype=torch.long, device=self.state.device
+        )
 
     def step_on(
         self, token: Tensor, state: Rows, output: Tensor | None, made: int | Tensor
@@ -96,7 +100,9 @@ class Problem:
 
     def allowed(self, scores: Tensor, output: Tensor | None, made: int | Tensor) -> Tensor:
         """Scores (R, V) with -inf where a rule forbids a token."""
-        output = scores.new_empty(scores.shape[0], 0, dtype=torch.long) if output is None else output
+        output = (
+            scores.new_empty(scores.shape[0], 0, dtype=torch.long) if output is None else output
+        )
         return self.rule(scores, output, made)
 
     def is_real(self) -> Tensor:
@@ -115,15 +121,21 @@ class Problem:
         rows, mask = self.rows_of(sources), self.ranking.mask
         return replace(
             self,
-            prepared=self.prepared.pick(sources if self.prepared.rows * self.rows == self.state.rows else rows),
+            prepared=self.prepared.pick(
+                sources if self.prepared.rows * self.rows == self.state.rows else rows
+            ),
             state=self.state.pick(rows),
             seeds=None if self.seeds is None else self.seeds.index_select(0, rows),
             prefix=None if self.prefix is None else self.prefix.pick(rows),
-            ranking=replace(self.ranking, mask=None if mask is None else mask.index_select(0, rows)),
+            ranking=replace(
+                self.ranking, mask=None if mask is None else mask.index_select(0, rows)
+            ),
         )
 
 
-def check_rows(rows: int, kind: str, count: int, *, prefix: Padded | None, mask: Tensor | None) -> None:
+def check_rows(
+    rows: int, kind: str, count: int, *, prefix: Padded | None, mask: Tensor | None
+) -> None:
     """Refuse rows that are not `count` for each source, or not as many as those of what is given with them."""
     if rows % count:
         raise ShapeError(
@@ -202,7 +214,10 @@ class Part:
         if self.together and len(self.columns) == 1:
             return self.columns[0]
         joined = torch.cat if self.together else torch.stack
-        return filled(self.columns[0], map(joined, zip(*(column.tensors() for column in self.columns), strict=True)))
+        return filled(
+            self.columns[0],
+            map(joined, zip(*(column.tensors() for column in self.columns), strict=True)),
+        )
 
     def own(self, places: Tensor) -> Tensor:
         """Which of its rows the given ones of all rows are; the first where it has none."""
@@ -238,7 +253,9 @@ class SearchKind:
     """For each source the hypotheses that all steps found, the best first."""
 
 
-def walked(problem: Problem, running: Running, advance: Advance, tell: Tell | None = None) -> list[Part]:
+def walked(
+    problem: Problem, running: Running, advance: Advance, tell: Tell | None = None
+) -> list[Part]:
     """All steps until nothing is left to do. Sources that are done leave once that saves more than it costs.
 
     To know it, something must be copied from the device. On a CPU that costs nothing. `tell` is called with each step,
@@ -281,7 +298,16 @@ def hypotheses_of(
     columns = [tensor.tolist() for tensor in (tokens, score, log_probability, count, finished)]
     attention = [()] * len(tokens) if weights is None else weights.tolist()
     found = [
-        Hypothesis(tuple(output[:length]), worth, total, rows and tuple(map(tuple, rows[: length + ends])), ends)
+        Hypothesis(
+            tuple(output[:length]),
+            worth,
+            total,
+            rows and tuple(map(tuple, rows[: length + ends])),
+            ends,
+        )
         for output, worth, total, length, ends, rows in zip(*columns, attention, strict=True)
     ]
-    return [[one for one in found[at : at + places] if one.score > NEVER] for at in range(0, len(found), places)]
+    return [
+        [one for one in found[at : at + places] if one.score > NEVER]
+        for at in range(0, len(found), places)
+    ]

@@ -76,14 +76,18 @@ class Ranking(Tensors):
         penalty_R = self.coverage_penalty * terms_RS.sum(dim=1)
         return penalty_R if rows is None else penalty_R[rows]
 
-    def score(self, log_probability: Tensor, length: int | Tensor, penalty: Tensor | None) -> Tensor:
+    def score(
+        self, log_probability: Tensor, length: int | Tensor, penalty: Tensor | None
+    ) -> Tensor:
         """The score of hypotheses that are all of the same length, which is at least 1."""
         share = log_probability / length**self.length_penalty
         return share if penalty is None else share + penalty
 
     def scores(self, log_probability: Tensor, lengths: Tensor, penalty: Tensor | None) -> Tensor:
         """The same where each has its own length; an empty one scores 0."""
-        share = log_probability / lengths.clamp(min=1).to(log_probability.dtype) ** self.length_penalty
+        share = (
+            log_probability / lengths.clamp(min=1).to(log_probability.dtype) ** self.length_penalty
+        )
         score = share if penalty is None else share + penalty
         return score.masked_fill(lengths == 0, 0.0)
 
@@ -120,14 +124,18 @@ def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if chunks < 2 * count or (count == 1 and scores.device.type == "cuda"):
         return highest(scores, count)
     whole = scores[:, : CHUNK * chunks]
-    if scores.device.type == "cuda":  # the threads of a GPU read neighbours, the registers of a CPU hold them
+    if (
+        scores.device.type == "cuda"
+    ):  # the threads of a GPU read neighbours, the registers of a CPU hold them
         chunked_RGW = torch.unflatten(whole, 1, (CHUNK, chunks)).transpose(1, 2)
     else:
         chunked_RGW = torch.unflatten(whole, 1, (chunks, CHUNK))
     chunk_RC1 = highest(chunked_RGW.amax(2), count)[1].unsqueeze(2)
     few_RX = chunked_RGW.gather(1, chunk_RC1.expand(-1, -1, CHUNK)).flatten(1)
     _, apart, within = chunked_RGW.stride()
-    token_RX = (chunk_RC1 * apart + torch.arange(0, CHUNK * within, within, device=scores.device)).flatten(1)
+    token_RX = (
+        chunk_RC1 * apart + torch.arange(0, CHUNK * within, within, device=scores.device)
+    ).flatten(1)
     if size > CHUNK * chunks:
         rest_X = torch.arange(CHUNK * chunks, size, device=scores.device)
         few_RX = torch.cat([few_RX, scores[:, CHUNK * chunks :]], dim=1)
@@ -168,7 +176,9 @@ def never_of(settings: SearchSettings, special: SpecialTokens) -> list[int]:
     >>> never_of(SearchSettings(), SpecialTokens(go=1, stop=2, banned=(0,), unknown=3))
     [0, 1, 3]
     """
-    unknown = {special.unknown} if special.unknown is not None and settings.unknown == "ban" else set()
+    unknown = (
+        {special.unknown} if special.unknown is not None and settings.unknown == "ban" else set()
+    )
     return sorted(({*special.banned, special.go} - {special.stop}) | unknown)
 
 
@@ -180,7 +190,11 @@ def banned(tokens: Tensor, *, overwrite: bool = False) -> Rule:
     """
 
     def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
-        return scores.index_fill_(1, tokens, NEVER) if overwrite else scores.index_fill(1, tokens, NEVER)
+        return (
+            scores.index_fill_(1, tokens, NEVER)
+            if overwrite
+            else scores.index_fill(1, tokens, NEVER)
+        )
 
     return rule
 
@@ -222,7 +236,10 @@ def no_repeated_ngram(length: int) -> Rule:
         if output.shape[1] < length:
             return scores
         ngrams_RGn = output.unfold(1, length, 1)
-        last_RG, seen_RG = ngrams_RGn[..., -1], torch.ones_like(ngrams_RGn[..., -1], dtype=torch.bool)
+        last_RG, seen_RG = (
+            ngrams_RGn[..., -1],
+            torch.ones_like(ngrams_RGn[..., -1], dtype=torch.bool),
+        )
         if length > 1:
             latest_R1n = output[:, output.shape[1] - length + 1 :].unsqueeze(1)
             seen_RG = (ngrams_RGn[..., :-1] == latest_R1n).all(dim=-1)
@@ -245,7 +262,9 @@ def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
         now_1 = torch.as_tensor(made, device=scores.device).clamp(max=longest - 1).reshape(1)
         forced_R1 = prefix.values.index_select(1, now_1)
         only_RV = torch.full_like(scores, NEVER).scatter(1, forced_R1, scores.gather(1, forced_R1))
-        return torch.where(prefix.mask.index_select(1, now_1), only_RV, otherwise(scores, output, made))
+        return torch.where(
+            prefix.mask.index_select(1, now_1), only_RV, otherwise(scores, output, made)
+        )
 
     return rule
 
@@ -259,4 +278,8 @@ def order_in_words(settings: SearchSettings) -> str:
     power = "" if settings.length_penalty == 1 else f"^{settings.length_penalty:g}"
     length = f" / tokens{power}" if settings.length_penalty else ""
     score = f"score: log probability{length}{', and the coverage penalty' if settings.coverage_penalty else ''}."
-    return f"In the order in which they were drawn; {score}" if settings.kind == "sample" else f"Ordered by {score}"
+    return (
+        f"In the order in which they were drawn; {score}"
+        if settings.kind == "sample"
+        else f"Ordered by {score}"
+    )

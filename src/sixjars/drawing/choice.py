@@ -26,7 +26,8 @@ def views_of(view: View) -> list[str]:
         "pharaoh": steps < 2,
         "copying": not view.copies,
         "frames": view.backdrop is None,
-        "tour": isinstance(view.backdrop, list) and len(view.backdrop[0]) > 2,  # no more dimensions can be drawn
+        "tour": isinstance(view.backdrop, list)
+        and len(view.backdrop[0]) > 2,  # no more dimensions can be drawn
     }
     return [name for name in (*FITTING[view.kind], "json") if not without.get(name, False)]
 
@@ -36,7 +37,11 @@ def usual(view: View) -> str:
     first, steps, long = views_of(view)[0], len(view.outputs[0].tokens), len(view.source) > WIDEST
     if first == "document" and steps > 1 and not long:
         return "heatmap"
-    return "document" if first == "heatmap" and steps == 1 and long and "document" in views_of(view) else first
+    return (
+        "document"
+        if first == "heatmap" and steps == 1 and long and "document" in views_of(view)
+        else first
+    )
 
 
 def chosen(view: View, name: str | None) -> str:
@@ -52,5 +57,7 @@ def chosen(view: View, name: str | None) -> str:
         return usual(view)
     possible = views_of(view)
     if name not in possible:
-        raise DataError(f"this model cannot be shown as {name}; it gives {', '.join(possible[:-1])} or {possible[-1]}.")
+        raise DataError(
+            f"this model cannot be shown as {name}; it gives {', '.join(possible[:-1])} or {possible[-1]}."
+        )
     return name

@@ -59,7 +59,12 @@ Block = tuple[bool, list[_Sentence]]
 
 
 def draw_document(
-    path: Path, *, words: Sequence[str], segments: Sequence[int], weights: Sequence[float], title: str = ""
+    path: Path,
+    *,
+    words: Sequence[str],
+    segments: Sequence[int],
+    weights: Sequence[float],
+    title: str = "",
 ) -> None:
     """A block for each sentence: its number, its weight p_s as a shaded cell, and its shaded words.
 
@@ -72,7 +77,9 @@ def draw_document(
     sentences = _sentences(words, segments, weights, left)
     blocks = _chosen(sentences)
     peak = max((sentence.weight for sentence in sentences), default=0.0) or 1.0
-    word_peak = max((one for sentence in sentences for one in sentence.word_weights), default=0.0) or 1.0
+    word_peak = (
+        max((one for sentence in sentences for one in sentence.word_weights), default=0.0) or 1.0
+    )
     height, caption = sum(_height(block) for block in blocks), _caption(sentences, blocks)
     with saved_page(path, left + WIDTH, height, title=title, caption=caption) as page:
         top = 0.0
@@ -88,7 +95,9 @@ def draw_document(
             top += _height(block)
 
 
-def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[float], left: float) -> list[_Sentence]:
+def _sentences(
+    words: Sequence[str], segments: Sequence[int], weights: Sequence[float], left: float
+) -> list[_Sentence]:
     """The document split into sentences, with their weights and lines."""
     if not len(words) == len(segments) == len(weights):
         raise ShapeError(
@@ -97,7 +106,9 @@ def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[
         )
     back = next((two for two in pairwise(segments) if two[1] < two[0]), None)
     if back is not None:
-        raise ShapeError(f"sentences come one after the other, but {back[1]} comes after {back[0]}.")
+        raise ShapeError(
+            f"sentences come one after the other, but {back[1]} comes after {back[0]}."
+        )
     widths = _widths(words)
     found = []
     for segment, group in groupby(range(len(words)), key=segments.__getitem__):
@@ -106,14 +117,21 @@ def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[
         root = math.sqrt(weight) if weight > 0 else math.inf  # α / √p_s = √p_s · α / p_s
         own = tuple(words[at] for at in positions)
         lines = _lines([widths[word] for word in own], left)
-        found.append(_Sentence(segment + 1, own, weight, tuple(weights[at] / root for at in positions), lines))
+        found.append(
+            _Sentence(
+                segment + 1, own, weight, tuple(weights[at] / root for at in positions), lines
+            )
+        )
     return found
 
 
 def _widths(words: Sequence[str]) -> dict[str, float]:
     """How wide each word is in inches; never more than a line."""
     figure = figure_of(1.0, 1.0)
-    return {word: min(width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)), WIDTH) for word in set(words)}
+    return {
+        word: min(width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)), WIDTH)
+        for word in set(words)
+    }
 
 
 def _lines(widths: Sequence[float], left: float) -> tuple[Line, ...]:
@@ -174,10 +192,26 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
 def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
     """The number of a sentence, and its weight."""
     middle, height = top + LINE / 2, LINE * len(sentence.lines)
-    page.text(NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center", fontsize=SMALL, color=GREY)
+    page.text(
+        NUMBER - 0.08,
+        middle,
+        str(sentence.number),
+        ha="right",
+        va="center",
+        fontsize=SMALL,
+        color=GREY,
+    )
     share, percentage = sentence.weight / peak, percent(sentence.weight)
     _shade(page, (NUMBER, top, CELL, height), "Reds", share)
-    page.text(NUMBER + CELL / 2, middle, percentage, ha="center", va="center", fontsize=8, color=_ink("Reds", share))
+    page.text(
+        NUMBER + CELL / 2,
+        middle,
+        percentage,
+        ha="center",
+        va="center",
+        fontsize=8,
+        color=_ink("Reds", share),
+    )
 
 
 def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> None:
@@ -188,11 +222,24 @@ def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> No
             share, y = sentence.word_weights[at] / word_peak, top + row * LINE
             if share > 0.01:
                 _shade(page, (left - PAD, y, width + 2 * PAD, LINE), "Blues", share)
-            word = page.text(left, y + 0.72 * LINE, sentence.words[at], fontsize=LETTERS, color=_ink("Blues", share))
+            word = page.text(
+                left,
+                y + 0.72 * LINE,
+                sentence.words[at],
+                fontsize=LETTERS,
+                color=_ink("Blues", share),
+            )
             if width >= WIDTH:
                 fit(word, WIDTH)
     if sum(len(line) for line in sentence.lines) < len(sentence.words):
-        page.text(sentence.lines[0][0][1] + WIDTH, bottom - LINE / 2, "…", va="center", fontsize=LETTERS, color=GREY)
+        page.text(
+            sentence.lines[0][0][1] + WIDTH,
+            bottom - LINE / 2,
+            "…",
+            va="center",
+            fontsize=LETTERS,
+            color=GREY,
+        )
 
 
 def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, share: float) -> None:
@@ -201,7 +248,9 @@ def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, sh
 
     left, top, width, height = box
     color = _color(colors, share)
-    page.add_patch(Rectangle((left, top + 0.015), width, height - 0.03, facecolor=color, edgecolor="none"))
+    page.add_patch(
+        Rectangle((left, top + 0.015), width, height - 0.03, facecolor=color, edgecolor="none")
+    )
 
 
 def _color(colors: str, share: float) -> tuple[float, ...]:

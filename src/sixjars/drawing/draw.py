@@ -35,7 +35,9 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
 
 def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
     """The best output of a view as a picture file (.png, .svg, .pdf): the named drawing, or the one that fits."""
-    PICTURES[chosen(view, name)](Path(path), view, f"{view.short} → {view.outputs[0].text}{view.over}")
+    PICTURES[chosen(view, name)](
+        Path(path), view, f"{view.short} → {view.outputs[0].text}{view.over}"
+    )
 
 
 def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
@@ -47,17 +49,30 @@ def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | No
     media = name in predictor.inputs and predictor.inputs[name].is_media
     words = [Path(text).stem] if media else text.split()[:WORDS_OF_NAME]
     # Letters, their marks (which Indic scripts write vowels with) and digits.
-    plain = ("".join(one if category(one)[0] in "LMN" else "-" for one in word.lower()) for word in words)
+    plain = (
+        "".join(one if category(one)[0] in "LMN" else "-" for one in word.lower()) for word in words
+    )
     slug = "-".join(part for word in plain for part in word.split("-") if part)
     short = slug.encode()[:LONGEST_NAME].decode(errors="ignore").strip("-")
-    return "-".join([str(number), *([short] if short else []), *([] if rank is None else [str(rank)])]) + ".png"
+    return (
+        "-".join([str(number), *([short] if short else []), *([] if rank is None else [str(rank)])])
+        + ".png"
+    )
 
 
 def _heat_map(path: Path, view: View, title: str) -> None:
     output = view.outputs[0]
     note = TURNS if view.has_turns else ""
     names, parts = view.names, view.segments
-    heat_map(path, output.weights, source=names, target=output.tokens, title=title, note=note, segments=parts)
+    heat_map(
+        path,
+        output.weights,
+        source=names,
+        target=output.tokens,
+        title=title,
+        note=note,
+        segments=parts,
+    )
 
 
 def _lines(path: Path, view: View, title: str) -> None:
@@ -67,7 +82,14 @@ def _lines(path: Path, view: View, title: str) -> None:
 
 def _copying(path: Path, view: View, title: str) -> None:
     output = view.outputs[0]
-    draw_lines(path, output.weights, source=view.names, target=output.tokens, copied=output.copied, title=title)
+    draw_lines(
+        path,
+        output.weights,
+        source=view.names,
+        target=output.tokens,
+        copied=output.copied,
+        title=title,
+    )
 
 
 def _document(path: Path, view: View, title: str) -> None:
@@ -87,7 +109,11 @@ def probability_of(view: View, rank: int = 0) -> str:
         return f"score {output.score:z.3f}"
     if best < LEAST:
         return f"log probability {output.log_probability:.2f}"
-    return f"probability {percent(output.probability)}" if output.probability >= LEAST else "probability below 0.1%"
+    return (
+        f"probability {percent(output.probability)}"
+        if output.probability >= LEAST
+        else "probability below 0.1%"
+    )
 
 
 def order_of(view: View) -> str:
@@ -98,17 +124,29 @@ def order_of(view: View) -> str:
 def _image(path: Path, view: View, title: str) -> None:
     (image, box), output = view.backdrop, view.outputs[0]
     height, width = view.layout.shape
-    draw_overlay(path, image, output.weights, grid=(height, width), tokens=output.tokens, box=box, title=title)
+    draw_overlay(
+        path,
+        image,
+        output.weights,
+        grid=(height, width),
+        tokens=output.tokens,
+        box=box,
+        title=title,
+    )
 
 
 def _frames(path: Path, view: View, title: str) -> None:
-    draw_frames(path, view.backdrop, view.outputs[0].weights, tokens=view.outputs[0].tokens, title=title)
+    draw_frames(
+        path, view.backdrop, view.outputs[0].weights, tokens=view.outputs[0].tokens, title=title
+    )
 
 
 def _tour(path: Path, view: View, title: str) -> None:
     points, output = view.backdrop, view.outputs[0]
     order = [int(place) for place in output.text.split()]
-    draw_tour(path, points=points, order=order, title=tour_title(points, order), weights=output.weights)
+    draw_tour(
+        path, points=points, order=order, title=tour_title(points, order), weights=output.weights
+    )
 
 
 PICTURES: Mapping[str, Callable[[Path, View, str], None]] = {

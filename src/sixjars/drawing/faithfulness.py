@@ -17,7 +17,9 @@ BINS = [at / 10 for at in range(-10, 11)]
 """Of Kendall's τ."""
 
 
-def draw_faithfulness(path: Path, measures: Sequence[Measured], *, title: str, caption: str) -> None:
+def draw_faithfulness(
+    path: Path, measures: Sequence[Measured], *, title: str, caption: str
+) -> None:
     """A panel for each importance: the distribution of τ over the examples, beside that of random weights."""
     figure = figure_of(5.2 * len(measures) + 0.3, 4.4, "constrained")
     panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0].tolist()
@@ -26,7 +28,12 @@ def draw_faithfulness(path: Path, measures: Sequence[Measured], *, title: str, c
     panels[0].set_ylabel("share of the examples")
     handles, labels = panels[0].get_legend_handles_labels()
     notes = "\n".join(even_lines(caption, int(figure.get_figwidth() * 15)))
-    look: dict[str, Any] = {"ncols": 4, "frameon": False, "fontsize": SMALL + 1, "title_fontsize": SMALL}
+    look: dict[str, Any] = {
+        "ncols": 4,
+        "frameon": False,
+        "fontsize": SMALL + 1,
+        "title_fontsize": SMALL,
+    }
     key = figure.legend(handles, labels, loc="outside lower center", title=notes, **look)
     key.get_title().set(color=GREY, multialignment="center")
     save(figure, path, title)
@@ -38,14 +45,19 @@ def _draw(axis: "Axes", measured: Measured) -> None:
     share = np.full(len(taus), 1 / len(taus))
     axis.hist(shuffled, BINS, weights=share, color=PALE, label="the same weights in a random order")
     axis.hist(taus, BINS, weights=share, color=BLUE, alpha=0.7, label="attention weights")
-    axis.axvline(0.0, color="black", linestyle=":", linewidth=1.2, label="uniform weights: no order, 0")
+    axis.axvline(
+        0.0, color="black", linestyle=":", linewidth=1.2, label="uniform weights: no order, 0"
+    )
     tau = measured.tau
     axis.axvspan(tau.low, tau.high, color=COLORS[0], alpha=0.25, linewidth=0)
     axis.axvline(tau.mean, color=COLORS[0], linewidth=1.6, label="mean, with its 95% interval")
     top = f"{tau.mean:z.2f} ({tau.low:z.2f} to {tau.high:z.2f})"
     axis.set_title(f"agreement with {measured.name}: {top}", fontsize=9.5)
     often = f"{measured.first.mean:.0%} of the steps (uniform: {measured.chance:.0%})"
-    axis.set_xlabel(f"Kendall's τ of an example\nlargest weight on the most important position: {often}", fontsize=8.5)
+    axis.set_xlabel(
+        f"Kendall's τ of an example\nlargest weight on the most important position: {often}",
+        fontsize=8.5,
+    )
     axis.set_xlim(-1.02, 1.02)
     axis.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     axis.grid(axis="y", color="#dddddd")

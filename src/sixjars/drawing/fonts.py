@@ -12,7 +12,18 @@ from typing import Final
 
 FIRST: Final = "DejaVu Sans"
 """Always there."""
-LEFT_OUT: Final = ("Last Resort", "cmb10", "cmex10", "cmmi10", "cmr10", "cmss10", "cmsy10", "cmtt10", "STIX", "DejaVu")
+LEFT_OUT: Final = (
+    "Last Resort",
+    "cmb10",
+    "cmex10",
+    "cmmi10",
+    "cmr10",
+    "cmss10",
+    "cmsy10",
+    "cmtt10",
+    "STIX",
+    "DejaVu",
+)
 """How the names of fonts begin that show no letters of other scripts, or show boxes."""
 FAVOURED: Final = ("Noto Sans", "Noto", "Lohit", "Nirmala", "Arial", "")
 """How names begin, the best first, where several fonts have the same letters."""
@@ -35,7 +46,10 @@ def _letters(file: str) -> frozenset[int]:
 
     try:
         return frozenset(get_font(file).get_charmap())
-    except (OSError, RuntimeError):  # a font that is damaged, or of a kind that matplotlib cannot read
+    except (
+        OSError,
+        RuntimeError,
+    ):  # a font that is damaged, or of a kind that matplotlib cannot read
         return frozenset()
 
 
@@ -46,7 +60,12 @@ def _others() -> tuple[tuple[str, str], ...]:
 
     found: dict[str, str] = {}
     for entry in fontManager.ttflist:
-        plain = entry.style == "normal" and str(entry.weight) in ("400", "normal", "regular", "book")
+        plain = entry.style == "normal" and str(entry.weight) in (
+            "400",
+            "normal",
+            "regular",
+            "book",
+        )
         if not entry.name.startswith(LEFT_OUT) and (plain or entry.name not in found):
             found[entry.name] = entry.fname
 
@@ -87,7 +106,9 @@ def shown_text(text: str, numbers: Numbers, weight: str | int = "normal") -> str
     >>> shown_text("a\tb \U000e0fff", numbers), numbers
     ('a b [1]', {'\U000e0fff': 1})
     """
-    plain = "".join("\n" if letter == "\n" else " " if letter.isspace() else letter for letter in text)
+    plain = "".join(
+        "\n" if letter == "\n" else " " if letter.isspace() else letter for letter in text
+    )
     missing = fonts_for(plain, weight)[1]
     if not missing:
         return plain
@@ -115,14 +136,18 @@ def spelled(word: str) -> str:
     """
     names, last = list[str](), ""
     for letter in re.findall(r"[\x00-\x7f]+|.", word):
-        name, script = ("", "") if letter.isascii() else (unicodedata.name(letter, ""), _script(letter))
+        name, script = (
+            ("", "") if letter.isascii() else (unicodedata.name(letter, ""), _script(letter))
+        )
         if letter.isascii():
             names.append(letter)
         elif not name or name.startswith("CJK"):
             names.append(f"U+{ord(letter):04X}")
         else:
             short = re.sub(r"^.*(LETTER|SIGN|SYLLABLE|DIGIT|MARK) ", "", name).lower()
-            names.append(short if script in (last, "CJK", "EMOJI") else f"{script.title()} {short}".strip())
+            names.append(
+                short if script in (last, "CJK", "EMOJI") else f"{script.title()} {short}".strip()
+            )
         last = script
     return "-".join(names)
 

@@ -24,7 +24,12 @@ GAP, LABEL = 0.06, 0.2
 
 
 def draw_frames(
-    path: Path, frames: NDArray[np.uint8], weights: Weights, *, tokens: Sequence[str], title: str = ""
+    path: Path,
+    frames: NDArray[np.uint8],
+    weights: Weights,
+    *,
+    tokens: Sequence[str],
+    title: str = "",
 ) -> None:
     """The frames (F, height, width, 3) in a row; below, for each output token a bar under each frame, its weight.
 
@@ -36,7 +41,9 @@ def draw_frames(
     groups = frame_groups(len(frames))
     weights_TG = grouped(weights_TF, groups)
     peak = float(weights_TG.max(initial=0.0)) or 1.0
-    caption = f"Height: the attention weight, from 0 to {peak:.2f}." if tokens else "The output is empty."
+    caption = (
+        f"Height: the attention weight, from 0 to {peak:.2f}." if tokens else "The output is empty."
+    )
     if len(groups) < len(frames):
         caption += f" {len(groups)} of {len(frames)} frames; the weights of those between are added to theirs."
     aspect = aspect_of(frames[0])
@@ -45,11 +52,20 @@ def draw_frames(
     row = 0.46 if len(tokens) < 20 else 0.4
     lefts = [names + at * (wide + GAP) for at in range(len(groups))]
     ground = LABEL + round(wide / aspect, 2)
-    with saved_page(path, lefts[-1] + wide, ground + row * len(tokens) + 0.12, title=title, caption=caption) as page:
+    with saved_page(
+        path, lefts[-1] + wide, ground + row * len(tokens) + 0.12, title=title, caption=caption
+    ) as page:
         for left, group in zip(lefts, groups, strict=True):
             image = resized(frames[group[len(group) // 2]])
             page.imshow(image, extent=(left, left + wide, ground, LABEL), aspect="auto")
-            page.text(left + wide / 2, LABEL - 0.05, group_name(group), ha="center", fontsize=SMALL, color=GREY)
+            page.text(
+                left + wide / 2,
+                LABEL - 0.05,
+                group_name(group),
+                ha="center",
+                fontsize=SMALL,
+                color=GREY,
+            )
         for token, weights_G in zip(tokens, weights_TG, strict=True):
             ground += row
             fit(page.text(0.0, ground - 0.04, token, fontsize=10, fontweight="bold"), names - 0.08)
@@ -77,7 +93,11 @@ def group_name(group: range) -> str:
 
 
 def _bars(
-    page: "Axes", lefts: Sequence[float], size: tuple[float, float, float], weights: NDArray[np.float64], peak: float
+    page: "Axes",
+    lefts: Sequence[float],
+    size: tuple[float, float, float],
+    weights: NDArray[np.float64],
+    peak: float,
 ) -> None:
     """The bars of a token, `size` is (width, height, ground); the peak has full height, large weights have numbers."""
     from matplotlib import colormaps
@@ -85,7 +105,16 @@ def _bars(
     wide, full, ground = size
     heights = full * weights / peak
     page.bar(lefts, -full, wide, ground, align="edge", color="#f3f5f8")
-    page.bar(lefts, -heights, wide, ground, align="edge", color=colormaps["Blues"](0.35 + 0.55 * weights / peak))
+    page.bar(
+        lefts,
+        -heights,
+        wide,
+        ground,
+        align="edge",
+        color=colormaps["Blues"](0.35 + 0.55 * weights / peak),
+    )
     for left, weight, height in zip(lefts, weights, heights, strict=True):
         if weight >= 0.1:
-            page.text(left + wide / 2, ground - height - 0.025, f"{weight:.2f}", ha="center", fontsize=6.5)
+            page.text(
+                left + wide / 2, ground - height - 0.025, f"{weight:.2f}", ha="center", fontsize=6.5
+            )

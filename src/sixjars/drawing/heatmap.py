@@ -73,8 +73,12 @@ def heat_map(
         raise DataError("there are no attention weights to draw.")
     above, beside = ([shortened(token, LONGEST) for token in some] for some in (source, target))
     blocks = _blocks(len(source))
-    width = 2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)  # more room for long labels
-    height = len(blocks) * (1.2 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)) + 0.4
+    width = (
+        2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)
+    )  # more room for long labels
+    height = (
+        len(blocks) * (1.2 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)) + 0.4
+    )
     lines = "Dark lines: where a sentence or turn begins. " if len(set(segments)) > 1 else ""
     notes = even_lines(f"Rows: the output. Columns: the input. {lines}{note}", int(width * 15))
     height += 0.18 * max(0, len(title_lines(title, width)) - 1) + 0.16 * len(notes)
@@ -85,9 +89,13 @@ def heat_map(
         image = show_cells(axes, weights_TS[:, block], peak=peak_of(weights_TS))
         axes.set_xlim(-0.5, len(blocks[0]) - 0.5)
         _name_cells(axes, [above[at] for at in block], beside)
-        begins = [at - block[0] - 0.5 for at in block[1:] if segments and segments[at] != segments[at - 1]]
+        begins = [
+            at - block[0] - 0.5 for at in block[1:] if segments and segments[at] != segments[at - 1]
+        ]
         axes.vlines(begins, -0.5, len(target) - 0.5, color=GREY, linewidth=1.2)
-    low = len(target) * len(blocks) < LOW  # then the label would be cut off, so it has two lines and small letters
+    low = (
+        len(target) * len(blocks) < LOW
+    )  # then the label would be cut off, so it has two lines and small letters
     bar = figure.colorbar(image, ax=panels, shrink=0.8 / len(blocks))
     between, size = ("\n", SMALL) if low else (" ", None)
     bar.set_label(f"attention weight α,{between}at most {peak_of(weights_TS):.2f}", fontsize=size)
@@ -115,7 +123,9 @@ def _name_cells(axes: "Axes", above: Sequence[str], beside: Sequence[str]) -> No
     axes.set_xticks([at - 0.5 for at in range(1, len(above))], minor=True)
     axes.grid(which="minor", axis="x", color=GRID, linewidth=1.0)
     between = [at - 0.5 for at in range(1, len(beside))]
-    axes.hlines(between, -0.5, len(above) - 0.5, color=GRID, linewidth=1.0)  # a last part may have fewer columns
+    axes.hlines(
+        between, -0.5, len(above) - 0.5, color=GRID, linewidth=1.0
+    )  # a last part may have fewer columns
     axes.tick_params(which="minor", length=0)
 
 
@@ -125,7 +135,11 @@ def peak_of(weights_TS: NDArray[np.float64]) -> float:
 
 
 def show_cells(
-    axes: "Axes", weights_TS: NDArray[np.float64], *, numbers: bool = True, peak: float | None = None
+    axes: "Axes",
+    weights_TS: NDArray[np.float64],
+    *,
+    numbers: bool = True,
+    peak: float | None = None,
 ) -> "AxesImage":
     """Weights as cells, darkest for the largest (or a given `peak`), with numbers in those that are not small.
 
@@ -141,9 +155,14 @@ def show_cells(
     return image
 
 
-def in_terminal(weights: Weights, *, source: Sequence[str], target: Sequence[str], peak: float | None = None) -> Table:
+def in_terminal(
+    weights: Weights, *, source: Sequence[str], target: Sequence[str], peak: float | None = None
+) -> Table:
     """The same heat map for the terminal, with two digits in the cells that are not small; brightest for `peak`."""
-    texts = [[f"{weight:.2f}".removeprefix("0") if weight >= 0.05 else "·" for weight in row] for row in weights]
+    texts = [
+        [f"{weight:.2f}".removeprefix("0") if weight >= 0.05 else "·" for weight in row]
+        for row in weights
+    ]
     peak = peak or max((weight for row in weights for weight in row), default=0.0) or 1.0
     shares = [[weight / peak for weight in row] for row in weights]
     return shaded_table(shares, texts, above=source, beside=target)
@@ -153,15 +172,22 @@ def confusion_in_terminal(labels: Sequence[str], counts: Sequence[Sequence[int]]
     """Counts in cells as bright as their share of the row; labels too long to be above the columns are numbered."""
     sizes = [len(row) for row in counts]
     if not labels or sizes != [len(labels)] * len(labels):
-        raise ShapeError(f"{len(labels)} labels need as many rows of as many counts, but the rows have {sizes}.")
+        raise ShapeError(
+            f"{len(labels)} labels need as many rows of as many counts, but the rows have {sizes}."
+        )
     counts_KK = np.asarray(counts, dtype=np.int64)
     shares_KK = counts_KK / counts_KK.sum(axis=1, keepdims=True).clip(min=1)
     above, beside = list(labels), list(labels)
-    if max(len(label) for label in labels) + 2 + sum(max(len(label) + 2, 4) for label in labels) > ROOM:
+    if (
+        max(len(label) for label in labels) + 2 + sum(max(len(label) + 2, 4) for label in labels)
+        > ROOM
+    ):
         above = [str(at) for at in range(1, len(labels) + 1)]
         beside = [f"{label}  {number}" for label, number in zip(labels, above, strict=True)]
     texts = [[f" {count} " if count else "·" for count in row] for row in counts]
-    table = shaded_table(shares_KK.tolist(), texts, above=above, beside=beside, corner="true ↓  predicted →")
+    table = shaded_table(
+        shares_KK.tolist(), texts, above=above, beside=beside, corner="true ↓  predicted →"
+    )
     right, every = counts_KK.trace(), counts_KK.sum()
     table.caption = f"{right} of {every} are right, {right / max(every, 1):.0%}."
     table.caption_justify = "left"
@@ -169,7 +195,12 @@ def confusion_in_terminal(labels: Sequence[str], counts: Sequence[Sequence[int]]
 
 
 def shaded_table(
-    shares: Weights, texts: Sequence[Sequence[str]], *, above: Sequence[str], beside: Sequence[str], corner: str = ""
+    shares: Weights,
+    texts: Sequence[Sequence[str]],
+    *,
+    above: Sequence[str],
+    beside: Sequence[str],
+    corner: str = "",
 ) -> Table:
     """A table of cells that are as bright as their shares, with their texts; columns and rows have names."""
     table = Table(box=None, padding=(0, 0), show_edge=False)

@@ -50,12 +50,24 @@ def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str
         for rank in range(len(view.outputs))
     )
     order = f'<p class="note">{escape(order_of(view))}</p>'
-    tablist = f'<div class="tabs" role="tablist" aria-label="Outputs">{tabs}</div>{order}' if several else ""
+    tablist = (
+        f'<div class="tabs" role="tablist" aria-label="Outputs">{tabs}</div>{order}'
+        if several
+        else ""
+    )
     forced = ' <span class="note">(this output was given)</span>' if view.forced else ""
     forced += f'<span class="note">{escape(view.over)}</span>'
-    found = "" if several else f' → <span class="found">{escape(view.outputs[0].text)}</span> {_probability(view, 0)}'
-    caption = f'<figcaption><span class="given">{escape(view.short)}</span>{found}{forced}</figcaption>'
-    return f'<figure class="view" id="{key}" data-view="{shown}">{caption}{tablist}{panels}</figure>'
+    found = (
+        ""
+        if several
+        else f' → <span class="found">{escape(view.outputs[0].text)}</span> {_probability(view, 0)}'
+    )
+    caption = (
+        f'<figcaption><span class="given">{escape(view.short)}</span>{found}{forced}</figcaption>'
+    )
+    return (
+        f'<figure class="view" id="{key}" data-view="{shown}">{caption}{tablist}{panels}</figure>'
+    )
 
 
 def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ()) -> str:
@@ -80,7 +92,9 @@ def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ()) -> s
     )
 
 
-def live_files(names: Iterable[str], ending: Literal["css", "js"], features: Collection[str] | None = None) -> str:
+def live_files(
+    names: Iterable[str], ending: Literal["css", "js"], features: Collection[str] | None = None
+) -> str:
     """The styles or the scripts of these names, where there are some; with all sections, or those of some features.
 
     >>> live_files(["tour"], "js")

@@ -73,7 +73,11 @@ def frames_body(view: View) -> Body:
     )
     note = f'<p class="note">Height: the attention weight, from 0 to {peak:.2f}.{some}</p>'
     table = f'<table class="strip"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return Body(f'<div class="scroll">{table}</div>{note}', [f"frame {name}" for name in names], weights_TG.tolist())
+    return Body(
+        f'<div class="scroll">{table}</div>{note}',
+        [f"frame {name}" for name in names],
+        weights_TG.tolist(),
+    )
 
 
 def tour_body(view: View) -> Body:
@@ -83,7 +87,10 @@ def tour_body(view: View) -> Body:
     order = [int(place) for place in output.text.split()]
     bars = len(points[0]) == 1
     shape, shown = (
-        (_bars, "Bars: the numbers in the order of the output; below them their positions in the input.")
+        (
+            _bars,
+            "Bars: the numbers in the order of the output; below them their positions in the input.",
+        )
         if bars
         else (_line, "Numbers: positions in the input.")
     )
@@ -93,16 +100,25 @@ def tour_body(view: View) -> Body:
         "in blue.</p>"
     )
     told = f"<p>{escape(tour_title(points, order))}</p>"
-    return Body(f"{told}{words('output', output.tokens, 't')}{shape(points, order)}{note}", names, output.weights)
+    return Body(
+        f"{told}{words('output', output.tokens, 't')}{shape(points, order)}{note}",
+        names,
+        output.weights,
+    )
 
 
 def _line(points: list[tuple[float, ...]], order: list[int]) -> str:
     """Circles, and arrows from one to the next."""
     low, high = (np.array(points).min(0), np.array(points).max(0))
     spread = float(max(high - low)) or 1.0
-    places = [(30 + 440 * (x - low[0]) / spread, 470 - 440 * (y - low[1]) / spread) for x, y in points]
+    places = [
+        (30 + 440 * (x - low[0]) / spread, 470 - 440 * (y - low[1]) / spread) for x, y in points
+    ]
     spots = [(float(x), float(y)) for x, y in apart(places, 28.0)]
-    ways = "".join(_way(spots[one], spots[two]) for one, two in zip(order, [*order[1:], *order[:1]], strict=True))
+    ways = "".join(
+        _way(spots[one], spots[two])
+        for one, two in zip(order, [*order[1:], *order[:1]], strict=True)
+    )
     dots = "".join(
         f'<g data-s="{at}" role="button" tabindex="-1" aria-label="point {at}"{_place(order, at)}>'
         f'<circle class="shape" cx="{x:.1f}" cy="{y:.1f}" r="13"/><text x="{x:.1f}" y="{y + 4.5:.1f}">{at}</text></g>'
@@ -128,7 +144,11 @@ def _way(here: tuple[float, float], there: tuple[float, float]) -> str:
     edge = min(14.0, far / 2)
     tip_x, tip_y = u - edge * along_x, v - edge * along_y
     back_x, back_y = tip_x - 12 * along_x, tip_y - 12 * along_y
-    head = [(tip_x, tip_y), (back_x - 4 * along_y, back_y + 4 * along_x), (back_x + 4 * along_y, back_y - 4 * along_x)]
+    head = [
+        (tip_x, tip_y),
+        (back_x - 4 * along_y, back_y + 4 * along_x),
+        (back_x + 4 * along_y, back_y - 4 * along_x),
+    ]
     spots = " ".join(f"{one:.1f},{two:.1f}" for one, two in head)
     begin = f'x1="{x + edge * along_x:.1f}" y1="{y + edge * along_y:.1f}"'
     line = f'<line class="way" {begin} x2="{back_x:.1f}" y2="{back_y:.1f}"/>'
@@ -150,6 +170,8 @@ def _bars(points: list[tuple[float, ...]], order: list[int]) -> str:
         )
         if len(shown) <= MOST_NAMED:
             how = f'style="font-size:{letters:.1f}px" x="{x + wide / 2:.1f}"'
-            made.append(f'<text {how} y="{ground - max(height, 0) - 5:.1f}">{points[at][0]:.3g}</text>')
+            made.append(
+                f'<text {how} y="{ground - max(height, 0) - 5:.1f}">{points[at][0]:.3g}</text>'
+            )
             made.append(f'<text class="below" {how} y="268">{at}</text>')
     return f'<svg class="tour" viewBox="0 0 500 280" role="group" aria-label="numbers">{"".join(made)}</svg>'

@@ -47,7 +47,15 @@ def deep(share: float) -> str:
     return " deep deepest" if share > DEEPEST else " deep" if share > DEEP else ""
 
 
-def word(text: str, side: Literal["s", "t"], at: int, *, share: float = 0.0, more: str = "", kind: str = "") -> str:
+def word(
+    text: str,
+    side: Literal["s", "t"],
+    at: int,
+    *,
+    share: float = 0.0,
+    more: str = "",
+    kind: str = "",
+) -> str:
     """One word; the first of an output can be reached with the key Tab, all others with arrows."""
     index, shaded = "0" if side == "t" and at == 0 else "-1", f" {shade(share)}" if share else ""
     return (

@@ -36,9 +36,7 @@ def heat_map_body(view: View) -> Body:
         )
         rows.append(f'<tr><th scope="row">{word(token, "t", step)}</th>{cells}</tr>')
     turns = f" {escape(TURNS)}" if view.has_turns else ""
-    note = (
-        f'<p class="note">Strongest: the largest weight, {peak:.2f}. Rows: the output; columns: the input.{turns}</p>'
-    )
+    note = f'<p class="note">Strongest: the largest weight, {peak:.2f}. Rows: the output; columns: the input.{turns}</p>'
     kind = "heat narrow" if narrow else "heat"
     table = f'<table class="{kind}"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return Body(f'<div class="scroll">{table}</div>{note}', names, output.weights)
@@ -67,7 +65,15 @@ def copying_body(view: View) -> Body:
         zip(output.tokens, copied_links(names, output.tokens, output.copied), strict=True)
     ):
         more = f' data-from="{",".join(map(str, places))}"'
-        made.append(word(token, "t", step, more=more, kind=" copied" if output.copied[step] is not None else ""))
+        made.append(
+            word(
+                token,
+                "t",
+                step,
+                more=more,
+                kind=" copied" if output.copied[step] is not None else "",
+            )
+        )
     above, below = words("input", names, "s"), words_of("output", made)
     certain = "Orange: words that are not in the vocabulary, so they can only be copied."
     if all(at is None for at in output.copied):
@@ -87,10 +93,14 @@ def document_body(view: View) -> Body:
     most = max(shares) or 1.0
     segments = view.segments or (0,) * len(names)
     items = []
-    for (weight, _), (_, group) in zip(levels, groupby(range(len(names)), key=segments.__getitem__), strict=True):
+    for (weight, _), (_, group) in zip(
+        levels, groupby(range(len(names)), key=segments.__getitem__), strict=True
+    ):
         own = " ".join(word(names[at], "s", at, share=shares[at] / most) for at in group)
         share = weight / peak
-        number = f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
+        number = (
+            f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
+        )
         items.append(f'<li>{number}<p dir="auto">{own}</p></li>')
     turns = f" {escape(TURNS)}" if view.has_turns else ""
     note = (
@@ -105,7 +115,9 @@ def _flat(view: View) -> Body:
     """A text without sentences, or of one: its words alone, shaded by their weights, averaged over the output."""
     output, names = view.outputs[0], view.names
     most = max(output.mean) or 1.0
-    own = " ".join(word(name, "s", at, share=output.mean[at] / most) for at, name in enumerate(names))
+    own = " ".join(
+        word(name, "s", at, share=output.mean[at] / most) for at, name in enumerate(names)
+    )
     note = (
         f'<p class="note">Blue: the weight of a word, averaged over the output; strongest is {escape(percent(most))}. '
         "Pointing at a word of the output shows its own weights.</p>"

@@ -49,7 +49,9 @@ def draw_lines(
     links_TS = _links(weights_TS, copied_links(source, target, copied)) if copied else weights_TS
     certain = [at is not None for at in copied] or [False] * len(target)
     places = _Places.of(source, target)
-    with saved_page(path, *places.size, title=title, caption=_caption(copied, across=places.across)) as page:
+    with saved_page(
+        path, *places.size, title=title, caption=_caption(copied, across=places.across)
+    ) as page:
         found = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
         for weight, step, at in sorted(found):  # the thin ones first
             places.link(page, at, step, weight, ORANGE if certain[step] else BLUE)
@@ -77,7 +79,9 @@ def _caption(copied: Sequence[int | None], *, across: bool) -> str:
     )
 
 
-def copied_links(source: Sequence[str], target: Sequence[str], copied: Sequence[int | None]) -> list[list[int]]:
+def copied_links(
+    source: Sequence[str], target: Sequence[str], copied: Sequence[int | None]
+) -> list[list[int]]:
     """For each output token the positions that have the same word, that which it was copied from among them.
 
     >>> copied_links(["Rex", "is", "Rex"], ["Rex", "ran"], [0, None])
@@ -116,11 +120,16 @@ class _Places:
         wide = max(LEAST_WIDE, *(sum(row) + APART * (len(row) - 1) for row in rows))
         if wide <= WIDEST:
             return cls(
-                _row(rows[0], wide, 0.1), _row(rows[1], wide, BETWEEN + 0.35), (wide, BETWEEN + 0.5), across=True
+                _row(rows[0], wide, 0.1),
+                _row(rows[1], wide, BETWEEN + 0.35),
+                (wide, BETWEEN + 0.5),
+                across=True,
             )
         left = [(COLUMN, y) for y in _down(len(source), len(target))]
         right = [(COLUMN + GAP, y) for y in _down(len(target), len(source))]
-        return cls(left, right, (2 * COLUMN + GAP, ROW * max(len(source), len(target))), across=False)
+        return cls(
+            left, right, (2 * COLUMN + GAP, ROW * max(len(source), len(target))), across=False
+        )
 
     def link(self, page: "Axes", at: int, step: int, weight: float, color: str) -> None:
         """A curve from a word of the source to one of the target, as thick as the weight."""
@@ -141,7 +150,9 @@ class _Places:
         how = {"linewidth": THICKEST * weight, "alpha": alpha, "edgecolor": color}
         page.add_patch(PathPatch(curve, fill=False, capstyle="round", **how))
 
-    def write(self, page: "Axes", word: str, spot: Spot, side: Literal["source", "target"], color: str) -> None:
+    def write(
+        self, page: "Axes", word: str, spot: Spot, side: Literal["source", "target"], color: str
+    ) -> None:
         """A word in its place; one that is too long for a column is made smaller."""
         if self.across:
             page.text(*spot, word, ha="center", va="center", fontsize=LETTERS, color=color)

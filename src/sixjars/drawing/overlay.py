@@ -49,16 +49,24 @@ def draw_overlay(
     `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order. The cells fill
     `box`, the square that was the network's input; outside it the image stays dark.
     """
-    maps_Thw = checked(weights, len(tokens), grid[0] * grid[1], positions="cells").reshape(len(tokens), *grid)
+    maps_Thw = checked(weights, len(tokens), grid[0] * grid[1], positions="cells").reshape(
+        len(tokens), *grid
+    )
     if image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise ShapeError(f"an image must be (height, width, 3), but is {image.shape}.")
     if box[0] >= box[2] or box[1] >= box[3]:
-        raise ShapeError(f"the box of the network's input must be (left, top, right, bottom), but is {box}.")
+        raise ShapeError(
+            f"the box of the network's input must be (left, top, right, bottom), but is {box}."
+        )
     image_HWC = resized(image)
     cropped = box[0] > 0 or box[1] > 0 or box[2] < 1 or box[3] < 1
-    caption = (CAPTION if tokens else "The output is empty.") + (" Dashed: the network's input." if cropped else "")
+    caption = (CAPTION if tokens else "The output is empty.") + (
+        " Dashed: the network's input." if cropped else ""
+    )
     panels = _Panels.of(len(tokens) + 1, aspect=aspect_of(image))
-    with saved_page(path, panels.page_width, panels.page_height, title=title, caption=caption) as page:
+    with saved_page(
+        path, panels.page_width, panels.page_height, title=title, caption=caption
+    ) as page:
         panels.show(page, 0, image_HWC)
         if cropped:  # black and white dashes, which show on any image
             panels.outline(page, 0, box, color="black", linewidth=1.0)
@@ -68,7 +76,9 @@ def draw_overlay(
             panels.label(page, at, token, percent(map_hw.max()))
 
 
-def overlaid(image: NDArray[np.uint8], weights: NDArray[np.float64], box: Box = WHOLE) -> NDArray[np.uint8]:
+def overlaid(
+    image: NDArray[np.uint8], weights: NDArray[np.float64], box: Box = WHOLE
+) -> NDArray[np.uint8]:
     """The image (H, W, 3) darkened, and bright where the weights (h, w) are large.
 
     Cells flow into each other as cubic B-splines, which never overshoot; the largest weight has full brightness.
@@ -84,10 +94,15 @@ def overlaid(image: NDArray[np.uint8], weights: NDArray[np.float64], box: Box = 
     return lifted.round().astype(np.uint8)
 
 
-def lightness(weights: NDArray[np.float64], height: int, width: int, box: Box = WHOLE) -> NDArray[np.float64]:
+def lightness(
+    weights: NDArray[np.float64], height: int, width: int, box: Box = WHOLE
+) -> NDArray[np.float64]:
     """How bright each pixel is, (H, W), from 0 to 1: cells (h, w) as cubic B-splines, 1 at the largest weight."""
     high, wide = weights.shape
-    rows_Hh, columns_Ww = _splines(height, high, box[1], box[3]), _splines(width, wide, box[0], box[2])
+    rows_Hh, columns_Ww = (
+        _splines(height, high, box[1], box[3]),
+        _splines(width, wide, box[0], box[2]),
+    )
     peak = (_splines(high, high, 0.0, 1.0) @ weights @ _splines(wide, wide, 0.0, 1.0).T).max()
     if peak <= 0:
         return np.zeros((height, width))
@@ -150,7 +165,9 @@ class _Panels:
         height, slot = round(width / aspect, 2), max(width, 1.1) + GAP
         rows = ceil(count / min(6, int(12.6 / slot)))
         columns = ceil(count / rows)
-        return cls(columns, width, height, slot, columns * slot - GAP, rows * (LABEL + height + GAP))
+        return cls(
+            columns, width, height, slot, columns * slot - GAP, rows * (LABEL + height + GAP)
+        )
 
     def corner(self, at: int) -> tuple[float, float]:
         """The top left corner of a panel."""
@@ -174,4 +191,8 @@ class _Panels:
     def outline(self, page: "Axes", at: int, box: Box, **how: Any) -> None:
         """The edges of a box, as far as it lies in the panel."""
         (left, top), sides = self.corner(at), np.array(box).clip(0, 1)
-        page.plot(left + self.width * sides[[0, 2, 2, 0, 0]], top + self.height * sides[[1, 1, 3, 3, 1]], **how)
+        page.plot(
+            left + self.width * sides[[0, 2, 2, 0, 0]],
+            top + self.height * sides[[1, 1, 3, 3, 1]],
+            **how,
+        )

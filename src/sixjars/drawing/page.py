@@ -111,7 +111,9 @@ def ink(shade: Sequence[float]) -> str:
     >>> ink((1.0, 1.0, 1.0)), ink((0.03, 0.19, 0.42))
     ('black', 'white')
     """
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in shade[:3]]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in shade[:3]
+    ]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "black" if luminance > 0.179 else "white"
 
@@ -133,7 +135,9 @@ def fit(text: "Text", inches: float) -> None:
         text.set_text(text.get_text()[:-2] + "…")
 
 
-def figure_of(width: float, height: float, layout: Literal["constrained"] | None = None) -> "Figure":
+def figure_of(
+    width: float, height: float, layout: Literal["constrained"] | None = None
+) -> "Figure":
     """An empty figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -156,8 +160,19 @@ def save(figure: "Figure", path: str | Path, title: str = "") -> None:
     if not numbers:
         figure.savefig(path)
         return
-    lines = [line for one in legend(numbers) for line in wrap(one, max(int(figure.get_figwidth() * 15), 30))]
-    figure.text(0.02, -0.1 / figure.get_figheight(), "\n".join(lines), va="top", fontsize=SMALL, fontfamily=[FIRST])
+    lines = [
+        line
+        for one in legend(numbers)
+        for line in wrap(one, max(int(figure.get_figwidth() * 15), 30))
+    ]
+    figure.text(
+        0.02,
+        -0.1 / figure.get_figheight(),
+        "\n".join(lines),
+        va="top",
+        fontsize=SMALL,
+        fontfamily=[FIRST],
+    )
     figure.savefig(path, bbox_inches="tight", pad_inches=0.1)
 
 
@@ -181,26 +196,39 @@ def even_lines(text: str, room: int) -> list[str]:
     ['where it is at', 'least 0.05.']
     """
     lines = wrap(text, room)
-    shorter = (wrap(text, size) for size in range(max(ceil(len(text) / max(len(lines), 1)), 1), room))
+    shorter = (
+        wrap(text, size) for size in range(max(ceil(len(text) / max(len(lines), 1)), 1), room)
+    )
     return next((found for found in shorter if len(found) == len(lines)), lines)
 
 
 @contextmanager
-def saved_page(path: Path, width: float, height: float, *, title: str, caption: str) -> Iterator["Axes"]:
+def saved_page(
+    path: Path, width: float, height: float, *, title: str, caption: str
+) -> Iterator["Axes"]:
     """An area of so many inches, from (0, 0) at its top left, under a title and above a caption; saved at the end."""
     width = max(width, 2.4)
     heading = title_lines(title, width)
-    notes = [line for sentence in caption.splitlines() for line in even_lines(sentence, int(width * 16))]
-    top, bottom = MARGIN + (LINE * len(heading) + 0.05 if heading else 0.0), height + SMALL_LINE * len(notes) + MARGIN
+    notes = [
+        line for sentence in caption.splitlines() for line in even_lines(sentence, int(width * 16))
+    ]
+    top, bottom = (
+        MARGIN + (LINE * len(heading) + 0.05 if heading else 0.0),
+        height + SMALL_LINE * len(notes) + MARGIN,
+    )
     figure = figure_of(width + 2 * MARGIN, top + bottom)
     page = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     page.set(xlim=(-MARGIN, width + MARGIN), ylim=(bottom, -top), autoscale_on=False)
     page.set_axis_off()
     for at, line in enumerate(heading):
-        page.text(width / 2, MARGIN + (at + 0.4) * LINE - top, line, ha="center", va="center", fontsize=11)
+        page.text(
+            width / 2, MARGIN + (at + 0.4) * LINE - top, line, ha="center", va="center", fontsize=11
+        )
     yield page
     for at, line in enumerate(notes):
-        page.text(0.0, height + (at + 0.6) * SMALL_LINE, line, va="center", fontsize=SMALL, color=GREY)
+        page.text(
+            0.0, height + (at + 0.6) * SMALL_LINE, line, va="center", fontsize=SMALL, color=GREY
+        )
     save(figure, path)
 
 
@@ -221,8 +249,14 @@ def draw_by_length(
     for number, (name, buckets) in enumerate(curves.items()):
         dots = [(b.place, b.value, b.count) for b in buckets if b.value is not None]
         color = COLORS[number % len(COLORS)]
-        style: dict[str, Any] = {"linewidth": 2, "markersize": max(4.0, 8.0 - 1.5 * number), **WHOLE}
-        if number:  # smaller dots and wider gaps, through which an equal line is seen that was drawn before
+        style: dict[str, Any] = {
+            "linewidth": 2,
+            "markersize": max(4.0, 8.0 - 1.5 * number),
+            **WHOLE,
+        }
+        if (
+            number
+        ):  # smaller dots and wider gaps, through which an equal line is seen that was drawn before
             style["dashes"] = 3, 3 * number
         x, y, _ = zip(*dots, strict=True) if dots else ((), (), ())
         axes.plot(x, y, marker="o", color=color, label=name, **style)
@@ -230,9 +264,17 @@ def draw_by_length(
         low, high = [between.low for _, between in sure], [between.high for _, between in sure]
         axes.fill_between([x for x, _ in sure], low, high, color=color, alpha=0.15, linewidth=0)
         few = [(x, y) for x, y, count in dots if count < FEW]
-        axes.scatter([x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3, **WHOLE)
-    if any(bucket.value is not None and bucket.count < FEW for some in curves.values() for bucket in some):
-        axes.scatter([], [], s=36, edgecolors=GREY, facecolors="white", label=f"fewer than {FEW} examples")
+        axes.scatter(
+            [x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3, **WHOLE
+        )
+    if any(
+        bucket.value is not None and bucket.count < FEW
+        for some in curves.values()
+        for bucket in some
+    ):
+        axes.scatter(
+            [], [], s=36, edgecolors=GREY, facecolors="white", label=f"fewer than {FEW} examples"
+        )
     if any(bucket.interval is not None for some in curves.values() for bucket in some):
         axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="95 % interval")
     _count(axes, next(iter(curves.values()), ()))

@@ -26,7 +26,9 @@ def kept(text: str, features: Collection[str] | None = None) -> str:
     for line in text.splitlines(keepends=True):
         mark = MARK.fullmatch(line)
         if mark is None:
-            if features is None or all(set(wanted.split(", ")) & set(features) for wanted in sections):
+            if features is None or all(
+                set(wanted.split(", ")) & set(features) for wanted in sections
+            ):
                 found.append(line)
         elif mark[1] == "only":
             sections.append(mark[2])

@@ -27,7 +27,11 @@ def view_in_terminal(view: View, name: str, *, width: int) -> Iterator[Renderabl
     """The best output of a view, as what is printed one below the other; the other outputs follow as texts."""
     yield from TERMINAL[name](view, width)
     if len(view.outputs) > 1:
-        told = [f"{at + 1}. {one.text}  ({probability_of(view, at)})" for at, one in enumerate(view.outputs) if at]
+        told = [
+            f"{at + 1}. {one.text}  ({probability_of(view, at)})"
+            for at, one in enumerate(view.outputs)
+            if at
+        ]
         yield Text("\n".join([*told, order_of(view)]), style="dim")
 
 
@@ -36,19 +40,26 @@ def _heat_map(view: View, width: int) -> Iterator[RenderableType]:
     if len(view.names) > WIDEST:
         yield from _lines(view, width)
         many = f"The largest weights; a heat map of {len(view.names)} columns is too wide for a terminal"
-        yield Text(f"{many}: --out FILE.png draws it, --out FILE.html answers when it is pointed at.", style="dim")
+        yield Text(
+            f"{many}: --out FILE.png draws it, --out FILE.html answers when it is pointed at.",
+            style="dim",
+        )
         return
     yield from _tables(view.outputs[0].weights, view.names, view.outputs[0].tokens, width)
 
 
-def _tables(weights: Weights, names: Sequence[str], tokens: Sequence[str], width: int) -> Iterator[RenderableType]:
+def _tables(
+    weights: Weights, names: Sequence[str], tokens: Sequence[str], width: int
+) -> Iterator[RenderableType]:
     """A heat map in as many tables as it needs, some columns each."""
     above, beside = ([shortened(name, LONGEST) for name in some] for some in (names, tokens))
     room, peak = width - max(map(cell_len, beside)) - 3, max(max(row) for row in weights)
     begin, left_out = 0, 0
     while begin < len(above):
         end, used = begin, 0
-        while end < len(above) and (end == begin or used + max(cell_len(above[end]) + 2, 4) <= room):
+        while end < len(above) and (
+            end == begin or used + max(cell_len(above[end]) + 2, 4) <= room
+        ):
             used += max(cell_len(above[end]) + 2, 4)
             end += 1
         some = [row[begin:end] for row in weights]
@@ -58,7 +69,10 @@ def _tables(weights: Weights, names: Sequence[str], tokens: Sequence[str], width
             yield in_terminal(some, source=above[begin:end], target=beside, peak=peak)
         begin = end
     if left_out:
-        yield Text(f"{left_out} more columns, where every weight is below {LEAST:.2f}, are left out.", style="dim")
+        yield Text(
+            f"{left_out} more columns, where every weight is below {LEAST:.2f}, are left out.",
+            style="dim",
+        )
 
 
 def _lines(view: View, width: int) -> Iterator[Table]:
@@ -68,7 +82,11 @@ def _lines(view: View, width: int) -> Iterator[Table]:
     for token, row in zip(output.tokens, output.weights, strict=True):
         best = sorted(range(len(names)), key=lambda at: -row[at])[:4]
         told = [f"{_which(names, at)} {row[at]:.2f}" for at in best if row[at] >= LEAST]
-        table.add_row(Text(shortened(token, LONGEST)), Text("→"), Text("  ".join(told) or f"each below {LEAST:.2f}"))
+        table.add_row(
+            Text(shortened(token, LONGEST)),
+            Text("→"),
+            Text("  ".join(told) or f"each below {LEAST:.2f}"),
+        )
     yield table
 
 
@@ -82,11 +100,19 @@ def _copying(view: View, width: int) -> Iterator[Table]:
     output, names = view.outputs[0], view.names
     table = _listing()
     for token, at, places, row in zip(
-        output.tokens, output.copied, copied_links(names, output.tokens, output.copied), output.weights, strict=True
+        output.tokens,
+        output.copied,
+        copied_links(names, output.tokens, output.copied),
+        output.weights,
+        strict=True,
     ):
         told = "  ".join(f"word {place + 1} {row[place]:.2f}" for place in places)
         sure = "copied from" if at is not None else "also in the input:" if places else "generated"
-        table.add_row(Text(shortened(token, LONGEST)), Text(sure, style="bold" if at is not None else ""), Text(told))
+        table.add_row(
+            Text(shortened(token, LONGEST)),
+            Text(sure, style="bold" if at is not None else ""),
+            Text(told),
+        )
     yield table
 
 
@@ -103,8 +129,13 @@ def _document(view: View, width: int) -> Iterator[RenderableType]:
     peak = max(shares) or 1.0
     segments = view.segments or (0,) * len(names)
     table = _listing()
-    for (weight, _), (_, group) in zip(levels, groupby(range(len(names)), key=segments.__getitem__), strict=True):
-        words = [(names[at], style_of(shares[at] / peak) if shares[at] > 0.1 * peak else "") for at in group]
+    for (weight, _), (_, group) in zip(
+        levels, groupby(range(len(names)), key=segments.__getitem__), strict=True
+    ):
+        words = [
+            (names[at], style_of(shares[at] / peak) if shares[at] > 0.1 * peak else "")
+            for at in group
+        ]
         shaded = Text(" ").join(Text(word, style=style) for word, style in words)
         table.add_row(Text(percent(weight)), shaded)
     yield table if len(levels) > 1 else shaded
@@ -116,7 +147,9 @@ def _document(view: View, width: int) -> Iterator[RenderableType]:
 def _image(view: View, width: int) -> Iterator[Table]:
     """A tile of blocks for each word, as many beside each other as there is room for."""
     output, columns = view.outputs[0], view.layout.shape[1]
-    tiles = [_tile(token, row, columns) for token, row in zip(output.tokens, output.weights, strict=True)]
+    tiles = [
+        _tile(token, row, columns) for token, row in zip(output.tokens, output.weights, strict=True)
+    ]
     beside = max(1, width // (2 * columns + 3))
     for begin in range(0, len(tiles), beside):
         table = Table(box=None, padding=(0, 2, 1, 0), show_edge=False, show_header=False)
@@ -129,22 +162,30 @@ def _tile(token: str, row: Sequence[float], columns: int) -> Text:
     blocks = [BLOCKS[round((len(BLOCKS) - 1) * weight / peak)] * 2 for weight in row]
     lines = ["".join(blocks[at : at + columns]) for at in range(0, len(blocks), columns)]
     head = f"{token[: max(2 * columns - 5, 4)]} {percent(peak)}"
-    return Text("\n").join([Text(head, style="bold"), *(Text(line, style="on grey15", no_wrap=True) for line in lines)])
+    return Text("\n").join(
+        [Text(head, style="bold"), *(Text(line, style="on grey15", no_wrap=True) for line in lines)]
+    )
 
 
 def _frames(view: View, width: int) -> Iterator[RenderableType]:
     """A heat map over the frames."""
     output, count = view.outputs[0], len(view.backdrop)
     groups = frame_groups(count)
-    weights = grouped(checked(output.weights, len(output.tokens), count, positions="frames"), groups).tolist()
+    weights = grouped(
+        checked(output.weights, len(output.tokens), count, positions="frames"), groups
+    ).tolist()
     yield from _tables(weights, [group_name(group) for group in groups], output.tokens, width)
 
 
 def _tour(view: View, width: int) -> Iterator[RenderableType]:
     """What the order amounts to, and the weights of each step."""
     output = view.outputs[0]
-    yield Text(tour_title(view.backdrop, [int(place) for place in output.text.split()]), style="bold")
-    yield from _tables(output.weights, [str(at) for at in range(len(view.backdrop))], output.tokens, width)
+    yield Text(
+        tour_title(view.backdrop, [int(place) for place in output.text.split()]), style="bold"
+    )
+    yield from _tables(
+        output.weights, [str(at) for at in range(len(view.backdrop))], output.tokens, width
+    )
 
 
 TERMINAL: Mapping[str, Callable[[View, int], Iterator[RenderableType]]] = {

@@ -36,7 +36,9 @@ MOST_NAMED, MOST_NUMBERS = 30, 12
 """Points that have their names beside the heat map, and those that have room for numbers in its cells."""
 
 
-def draw_tour(path: Path, *, points: Points, order: Sequence[int], title: str = "", weights: Weights = ()) -> None:
+def draw_tour(
+    path: Path, *, points: Points, order: Sequence[int], title: str = "", weights: Weights = ()
+) -> None:
     """Points with the line that goes through them in `order` and back to the first; it may be a tour or a hull.
 
     Points of one coordinate are bars in that order, as for sorting. Points have the numbers of their positions in the
@@ -67,10 +69,14 @@ def _dimensions(points: Points, order: Sequence[int]) -> int:
             f"all points need as many coordinates, but point 0 has {sizes[0]} and point {wrong} has {sizes[wrong]}."
         )
     if sizes[0] not in (1, 2):
-        raise DataError(f"only points of 1 or 2 coordinates can be drawn, but these have {sizes[0]}.")
+        raise DataError(
+            f"only points of 1 or 2 coordinates can be drawn, but these have {sizes[0]}."
+        )
     outside = next((at for at in order if not 0 <= at < len(points)), None)
     if outside is not None:
-        raise DataError(f"the order names point {outside}, but there are {len(points)} points, counted from 0.")
+        raise DataError(
+            f"the order names point {outside}, but there are {len(points)} points, counted from 0."
+        )
     return sizes[0]
 
 
@@ -101,7 +107,11 @@ def _is_hull(points: Points, order: Sequence[int]) -> bool:
     """Whether all points lie on the same side of each line from one point of the order to the next, or on it."""
     if len(order) < 3 or len(set(order)) < len(order):
         return False
-    sides = [_side(points[one], points[two], point) for one, two in pairwise([*order, order[0]]) for point in points]
+    sides = [
+        _side(points[one], points[two], point)
+        for one, two in pairwise([*order, order[0]])
+        for point in points
+    ]
     return min(sides) > -NEARLY_ZERO or max(sides) < NEARLY_ZERO
 
 
@@ -144,7 +154,9 @@ def apart(points: Points, least: float) -> NDArray[np.float64]:
 
 def tour_length(points: Points, order: Sequence[int]) -> float:
     """Of the closed line through the points in that order."""
-    return math.fsum(math.dist(points[one], points[two]) for one, two in pairwise([*order, *order[:1]]))
+    return math.fsum(
+        math.dist(points[one], points[two]) for one, two in pairwise([*order, *order[:1]])
+    )
 
 
 def shortest_length(points: Points) -> float:
@@ -154,13 +166,19 @@ def shortest_length(points: Points) -> float:
     4.0
     """
     rest = range(1, len(points))
-    paths = {(frozenset([at]), at): math.dist(points[0], points[at]) for at in rest}  # from 0 through a set, to one
+    paths = {
+        (frozenset([at]), at): math.dist(points[0], points[at]) for at in rest
+    }  # from 0 through a set, to one
     for size in range(2, len(points)):
         for chosen in map(frozenset, combinations(rest, size)):
             for end in chosen:
                 before = chosen - {end}
-                paths[chosen, end] = min(paths[before, at] + math.dist(points[at], points[end]) for at in before)
-    return min((paths[frozenset(rest), at] + math.dist(points[at], points[0]) for at in rest), default=0.0)
+                paths[chosen, end] = min(
+                    paths[before, at] + math.dist(points[at], points[end]) for at in before
+                )
+    return min(
+        (paths[frozenset(rest), at] + math.dist(points[at], points[0]) for at in rest), default=0.0
+    )
 
 
 def _note(points: Points, order: Sequence[int]) -> str:
@@ -175,7 +193,9 @@ def _note(points: Points, order: Sequence[int]) -> str:
         ("More than once", sorted({at for at in order if order.count(at) > 1})),
     ):
         if some:
-            names = ", ".join(str(at) for at in some[:8]) + (f" and {len(some) - 8} more" if len(some) > 8 else "")
+            names = ", ".join(str(at) for at in some[:8]) + (
+                f" and {len(some) - 8} more" if len(some) > 8 else ""
+            )
             notes.append(f"{what}: {names}.")
     return " ".join(notes)
 
@@ -185,19 +205,46 @@ def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
     from matplotlib.colors import to_rgb
 
     size = min(max(80 / math.sqrt(len(points)), 10.0), 15.0)
-    inch = 1.2 * float(np.ptp(points, axis=0).max() or 1.0) / PANEL  # about, in the units of the points
+    inch = (
+        1.2 * float(np.ptp(points, axis=0).max() or 1.0) / PANEL
+    )  # about, in the units of the points
     spots = apart(points, 1.1 * inch * size / 72)
-    arrow = {"arrowstyle": "-|>", "color": LINE_COLOR, "linewidth": 1.3, "shrinkA": size / 2, "shrinkB": size / 2}
+    arrow = {
+        "arrowstyle": "-|>",
+        "color": LINE_COLOR,
+        "linewidth": 1.3,
+        "shrinkA": size / 2,
+        "shrinkB": size / 2,
+    }
     for here, there in pairwise([*order, *order[:1]]):
         if (spots[here] != spots[there]).any():
             axes.annotate("", spots[there], spots[here], arrowprops=arrow)
     for at, (x, y) in enumerate(spots):
         first, gone = bool(order) and at == order[0], at in order
         above = 3 + at / len(points)  # a point that covers another covers its number too
-        inside, edge = (START_COLOR, START_COLOR) if first else ("white", LINE_COLOR if gone else LEFT_OUT)
-        axes.plot([x], [y], "o", markersize=size, markerfacecolor=inside, markeredgecolor=edge, zorder=above)
+        inside, edge = (
+            (START_COLOR, START_COLOR) if first else ("white", LINE_COLOR if gone else LEFT_OUT)
+        )
+        axes.plot(
+            [x],
+            [y],
+            "o",
+            markersize=size,
+            markerfacecolor=inside,
+            markeredgecolor=edge,
+            zorder=above,
+        )
         color = ink(to_rgb(inside)) if first or gone else GREY
-        axes.text(x, y, str(at), ha="center", va="center_baseline", fontsize=0.47 * size, color=color, zorder=above)
+        axes.text(
+            x,
+            y,
+            str(at),
+            ha="center",
+            va="center_baseline",
+            fontsize=0.47 * size,
+            color=color,
+            zorder=above,
+        )
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
     moved = "" if np.array_equal(spots, points) else f"\n{MOVED}"
@@ -208,10 +255,19 @@ def _bars(axes: "Axes", points: Points, order: Sequence[int]) -> None:
     """Numbers as bars, in the order of the output; the others follow, pale."""
     shown = [*order, *(at for at in range(len(points)) if at not in order)]
     heights = [points[at][0] for at in shown]
-    colors = [START_COLOR] * len(order[:1]) + [LINE_COLOR] * len(order[1:]) + [LEFT_OUT] * (len(shown) - len(order))
+    colors = (
+        [START_COLOR] * len(order[:1])
+        + [LINE_COLOR] * len(order[1:])
+        + [LEFT_OUT] * (len(shown) - len(order))
+    )
     bars = axes.bar(range(len(shown)), heights, color=colors, width=0.8)
     if len(shown) <= MOST_NAMED:
-        axes.bar_label(bars, [f"{height:.3g}" for height in heights], fontsize=min(8.0, 110 / len(shown)), padding=2)
+        axes.bar_label(
+            bars,
+            [f"{height:.3g}" for height in heights],
+            fontsize=min(8.0, 110 / len(shown)),
+            padding=2,
+        )
         axes.set_xticks(range(len(shown)), [str(at) for at in shown], fontsize=8)
     else:
         axes.set_xticks([])
@@ -228,16 +284,23 @@ def _heat(axes: "Axes", weights_TS: NDArray[np.float64], order: Sequence[int]) -
     show_cells(axes, weights_TS, numbers=max(points, steps) <= MOST_NUMBERS)
     names = [*(str(at) for at in order), "<stop>"][:steps]
     every = math.ceil(max(points, steps) / MOST_NAMED)
-    axes.set_xticks(range(0, points, every), [str(at) for at in range(0, points, every)], fontsize=7)
+    axes.set_xticks(
+        range(0, points, every), [str(at) for at in range(0, points, every)], fontsize=7
+    )
     axes.set_yticks(range(0, steps, every), names[::every], fontsize=7)
     for row, at in enumerate(order):
-        axes.add_patch(Rectangle((at - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=START_COLOR, linewidth=1.2))
+        axes.add_patch(
+            Rectangle((at - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=START_COLOR, linewidth=1.2)
+        )
     lines: dict[str, Any] = {"color": GRID, "linewidth": 0.6, "zorder": 0.5}
     axes.vlines([at - 0.5 for at in range(1, points)], -0.5, steps - 0.5, **lines)
     axes.hlines([at - 0.5 for at in range(1, steps)], -0.5, points - 0.5, **lines)
     stop = "\nThe rest of a row, up to 1, is the weight of <stop>." if steps > len(order) else ""
     peak = peak_of(weights_TS)
-    _quiet(axes, f"Each row is a step: its attention weights, darkest for {peak:.2f}. Framed: its output.{stop}")
+    _quiet(
+        axes,
+        f"Each row is a step: its attention weights, darkest for {peak:.2f}. Framed: its output.{stop}",
+    )
 
 
 def _quiet(axes: "Axes", caption: str) -> None:

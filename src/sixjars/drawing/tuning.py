@@ -41,19 +41,34 @@ def draw_tuning(
         _draw_key(axis, trials, key, scale)
     for axis, name in zip(panels, ["number", *axes], strict=True):
         if best is not None:
-            place = _places(trials, name)[json.dumps(best[name])] if axes.get(name) == "names" else best[name]
-            axis.scatter([place], [best["score"]], s=110, marker="*", color=RED, zorder=5, label="best")
+            place = (
+                _places(trials, name)[json.dumps(best[name])]
+                if axes.get(name) == "names"
+                else best[name]
+            )
+            axis.scatter(
+                [place], [best["score"]], s=110, marker="*", color=RED, zorder=5, label="best"
+            )
         axis.grid(axis="y", color="#dddddd")
         axis.set_axisbelow(True)
         axis.spines[["top", "right"]].set_visible(False)
     for axis in panels[::columns]:
         axis.set_ylabel(f"{metric.replace('_', ' ')} ({better} is better)")
     names = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
-    figure.legend(names.values(), names.keys(), loc="outside lower center", ncols=5, frameon=False, fontsize=SMALL + 1)
+    figure.legend(
+        names.values(),
+        names.keys(),
+        loc="outside lower center",
+        ncols=5,
+        frameon=False,
+        fontsize=SMALL + 1,
+    )
     save(figure, path, title)
 
 
-def _draw_order(axis: "Axes", trials: Sequence[Row], complete: Sequence[Row], *, higher: bool) -> None:
+def _draw_order(
+    axis: "Axes", trials: Sequence[Row], complete: Sequence[Row], *, higher: bool
+) -> None:
     """Scores by number; the best so far is a line, and a trial that failed is a mark below."""
     from matplotlib.ticker import MaxNLocator
 
@@ -61,14 +76,32 @@ def _draw_order(axis: "Axes", trials: Sequence[Row], complete: Sequence[Row], *,
     failed = [row["number"] for row in trials if row["state"] == "failed"]
     if failed:
         edge = axis.get_xaxis_transform()
-        axis.scatter(failed, [0.02] * len(failed), transform=edge, marker="x", s=26, color=GREY, label="failed")
+        axis.scatter(
+            failed,
+            [0.02] * len(failed),
+            transform=edge,
+            marker="x",
+            s=26,
+            color=GREY,
+            label="failed",
+        )
     if complete:
         numbers, best = list[int](), list[float]()
         for row in complete:
             numbers.append(row["number"])
-            best.append(row["score"] if not best else (max if higher else min)(best[-1], row["score"]))
+            best.append(
+                row["score"] if not best else (max if higher else min)(best[-1], row["score"])
+            )
         numbers.append(trials[-1]["number"])
-        axis.step(numbers, [*best, best[-1]], where="post", color=RED, linewidth=1.4, label="best so far", zorder=1)
+        axis.step(
+            numbers,
+            [*best, best[-1]],
+            where="post",
+            color=RED,
+            linewidth=1.4,
+            label="best so far",
+            zorder=1,
+        )
     axis.set_xlim(0.4, trials[-1]["number"] + 0.6)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel("trial")
@@ -111,10 +144,22 @@ def _places(trials: Sequence[Row], key: str) -> dict[str, int]:
 def _scatter(axis: "Axes", trials: Sequence[Row], place: Any) -> None:
     """A dot for each complete trial, a hollow one for each that was pruned, at the best score that it had."""
     looks: dict[str, dict[str, Any]] = {
-        "complete": {"color": BLUE, "alpha": 0.8, "edgecolors": "white", "linewidths": 0.6, "s": 40},
+        "complete": {
+            "color": BLUE,
+            "alpha": 0.8,
+            "edgecolors": "white",
+            "linewidths": 0.6,
+            "s": 40,
+        },
         "pruned": {"facecolors": "white", "edgecolors": GREY, "s": 26},
     }
     for state, look in looks.items():
         rows = [row for row in trials if row["state"] == state and row["score"] is not None]
         if rows:
-            axis.scatter([place(row) for row in rows], [row["score"] for row in rows], label=state, zorder=3, **look)
+            axis.scatter(
+                [place(row) for row in rows],
+                [row["score"] for row in rows],
+                label=state,
+                zorder=3,
+                **look,
+            )

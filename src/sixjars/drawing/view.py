@@ -112,17 +112,26 @@ class View:
         count = len(self.outputs[0].weights[0])
         if len(self.source) == count:
             points = isinstance(self.backdrop, list)
-            return tuple(f"{at}: {one}" for at, one in enumerate(self.source)) if points else self.source
+            return (
+                tuple(f"{at}: {one}" for at, one in enumerate(self.source))
+                if points
+                else self.source
+            )
         if self.layout.shape and len(self.layout.shape) > 1:
             columns = self.layout.shape[1]
-            return tuple(f"row {at // columns + 1}, column {at % columns + 1}" for at in range(count))
+            return tuple(
+                f"row {at // columns + 1}, column {at % columns + 1}" for at in range(count)
+            )
         return tuple(str(at + 1) for at in range(count))
 
     @property
     def has_turns(self) -> bool:
         """Whether its segments are turns of a conversation, which begin with the mark of a speaker."""
         groups = groupby(range(len(self.segments)), key=self.segments.__getitem__)
-        return bool(self.segments) and {self.names[next(group)] for _, group in groups} <= {OTHER, OWN}
+        return bool(self.segments) and {self.names[next(group)] for _, group in groups} <= {
+            OTHER,
+            OWN,
+        }
 
     def alone(self, rank: int) -> "View":
         """The same with one of its outputs."""
@@ -140,7 +149,9 @@ class View:
         place = {at: number for number, group in enumerate(groups) for at in group}
         return replace(
             self,
-            source=tuple(_word([self.source[at] for at in group]) for group in groups) if self.source else (),
+            source=tuple(_word([self.source[at] for at in group]) for group in groups)
+            if self.source
+            else (),
             segments=tuple(self.segments[group[0]] for group in groups) if self.segments else (),
             words=self.words if alone else tuple(range(len(groups))),
             outputs=tuple(_joined(one, groups, place) for one in self.outputs),
@@ -149,7 +160,9 @@ class View:
     def sentences(self, output: Output) -> list[tuple[float, tuple[float, ...]]]:
         """Both levels of a text in segments: the weight of each sentence, and the share of each word in it."""
         mean, found = output.mean, []
-        for _, group in groupby(range(len(mean)), key=(self.segments or [0] * len(mean)).__getitem__):
+        for _, group in groupby(
+            range(len(mean)), key=(self.segments or [0] * len(mean)).__getitem__
+        ):
             own = [mean[at] for at in group]
             whole = fsum(own)
             found.append((whole, tuple(one / whole if whole > 0 else 0.0 for one in own)))
@@ -165,7 +178,11 @@ class View:
             "forced": self.forced,
         }
         values |= {"segments": list(self.segments)} if self.segments else {}
-        values |= {"points": [list(point) for point in self.backdrop]} if isinstance(self.backdrop, list) else {}
+        values |= (
+            {"points": [list(point) for point in self.backdrop]}
+            if isinstance(self.backdrop, list)
+            else {}
+        )
         return values | {"outputs": [self._output(one) for one in self.outputs]}
 
     def _output(self, output: Output) -> dict[str, Any]:
@@ -186,7 +203,10 @@ class View:
 def _groups(words: Sequence[int], segments: Sequence[int]) -> list[list[int]]:
     """The positions of each word; a word never reaches into the next segment."""
     parts = segments or [0] * len(words)
-    return [list(group) for _, group in groupby(range(len(words)), key=lambda at: (parts[at], words[at]))]
+    return [
+        list(group)
+        for _, group in groupby(range(len(words)), key=lambda at: (parts[at], words[at]))
+    ]
 
 
 def _word(pieces: Sequence[str]) -> str:
@@ -216,11 +236,18 @@ def _joined(output: Output, groups: list[list[int]], place: Mapping[int, int]) -
 
 def _weights(weights: Weights, rows: Sequence[int], groups: list[list[int]]) -> tuple[float, ...]:
     """Added over the pieces of each source word, averaged over those of an output word."""
-    return tuple(fsum(weights[row][at] for row in rows for at in group) / len(rows) for group in groups)
+    return tuple(
+        fsum(weights[row][at] for row in rows for at in group) / len(rows) for group in groups
+    )
 
 
 def view_of(
-    predictor: Any, predictions: Sequence[Any], *, pieces: bool = False, forced: bool = False, order: str = ""
+    predictor: Any,
+    predictions: Sequence[Any],
+    *,
+    pieces: bool = False,
+    forced: bool = False,
+    order: str = "",
 ) -> View:
     """The value of the predictions for one input; with `pieces` its tokens stay as they are.
 
@@ -230,13 +257,18 @@ def view_of(
     if first.error is not None:
         raise DataError(f"there is no output to draw. {first.error}")
     if not first.weights:
-        raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
+        raise DataError(
+            "this prediction has no attention weights to draw; its bridge has no attention."
+        )
     name, text = next(iter(first.inputs.items()))
     found = View(
         inputs={
-            name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()
+            name: Path(text).name if predictor.inputs[name].is_media else text
+            for name, text in first.inputs.items()
         },
-        outputs=tuple(_output_of(one) for one in predictions if one.weights),  # a beam may hold an empty one
+        outputs=tuple(
+            _output_of(one) for one in predictions if one.weights
+        ),  # a beam may hold an empty one
         source=first.source,
         words=first.source_words,
         segments=first.segments,

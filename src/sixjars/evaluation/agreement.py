@@ -93,7 +93,10 @@ class Estimate:
         """
         values_N = np.asarray(values)
         random = np.random.default_rng(0)
-        means_R = [float(values_N[random.integers(len(values_N), size=len(values_N))].mean()) for _ in range(RESAMPLES)]
+        means_R = [
+            float(values_N[random.integers(len(values_N), size=len(values_N))].mean())
+            for _ in range(RESAMPLES)
+        ]
         low, high = np.quantile(means_R, [0.025, 0.975])
         return cls(float(values_N.mean()), float(low), float(high))
 
@@ -140,15 +143,25 @@ class Measured:
     @property
     def sentence(self) -> str:
         """What the correlation means, and how often the most important position is found."""
-        over = Estimate.of([one.tau - one.random for one in self.examples])  # of random weights, on the same examples
+        over = Estimate.of(
+            [one.tau - one.random for one in self.examples]
+        )  # of random weights, on the same examples
         alike, joined = f"Weights and {self.name} order the input", "and"
         if len(self.examples) < FEWEST:
             alike = f"Fewer than {FEWEST} examples do not say whether weights and {self.name} order the input alike"
         elif over.low > 0:
-            far = "weakly" if self.tau.mean < WEAK else "in part" if self.tau.mean < STRONG else "to a large part"
+            far = (
+                "weakly"
+                if self.tau.mean < WEAK
+                else "in part"
+                if self.tau.mean < STRONG
+                else "to a large part"
+            )
             alike += f" alike {far}, more than random weights do"
         else:
-            alike += " in opposite ways" if over.high < 0 else " alike no more than random weights do"
+            alike += (
+                " in opposite ways" if over.high < 0 else " alike no more than random weights do"
+            )
             joined = "but" if self.first.low > self.chance else joined
         often = f"the largest weight is on the most important position at {self.first.mean:.0%} of the steps"
         return f"{alike}; {joined} {often} (uniform weights: {self.chance:.0%})."

@@ -59,7 +59,9 @@ class Statistics:
     def _resampled(self) -> NDArray[np.float64]:
         if len(self.rows) < 2:  # one example does not vary
             return np.full(RESAMPLES, math.nan)
-        sums = np.concatenate([_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))])
+        sums = np.concatenate(
+            [_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))]
+        )
         return np.array([self.value(row) for row in sums.tolist()])
 
 
@@ -75,7 +77,9 @@ def statistics_of(metric: Metric, outcomes: Sequence[Outcome]) -> Statistics | N
     values = [value_alone(metric, outcome) for outcome in outcomes]
     rows = np.array([(0.0, 0.0) if value is None else (value, 1.0) for value in values])
     mean, value = _mean(rows.sum(0).tolist()), float(metric.compute(outcomes))
-    return Statistics(rows, _mean) if math.isclose(mean, value, rel_tol=1e-9, abs_tol=1e-12) else None
+    return (
+        Statistics(rows, _mean) if math.isclose(mean, value, rel_tol=1e-9, abs_tol=1e-12) else None
+    )
 
 
 def interval_of(metric: Metric, outcomes: Sequence[Outcome]) -> Interval | None:
@@ -128,7 +132,9 @@ def difference(first: Statistics, other: Statistics) -> Difference | None:
     return Difference(value, between, min(1.0, max(least, 2 * (1 + rarer) / (1 + len(changes)))))
 
 
-def error_of_difference(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> float | None:
+def error_of_difference(
+    metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]
+) -> float | None:
     """The standard error of how much two models differ, by the paired bootstrap; nothing without one.
 
     Where the test finds no difference, as of few examples, it is so large that 1.96 of it are more
@@ -174,8 +180,14 @@ def _counts(examples: int) -> Iterator[NDArray[np.float64]]:
     at_once, left = max(1, _AT_ONCE // examples), RESAMPLES
     while left:
         count = min(at_once, left)
-        drawn = random.integers(examples, size=(count, examples)) + examples * np.arange(count)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=count * examples).reshape(count, examples).astype(np.float64)
+        drawn = (
+            random.integers(examples, size=(count, examples)) + examples * np.arange(count)[:, None]
+        )
+        yield (
+            np.bincount(drawn.ravel(), minlength=count * examples)
+            .reshape(count, examples)
+            .astype(np.float64)
+        )
         left -= count
 
 
@@ -183,4 +195,6 @@ def _product(counts_RN: NDArray[np.float64], rows_NK: NDArray[Any]) -> NDArray[n
     """Sums of each resample, (R, K), some columns at a time."""
     width = max(1, _AT_ONCE // len(rows_NK))
     columns = range(0, rows_NK.shape[1], width)
-    return np.concatenate([counts_RN @ rows_NK[:, at : at + width].astype(np.float64) for at in columns], axis=1)
+    return np.concatenate(
+        [counts_RN @ rows_NK[:, at : at + width].astype(np.float64) for at in columns], axis=1
+    )

@@ -35,7 +35,11 @@ class Bucket:
         >>> Bucket(2, 5, 9, 0.5).name, Bucket(6, 6, 9, 0.5).name
         ('2–5', '6')
         """
-        return str(self.shortest) if self.shortest == self.longest else f"{self.shortest}–{self.longest}"
+        return (
+            str(self.shortest)
+            if self.shortest == self.longest
+            else f"{self.shortest}–{self.longest}"
+        )
 
     @property
     def place(self) -> float:

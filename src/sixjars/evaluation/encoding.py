@@ -55,7 +55,9 @@ class _Graphs:
         self.recorded: dict[Hashable, _Recorded | None] = {}
         """By shape; nothing where it could not be recorded."""
 
-    def encoded(self, network: Network, inputs: Mapping[str, Padded], given: list[Tensor], key: Hashable) -> Encoded:
+    def encoded(
+        self, network: Network, inputs: Mapping[str, Padded], given: list[Tensor], key: Hashable
+    ) -> Encoded:
         """Without a graph the first time: most shapes come once."""
         weights = addresses(network.encoder)
         if weights != self.weights:

@@ -63,7 +63,9 @@ class Importance:
 class Copies:
     """One example many times over, with an output that is forced: one copy for each erasure, or for each step."""
 
-    def __init__(self, network: Network, batches: Batches, row: int, output: Sequence[int], *, tokens: bool) -> None:
+    def __init__(
+        self, network: Network, batches: Batches, row: int, output: Sequence[int], *, tokens: bool
+    ) -> None:
         self.network = network
         self.batches = batches
         self.row = row
@@ -99,12 +101,16 @@ class Copies:
     def gradients(self) -> Tensor:
         """The norm of the gradient of the log probability of each token at each position, (T, S)."""
         found = []
-        cudnn = torch.backends.cudnn.flags(enabled=False)  # whose recurrences have no gradients in evaluation mode
+        cudnn = torch.backends.cudnn.flags(
+            enabled=False
+        )  # whose recurrences have no gradients in evaluation mode
         with torch.enable_grad(), cudnn:
             for steps_N in self._portions(self.steps):
                 encoded, leaves, index_NS = self._differentiable(len(steps_N))
                 log_NT = self._log_probabilities(encoded)
-                gradients = torch.autograd.grad(log_NT.gather(1, steps_N.unsqueeze(1)).sum(), leaves)
+                gradients = torch.autograd.grad(
+                    log_NT.gather(1, steps_N.unsqueeze(1)).sum(), leaves
+                )
                 norms = torch.cat([gradient.norm(dim=-1).flatten() for gradient in gradients])
                 found.append(norms[index_NS][:, : self.positions].double())
         return torch.cat(found)
@@ -121,12 +127,16 @@ class Copies:
     def _log_probabilities(self, encoded: Encoded) -> Tensor:
         """Of each token of the output, (N, T); of several labels that are chosen together, (N, 1)."""
         target = self.target.repeat(encoded.rows)
-        return -truth_loss(self.network.decoder.teach(encoded, target), target).clamp(max=-IMPOSSIBLE)
+        return -truth_loss(self.network.decoder.teach(encoded, target), target).clamp(
+            max=-IMPOSSIBLE
+        )
 
     def _erased(self, places_N: Tensor) -> Encoded:
         """A copy for each of these positions, without it."""
         count = len(places_N)
-        gone_NS = torch.arange(self.encoded.mask.shape[1], device=places_N.device) == places_N.unsqueeze(1)
+        gone_NS = torch.arange(
+            self.encoded.mask.shape[1], device=places_N.device
+        ) == places_N.unsqueeze(1)
         if self.tokens:
             inputs = self._inputs(count)
             source = inputs[self.name]
@@ -139,7 +149,9 @@ class Copies:
 
     def _differentiable(self, count: int) -> tuple[Encoded, list[Tensor], Tensor]:
         """So many copies, what is differentiated by, and where in it, laid end to end, each position is, (N, S)."""
-        every_NS = torch.arange(count * self.encoded.mask.shape[1], device=self.network.device).view(count, -1)
+        every_NS = torch.arange(
+            count * self.encoded.mask.shape[1], device=self.network.device
+        ).view(count, -1)
         if self.tokens:
             inputs = self._inputs(count)
             source = inputs[self.name]
@@ -164,7 +176,11 @@ def _embedded(encoder: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
         calls.append((ids[0], vectors.detach().requires_grad_()))
         return calls[-1][1]
 
-    hooks = [one.register_forward_hook(cut) for one in encoder.modules() if isinstance(one, WordEmbedding)]
+    hooks = [
+        one.register_forward_hook(cut)
+        for one in encoder.modules()
+        if isinstance(one, WordEmbedding)
+    ]
     try:
         yield calls
     finally:
@@ -194,7 +210,12 @@ def falls_of(network: Network, dataset: Dataset, row: int) -> list[float]:
 
 
 def checked_examples(
-    network: Network, dataset: Dataset, rows: Sequence[int], *, search: SearchSettings | None, examples: int
+    network: Network,
+    dataset: Dataset,
+    rows: Sequence[int],
+    *,
+    search: SearchSettings | None,
+    examples: int,
 ) -> Iterator[CheckedExample]:
     """Check some rows; without `search`, their references are the outputs. `examples` are searched for at a time."""
     batches, name = dataset.batches(), network.encoder.positions_of()
@@ -207,7 +228,10 @@ def checked_examples(
                 yield CheckedExample(None, None)
                 continue
             one = Copies(network, batches, row, found[row], tokens=tokens).importance()
-            compared = (agreement(one.weights, importance, random) for importance in (one.falls, one.gradients))
+            compared = (
+                agreement(one.weights, importance, random)
+                for importance in (one.falls, one.gradients)
+            )
             yield CheckedExample(*compared)
 
 

@@ -45,20 +45,33 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
         weights.append(wide(scored.weights))
         token_B, size = truth_B, scored.scores.shape[1]
     positions = encoded.mask.shape[1]
-    each = positions * max(size, 3 * positions * encoded.memory.shape[2])  # the scores of a source, or its copies
+    each = positions * max(
+        size, 3 * positions * encoded.memory.shape[2]
+    )  # the scores of a source, or its copies
     weights_BTS = torch.stack(weights, dim=1)
     likely_BTS = torch.zeros_like(weights_BTS)
-    for some_B in torch.split(torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // max(1, each))):
+    for some_B in torch.split(
+        torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // max(1, each))
+    ):
         alone, left = prepared, -1
-        for at, ((token_B, earlier), truth_B) in enumerate(zip(before, target.values.unbind(1), strict=True)):
-            rows_B = some_B[target.mask[some_B, at]]  # one long target is no reason to go on with all
+        for at, ((token_B, earlier), truth_B) in enumerate(
+            zip(before, target.values.unbind(1), strict=True)
+        ):
+            rows_B = some_B[
+                target.mask[some_B, at]
+            ]  # one long target is no reason to go on with all
             if len(rows_B) == 0:
                 break
             if len(rows_B) != left:
                 left, alone = len(rows_B), prepared.pick(rows_B).repeat(positions)
-                one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(left, 1)
+                one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(
+                    left, 1
+                )
                 alone = replace(alone, mask=alone.mask & one_RS)
-            token_R, truth_R = (ids.index_select(0, rows_B).repeat_interleave(positions) for ids in (token_B, truth_B))
+            token_R, truth_R = (
+                ids.index_select(0, rows_B).repeat_interleave(positions)
+                for ids in (token_B, truth_B)
+            )
             scored, _ = generator.step(token_R, earlier.pick(rows_B).repeat(positions), alone)
             like_R = scored.log_probabilities.gather(1, truth_R.unsqueeze(1))
             likely_BTS[rows_B, at] = wide(like_R).view(left, positions)

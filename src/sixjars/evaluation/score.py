@@ -17,7 +17,15 @@ from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.decoding import Searcher
 from sixjars.decoding.problem import Tell
-from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
+from sixjars.evaluation.metrics import (
+    Metric,
+    Outcome,
+    RationaleWeight,
+    Score,
+    focus_of,
+    rationale_weight,
+    score,
+)
 from sixjars.evaluation.metrics.attention import Box, boxes_of, linked, rationale_of
 from sixjars.evaluation.metrics.table import value_alone, widened
 from sixjars.evaluation.posterior import posterior_of
@@ -47,7 +55,9 @@ def encoded_batches(
     try:
         for some in batches.in_order(examples, rows):
             batch = batches.collate(some)
-            moved = replace(batch.to(network.device), numbers=batch.numbers)  # to read them, nobody waits for a device
+            moved = replace(
+                batch.to(network.device), numbers=batch.numbers
+            )  # to read them, nobody waits for a device
             with torch.inference_mode():
                 encoded = encode(moved.inputs)
             yield moved, encoded
@@ -72,10 +82,16 @@ def answers(
     each step of a search made.
     """
     begun = None if prefix is None else prefix.to(network.device)
-    dtype = next(network.decoder.parameters()).dtype  # fewer bits than the encoder's, where that is wanted
+    dtype = next(
+        network.decoder.parameters()
+    ).dtype  # fewer bits than the encoder's, where that is wanted
     with torch.inference_mode():
-        encoded = encoded.mapped(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
-        searcher = Searcher(search, seeds, attention=attention or search.unknown == "replace", tell=tell)
+        encoded = encoded.mapped(
+            lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor
+        )
+        searcher = Searcher(
+            search, seeds, attention=attention or search.unknown == "replace", tell=tell
+        )
         if encoded.device.type == "cuda" and begun is None and network.decoder.searches:
             from sixjars.decoding.capture import bucketed
 
@@ -86,7 +102,9 @@ def answers(
         return network.decoder.answer(encoded, searcher, begun)
 
 
-def spelled(dataset: Dataset, row: int, found: Hypothesis, search: SearchSettings) -> tuple[Sequence[int], list[str]]:
+def spelled(
+    dataset: Dataset, row: int, found: Hypothesis, search: SearchSettings
+) -> tuple[Sequence[int], list[str]]:
     """The ids of an output, and the words of its source that some of them copy.
 
     With `unknown: replace`, `<unk>` becomes a copy of the source position with the most attention.
@@ -138,7 +156,9 @@ class Judged:
         for metric in metrics:
             [one] = score(self.compared(metric), [metric])
             searched = self.searches and "candidates" in metric.needs
-            found.append(_with_search(one, widened(self.settings.search, metric.nbest)) if searched else one)
+            found.append(
+                _with_search(one, widened(self.settings.search, metric.nbest)) if searched else one
+            )
         return found
 
     def each(self, metrics: Sequence[Metric]) -> Iterator[dict[str, Any]]:
@@ -146,9 +166,17 @@ class Judged:
         single = [metric for metric in metrics if metric.per_example]
         counts = {metric.name: nbest_of(metric, self.settings) for metric in single}
         for at, first in enumerate(self.outcomes[min(self.outcomes)]):
-            found = {metric.name: value_alone(metric, self.outcomes[counts[metric.name]][at]) for metric in single}
+            found = {
+                metric.name: value_alone(metric, self.outcomes[counts[metric.name]][at])
+                for metric in single
+            }
             output = first.candidates[0] if first.candidates else None
-            yield {"input": self.given(at), "references": list(first.references), "output": output, "scores": found}
+            yield {
+                "input": self.given(at),
+                "references": list(first.references),
+                "output": output,
+                "scores": found,
+            }
 
 
 def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
@@ -159,7 +187,10 @@ def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
 def _with_search(found: Score, used: SearchSettings) -> Score:
     chosen = used.model_dump(exclude_defaults=True, exclude={"kind", "nbest", "seed", "width"})
     how = [f"beam{used.width}" if used.kind == "beam" else used.kind]
-    how += [f"{key}:{value if isinstance(value, str) else f'{value:g}'}" for key, value in chosen.items()]
+    how += [
+        f"{key}:{value if isinstance(value, str) else f'{value:g}'}"
+        for key, value in chosen.items()
+    ]
     return replace(found, signature=f"{found.signature}|search:{','.join(how)}")
 
 
@@ -174,7 +205,9 @@ def judged(
     progress: str = "",
 ) -> Judged:
     """All that the metrics need to know of every example; `progress` names this work for whoever is listening."""
-    needs = {need for metric in metrics for need in metric.needs} | ({"likelihood"} if with_loss else set())
+    needs = {need for metric in metrics for need in metric.needs} | (
+        {"likelihood"} if with_loss else set()
+    )
     counts = sorted({nbest_of(metric, settings) for metric in metrics})
     searches = network.decoder.searches
     # Labels are not searched for: the widest list has all the others as its beginnings.
@@ -182,10 +215,13 @@ def judged(
     groups = groups_of(dataset, group=settings.group)
     rows = tuple(group[0] for group in groups)
     judge = _Judge(network, dataset, needs, set(rows), progress)
-    loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
+    loss = judge.read(
+        set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples
+    )
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
-        count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
+        count: [judge.outcome(group, search, count, familiar) for group in groups]
+        for count, search in used.items()
     }
     return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, rows[at]), rows)
 
@@ -213,13 +249,16 @@ def references_of(dataset: Dataset, group: Sequence[int]) -> tuple[str, ...]:
 def true_boxes(dataset: Dataset) -> list[tuple[Box, ...]] | None:
     """True regions of words of the output, where the data has them."""
     name = dataset.fields.output.name
-    return dataset.annotated("boxes", lambda row, text: boxes_of(text, dataset.target_words_index[row][-1] + 1, name))
+    return dataset.annotated(
+        "boxes", lambda row, text: boxes_of(text, dataset.target_words_index[row][-1] + 1, name)
+    )
 
 
 def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
     """The sentence that decides each row and its word, both counted from 0, where the data has them."""
     return dataset.annotated(
-        "rationale", lambda row, text: rationale_of(text, len(dataset.inputs[row]["source"].splitlines()))
+        "rationale",
+        lambda row, text: rationale_of(text, len(dataset.inputs[row]["source"].splitlines())),
     )
 
 
@@ -227,7 +266,9 @@ def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
 class _Judge:
     """A network and a dataset, and what is found out about its rows."""
 
-    def __init__(self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], progress: str) -> None:
+    def __init__(
+        self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], progress: str
+    ) -> None:
         self.network, self.dataset, self.needs, self.progress = network, dataset, needs, progress
         self.firsts = firsts
         """Rows that outputs are found for: of those with the same input, one."""
@@ -243,8 +284,12 @@ class _Judge:
         if not of_truth and not searches:
             return 0.0
         chosen = range(len(self.dataset)) if of_truth else sorted(self.firsts)
-        batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
-        for batch, encoded in counted(batches, self.progress, rows=lambda one: len(one[0].numbers), total=len(chosen)):
+        batches = encoded_batches(
+            self.network, self.dataset.batches(), examples=examples, rows=chosen
+        )
+        for batch, encoded in counted(
+            batches, self.progress, rows=lambda one: len(one[0].numbers), total=len(chosen)
+        ):
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())
@@ -252,7 +297,9 @@ class _Judge:
                 self._search(batch.numbers.tolist(), encoded, searches)
         return total / max(tokens, 1)
 
-    def _search(self, rows: Sequence[int], encoded: Encoded, searches: Collection[SearchSettings]) -> None:
+    def _search(
+        self, rows: Sequence[int], encoded: Encoded, searches: Collection[SearchSettings]
+    ) -> None:
         places = [at for at, row in enumerate(rows) if row in self.firsts]
         if len(places) < len(rows):
             encoded = encoded.pick(torch.tensor(places, dtype=torch.long, device=encoded.device))
@@ -260,46 +307,75 @@ class _Judge:
         for search in searches if places else ():
             outputs = answers(self.network, encoded, search, seeds=seeds, attention=False)
             for row, found in zip(seeds, outputs, strict=True):
-                texts = (self.dataset.fields.output.decode(*spelled(self.dataset, row, each, search)) for each in found)
+                texts = (
+                    self.dataset.fields.output.decode(*spelled(self.dataset, row, each, search))
+                    for each in found
+                )
                 self.found[row, search] = tuple(texts)
 
     def _truth(self, batch: Batch, encoded: Encoded) -> tuple[Tensor, Tensor]:
         with torch.inference_mode():
             output = self.network.decoder.teach(encoded, batch.target)
             loss_B, count_B = truth_loss(output, batch.target).sum(1), batch.target.mask.sum(1)
-            seen_BTS = posterior_of(self.network.decoder, encoded, batch.target) if "links" in self.needs else None
+            seen_BTS = (
+                posterior_of(self.network.decoder, encoded, batch.target)
+                if "links" in self.needs
+                else None
+            )
         rows = zip(batch.numbers.tolist(), loss_B.tolist(), count_B.tolist(), strict=True)
         for at, (row, loss, count) in enumerate(rows):
-            attention = {} if output.weights is None else self._attention(row, output.weights[at], encoded, batch, at)
+            attention = (
+                {}
+                if output.weights is None
+                else self._attention(row, output.weights[at], encoded, batch, at)
+            )
             if seen_BTS is not None:
                 attention["explained"] = self._linked(row, seen_BTS[at])
             self.facts[row] = {"log_probability": -loss, "tokens": count, **attention}
         return loss_B, count_B
 
-    def _attention(self, row: int, weights_TS: Tensor, encoded: Encoded, batch: Batch, at: int) -> dict[str, Any]:
+    def _attention(
+        self, row: int, weights_TS: Tensor, encoded: Encoded, batch: Batch, at: int
+    ) -> dict[str, Any]:
         """Compare the weights of a row with the truth that is known of it."""
         dataset, found = self.dataset, dict[str, Any]()
         if "links" in self.needs:
             found["links"] = self._linked(row, weights_TS)
         if "rationale" in self.needs and self.rationales is not None:
-            found["rationale"] = _rationale(self.rationales[row], weights_TS, next(iter(batch.inputs.values())), at)
+            found["rationale"] = _rationale(
+                self.rationales[row], weights_TS, next(iter(batch.inputs.values())), at
+            )
         if "focus" in self.needs and self.boxes is not None and encoded.layout.kind == "grid":
             height, width = encoded.layout.shape
             words, weights = dataset.target_words_index[row], weights_TS.tolist()
-            by_word = [weights[words.index(word)] for word in dict.fromkeys(words)]  # those of its first token
+            by_word = [
+                weights[words.index(word)] for word in dict.fromkeys(words)
+            ]  # those of its first token
             found["focus"] = focus_of(by_word, (height, width), self.boxes[row])
         return found
 
     def _linked(self, row: int, weights_TS: Tensor) -> Links:
-        return linked(weights_TS.tolist(), self.dataset.source_words_index[row], self.dataset.target_words_index[row])
+        return linked(
+            weights_TS.tolist(),
+            self.dataset.source_words_index[row],
+            self.dataset.target_words_index[row],
+        )
 
     def outcome(
-        self, group: Sequence[int], search: SearchSettings, count: int, familiar: Collection[str] | None
+        self,
+        group: Sequence[int],
+        search: SearchSettings,
+        count: int,
+        familiar: Collection[str] | None,
     ) -> Outcome:
         """One example, with all its references."""
         dataset, first = self.dataset, group[0]
         candidates = self.found.get((first, search), ())[:count]
-        known = dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None
+        known = (
+            dataset.alignments[first]
+            if "links" in self.needs and dataset.alignments is not None
+            else None
+        )
         return Outcome(
             references=references_of(dataset, group),
             candidates=candidates,
@@ -311,10 +387,14 @@ class _Judge:
         )
 
 
-def _rationale(known: tuple[int, int] | None, weights_TS: Tensor, source: Padded, at: int) -> RationaleWeight | None:
+def _rationale(
+    known: tuple[int, int] | None, weights_TS: Tensor, source: Padded, at: int
+) -> RationaleWeight | None:
     """How much of the attention of a row lies where it should, where that is known."""
     if known is None or source.segments is None:
         return None
     count, (sentence, word) = int(source.mask[at].sum()), known
     weights = weights_TS.mean(0)[:count].tolist()
-    return rationale_weight(weights, source.segments.segment_of[at, :count].tolist(), sentence, word)
+    return rationale_weight(
+        weights, source.segments.segment_of[at, :count].tolist(), sentence, word
+    )

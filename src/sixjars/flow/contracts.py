@@ -177,7 +177,11 @@ class Bridge(Component):
         """Attention needs positions."""
         if cls.has_attention and not plan.encoder.attendable:
             kinds = plan.kind("bridge"), plan.kind("encoder")
-            return ["model.bridge: {} has nothing to attend to: model.encoder is {}. Use initial.".format(*kinds)]
+            return [
+                "model.bridge: {} has nothing to attend to: model.encoder is {}. Use initial.".format(
+                    *kinds
+                )
+            ]
         return []
 
 
@@ -201,7 +205,13 @@ class Search(Protocol):
         ...
 
     def find(
-        self, generator: "Generator", state: Rows, prepared: Prepared, *, longest: int | None, prefix: Padded | None
+        self,
+        generator: "Generator",
+        state: Rows,
+        prepared: Prepared,
+        *,
+        longest: int | None,
+        prefix: Padded | None,
     ) -> list[list[Hypothesis]]:
         """For each source at least one hypothesis, the best first.
 
@@ -240,7 +250,9 @@ class Decoder(Component):
         """Teacher forcing: the logits of a whole target at once, each step given the true previous token."""
 
     @abstractmethod
-    def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
+    def answer(
+        self, encoded: Encoded, search: Search, prefix: Padded | None = None
+    ) -> list[list[Hypothesis]]:
         """The outputs for each row, best first."""
 
     @abstractmethod
@@ -274,7 +286,9 @@ class Generator(Decoder):
         """The most tokens of an output, `<stop>` included, where the source decides."""
         return None
 
-    def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
+    def answer(
+        self, encoded: Encoded, search: Search, prefix: Padded | None = None
+    ) -> list[list[Hypothesis]]:
         """What search finds."""
         state, prepared = self.start(encoded)
         longest = self.longest(encoded)

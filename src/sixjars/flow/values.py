@@ -23,7 +23,9 @@ class Tensors:
 
     def to(self, device: torch.device | str) -> Self:
         """The same value on another device."""
-        return self.mapped(lambda tensor: tensor.to(device, non_blocking=torch.device(device).type == "cuda"))
+        return self.mapped(
+            lambda tensor: tensor.to(device, non_blocking=torch.device(device).type == "cuda")
+        )
 
     def tensors(self) -> list[Tensor]:
         """All of them, those of nested values included, always in the same order."""
@@ -31,9 +33,14 @@ class Tensors:
         self.mapped(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
         return found
 
-    def mapped(self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None) -> Self:
+    def mapped(
+        self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None
+    ) -> Self:
         """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
-        return replace(self, **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)})
+        return replace(
+            self,
+            **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)},
+        )
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] | None) -> Any:
@@ -41,7 +48,9 @@ def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] 
         return change(value)
     if isinstance(value, Tensors):
         if kind is not None and not isinstance(value, kind):
-            raise ShapeError("rows of a text in segments cannot be picked: its segments are packed across rows.")
+            raise ShapeError(
+                "rows of a text in segments cannot be picked: its segments are packed across rows."
+            )
         return value.mapped(change, kind)
     if isinstance(value, Mapping):
         return {key: _mapped(inner, change, kind) for key, inner in value.items()}
@@ -66,7 +75,9 @@ class Rows(Tensors):
 
     def _any(self) -> Tensor:
         """One of the tensors: all agree on rows and device."""
-        found = next(own for one in fields(self) if isinstance(own := getattr(self, one.name), Tensor | Rows))
+        found = next(
+            own for one in fields(self) if isinstance(own := getattr(self, one.name), Tensor | Rows)
+        )
         return found if isinstance(found, Tensor) else found._any()
 
     def pick(self, rows: Tensor) -> Self:
@@ -75,7 +86,11 @@ class Rows(Tensors):
 
     def repeat(self, times: int) -> Self:
         """Each row `times` times, its copies side by side: (B, ...) -> (B * times, ...); once, this value itself."""
-        return self if times == 1 else self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
+        return (
+            self
+            if times == 1
+            else self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
+        )
 
 
 @final
@@ -122,9 +137,13 @@ class Padded(Rows):
     def of(cls, sequences: list[list[int]]) -> "Padded":
         """From plain lists of ids."""
         longest = max((len(sequence) for sequence in sequences), default=0)
-        values = torch.tensor([[*sequence, *[0] * (longest - len(sequence))] for sequence in sequences])
+        values = torch.tensor(
+            [[*sequence, *[0] * (longest - len(sequence))] for sequence in sequences]
+        )
         lengths = torch.tensor([len(sequence) for sequence in sequences])
-        return cls(values.reshape(len(sequences), longest).long(), torch.arange(longest) < lengths[:, None])
+        return cls(
+            values.reshape(len(sequences), longest).long(), torch.arange(longest) < lengths[:, None]
+        )
 
 
 @final
@@ -192,7 +211,9 @@ class Encoded(Rows):
 
     def __post_init__(self) -> None:
         if self.memory.shape[:2] != self.mask.shape:
-            raise ShapeError(f"memory {(*self.memory.shape,)} and mask {(*self.mask.shape,)} must agree on (B, S).")
+            raise ShapeError(
+                f"memory {(*self.memory.shape,)} and mask {(*self.mask.shape,)} must agree on (B, S)."
+            )
 
 
 @final
@@ -289,4 +310,8 @@ class StepOutput(Rows):
     def log_probabilities(self) -> Tensor:
         """Of every token, in 32 bits at least."""
         dtype = torch.promote_types(self.scores.dtype, torch.float32)
-        return torch.log_softmax(self.scores, dim=-1, dtype=dtype) if self.are_logits else self.scores.to(dtype)
+        return (
+            torch.log_softmax(self.scores, dim=-1, dtype=dtype)
+            if self.are_logits
+            else self.scores.to(dtype)
+        )

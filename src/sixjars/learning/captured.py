@@ -23,9 +23,7 @@ MOST = 256
 FREE = 0.25
 """The share of the device's memory that graphs leave to whatever is computed without one."""
 
-UNRECORDED = (
-    "a training step of this model cannot be recorded as a CUDA graph ({}); learning.fast=false trains without."
-)
+UNRECORDED = "a training step of this model cannot be recorded as a CUDA graph ({}); learning.fast=false trains without."
 
 Shape = tuple[tuple[int, ...], ...]
 Learn = Callable[[Batch, Tensor | float], Tensor]
@@ -46,7 +44,10 @@ def widened(batch: Batch, *, rows: bool) -> Batch:
     What is added is masked, so it has no influence on the others. Texts in segments stay as they are: whoever packed
     their segments has seen to it.
     """
-    count, packed = len(batch.numbers), any(padded.segments is not None for padded in batch.inputs.values())
+    count, packed = (
+        len(batch.numbers),
+        any(padded.segments is not None for padded in batch.inputs.values()),
+    )
     more = -count % ROWS if rows and not packed else 0
     inputs = {name: _padded(padded, more) for name, padded in batch.inputs.items()}
     target = _padded(batch.target, more)

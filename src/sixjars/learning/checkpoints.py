@@ -42,13 +42,17 @@ def disk_faults(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise RunError(f"no space left to write {path}; what was saved before is still there.") from None
+            raise RunError(
+                f"no space left to write {path}; what was saved before is still there."
+            ) from None
         raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a kill at any moment leaves the old one or the new one."""
-    unfinished = path.with_name(f".{path.name}.part")  # what a kill leaves of it, the next write takes over
+    unfinished = path.with_name(
+        f".{path.name}.part"
+    )  # what a kill leaves of it, the next write takes over
     try:
         with disk_faults(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +69,9 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def copied(tensors: Mapping[str, Tensor]) -> Tensors:
     """As they are now, in the memory of the host, whatever happens to them afterwards."""
-    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+    return {
+        name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()
+    }
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
@@ -115,9 +121,14 @@ def check_shapes(wanted: Mapping[str, Tensor], path: Path) -> None:
     with _opened(path, "np") as file:  # maps the file without taking memory for it
         found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
     for name in sorted({*wanted, *found}):
-        here, there = tuple(wanted[name].shape) if name in wanted else "nothing", found.get(name, "nothing")
+        here, there = (
+            tuple(wanted[name].shape) if name in wanted else "nothing",
+            found.get(name, "nothing"),
+        )
         if here != there:
-            raise RunError(f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}.")
+            raise RunError(
+                f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}."
+            )
 
 
 def saved_shapes(path: Path) -> list[tuple[int, ...]]:
@@ -131,7 +142,11 @@ def load_weights(network: nn.Module, path: Path) -> None:
     check_shapes(network.state_dict(), path)
     network.load_state_dict(load_tensors(path)[0])
     for name, weight in network.named_parameters():
-        if weight.is_floating_point() and weight.numel() and not torch.stack(torch.aminmax(weight)).isfinite().all():
+        if (
+            weight.is_floating_point()
+            and weight.numel()
+            and not torch.stack(torch.aminmax(weight)).isfinite().all()
+        ):
             raise RunError(f"{path} is damaged: the numbers of {name} are not all finite.")
 
 
@@ -142,7 +157,10 @@ def mean_weights(paths: list[Path]) -> Tensors:
         for name, tensor in load_tensors(path)[0].items():
             if tensor.is_floating_point():
                 total[name] += tensor
-    return {name: tensor / len(paths) if tensor.is_floating_point() else tensor for name, tensor in total.items()}
+    return {
+        name: tensor / len(paths) if tensor.is_floating_point() else tensor
+        for name, tensor in total.items()
+    }
 
 
 def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
@@ -190,7 +208,9 @@ class TrainingState:
         entry, before = (value, loss, self.step), self.best[:1]
         self.best = sorted([*self.best, entry], key=lambda one: (sign * one[0], one[1]))[:keep]
         is_best = self.best[:1] != before
-        self.stale, self.since_halving = (0, 0) if is_best else (self.stale + 1, self.since_halving + 1)
+        self.stale, self.since_halving = (
+            (0, 0) if is_best else (self.stale + 1, self.since_halving + 1)
+        )
         return is_best
 
 
@@ -226,7 +246,9 @@ class RunFiles:
             file.write(json.dumps(record) + "\n")
             return file.tell()
 
-    def keep_best(self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int) -> None:
+    def keep_best(
+        self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int
+    ) -> None:
         """The weights as they are, if they are the best so far or among those to be averaged."""
         among = average > 1 and state.step in {step for _, _, step in state.best}
         weights = copied(network.state_dict()) if is_best or among else {}
@@ -237,11 +259,19 @@ class RunFiles:
 
     def keep_cost(self, parts: Sequence[Part]) -> None:
         """What training took so far; before `save`, so that no state is there without it."""
-        self._later(write_whole, self.log.with_name(FILE), json.dumps([asdict(part) for part in parts]).encode())
+        self._later(
+            write_whole,
+            self.log.with_name(FILE),
+            json.dumps([asdict(part) for part in parts]).encode(),
+        )
 
-    def save(self, network: nn.Module, memory: Tensors, state: TrainingState, scaler: "Precision | None") -> None:
+    def save(
+        self, network: nn.Module, memory: Tensors, state: TrainingState, scaler: "Precision | None"
+    ) -> None:
         """The whole state, down to the optimizer's memory."""
-        tensors = {f"model.{name}": tensor for name, tensor in network.state_dict().items()} | memory
+        tensors = {
+            f"model.{name}": tensor for name, tensor in network.state_dict().items()
+        } | memory
         notes = {"state": asdict(state), "precision": {} if scaler is None else scaler.state_dict()}
         self._later(write_tensors, self.last, copied(tensors), notes)
         self._later(self.sweep, replace(state, best=[*state.best]))
@@ -277,14 +307,18 @@ class RunFiles:
         steps = [step for _, _, step in state.best]
         for step in steps:
             check_shapes(network.state_dict(), self.best(step))
-        save_tensors(self.model, mean_weights([self.best(step) for step in steps]), {"mean of": steps})
+        save_tensors(
+            self.model, mean_weights([self.best(step) for step in steps]), {"mean of": steps}
+        )
 
 
 @contextmanager
 def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Let a handler have Ctrl-C and SIGTERM meanwhile; outside the main thread, whoever owns it minds them."""
     try:
-        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
+        }
     except ValueError:  # not the main thread
         before = {}
     try:

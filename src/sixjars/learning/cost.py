@@ -64,7 +64,9 @@ def read_cost(folder: Path) -> TrainingCost | None:
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
-        parts: Sequence[Part] = TypeAdapter(list[Part]).validate_json(path.read_bytes(), strict=True)
+        parts: Sequence[Part] = TypeAdapter(list[Part]).validate_json(
+            path.read_bytes(), strict=True
+        )
     except (OSError, ValidationError):
         return None
     return TrainingCost(tuple(parts)) if parts else None

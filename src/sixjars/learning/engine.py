@@ -35,11 +35,20 @@ def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
     if device not in get_args(Device):
         raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
-    has: dict[str, Any] = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available, "cpu": lambda: True}
-    found = next((name for name, is_there in has.items() if device in (name, "auto") and is_there()), None)
+    has: dict[str, Any] = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }
+    found = next(
+        (name for name, is_there in has.items() if device in (name, "auto") and is_there()), None
+    )
     if found is None:
         missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
-        raise RecipeError([f"--device {device} was asked for, but torch sees no {missing} here."], "the command line")
+        raise RecipeError(
+            [f"--device {device} was asked for, but torch sees no {missing} here."],
+            "the command line",
+        )
     return torch.device(found)
 
 
@@ -56,7 +65,9 @@ class OneDevice:
         self.precision = precision
         self.loggers = loggers
 
-    def setup(self, objective: nn.Module, optimizer: optim.Optimizer) -> tuple[nn.Module, optim.Optimizer]:
+    def setup(
+        self, objective: nn.Module, optimizer: optim.Optimizer
+    ) -> tuple[nn.Module, optim.Optimizer]:
         """What is trained, on the device."""
         return objective.to(self.device), optimizer
 
@@ -95,20 +106,33 @@ def precision_on(device: str, precision: str) -> str:
     """Where the recipe leaves it to the device: bf16 on a CUDA device that has it, 32 bits on others."""
     if precision != "auto":
         return precision
-    return "bf16" if device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False) else "32"
+    return (
+        "bf16"
+        if device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+        else "32"
+    )
 
 
 def fabric_for(
-    *, device: Device, devices: int, precision: str, fsdp: bool = False, loggers: "Sequence[Logger]" = ()
+    *,
+    device: Device,
+    devices: int,
+    precision: str,
+    fsdp: bool = False,
+    loggers: "Sequence[Logger]" = (),
 ) -> Engine:
     """What training runs on, launched: with several devices this process becomes one of as many."""
     where = device_named(device).type
     precision = precision_on(where, precision)
     if precision == "fp16" and where != "cuda":
         this = "a CPU" if where == "cpu" else "an Apple GPU"
-        raise RecipeError([f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {this}."])
+        raise RecipeError(
+            [f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {this}."]
+        )
     elastic = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
-    if devices == 1 and not elastic and not fsdp and precision != "fp16":  # whose loss is scaled by Fabric
+    if (
+        devices == 1 and not elastic and not fsdp and precision != "fp16"
+    ):  # whose loss is scaled by Fabric
         return OneDevice(torch.empty(0, device=where).device, precision, loggers)
     from sixjars.learning.processes import launched
 
@@ -157,7 +181,11 @@ class Update:
 
 
 def optimizer_for(
-    parameters: Iterable[Any], settings: LearningSettings, *, on: str = "cpu", captured: bool = False
+    parameters: Iterable[Any],
+    settings: LearningSettings,
+    *,
+    on: str = "cpu",
+    captured: bool = False,
 ) -> optim.Optimizer:
     """The update rule that the recipe names, for parameters or groups of them, on a kind of device.
 
@@ -167,12 +195,17 @@ def optimizer_for(
     more: dict[str, Any] = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
     rate: float | Tensor = settings.rate
     if captured:
-        more, rate = more | {"fused": True, "capturable": True}, torch.tensor(settings.rate, device="cuda")
+        more, rate = (
+            more | {"fused": True, "capturable": True},
+            torch.tensor(settings.rate, device="cuda"),
+        )
     elif on == "cpu" and settings.optimizer in {"adam", "adamw"}:
         more["fused"] = True  # all in one pass over the numbers
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
     made = kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
-    for group in made.param_groups if captured else ():  # or all would share one tensor, whatever their factors
+    for group in (
+        made.param_groups if captured else ()
+    ):  # or all would share one tensor, whatever their factors
         group["lr"] = group["lr"].clone()
     return made
 
@@ -187,14 +220,22 @@ def uncaptured(fabric: Engine, settings: LearningSettings) -> str:
         return "several processes"
     if settings.precision == "fp16":
         return "with fp16 an update waits for its gradients"
-    return "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
+    return (
+        "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
+    )
 
 
 @final
 class Updates:
     """Makes updates: on CUDA as graphs, where nothing stands in the way."""
 
-    def __init__(self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: Engine) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        parameters: list[Any],
+        settings: LearningSettings,
+        fabric: Engine,
+    ) -> None:
         self.settings = settings
         self.fabric = fabric
         self.captured: Captured | None = None
@@ -207,10 +248,16 @@ class Updates:
                 # Without graphs a GPU waits for Python, and torch has a whole recurrence without attention as one call.
                 module.by_hand = settings.fast and (fabric.device.type == "cpu" or not self.why)
         # Rows that are added have no influence, except on the statistics of a batch.
-        normalizes = any(isinstance(module, nn.modules.batchnorm._NormBase) for module in objective.modules())
-        generates = objective.network.decoder.searches  # where any number of labels may be right, none is one of them
+        normalizes = any(
+            isinstance(module, nn.modules.batchnorm._NormBase) for module in objective.modules()
+        )
+        generates = (
+            objective.network.decoder.searches
+        )  # where any number of labels may be right, none is one of them
         self.pads_rows = settings.batch_tokens is not None and generates and not normalizes
-        optimizer = optimizer_for(parameters, settings, on=fabric.device.type, captured=not self.why)
+        optimizer = optimizer_for(
+            parameters, settings, on=fabric.device.type, captured=not self.why
+        )
         setup: Any = fabric.setup(objective, optimizer)
         self.objective, self.optimizer = setup
         if not self.why:
@@ -241,7 +288,9 @@ class Updates:
         """One step of the optimizer; the summed loss of this process, still on the device."""
         share = self.fabric.world_size / load.tokens
         loss = torch.zeros((), device=self.fabric.device)
-        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True), start=1):
+        for number, (batch, counts) in enumerate(
+            zip(load.batches, load.counts, strict=True), start=1
+        ):
             if self.captured is not None:
                 loss += self.captured.learned(batch, share * counts) * counts
                 continue
@@ -267,7 +316,10 @@ class Updates:
         """An update of the gradients, which are zero after it."""
         if self.settings.clip is not None:
             self.fabric.clip_gradients(
-                self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
+                self.objective,
+                self.optimizer,
+                max_norm=self.settings.clip,
+                error_if_nonfinite=False,
             )
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=self.captured is None)

@@ -45,6 +45,10 @@ def _options(name: str, folder: Path) -> dict[str, Any]:
         "csv": {"root_dir": logs, "name": "csv", "flush_logs_every_n_steps": 1},
         "tensorboard": {"root_dir": logs, "name": "tensorboard"},
         "wandb": {"project": "sixjars", "name": folder.name, "save_dir": logs},
-        "mlflow": {"experiment_name": "sixjars", "run_name": folder.name, "save_dir": str(folder / "logs" / "mlflow")},
+        "mlflow": {
+            "experiment_name": "sixjars",
+            "run_name": folder.name,
+            "save_dir": str(folder / "logs" / "mlflow"),
+        },
     }
     return options[name]

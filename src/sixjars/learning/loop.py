@@ -40,7 +40,9 @@ def seed_of(seed: int, step: int, rank: int) -> int:
     >>> len({seed_of(seed, step, rank) for seed in (0, 1) for step in (0, 1) for rank in (0, 1)})
     8
     """
-    return int(np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(
+        np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> np.uint64(1)
+    )
 
 
 @final
@@ -78,7 +80,9 @@ class Trainer:
         self.fabric = fabric
         self.state = TrainingState()
         self.files = RunFiles(around.folder)
-        trained: list[Any] = [weight for weight in self.network.parameters() if weight.requires_grad]
+        trained: list[Any] = [
+            weight for weight in self.network.parameters() if weight.requires_grad
+        ]
         if settings.rates:
             trained = parameter_groups(self.network, settings.rates)
         self.updates = Updates(objective, trained, settings, fabric)
@@ -107,7 +111,9 @@ class Trainer:
             from sixjars.learning.resuming import resumed
 
             self.state = state = resumed(self.files, self.network, self.updates)
-            self.cost = read_cost(self.around.folder)  # where it is not known of the first part, it never will be
+            self.cost = read_cost(
+                self.around.folder
+            )  # where it is not known of the first part, it never will be
             here = state.epoch * self.per_epoch + state.done_in_epoch
             if extended:
                 if self.total < state.step or (self.total == state.step and not state.finished):
@@ -119,12 +125,16 @@ class Trainer:
             fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
             if not fits or state.finished != self._ends():
                 place = f"step {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
-                raise RunError(f"{self.files.last} does not belong to this recipe: it stands at {place}.")
+                raise RunError(
+                    f"{self.files.last} does not belong to this recipe: it stands at {place}."
+                )
 
     def _ends(self) -> bool:
         """Whether training is over: all updates are made, or validation has not improved for long enough."""
         patience = self.settings.patience
-        return self.state.step >= self.total or (patience is not None and self.state.stale >= patience)
+        return self.state.step >= self.total or (
+            patience is not None and self.state.stale >= patience
+        )
 
     def run(self) -> None:
         """Train until the end, early stopping, a pause or Ctrl-C."""
@@ -164,7 +174,9 @@ class Trainer:
 
         They show what an update takes. Afterwards the network is of no use.
         """
-        for load in ahead(self._load, self.batches.plan(epoch=0, accumulate=self.settings.accumulate)):
+        for load in ahead(
+            self._load, self.batches.plan(epoch=0, accumulate=self.settings.accumulate)
+        ):
             yield Update(1, load.tokens, self._update(load))
 
     def _report(self) -> None:
@@ -178,21 +190,39 @@ class Trainer:
         loss = update.loss()
         if not math.isfinite(loss):
             self._settle()
-            raise LearningError(f"the loss is no longer a number at step {update.step}; try a lower learning.rate.")
-        self.state.tokens, self.state.loss = self.state.tokens + update.tokens, self.state.loss + loss
+            raise LearningError(
+                f"the loss is no longer a number at step {update.step}; try a lower learning.rate."
+            )
+        self.state.tokens, self.state.loss = (
+            self.state.tokens + update.tokens,
+            self.state.loss + loss,
+        )
         before, self.reported_at = self.reported_at, time.monotonic()
         speed = update.tokens / max(self.reported_at - before, 1e-9)
-        self.around.reporter.stepped(step=update.step, loss=loss / update.tokens, tokens_per_second=speed)
+        self.around.reporter.stepped(
+            step=update.step, loss=loss / update.tokens, tokens_per_second=speed
+        )
         if self.fabric.loggers and update.step % LOGGED == 0:
-            self.fabric.log_dict({"step_loss": loss / update.tokens, "tokens_per_second": speed}, step=update.step)
+            self.fabric.log_dict(
+                {"step_loss": loss / update.tokens, "tokens_per_second": speed}, step=update.step
+            )
 
     def _load(self, group: list[Tensor]) -> Load:
         """What one update learns from, ready to be moved to the device."""
-        tokens = max(sum(self.batches.target_tokens(rows) for rows in group), 1)  # labels may all be outside the list
+        tokens = max(
+            sum(self.batches.target_tokens(rows) for rows in group), 1
+        )  # labels may all be outside the list
         rank, world = self.fabric.global_rank, self.fabric.world_size
         mine = [self.batches.share(rows, rank=rank, world=world) for rows in group]
-        batches = [self.batches.collate(own if len(own) else rows[:1]) for own, rows in zip(mine, group, strict=True)]
-        return Load(tokens, tuple(map(self.updates.ready, batches)), tuple(float(len(own) > 0) for own in mine))
+        batches = [
+            self.batches.collate(own if len(own) else rows[:1])
+            for own, rows in zip(mine, group, strict=True)
+        ]
+        return Load(
+            tokens,
+            tuple(map(self.updates.ready, batches)),
+            tuple(float(len(own) > 0) for own in mine),
+        )
 
     def _update(self, load: Load) -> Tensor:
         """One step of the optimizer; the summed loss of all processes, still on the device."""
@@ -221,7 +251,9 @@ class Trainer:
         state, every = self.state, self.settings.validate_every
         self.paused = self.around.enough()
         at_end = self.paused or state.step >= self.total
-        validates = at_end or (state.done_in_epoch == 0 if every is None else state.step % every == 0)
+        validates = at_end or (
+            state.done_in_epoch == 0 if every is None else state.step % every == 0
+        )
         if validates:
             self._report()
             with self.fabric.whole():
@@ -244,8 +276,13 @@ class Trainer:
         scores: dict[str, float] = self.around.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
         state, value = self.state, scores[self.settings.metric or "loss"]
-        is_best = state.score(value, scores["loss"], better=self.around.better, keep=self.settings.average)
-        if self.settings.schedule == "plateau" and state.since_halving > self.settings.plateau_patience:
+        is_best = state.score(
+            value, scores["loss"], better=self.around.better, keep=self.settings.average
+        )
+        if (
+            self.settings.schedule == "plateau"
+            and state.since_halving > self.settings.plateau_patience
+        ):
             state.halvings, state.since_halving = state.halvings + 1, 0
         record = {
             "epoch": state.step / self.per_epoch,
@@ -257,17 +294,27 @@ class Trainer:
         state.loss, state.tokens = 0.0, 0
         if self.leads:
             state.log_bytes = self.files.add_to_log(record)
-            self.files.keep_best(self.network, state, is_best=is_best, average=self.settings.average)
+            self.files.keep_best(
+                self.network, state, is_best=is_best, average=self.settings.average
+            )
         if self.fabric.loggers:
-            self.fabric.log_dict({name: value for name, value in record.items() if name != "step"}, step=state.step)
+            self.fabric.log_dict(
+                {name: value for name, value in record.items() if name != "step"}, step=state.step
+            )
         self.around.reporter.validated(record, is_best=is_best)
 
     def _save(self) -> None:
         self.saved_at = time.monotonic()
-        memory = packed_optimizer(self.updates.optimizer)  # of all processes, where each has a share
+        memory = packed_optimizer(
+            self.updates.optimizer
+        )  # of all processes, where each has a share
         if self.leads and self.cost is not None:
             device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
-            name = f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type
+            name = (
+                f"cuda ({torch.cuda.get_device_name(device)})"
+                if device.type == "cuda"
+                else device.type
+            )
             self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
         with self.fabric.whole():
             if self.leads:
@@ -293,9 +340,13 @@ class Trainer:
 
     def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
         """What any process wants, all do."""
-        if self.fabric.world_size == 1:  # to read a tensor would wait for the device in every update
+        if (
+            self.fabric.world_size == 1
+        ):  # to read a tensor would wait for the device in every update
             return stop, due
-        agreed = self._reduced(torch.tensor([float(stop), float(due)], device=self.fabric.device), "max")
+        agreed = self._reduced(
+            torch.tensor([float(stop), float(due)], device=self.fabric.device), "max"
+        )
         return bool(agreed[0]), bool(agreed[1])
 
     @property

@@ -31,16 +31,22 @@ def freeze_named(network: nn.Module, parts: Sequence[str]) -> None:
         if any(belongs_to(name, part) for part in parts):
             weight.requires_grad_(False)  # noqa: FBT003
     if parts and not any(weight.requires_grad for weight in network.parameters()):
-        raise RecipeError([f"learning.freeze: {', '.join(parts)} leaves nothing to train; name fewer parts."])
+        raise RecipeError(
+            [f"learning.freeze: {', '.join(parts)} leaves nothing to train; name fewer parts."]
+        )
 
 
 def parameter_groups(network: nn.Module, rates: Mapping[str, float]) -> list[Any]:
     """What an optimizer changes, every parameter that is not frozen: a group for each factor of the rate."""
-    trained = [(name, weight) for name, weight in network.named_parameters() if weight.requires_grad]
+    trained = [
+        (name, weight) for name, weight in network.named_parameters() if weight.requires_grad
+    ]
     _check(network, list(rates), "learning.rates")
     for part in rates:
         if not any(belongs_to(name, part) for name, _ in trained):
-            raise RecipeError([f"learning.rates: {part} is frozen, so it has no rate; remove one of the two."])
+            raise RecipeError(
+                [f"learning.rates: {part} is frozen, so it has no rate; remove one of the two."]
+            )
     groups: dict[float, list[nn.Parameter]] = {}
     for name, weight in trained:
         fits = [part for part in rates if belongs_to(name, part)]

@@ -49,7 +49,9 @@ _KEY: Final = 16  # bytes
 _FIRST: Final = "SIXJARS_FIRST_PROCESS"
 
 
-def launched(where: str, devices: int, precision: str, *, fsdp: bool, loggers: "Sequence[Logger]") -> "Several":
+def launched(
+    where: str, devices: int, precision: str, *, fsdp: bool, loggers: "Sequence[Logger]"
+) -> "Several":
     """Fabric, with as many processes as devices: this one is the first of them, or was started as one of them."""
     here, machines = _processes(devices)
     if where == "cuda" and here > torch.cuda.device_count():
@@ -68,9 +70,13 @@ def launched(where: str, devices: int, precision: str, *, fsdp: bool, loggers: "
 
         from sixjars.learning.several import Several, Sharded, ShardedPrecision
 
-        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # its import sets its own level
+        logging.getLogger("lightning_fabric").setLevel(
+            logging.WARNING
+        )  # its import sets its own level
         bits, patience = PRECISIONS[precision], timedelta(days=1)
-        divided = Sharded(precision=ShardedPrecision(bits, where), timeout=patience) if fsdp else None
+        divided = (
+            Sharded(precision=ShardedPrecision(bits, where), timeout=patience) if fsdp else None
+        )
         fabric = Several(
             accelerator=where,
             devices=here,
@@ -135,7 +141,9 @@ def _end(*, tell: bool) -> None:
 class Heartbeat:
     """Sends signs of life, and ends this process when those of another one stay away."""
 
-    def __init__(self, fabric: "Fabric", children: "Sequence[subprocess.Popen[bytes]]" = ()) -> None:
+    def __init__(
+        self, fabric: "Fabric", children: "Sequence[subprocess.Popen[bytes]]" = ()
+    ) -> None:
         self.rank, self.world, self.children = fabric.global_rank, fabric.world_size, children
         alone = getattr(fabric.strategy, "num_nodes", 1) == 1
         host = "127.0.0.1" if alone else os.environ["MASTER_ADDR"]
@@ -181,7 +189,9 @@ class Heartbeat:
             if lost or max(self.silent.values(), default=0.0) > SILENCE:
                 self._give_up(lost=bool(lost))
         for line in self.lines.values():
-            with suppress(OSError):  # a line that is closed with something unread may be reset before the last word
+            with suppress(
+                OSError
+            ):  # a line that is closed with something unread may be reset before the last word
                 line.recv(4096)
             with suppress(OSError):
                 line.send(_DONE if self.done else _FAILED)

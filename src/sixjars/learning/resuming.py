@@ -11,7 +11,13 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn, optim
 
 from sixjars.errors import RunError, shown
-from sixjars.learning.checkpoints import RunFiles, Tensors, TrainingState, check_shapes, load_tensors
+from sixjars.learning.checkpoints import (
+    RunFiles,
+    Tensors,
+    TrainingState,
+    check_shapes,
+    load_tensors,
+)
 
 if TYPE_CHECKING:
     from sixjars.learning.engine import Updates
@@ -38,7 +44,9 @@ def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
     }
 
 
-def unpacked_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> dict[str, Any]:
+def unpacked_optimizer(
+    optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int
+) -> dict[str, Any]:
     """Its state, from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
     state: dict[int, dict[str, Tensor]] = {}
     for full, like in optimizer_memory(optimizer).items():
@@ -61,7 +69,9 @@ def state_of(values: Any) -> TrainingState:
         first = error.errors()[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
     counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
-    if max(counts + [step for _, _, step in state.best]) > state.step or (state.finished and not state.best):
+    if max(counts + [step for _, _, step in state.best]) > state.step or (
+        state.finished and not state.best
+    ):
         raise ValueError(f"its counts do not agree with {state.step} steps")
     return state
 
@@ -77,12 +87,16 @@ def resumed(files: RunFiles, network: nn.Module, updates: "Updates") -> Training
             state = state_of(notes["state"])
             scale = dict(notes["precision"])  # of the gradients, with fp16
             fits = scale.keys() == ({} if scaler is None else scaler.state_dict()).keys()
-            if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
+            if not fits or not all(
+                type(value) in (int, float) and value < math.inf for value in scale.values()
+            ):
                 raise ValueError(f"precision is {shown(scale)}")
             memory = unpacked_optimizer(optimizer, tensors, updates=state.step)
         except (KeyError, TypeError, ValueError) as error:
             fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise RunError(f"{files.last} has a training state that cannot be right: {fault}.") from None
+            raise RunError(
+                f"{files.last} has a training state that cannot be right: {fault}."
+            ) from None
         network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
     optimizer.load_state_dict(memory)
     if scaler is not None:

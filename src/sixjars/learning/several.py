@@ -42,7 +42,9 @@ class Several(Fabric):
 class ShardedPrecision(FSDPPrecision):
     """Fewer bits on whatever device there is; Fabric's own computes with them on CUDA devices alone."""
 
-    def __init__(self, precision: Literal["32-true", "bf16-mixed", "16-mixed"], device: str) -> None:
+    def __init__(
+        self, precision: Literal["32-true", "bf16-mixed", "16-mixed"], device: str
+    ) -> None:
         super().__init__(precision)
         self.device = device
 
@@ -70,7 +72,9 @@ class Sharded(FSDPStrategy):
             StateDictType,
         )
 
-        self.unit = FullyShardedDataParallel(module, device_id=self.root_device, use_orig_params=True)
+        self.unit = FullyShardedDataParallel(
+            module, device_id=self.root_device, use_orig_params=True
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             FullyShardedDataParallel.set_state_dict_type(
@@ -87,9 +91,15 @@ class Sharded(FSDPStrategy):
         optimizer.register_load_state_dict_pre_hook(self._divided)
         return optimizer
 
-    def setup_module_and_optimizers(self, module: Any, optimizers: Any, scheduler: Any = None) -> Any:
+    def setup_module_and_optimizers(
+        self, module: Any, optimizers: Any, scheduler: Any = None
+    ) -> Any:
         """Both."""
-        return self.setup_module(module), [self.setup_optimizer(one) for one in optimizers], scheduler
+        return (
+            self.setup_module(module),
+            [self.setup_optimizer(one) for one in optimizers],
+            scheduler,
+        )
 
     @contextmanager
     def whole(self, *, change: bool) -> Iterator[None]:
@@ -101,7 +111,9 @@ class Sharded(FSDPStrategy):
         """From the shares of all processes, on the first one; others have nothing then."""
         numbers = {name: number for number, name in self._named(optimizer).items()}
         memory: dict[int, dict[str, Any]] = {}
-        for kind in sorted({kind for some in state["state"].values() for kind in some if some[kind] is not None}):
+        for kind in sorted(
+            {kind for some in state["state"].values() for kind in some if some[kind] is not None}
+        ):
             # One after the other: on CPUs torch gathers all into the same place.
             part = {number: {kind: some[kind]} for number, some in state["state"].items()}
             found = self.unit.optim_state_dict(self.unit, optimizer, {**state, "state": part})
@@ -112,7 +124,10 @@ class Sharded(FSDPStrategy):
     def _divided(self, optimizer: optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
         """The share of this process."""
         names = self._named(optimizer)
-        groups = [{**group, "params": [names[at] for at in group["params"]]} for group in state["param_groups"]]
+        groups = [
+            {**group, "params": [names[at] for at in group["params"]]}
+            for group in state["param_groups"]
+        ]
         by_name = {names[number]: memory for number, memory in state["state"].items()}
         whole = {"state": by_name, "param_groups": groups}
         return self.unit.optim_state_dict_to_load(self.unit, optimizer, whole)

@@ -32,7 +32,11 @@ from sixjars.recipe.schema import Settings
 Facts = Mapping[str, Mapping[str, Any]]
 """What the data determines for each field: the size of its vocabulary or list of labels, the pixels of an image, …"""
 
-TABLES: Mapping[str, Mapping[str, type[Component]]] = {"encoder": ENCODERS, "bridge": BRIDGES, "decoder": DECODERS}
+TABLES: Mapping[str, Mapping[str, type[Component]]] = {
+    "encoder": ENCODERS,
+    "bridge": BRIDGES,
+    "decoder": DECODERS,
+}
 BASES: Mapping[str, Any] = {"encoder": Encoder, "bridge": Bridge, "decoder": Decoder}
 GIVEN: Mapping[str, tuple[str, ...]] = {
     "encoder": (),
@@ -67,7 +71,9 @@ class Network(nn.Module):
         """Annotation vectors and a summary of each example."""
         encoded: Encoded = self.encoder(**inputs)
         _check_encoded(self.encoder, encoded)
-        copied = next((padded.copy_ids for padded in inputs.values() if padded.copy_ids is not None), None)
+        copied = next(
+            (padded.copy_ids for padded in inputs.values() if padded.copy_ids is not None), None
+        )
         return encoded if copied is None else replace(encoded, copy_ids=copied)
 
     def forward(self, inputs: Mapping[str, Padded], target: Padded) -> DecoderOutput:
@@ -82,7 +88,9 @@ def path_of(network: Network, *, fast: bool) -> str:
     if not fast:
         return "reference, step by step (learning.fast is false)"
     bridge = network.decoder.bridge
-    if bridge.follows_state and type(bridge).scoring is Bridge.scoring:  # its weights may be elsewhere
+    if (
+        bridge.follows_state and type(bridge).scoring is Bridge.scoring
+    ):  # its weights may be elsewhere
         own = {component: kind for kind, component in BRIDGES.items()}
         called = own.get(type(bridge), type(bridge).__name__)
         return f"fast; the decoder step by step, because bridge {called} has no fast path"
@@ -93,7 +101,9 @@ def _check_encoded(encoder: Encoder, encoded: Encoded) -> None:
     """Refuse what an encoder returns if it is not what it said it would."""
     name = type(encoder).__name__
     if not isinstance(encoded, Encoded):
-        raise ShapeError(f"encoder {name} must return an Encoded, but returns {type(encoded).__name__}.")
+        raise ShapeError(
+            f"encoder {name} must return an Encoded, but returns {type(encoded).__name__}."
+        )
     if encoded.memory.dim() != 3 or encoded.memory.shape[2] != encoder.output_size:
         wanted = f"(B, S, {encoder.output_size}) by its output_size"
         raise ShapeError(
@@ -118,10 +128,16 @@ class ComponentSettings(Settings):
     @classmethod
     def _named(cls, section: Any) -> Any:
         """A word alone is the name, where there is such a key: `backbone: efficientnet_lite0`."""
-        return {"name": section} if isinstance(section, str) and "name" in cls.model_fields else section
+        return (
+            {"name": section}
+            if isinstance(section, str) and "name" in cls.model_fields
+            else section
+        )
 
 
-def schema_of(component: type, given: Collection[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
+def schema_of(
+    component: type, given: Collection[str], is_section: Callable[[Any], bool]
+) -> type[ComponentSettings]:
     """The settings of a component, read off its signature.
 
     A module inside it is a section of its own; its `given` names the parameters that the toolkit fills in there.
@@ -130,7 +146,9 @@ def schema_of(component: type, given: Collection[str], is_section: Callable[[Any
 
 
 @cache  # to make a class is slow, and every recipe that is read asks for several
-def _schema(component: type, given: frozenset[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
+def _schema(
+    component: type, given: frozenset[str], is_section: Callable[[Any], bool]
+) -> type[ComponentSettings]:
     hints = get_type_hints(component.__init__, include_extras=True)  # type: ignore[misc]
     keys: dict[str, Any] = {}
     for name, parameter in signature(component).parameters.items():
@@ -138,13 +156,18 @@ def _schema(component: type, given: frozenset[str], is_section: Callable[[Any], 
             continue
         if name not in hints:
             raise RecipeError(
-                [f"{component.__name__}: parameter {name!r} needs a type, for it is a key of the recipe."]
+                [
+                    f"{component.__name__}: parameter {name!r} needs a type, for it is a key of the recipe."
+                ]
             )
         if is_section(hints[name]):
             inner = schema_of(hints[name], {*given, *getattr(hints[name], "given", ())}, is_section)
             keys[name] = (inner, inner())
         else:
-            keys[name] = (hints[name], ... if parameter.default is Parameter.empty else parameter.default)
+            keys[name] = (
+                hints[name],
+                ... if parameter.default is Parameter.empty else parameter.default,
+            )
     schema = create_model(component.__name__, __base__=ComponentSettings, **keys)
     schema.filled_in = tuple(given)
     return schema
@@ -180,7 +203,9 @@ def resolved(
 
 def _kinds_with(key: str, role: str) -> list[str]:
     """The kinds of a component that have a key."""
-    return [kind for kind, component in TABLES[role].items() if key in signature(component).parameters]
+    return [
+        kind for kind, component in TABLES[role].items() if key in signature(component).parameters
+    ]
 
 
 def _of_other_kinds(role: str, kind: str, key: str, kinds: Sequence[str]) -> str:
@@ -210,7 +235,9 @@ def nested(plan: ModelPlan) -> Iterator[Nested]:
     yield from _nested(plan.decoder, plan.settings["decoder"], "model.decoder", [plan.output.name])
 
 
-def _nested(kind: type, section: Mapping[str, Any], where: str, fields: list[str]) -> Iterator[Nested]:
+def _nested(
+    kind: type, section: Mapping[str, Any], where: str, fields: list[str]
+) -> Iterator[Nested]:
     hints = get_type_hints(kind.__init__)  # type: ignore[misc]
     for name in signature(kind).parameters:
         if name in section and is_section(hints[name]):
@@ -219,7 +246,9 @@ def _nested(kind: type, section: Mapping[str, Any], where: str, fields: list[str
             yield from _nested(hints[name], section[name], f"{where}.{name}", inner)
 
 
-def _made(kind: type[nn.Module], section: Mapping[str, Any], given: Mapping[str, Any], facts: Facts) -> nn.Module:
+def _made(
+    kind: type[nn.Module], section: Mapping[str, Any], given: Mapping[str, Any], facts: Facts
+) -> nn.Module:
     """A module from its section, with what the toolkit knows filled in where the signature has it.
 
     A module inside it that is called as a field is given the facts of that field.
@@ -244,7 +273,9 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
     for name in ("output_size", "summary_size"):
         if not isinstance(getattr(encoder, name, None), int):
             own = type(encoder).__name__
-            raise ShapeError(f"encoder {own} does not say its {name}: set self.{name} in its __init__, a whole number.")
+            raise ShapeError(
+                f"encoder {own} does not say its {name}: set self.{name} in its __init__, a whole number."
+            )
     if plan.bridge.has_attention and not encoder.attendable:
         kind = plan.kind("encoder")
         raise ShapeError(
@@ -274,12 +305,20 @@ class Unfilled(TorchFunctionMode):
     """
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         given = kwargs or {}
         if func in (torch.nn.init.normal_, torch.nn.init.uniform_):
             return given["tensor"]
-        return args[0] if func in (torch.Tensor.normal_, torch.Tensor.uniform_) else func(*args, **given)
+        return (
+            args[0]
+            if func in (torch.Tensor.normal_, torch.Tensor.uniform_)
+            else func(*args, **given)
+        )
 
 
 def freeze_unused(network: Network, batch: Batch) -> None:

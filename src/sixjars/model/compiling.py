@@ -63,7 +63,11 @@ def load_kernels(*, build: bool) -> str:
         touch(path)
     except subprocess.SubprocessError as error:
         return _reason(error)
-    except (OSError, AttributeError, RuntimeError) as error:  # a RuntimeError is that there is no home folder
+    except (
+        OSError,
+        AttributeError,
+        RuntimeError,
+    ) as error:  # a RuntimeError is that there is no home folder
         return f"they cannot be {doing} ({error})"
     return ""
 
@@ -86,7 +90,9 @@ def _turned_off() -> str:
         return ""
     if given.lower() in {"0", "false", "no", "off"}:
         return f"SIXJARS_COMPILE is {given}"
-    raise DataError(f"SIXJARS_COMPILE must be 1, true, yes or on, or 0, false, no or off, but is {shown(given)}.")
+    raise DataError(
+        f"SIXJARS_COMPILE must be 1, true, yes or on, or 0, false, no or off, but is {shown(given)}."
+    )
 
 
 def _compilers() -> list[str]:
@@ -114,7 +120,9 @@ def _sum(path: Path) -> str:
 def _place() -> Path:
     """Where the kernels are, as a beginning of names: of all that they depend on."""
     parts = [(FOLDER / name).read_bytes() for name in (*SOURCES, HEADER)]
-    parts += [str(part).encode() for part in (_compilers(), FLAGS, platform.machine(), _processor())]
+    parts += [
+        str(part).encode() for part in (_compilers(), FLAGS, platform.machine(), _processor())
+    ]
     return cache_folder() / "kernels" / sha256(b"|".join(parts)).hexdigest()[:32]
 
 
@@ -150,7 +158,11 @@ def _compile(place: Path) -> Path:
 def _run(command: list[str]) -> None:
     """A compiler with all that it starts, which ends after `LONGEST` seconds."""
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     ) as running:
         try:
             _, printed = running.communicate(timeout=LONGEST)
@@ -159,7 +171,9 @@ def _run(command: list[str]) -> None:
                 os.killpg(running.pid, signal.SIGKILL)
             raise
     if running.returncode:
-        raise subprocess.CalledProcessError(running.returncode, command, stderr=printed.decode(errors="replace"))
+        raise subprocess.CalledProcessError(
+            running.returncode, command, stderr=printed.decode(errors="replace")
+        )
 
 
 def _check_own(path: Path) -> None:

@@ -29,19 +29,30 @@ class ConditionalRecurrent(nn.Module):
     """
 
     def __init__(
-        self, *, cell: CellName, input_size: int, context_size: int, size: int, layers: int = 1, dropout: float = 0.0
+        self,
+        *,
+        cell: CellName,
+        input_size: int,
+        context_size: int,
+        size: int,
+        layers: int = 1,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.middle = Recurrent(cell=cell, input_size=input_size, size=size)
         self.middle.tag = "mid"
-        self.last = Recurrent(cell=cell, input_size=context_size, size=size, layers=layers, dropout=dropout)
+        self.last = Recurrent(
+            cell=cell, input_size=context_size, size=size, layers=layers, dropout=dropout
+        )
         self.layers = layers
 
     def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
         """The initial state made of (B, L * H * states), as of a plain stack."""
         return self.last.first(vectors, attended)
 
-    def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
+    def unroll(
+        self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
+    ) -> tuple[Tensor, Context]:
         """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I), whose gates are computed at once."""
         if (scoring := self.last.scoring_of(bridge, inputs)) is not None:
             return self.last.unrolled(inputs, state, prepared, scoring, self.middle)
@@ -53,16 +64,25 @@ class ConditionalRecurrent(nn.Module):
             contexts.append(context)
         weights = [context.weights for context in contexts if context.weights is not None]
         vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
-        return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
+        return torch.stack(states, dim=1), Context(
+            vectors_BTC, torch.stack(weights, dim=1) if weights else None
+        )
 
-    def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
+    def step(
+        self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
+    ) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context between the two cells."""
         given_BG, layers = self.middle.project(inputs), self.last.opened(state)
         layers, context = self._advance(given_BG, layers, bridge, prepared, state.attended)
         return self.last.closed(layers, context.attended), context
 
     def _advance(
-        self, given_BG: Tensor, layers: list[LayerState], bridge: Bridge, prepared: Prepared, attended: Tensor | None
+        self,
+        given_BG: Tensor,
+        layers: list[LayerState],
+        bridge: Bridge,
+        prepared: Prepared,
+        attended: Tensor | None,
     ) -> tuple[list[LayerState], Context]:
         [middle] = self.middle.advance(given_BG, layers[:1])
         context = bridge.step_from(middle[0], prepared, attended)

@@ -42,7 +42,9 @@ def recurrence(
     if cell == "rnn":
         return [f"{state}{mark}_{at} = tanh({given('')} + {recurrent('')})"]
     if cell == "gru":
-        kept = f"i_{tag},{at} ⊙ {state}{mark}_{{{before}}} + (1 - i_{tag},{at}) ⊙ {state}̃{mark}_{at}"
+        kept = (
+            f"i_{tag},{at} ⊙ {state}{mark}_{{{before}}} + (1 - i_{tag},{at}) ⊙ {state}̃{mark}_{at}"
+        )
         return [
             gate("o", "reset"),
             gate("i", "update"),
@@ -83,12 +85,16 @@ def stacked(cell: str, count: int, tag: str, *, reads: str) -> list[str]:
     ]
 
 
-def directions(cell: str, count: int, direction: str, tag: str, *, state: str, reads: str, at: str) -> list[str]:
+def directions(
+    cell: str, count: int, direction: str, tag: str, *, state: str, reads: str, at: str
+) -> list[str]:
     """The equations of `count` layers that read in one direction or in both."""
     both, low = direction == "both", "" if count == 1 else "¹"
     first, arrow = f"{tag}{1 if count > 1 else ''}", "→" if both else ""
     onward = 1 if direction == "backward" else -1
-    lines = recurrence(cell, state=state, mark=low + arrow, tag=first + arrow, reads=reads, at=at, step=onward)
+    lines = recurrence(
+        cell, state=state, mark=low + arrow, tag=first + arrow, reads=reads, at=at, step=onward
+    )
     if both:
         word = at[-1]
         lines += [
@@ -100,7 +106,11 @@ def directions(cell: str, count: int, direction: str, tag: str, *, state: str, r
 
 def last_states(direction: str, count: int, state: str, at: str) -> str:
     """The last state that each direction reaches."""
-    high, first, last = "" if count == 1 else raised(count), f"{at[:-1]}1", f"{at[:-1]}{LAST[at[-1]]}"
+    high, first, last = (
+        "" if count == 1 else raised(count),
+        f"{at[:-1]}1",
+        f"{at[:-1]}{LAST[at[-1]]}",
+    )
     return {
         "forward": f"{state}_{last}",
         "backward": f"{state}_{first}",

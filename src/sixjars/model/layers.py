@@ -39,14 +39,21 @@ def computed_in(values: Tensor) -> torch.dtype:
 
 def by_onednn(weight: Tensor, fewest: int) -> bool:
     """Whether oneDNN multiplies by this matrix, which has so many numbers or more."""
-    fits = isinstance(weight, Tensor) and weight.dtype == torch.float32 and weight.device.type == "cpu"
+    fits = (
+        isinstance(weight, Tensor) and weight.dtype == torch.float32 and weight.device.type == "cpu"
+    )
     return HAS_ONEDNN and fits and weight.numel() >= fewest
 
 
-def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: Tensor | None = None) -> Tensor:
+def product(
+    rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: Tensor | None = None
+) -> Tensor:
     """Rows (N, I) times Wᵀ, (O, I), plus b, (O,), plus `total`, (N, O). It has no backward pass."""
     if not rows.numel():  # oneDNN refuses them
-        return sum((one for one in (bias, total) if one is not None), rows.new_zeros(*rows.shape[:-1], weight.shape[0]))
+        return sum(
+            (one for one in (bias, total) if one is not None),
+            rows.new_zeros(*rows.shape[:-1], weight.shape[0]),
+        )
     if not (weight.is_mkldnn or by_onednn(weight, FEWEST_ONCE)):
         found = F.linear(rows, weight, bias)
         return found if total is None else found.add_(total)
@@ -62,7 +69,9 @@ def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: 
 
 def outer_products(left: Tensor, right: Tensor) -> Tensor:
     """Σ_n left_n right_nᵀ of rows (N, O) and (N, I), (O, I): the gradient of a matrix. oneDNN turns the smaller one."""
-    if left.shape[1] < right.shape[1] or (left.device.type == "cpu" and not by_onednn(left, FEWEST_ONCE)):
+    if left.shape[1] < right.shape[1] or (
+        left.device.type == "cpu" and not by_onednn(left, FEWEST_ONCE)
+    ):
         return product(left.t(), right.t())
     return product(right.t(), left.t()).t()
 
@@ -89,12 +98,20 @@ class Linear(torch.autograd.Function):
         """Of each what is needed."""
         (rows, weight), (to_rows, to_weight, to_bias) = ctx.saved_tensors, ctx.needs_input_grad
         d_rows = product(d_made, weight.t()) if to_rows else None
-        return d_rows, outer_products(d_made, rows) if to_weight else None, summed_rows(d_made) if to_bias else None
+        return (
+            d_rows,
+            outer_products(d_made, rows) if to_weight else None,
+            summed_rows(d_made) if to_bias else None,
+        )
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Inputs (…, I) times Wᵀ, plus b, (…, O), with one backward pass; by oneDNN where that is faster."""
-    learns = torch.is_grad_enabled() and by_onednn(weight, FEWEST_ONCE) and computed_in(inputs) == torch.float32
+    learns = (
+        torch.is_grad_enabled()
+        and by_onednn(weight, FEWEST_ONCE)
+        and computed_in(inputs) == torch.float32
+    )
     if not learns or torch.compiler.is_compiling():
         return F.linear(inputs, weight, bias)
     made: Tensor = Linear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
@@ -112,7 +129,9 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     >>> masked_softmax(torch.tensor([[1.0, 1.0, 5.0]]), torch.tensor([[True, True, False]]))
     tensor([[0.5000, 0.5000, 0.0000]])
     """
-    lowest = torch.finfo(scores.dtype).min  # not -inf: where no place holds, it would be NaN, and its gradient too
+    lowest = torch.finfo(
+        scores.dtype
+    ).min  # not -inf: where no place holds, it would be NaN, and its gradient too
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
 
 
@@ -141,7 +160,9 @@ def by_source(values: Tensor, sources: int) -> Tensor:
     torch.Size([2, 3, 5])
     """
     rows, *rest = values.shape
-    return values.unsqueeze(1) if rows == sources else values.reshape(sources, rows // sources, *rest)
+    return (
+        values.unsqueeze(1) if rows == sources else values.reshape(sources, rows // sources, *rest)
+    )
 
 
 def for_queries(values: Tensor, query: Tensor) -> Tensor:
@@ -215,7 +236,9 @@ class WordEmbedding(nn.Module):
         self.fixed: Tensor | None
         self.is_fixed: Tensor | None
         self.register_buffer("fixed", torch.zeros(vocabulary, size) if frozen else None)
-        self.register_buffer("is_fixed", torch.zeros(vocabulary, 1, dtype=torch.bool) if frozen else None)
+        self.register_buffer(
+            "is_fixed", torch.zeros(vocabulary, 1, dtype=torch.bool) if frozen else None
+        )
         if vectors is not None:
             self._start_from(*vectors)
 
@@ -224,7 +247,11 @@ class WordEmbedding(nn.Module):
         """Of the one matrix; or of the frozen vectors, the others, and which are which."""
         if self.fixed is None:
             return {"table.weight": f"E_{self.tag}"}
-        return {"table.weight": f"E′_{self.tag}", "fixed": f"F_{self.tag}", "is_fixed": f"φ_{self.tag}"}
+        return {
+            "table.weight": f"E′_{self.tag}",
+            "fixed": f"F_{self.tag}",
+            "is_fixed": f"φ_{self.tag}",
+        }
 
     def equations(self) -> list[str]:
         """How frozen and learned vectors make one matrix."""
@@ -234,7 +261,9 @@ class WordEmbedding(nn.Module):
     @torch.no_grad()
     def _start_from(self, rows: Tensor, values: Tensor) -> None:
         if values.shape[1] != self.size:
-            raise ShapeError(f"embedding.size is {self.size}, but the word vectors have {values.shape[1]} numbers.")
+            raise ShapeError(
+                f"embedding.size is {self.size}, but the word vectors have {values.shape[1]} numbers."
+            )
         if self.fixed is None or self.is_fixed is None:
             self.table.weight[rows] = values
         else:
@@ -260,7 +289,9 @@ class WordEmbedding(nn.Module):
         """Frozen vectors must come from somewhere."""
         if not section["frozen"] or getattr(field.settings, "vectors", None) is not None:
             return []
-        return [f"{where}.frozen: true keeps pretrained vectors as they are, but data.{field.name}.vectors names none."]
+        return [
+            f"{where}.frozen: true keeps pretrained vectors as they are, but data.{field.name}.vectors names none."
+        ]
 
 
 @final
@@ -293,6 +324,12 @@ class StateProjection(nn.Module):
     def equations(self, summary: str = "h_T") -> list[str]:
         """The one line, made from the given summary."""
         first, copies = (
-            ("s_0", summary) if self.state_count == 1 else ("d_0", f"[{', '.join([summary] * self.state_count)}]")
+            ("s_0", summary)
+            if self.state_count == 1
+            else ("d_0", f"[{', '.join([summary] * self.state_count)}]")
         )
-        return [f"{first} = {copies}" if self.project is None else f"{first} = tanh(W_0 {summary} + b_0)"]
+        return [
+            f"{first} = {copies}"
+            if self.project is None
+            else f"{first} = tanh(W_0 {summary} + b_0)"
+        ]

@@ -20,7 +20,9 @@ from sixjars.model.processor import FEWEST, HAS_ONEDNN
 from sixjars.model.recurrent import Recurrent
 
 Precision = Literal["32", "bf16", "int8"]
-SCALES = HAS_ONEDNN and hasattr(torch.ops.onednn, "qlinear_pointwise") and torch.cpu._is_vnni_supported()
+SCALES = (
+    HAS_ONEDNN and hasattr(torch.ops.onednn, "qlinear_pointwise") and torch.cpu._is_vnni_supported()
+)
 """Whether there is a product of bytes that scales its outputs and never overflows; otherwise they are scaled after."""
 
 
@@ -40,8 +42,15 @@ class PackedWeight:
         if precision == "int8":
             scale_O1 = _scale(weight)
             rounded = (weight / scale_O1).round().to(torch.int8)
-            self.packed = torch.ops.onednn.qlinear_prepack(rounded, None) if SCALES else rounded.t().contiguous()
-            self.scale_O, self.zeros_O = scale_O1.squeeze(1), torch.zeros(len(weight), dtype=torch.long)
+            self.packed = (
+                torch.ops.onednn.qlinear_prepack(rounded, None)
+                if SCALES
+                else rounded.t().contiguous()
+            )
+            self.scale_O, self.zeros_O = (
+                scale_O1.squeeze(1),
+                torch.zeros(len(weight), dtype=torch.long),
+            )
         else:
             wanted = weight.bfloat16() if precision == "bf16" else weight
             self.packed = torch.ops.mkldnn._reorder_linear_weight(wanted.contiguous(), None)
@@ -63,16 +72,22 @@ class PackedWeight:
         """The product with int8 inputs, times the scale of each output."""
         if not SCALES:
             return torch._int_mm(inputs_MI, self.packed).float().mul_(self.scale_O)
-        bytes_MI = inputs_MI.view(torch.uint8).bitwise_xor_(128)  # 128 more: with a sign, torch's product is not fast
+        bytes_MI = inputs_MI.view(torch.uint8).bitwise_xor_(
+            128
+        )  # 128 more: with a sign, torch's product is not fast
         scales: Any = (self.scale_O, self.zeros_O, None, 1.0, 0, torch.float32, "none", [], "")
-        found: Tensor = torch.ops.onednn.qlinear_pointwise.default(bytes_MI, 1.0, 128, self.packed, *scales)
+        found: Tensor = torch.ops.onednn.qlinear_pointwise.default(
+            bytes_MI, 1.0, 128, self.packed, *scales
+        )
         return found
 
     def __getitem__(self, place: int | tuple[slice, slice]) -> "PackedWeight | Tensor":
         """A row or some columns as they were: there is no part of what is packed. So teacher forcing still works."""
         if isinstance(place, int):
             return self.weight[place]
-        return self if place[1].indices(self.shape[1]) == (0, self.shape[1], 1) else self.weight[place]
+        return (
+            self if place[1].indices(self.shape[1]) == (0, self.shape[1], 1) else self.weight[place]
+        )
 
     @classmethod
     def __torch_function__(cls, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -80,7 +95,9 @@ class PackedWeight:
         if called is not F.linear:
             return NotImplemented
         inputs, weight, bias = args
-        if torch.is_grad_enabled() or weight.weight._version != weight.version:  # it is being trained
+        if (
+            torch.is_grad_enabled() or weight.weight._version != weight.version
+        ):  # it is being trained
             return F.linear(inputs, weight.weight, bias)
         if inputs.dim() == 2:
             return weight.product(inputs, bias)
@@ -89,7 +106,12 @@ class PackedWeight:
 
 def _scale(values: Tensor) -> Tensor:
     """What makes the largest number of each row 127, (M, 1)."""
-    return values.abs().amax(1, keepdim=True).clamp_(min=torch.finfo(values.dtype).tiny * 128).div_(127)
+    return (
+        values.abs()
+        .amax(1, keepdim=True)
+        .clamp_(min=torch.finfo(values.dtype).tiny * 128)
+        .div_(127)
+    )
 
 
 def in_precision(network: Network, precision: Precision) -> Network:
@@ -102,9 +124,14 @@ def in_precision(network: Network, precision: Precision) -> Network:
         return network
     if device != "cpu" and precision != "32":
         wanted = "a CPU" if precision == "int8" else "a CPU or a CUDA device"
-        raise RecipeError([f"--precision {precision} needs {wanted}, but --device is {device}; use 32."], where)
+        raise RecipeError(
+            [f"--precision {precision} needs {wanted}, but --device is {device}; use 32."], where
+        )
     if precision == "bf16" and not has_bf16():
-        raise RecipeError(["--precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."], where)
+        raise RecipeError(
+            ["--precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."],
+            where,
+        )
     if device == "cpu":
         load_kernels(build=False)
         _pack_all(network, precision)
@@ -122,7 +149,9 @@ def _looped(own: Recurrent, inputs: Tensor, first: Any = None) -> tuple[Tensor]:
     The states of the top layer (B, T, H), from inputs (B, T, I) and the layers' first states (L, B, H).
     """
     zeros_LBH = inputs.new_zeros(own.layers, len(inputs), own.size)
-    hidden, cells = first if isinstance(first, tuple) else (zeros_LBH if first is None else first, zeros_LBH)
+    hidden, cells = (
+        first if isinstance(first, tuple) else (zeros_LBH if first is None else first, zeros_LBH)
+    )
     kept = cells.unbind(0) if own.cell == "lstm" else [None] * own.layers
     layers, states = list(zip(hidden.unbind(0), kept, strict=True)), []
     for given_BG in own.project(inputs).unbind(1):
@@ -133,7 +162,9 @@ def _looped(own: Recurrent, inputs: Tensor, first: Any = None) -> tuple[Tensor]:
 
 def _pack_all(network: Network, precision: Precision) -> None:
     """The matrices of the decoder and of all recurrences, where there is a product for them."""
-    for module in [network.decoder, *network.encoder.modules()] if precision == "int8" or HAS_ONEDNN else ():
+    for module in (
+        [network.decoder, *network.encoder.modules()] if precision == "int8" or HAS_ONEDNN else ()
+    ):
         if isinstance(module, Recurrent) or module is network.decoder:
             _pack(module, precision)
 
@@ -146,9 +177,18 @@ def _pack(module: nn.Module, precision: Precision) -> None:
     for inner in module.modules():
         if not isinstance(inner, nn.Linear | nn.RNNBase):
             continue
-        matrices = {name: weight for name, weight in inner.named_parameters(recurse=False) if weight.dim() == 2}
-        if any(weight.numel() >= FEWEST and weight.dtype == torch.float32 for weight in matrices.values()):
-            vars(inner).update({name: PackedWeight(weight, precision) for name, weight in matrices.items()})
+        matrices = {
+            name: weight
+            for name, weight in inner.named_parameters(recurse=False)
+            if weight.dim() == 2
+        }
+        if any(
+            weight.numel() >= FEWEST and weight.dtype == torch.float32
+            for weight in matrices.values()
+        ):
+            vars(inner).update(
+                {name: PackedWeight(weight, precision) for name, weight in matrices.items()}
+            )
     for inner in module.modules():
         if isinstance(inner, Recurrent) and "weight_hh_l0" in vars(inner.stack):
             vars(inner.stack)["forward"] = partial(_looped, inner)

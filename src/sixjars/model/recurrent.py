@@ -29,9 +29,18 @@ from sixjars.model.layers import beside, computed_in, last_real, linear, reorder
 
 CellName = Literal["rnn", "gru", "lstm"]
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
-GATES: dict[CellName, tuple[str, ...]] = {"rnn": ("",), "gru": (",o", ",i", ""), "lstm": (",i", ",f", "", ",o")}
+GATES: dict[CellName, tuple[str, ...]] = {
+    "rnn": ("",),
+    "gru": (",o", ",i", ""),
+    "lstm": (",i", ",f", "", ",o"),
+}
 """The gates whose weights torch stacks in one matrix, in its order; the candidate state has no letter of its own."""
-LAYER = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")  # U, b, W and b' of a layer, as torch names them
+LAYER = (
+    "weight_ih",
+    "bias_ih",
+    "weight_hh",
+    "bias_hh",
+)  # U, b, W and b' of a layer, as torch names them
 Direction = Literal["forward", "backward", "both"]
 READS: dict[Direction, tuple[str, ...]] = {
     "forward": ("left_to_right",),
@@ -47,7 +56,9 @@ def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerSta
 
 def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
     both = 2 * before[0].shape[-1]
-    reset_BH, update_BH = torch.sigmoid(given_BG[..., :both] + recurrent_BG[..., :both]).chunk(2, dim=-1)
+    reset_BH, update_BH = torch.sigmoid(given_BG[..., :both] + recurrent_BG[..., :both]).chunk(
+        2, dim=-1
+    )
     new_BH = torch.tanh(given_BG[..., both:] + reset_BH * recurrent_BG[..., both:])
     kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
     return torch.lerp(new_BH, kept_BH, update_BH), None
@@ -60,7 +71,11 @@ def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerSt
     return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
 
 
-STEPS: dict[str, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
+STEPS: dict[str, Callable[[Tensor, Tensor, LayerState], LayerState]] = {
+    "rnn": _rnn,
+    "gru": _gru,
+    "lstm": _lstm,
+}
 
 
 def states_of(cell: CellName) -> int:
@@ -70,14 +85,18 @@ def states_of(cell: CellName) -> int:
 
 def state_shape(settings: Mapping[str, Any]) -> StateShape:
     """What a recurrent decoder with these settings starts from: a vector for each layer and state of its cell."""
-    return StateShape(settings["size"], state_count=settings["layers"] * states_of(settings["cell"]))
+    return StateShape(
+        settings["size"], state_count=settings["layers"] * states_of(settings["cell"])
+    )
 
 
 @final
 class Recurrent(nn.Module):
     """A stack of one kind of cell; `forward` over a whole sequence and `project` + `advance` agree to rounding."""
 
-    def __init__(self, *, cell: CellName, input_size: int, size: int, layers: int = 1, dropout: float = 0.0) -> None:
+    def __init__(
+        self, *, cell: CellName, input_size: int, size: int, layers: int = 1, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.cell: CellName = cell
         self.size = size
@@ -93,8 +112,15 @@ class Recurrent(nn.Module):
         found = {}
         for layer in range(self.layers):
             tag = self.tag if self.layers == 1 else f"{self.tag}{layer + 1}"
-            for name, letter in {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b", "bias_hh": "b′"}.items():
-                found[f"stack.{name}_l{layer}"] = " | ".join(f"{letter}_{tag}{gate}" for gate in GATES[self.cell])
+            for name, letter in {
+                "weight_ih": "U",
+                "weight_hh": "W",
+                "bias_ih": "b",
+                "bias_hh": "b′",
+            }.items():
+                found[f"stack.{name}_l{layer}"] = " | ".join(
+                    f"{letter}_{tag}{gate}" for gate in GATES[self.cell]
+                )
         return found
 
     def forward(self, inputs: Tensor, first: State | None = None) -> Tensor:
@@ -125,15 +151,23 @@ class Recurrent(nn.Module):
         for layer, before in enumerate(state):
             if layer > 0:
                 below = F.dropout(after[-1][0], self.dropout, self.training)
-                given = F.linear(below, self._weight("weight_ih", layer), self._weight("bias_ih", layer))
-            recurrent_BG = F.linear(before[0], self._weight("weight_hh", layer), self._weight("bias_hh", layer))
+                given = F.linear(
+                    below, self._weight("weight_ih", layer), self._weight("bias_ih", layer)
+                )
+            recurrent_BG = F.linear(
+                before[0], self._weight("weight_hh", layer), self._weight("bias_hh", layer)
+            )
             made = compiled_step(self.cell, given, recurrent_BG, before)
             after.append(made or STEPS[self.cell](given, recurrent_BG, before))
         return after
 
-    def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
+    def unroll(
+        self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
+    ) -> tuple[Tensor, Context]:
         """All states (B, T, H) and contexts (B, T, C); the inputs (B, T, I) come before the context in the cell's."""
-        if not bridge.follows_state:  # one context is that of every step, so the whole recurrence is one fused call
+        if (
+            not bridge.follows_state
+        ):  # one context is that of every step, so the whole recurrence is one fused call
             once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
@@ -144,19 +178,30 @@ class Recurrent(nn.Module):
         for given_BG in self.project(inputs).unbind(1):
             contexts.append(bridge.step_from(layers[-1][0], prepared, attended))
             attended = contexts[-1].attended
-            layers = self.advance(given_BG + self.project(contexts[-1].vector, begin=inputs.shape[-1]), layers)
+            layers = self.advance(
+                given_BG + self.project(contexts[-1].vector, begin=inputs.shape[-1]), layers
+            )
             states.append(layers[-1][0])
         weights = [context.weights for context in contexts if context.weights is not None]
         vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
-        return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
+        return torch.stack(states, dim=1), Context(
+            vectors_BTC, torch.stack(weights, dim=1) if weights else None
+        )
 
     def scoring_of(self, bridge: Bridge, inputs: Tensor) -> Scoring | None:
         """The weights by which the fast path attends; nothing where it is not taken, as without gradients on a CPU."""
         gains = torch.is_grad_enabled() or inputs.is_cuda
-        return bridge.scoring() if self.fast and gains and not torch.compiler.is_compiling() else None
+        return (
+            bridge.scoring() if self.fast and gains and not torch.compiler.is_compiling() else None
+        )
 
     def unrolled(
-        self, inputs: Tensor, state: State, prepared: Prepared, scoring: Scoring, middle: "Recurrent | None" = None
+        self,
+        inputs: Tensor,
+        state: State,
+        prepared: Prepared,
+        scoring: Scoring,
+        middle: "Recurrent | None" = None,
     ) -> tuple[Tensor, Context]:
         """The same by the fast path, which has the steps first; where there is a middle cell, it reads the inputs."""
         dtype, (query, *scores), width, layers = computed_in(inputs), scoring, inputs.shape[-1], []
@@ -165,19 +210,29 @@ class Recurrent(nn.Module):
             if query is not None and number == (self.layers - 1 if middle is None else 0):
                 weight = torch.cat([weight, query.to(dtype)])
             is_given = number == 0 and middle is None  # U x + b of the inputs
-            layers.append(Layer(below[:, width if is_given else 0 :], None if is_given else own, weight, bias))
+            layers.append(
+                Layer(below[:, width if is_given else 0 :], None if is_given else own, weight, bias)
+            )
         if middle is not None:
-            layers.insert(0, Layer(None, None, *(middle._weight(name, 0).to(dtype) for name in LAYER[2:])))
+            layers.insert(
+                0, Layer(None, None, *(middle._weight(name, 0).to(dtype) for name in LAYER[2:]))
+            )
         by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
         assert prepared.keys is not None
         score, *upper = (None if each is None else each.to(dtype) for each in scores)
         sources = Sources(prepared.keys.to(dtype), prepared.memory.to(dtype), prepared.mask, score)
         attended = sources, upper_of(prepared, *upper) if upper else None
-        kept = self._kept(inputs.shape[1], by_layer.hidden) if self.training and self.dropout else None
+        kept = (
+            self._kept(inputs.shape[1], by_layer.hidden) if self.training and self.dropout else None
+        )
         reads = [(middle or self)._weight(name, 0) for name in LAYER[:2]]
         given_TBG = linear(inputs.transpose(0, 1), reads[0][:, :width], reads[1]).to(dtype)
-        made = unrolled(self.cell, given_TBG, (by_layer.hidden, by_layer.cell), attended, layers, kept)
-        states_BTH, vectors_BTC, weights_BTS = (tensor.transpose(0, 1).contiguous() for tensor in made)
+        made = unrolled(
+            self.cell, given_TBG, (by_layer.hidden, by_layer.cell), attended, layers, kept
+        )
+        states_BTH, vectors_BTC, weights_BTS = (
+            tensor.transpose(0, 1).contiguous() for tensor in made
+        )
         return states_BTH, Context(vectors_BTC, weights_BTS)
 
     def _kept(self, steps: int, hidden_LBH: Tensor) -> Tensor:
@@ -186,7 +241,9 @@ class Recurrent(nn.Module):
         rows = [[F.dropout(ones_BH, self.dropout) for _ in hidden_LBH[1:]] for _ in range(steps)]
         return torch.stack([torch.stack(row) for row in rows])
 
-    def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
+    def step(
+        self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
+    ) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
         context = bridge.step_from(state.hidden[:, -1], prepared, state.attended)
         both = torch.cat([inputs, context.vector], dim=-1)
@@ -194,7 +251,9 @@ class Recurrent(nn.Module):
         if self.layers == 1 and self.cell == "gru" and by_torch:
             hidden_BH = torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0])
             return State(hidden_BH.unsqueeze(1), None, context.attended), context
-        return self.closed(self.advance(self.project(both), self.opened(state)), context.attended), context
+        return self.closed(
+            self.advance(self.project(both), self.opened(state)), context.attended
+        ), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
         return getattr(self.stack, f"{name}_l{layer}")  # type: ignore[no-any-return]
@@ -206,7 +265,9 @@ class Recurrent(nn.Module):
 
     def closed(self, layers: list[LayerState], attended: Tensor | None = None) -> State:
         """The states of all layers as one, with where attention was."""
-        hidden, cells = ([tensor for tensor in kind if tensor is not None] for kind in zip(*layers, strict=True))
+        hidden, cells = (
+            [tensor for tensor in kind if tensor is not None] for kind in zip(*layers, strict=True)
+        )
         return State(torch.stack(hidden, 1), torch.stack(cells, 1) if cells else None, attended)
 
     def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
@@ -219,7 +280,9 @@ class Recurrent(nn.Module):
         return stacked(self.cell, self.layers, self.tag, reads=reads)
 
 
-def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | None = None) -> list[Tensor]:
+def side_by_side(
+    stacks: list[Recurrent], inputs: list[Tensor], first: State | None = None
+) -> list[Tensor]:
     """The states (B, T, H) of stacks of one shape over inputs of their own (B, T, I), from `first` or from zeros."""
     if not (stacks[0].by_hand and torch.is_grad_enabled()) or torch.compiler.is_compiling():
         return [stack.by_torch(values, first) for stack, values in zip(stacks, inputs, strict=True)]
@@ -227,12 +290,18 @@ def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | N
     begins = [None, None] if first is None else [first.hidden, first.cell]
     values_KTBF = beside([values.transpose(0, 1) for values in inputs]).to(dtype)
     for layer in range(stacks[0].layers):
-        below, bias, weight, own = (beside([one._weight(name, layer) for one in stacks]).to(dtype) for name in LAYER)
-        values_KNF = F.dropout(values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training).flatten(1, 2)
+        below, bias, weight, own = (
+            beside([one._weight(name, layer) for one in stacks]).to(dtype) for name in LAYER
+        )
+        values_KNF = F.dropout(
+            values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training
+        ).flatten(1, 2)
         given_KNG = beside([linear(*of) for of in zip(values_KNF, below, bias, strict=True)])
         given_KTBG = given_KNG.view(len(stacks), steps, rows, below.shape[1])
         zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
-        hidden, memory = (zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins)
+        hidden, memory = (
+            zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins
+        )
         cell = memory if stacks[0].cell == "lstm" else None
         values_KTBF = unrolled_over(stacks[0].cell, given_KTBG, hidden, cell, weight, own)
     return [states_TBH.transpose(0, 1) for states_TBH in values_KTBF]
@@ -250,7 +319,13 @@ class DirectionalRNN(nn.Module):
     """
 
     def __init__(
-        self, input_size: int, cell: CellName, size: int, layers: int, direction: Direction, dropout: float
+        self,
+        input_size: int,
+        cell: CellName,
+        size: int,
+        layers: int,
+        direction: Direction,
+        dropout: float,
     ) -> None:
         super().__init__()
         self.cell: CellName = cell
@@ -258,7 +333,12 @@ class DirectionalRNN(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output_size = size * len(READS[direction])
         self.layers = nn.ModuleList(
-            nn.ModuleDict({read: Recurrent(cell=cell, input_size=width, size=size) for read in READS[direction]})
+            nn.ModuleDict(
+                {
+                    read: Recurrent(cell=cell, input_size=width, size=size)
+                    for read in READS[direction]
+                }
+            )
             for width in [input_size, *[self.output_size] * (layers - 1)]
         )
         self.tag_as("enc")
@@ -269,7 +349,9 @@ class DirectionalRNN(nn.Module):
         for depth, layer in enumerate(self.layers, start=1):
             for read, cells in layer.named_children():
                 assert isinstance(cells, Recurrent)
-                arrow = ("→" if read == "left_to_right" else "←") if self.direction == "both" else ""
+                arrow = (
+                    ("→" if read == "left_to_right" else "←") if self.direction == "both" else ""
+                )
                 cells.tag = f"{tag}{depth if len(self.layers) > 1 else ''}{arrow}"
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -282,19 +364,31 @@ class DirectionalRNN(nn.Module):
             read = [name == "left_to_right" for name in layer]
             given = [states_BSD if onward else reordered(states_BSD, order_BS) for onward in read]
             made = side_by_side(cast("list[Recurrent]", list(layer.values())), given)
-            back = [one if onward else reordered(one, order_BS) for one, onward in zip(made, read, strict=True)]
-            states_BSD = torch.cat(back, dim=-1) * real_BS1  # a cell goes on over the padding behind a row
+            back = [
+                one if onward else reordered(one, order_BS)
+                for one, onward in zip(made, read, strict=True)
+            ]
+            states_BSD = (
+                torch.cat(back, dim=-1) * real_BS1
+            )  # a cell goes on over the padding behind a row
         return self.dropout(states_BSD), self.dropout(self._summary(states_BSD, mask))
 
     def _summary(self, states: Tensor, mask: Tensor) -> Tensor:
         """The last state that each direction reached: at the last real position forwards, at the first backwards."""
         reads = READS[self.direction]
         halves = zip(reads, states.chunk(len(reads), dim=-1), strict=True)
-        ends = [last_real(half, mask) if read == "left_to_right" else half[:, 0] for read, half in halves]
+        ends = [
+            last_real(half, mask) if read == "left_to_right" else half[:, 0]
+            for read, half in halves
+        ]
         return torch.cat(ends, dim=-1)
 
-    def equations(self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
+    def equations(
+        self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T"
+    ) -> list[str]:
         """The equations: `reads` is the input at the index `at`; `summary` is the letter of the last state, or ''."""
-        lines = directions(self.cell, len(self.layers), self.direction, self.tag, state=state, reads=reads, at=at)
+        lines = directions(
+            self.cell, len(self.layers), self.direction, self.tag, state=state, reads=reads, at=at
+        )
         last = f"{summary} = {last_states(self.direction, len(self.layers), state, at)}"
         return [*lines, last] if summary else lines

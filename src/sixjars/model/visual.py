@@ -55,19 +55,29 @@ class SmallBackbone(Backbone):
     is_pretrained = False
     places: Tensor
 
-    def __init__(self, *, size: int = SIZE, widths: tuple[int, ...] = WIDTHS, vector: int = 128) -> None:
+    def __init__(
+        self, *, size: int = SIZE, widths: tuple[int, ...] = WIDTHS, vector: int = 128
+    ) -> None:
         super().__init__()
         if not 1 <= len(widths) <= BLOCKS:
-            raise RecipeError([f"'widths' has {len(widths)} numbers, but the small backbone has 1 to {BLOCKS} blocks."])
+            raise RecipeError(
+                [
+                    f"'widths' has {len(widths)} numbers, but the small backbone has 1 to {BLOCKS} blocks."
+                ]
+            )
         self.usual_size = size
         side = torch.linspace(-1.0, 1.0, size)
-        self.register_buffer("places", torch.stack(torch.meshgrid(side, side, indexing="xy")), persistent=False)
+        self.register_buffer(
+            "places", torch.stack(torch.meshgrid(side, side, indexing="xy")), persistent=False
+        )
         self.blocks = nn.Sequential(*map(_halving, (3 + 2, *widths), widths))
         cells = size
         for _ in widths:
             cells = (cells + 1) // 2
         self.vector = nn.Linear(widths[-1] * cells * cells, vector)  # V, b_v
-        self.even = nn.LayerNorm(vector)  # else every unit may become 0 in the first updates, and stay so
+        self.even = nn.LayerNorm(
+            vector
+        )  # else every unit may become 0 in the first updates, and stay so
         self.shape = MapShape(widths[-1], cells, cells, vector)
 
     @classmethod
@@ -79,7 +89,9 @@ class SmallBackbone(Backbone):
         """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, K)."""
         size, dtype = self.usual_size, self.places.dtype
         if tuple(pixels.shape[1:]) != (3, size, size):
-            raise ShapeError(f"pixels are {tuple(pixels.shape)}, but must be (N, 3, {size}, {size}).")
+            raise ShapeError(
+                f"pixels are {tuple(pixels.shape)}, but must be (N, 3, {size}, {size})."
+            )
         colours_NCHW = pixels.to(dtype) / 127.5 - 1.0
         places_NCHW = self.places.expand(pixels.shape[0], -1, -1, -1)
         maps_NCHW = self.blocks(torch.cat([colours_NCHW, places_NCHW], dim=1)).to(dtype)
@@ -98,7 +110,10 @@ def _halving(inputs: int, outputs: int) -> nn.Module:
     )
 
 
-BACKBONES: Mapping[str, type[Backbone]] = {SMALL: SmallBackbone, "efficientnet_lite0": EfficientNetLite0}
+BACKBONES: Mapping[str, type[Backbone]] = {
+    SMALL: SmallBackbone,
+    "efficientnet_lite0": EfficientNetLite0,
+}
 """Those that come with this package; all others are networks of installed libraries."""
 
 
@@ -108,7 +123,9 @@ def backbone_class(name: str) -> type[Backbone]:
         return BACKBONES[name]
     if "/" in name and name.partition("/")[0] in LIBRARIES:
         return InstalledBackbone
-    raise RecipeError([unknown("backbone", name, [*BACKBONES, *(f"{library}/NAME" for library in LIBRARIES)])])
+    raise RecipeError(
+        [unknown("backbone", name, [*BACKBONES, *(f"{library}/NAME" for library in LIBRARIES)])]
+    )
 
 
 def backbone_named(
@@ -132,7 +149,9 @@ def backbone_named(
     given = {"name": name, "layer": layer, "size": size, "widths": widths, "pretrained": pretrained}
     if wrong := [key for key, usual in default.items() if given[key] != usual and key not in known]:
         raise RecipeError([f"{wrong[0]!r} is no setting of the backbone {name}; remove it."])
-    return kind(**{key: value for key, value in given.items() if key in known and value is not None})
+    return kind(
+        **{key: value for key, value in given.items() if key in known and value is not None}
+    )
 
 
 def usual_size_of(name: str) -> int:
@@ -146,14 +165,20 @@ def usual_size_of(name: str) -> int:
 
 @cache
 def shape_of(
-    name: str, *, layer: str | None = None, size: int | None = None, widths: tuple[int, ...] = WIDTHS
+    name: str,
+    *,
+    layer: str | None = None,
+    size: int | None = None,
+    widths: tuple[int, ...] = WIDTHS,
 ) -> MapShape:
     """The features that a backbone computes for one image; its weights are not loaded for that.
 
     >>> shape_of("efficientnet_lite0")
     MapShape(channels=112, height=14, width=14, vector=1280)
     """
-    pixels = size or usual_size_of(name)  # a preprocessing must be read where there are real numbers
+    pixels = size or usual_size_of(
+        name
+    )  # a preprocessing must be read where there are real numbers
     make = partial(backbone_named, name, layer=layer, size=pixels, widths=widths, pretrained=False)
     return backbone_class(name).shape_made_by(make)
 
@@ -206,7 +231,9 @@ class VisualInput(nn.Module):
         self.shape = shape_of(name, layer=layer, size=pixels, widths=widths)
         self.how = "frozen, computed once"
         if learns(name, frozen=frozen):
-            self.backbone = backbone_named(name, layer=layer, size=pixels, widths=widths, pretrained=pretrained)
+            self.backbone = backbone_named(
+                name, layer=layer, size=pixels, widths=widths, pretrained=pretrained
+            )
             self.how = "fine-tuned" if self.backbone.is_pretrained else "learned"
             if train_from is not None:
                 frozen_below(self.backbone, train_from)
@@ -219,11 +246,15 @@ class VisualInput(nn.Module):
         shape, real_BF1 = self.shape, frames.mask.unsqueeze(-1)
         if self.backbone is None:
             values_BFN = frames.values.to(torch.get_default_dtype())
-            maps, vector = torch.split(values_BFN, [values_BFN.shape[-1] - shape.vector, shape.vector], dim=-1)
+            maps, vector = torch.split(
+                values_BFN, [values_BFN.shape[-1] - shape.vector, shape.vector], dim=-1
+            )
         else:
             maps, vector = self.backbone(frames.values.reshape(-1, 3, self.pixels, self.pixels))
         maps_BFCHW = maps.reshape(*frames.mask.shape, shape.channels, shape.height, shape.width)
-        return maps_BFCHW * real_BF1[..., None, None], vector.reshape(*frames.mask.shape, shape.vector) * real_BF1
+        return maps_BFCHW * real_BF1[..., None, None], vector.reshape(
+            *frames.mask.shape, shape.vector
+        ) * real_BF1
 
     def regions(self, image: Padded) -> tuple[Tensor, Tensor, Tensor]:
         """The vectors of an image (B, S, C), row by row where they are cells, which of them are real, and v (B, K)."""
@@ -233,7 +264,11 @@ class VisualInput(nn.Module):
             mask_BS = torch.ones(cells_BSC.shape[:2], dtype=torch.bool, device=cells_BSC.device)
             return cells_BSC, mask_BS, vector_BFK[:, 0]
         _, given_BSC = self(image)
-        return given_BSC, image.mask, given_BSC.sum(1) / image.mask.sum(1, keepdim=True).clamp(min=1)
+        return (
+            given_BSC,
+            image.mask,
+            given_BSC.sum(1) / image.mask.sum(1, keepdim=True).clamp(min=1),
+        )
 
     @property
     def layout(self) -> Layout:
@@ -254,8 +289,14 @@ class VisualInput(nn.Module):
             given = f"{shape.channels} numbers each (features given by the data)"
             return [f"v{at}: {given}"] if at else [f"r_1..r_S: {given}", "v = (1 / S) Σ_j r_j"]
         maps = "" if not shape.height else f"r{at}, " if at else "r_1..r_S, "
-        cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers, " if shape.height else ""
-        return [f"{maps}v{at} = CNN(I{at}): {cells}a vector of {shape.vector} ({self.name}, {self.how})"]
+        cells = (
+            f"{shape.height}×{shape.width} cells of {shape.channels} numbers, "
+            if shape.height
+            else ""
+        )
+        return [
+            f"{maps}v{at} = CNN(I{at}): {cells}a vector of {shape.vector} ({self.name}, {self.how})"
+        ]
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
@@ -263,11 +304,16 @@ class VisualInput(nn.Module):
         if "feature_shape" in field.fact_names:
             usual = {key: one.default for key, one in signature(cls).parameters.items()}
             wrong = [key for key, value in section.items() if value != usual[key]]
-            where, told = f"{where}.{wrong[0]}" if wrong else where, "so no backbone computes them; remove it"
+            where, told = (
+                f"{where}.{wrong[0]}" if wrong else where,
+                "so no backbone computes them; remove it",
+            )
             return [f"{where}: data.{field.name} gives features, {told}."] if wrong else []
         if section["train_from"] is None or not section["frozen"]:
             return []
-        return [f"{where}.train_from: says where fine-tuning begins, so {where}.frozen must be false."]
+        return [
+            f"{where}.train_from: says where fine-tuning begins, so {where}.frozen must be false."
+        ]
 
     @classmethod
     def extractor(

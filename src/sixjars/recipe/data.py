@@ -12,7 +12,10 @@ from sixjars.recipe.schema import Misfits, Settings
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
 Files = FilePath | dict[str, FilePath]
-Written = Annotated[str, BeforeValidator(lambda value: json.dumps(value) if isinstance(value, int | float) else value)]
+Written = Annotated[
+    str,
+    BeforeValidator(lambda value: json.dumps(value) if isinstance(value, int | float) else value),
+]
 """A value as files have it: `true`, not `True`."""
 
 
@@ -29,7 +32,9 @@ def _as_training_file(value: Any) -> Any:
     """A name alone, or parallel files, is a file of weight 1."""
     if not isinstance(value, str | dict | TrainingFile):
         raise ValueError("must be the name of a file, or {file: NAME, weight: NUMBER}")
-    named = isinstance(value, str) or (isinstance(value, dict) and not {"file", "weight"} & value.keys())
+    named = isinstance(value, str) or (
+        isinstance(value, dict) and not {"file", "weight"} & value.keys()
+    )
     return {"file": value} if named else value
 
 

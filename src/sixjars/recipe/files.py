@@ -23,13 +23,19 @@ DEEPEST: Final = 20
 RecipeLike = str | os.PathLike[str] | Mapping[str, Any]
 """A recipe as people give it: a file, the name of one that comes with the package, or plain values."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
-_NUMBER = re.compile(r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")  # YAML 1.1 takes 5e-4 for a word
+_NUMBER = re.compile(
+    r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?"
+)  # YAML 1.1 takes 5e-4 for a word
 _INTEGER = re.compile(r"[-+]?(0|[1-9]\d*)")
 _WORDS = {
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
     **dict.fromkeys(["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"], True),
     **dict.fromkeys(["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"], False),
-    **{sign + word: float(sign + word[1:]) for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+    **{
+        sign + word: float(sign + word[1:])
+        for sign in ("", "+", "-")
+        for word in (".inf", ".Inf", ".INF")
+    },
     **dict.fromkeys([".nan", ".NaN", ".NAN"], float("nan")),
 }
 
@@ -50,7 +56,11 @@ def find(name: str) -> Path:
     if name and _is(path, "dir"):
         raise DataError(f"{name} is a folder, not a recipe file.")
     if path.suffix in {".yaml", ".yml"}:
-        beside = [str(file) for file in sorted(path.parent.glob("*.y*ml"))] if _is(path.parent, "dir") else []
+        beside = (
+            [str(file) for file in sorted(path.parent.glob("*.y*ml"))]
+            if _is(path.parent, "dir")
+            else []
+        )
         raise DataError(f"recipe file {shown(name)[1:-1]} does not exist.{file_hint(name, beside)}")
     message = f"recipe {shown(name)} is unknown.{hint(name, list(shipped))}"
     raise DataError(f"{message} A recipe is a .yaml file or a name that `sixjars tasks` lists.")
@@ -75,15 +85,22 @@ def _as_read(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:
     if depth > DEEPEST:
         faults.append(f"{where[:80]}: sections are nested more than {DEEPEST} deep.")
     elif isinstance(value, Mapping):
-        return {str(key): _as_read(inner, f"{where}.{key}", faults, depth + 1) for key, inner in value.items()}
+        return {
+            str(key): _as_read(inner, f"{where}.{key}", faults, depth + 1)
+            for key, inner in value.items()
+        }
     elif isinstance(value, list | tuple):
         return [_as_read(inner, where, faults, depth + 1) for inner in value]
     elif isinstance(value, os.PathLike):
         return os.fspath(value)
     elif isinstance(value, type):
-        faults.append(f"{where}: is a class; write its name, {value.__name__!r}, and hand it over in components=[…].")
+        faults.append(
+            f"{where}: is a class; write its name, {value.__name__!r}, and hand it over in components=[…]."
+        )
     elif value is not None and not isinstance(value, str | bool | int | float):
-        faults.append(f"{where}: must be a text, a number, a list or a section, but is {shown(value)}.")
+        faults.append(
+            f"{where}: must be a text, a number, a list or a section, but is {shown(value)}."
+        )
     return value
 
 
@@ -133,7 +150,11 @@ def loaded(text: str) -> Any:
     {'rate': 0.0005, 'sizes': [1, 2.5], 'name': 'no.1', 'on': True}
     """
     events = iter(yaml.parse(text, Loader=_LOADER))
-    inside = (event for event in events if not isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent))
+    inside = (
+        event
+        for event in events
+        if not isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent)
+    )
     first = next(inside)
     value = None if isinstance(first, yaml.StreamEndEvent) else _value(first, inside, 0)
     for event in inside:
@@ -193,7 +214,10 @@ def _refused(problem: str, event: Any) -> yaml.MarkedYAMLError:
 def listed_overrides(overrides: Sequence[str]) -> list[str]:
     """Overrides as a list; one text is none, though its letters could be taken for several."""
     if isinstance(overrides, str | Mapping):
-        raise RecipeError([f'must be a list such as ["learning.epochs=2"], but is {shown(overrides)}.'], "overrides")
+        raise RecipeError(
+            [f'must be a list such as ["learning.epochs=2"], but is {shown(overrides)}.'],
+            "overrides",
+        )
     return [*overrides]
 
 
@@ -203,12 +227,16 @@ def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
     >>> overridden({"learning": {"rate": 0.1}}, ["learning.rate=5e-4", "loss.smoothing=0.1"])
     {'learning': {'rate': 0.0005}, 'loss': {'smoothing': 0.1}}
     """
-    result: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
+    result: dict[str, Any] = {
+        key: dict(value) if isinstance(value, dict) else value for key, value in values.items()
+    }
     faults = []
     for override in listed_overrides(overrides):
         key, equals, text = override.partition("=")
         if not equals or not key:
-            faults.append(f"override {shown(override)} must look like KEY=VALUE, for example learning.rate=5e-4.")
+            faults.append(
+                f"override {shown(override)} must look like KEY=VALUE, for example learning.rate=5e-4."
+            )
             continue
         *above, last = key.split(".")
         section = result
@@ -268,4 +296,6 @@ def inline(value: object) -> str:
             return plain
     except (yaml.YAMLError, ValueError):
         pass
-    return str(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")
+    return str(
+        yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))
+    ).rstrip("\n")

@@ -29,7 +29,10 @@ class Outside:
     @property
     def listed(self) -> str:
         """The end of a message: what was handed over."""
-        names = [str(getattr(one, "__name__", None) or getattr(one, "name", "?")) for one in self.components]
+        names = [
+            str(getattr(one, "__name__", None) or getattr(one, "name", "?"))
+            for one in self.components
+        ]
         return f" Handed over: {', '.join(names)}." if names else ""
 
     def component(self, path: str, base: type, where: str, *, is_class: bool = True) -> Any:
@@ -37,18 +40,26 @@ class Outside:
         handed = [one for one in self.components if _is_at(one, path)]
         found = handed[0] if handed else self._imported(path, where)
         fits = (
-            isinstance(found, type) and issubclass(found, base) if is_class else isinstance(found, base | FunctionType)
+            isinstance(found, type) and issubclass(found, base)
+            if is_class
+            else isinstance(found, base | FunctionType)
         )
         if not fits:
             raise RecipeError([f"{where}: {path} is no {base.__name__}."])
         lacks = sorted(getattr(found, "__abstractmethods__", ()))
         if lacks:
-            raise RecipeError([f"{where}: {path} does not define {', '.join(lacks)}, as every {base.__name__} must."])
+            raise RecipeError(
+                [
+                    f"{where}: {path} does not define {', '.join(lacks)}, as every {base.__name__} must."
+                ]
+            )
         return found
 
     def _imported(self, path: str, where: str) -> Any:
         module, _, name = path.rpartition(".")
-        if not any(module == allowed or module.startswith(f"{allowed}.") for allowed in self.packages):
+        if not any(
+            module == allowed or module.startswith(f"{allowed}.") for allowed in self.packages
+        ):
             package = path.partition(".")[0]
             raise RecipeError(
                 [
@@ -68,7 +79,9 @@ def _is_at(thing: Any, path: str) -> bool:
     """Whether a recipe may mean a thing by this path: its bare name, where it was defined, or a module that has it."""
     module, _, name = path.rpartition(".")
     own = getattr(thing, "__name__", None)
-    defined = path == own or (own is not None and f"{thing.__module__}.{thing.__qualname__}" == path)
+    defined = path == own or (
+        own is not None and f"{thing.__module__}.{thing.__qualname__}" == path
+    )
     return defined or getattr(sys.modules.get(module), "__dict__", {}).get(name) is thing
 
 

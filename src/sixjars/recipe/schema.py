@@ -19,7 +19,16 @@ PLAINLY: Final = {
     "finite_number": "should be a finite number",
 }
 """Pydantic's words, where they speak of Python."""
-_BRANCHES: Final = {"bool", "str", "int", "float", "nullable", "constrained-str", "constrained-int", "LinkFiles"}
+_BRANCHES: Final = {
+    "bool",
+    "str",
+    "int",
+    "float",
+    "nullable",
+    "constrained-str",
+    "constrained-int",
+    "LinkFiles",
+}
 
 
 @final
@@ -40,14 +49,18 @@ class Settings(BaseModel):
     """Keys that are not for a recipe to choose: the toolkit fills them in."""
 
 
-def faults_of(error: ValidationError, schema: type[BaseModel], section: dict[str, Any], where: str) -> list[str]:
+def faults_of(
+    error: ValidationError, schema: type[BaseModel], section: dict[str, Any], where: str
+) -> list[str]:
     """Every fault that was found in a section, as a sentence."""
     found = _worth_telling(error)
     sentences = [sentence for fault in found for sentence in _sentences(fault, schema, where)]
     return list(dict.fromkeys([*sentences, *_hidden(schema, section, found, where)]))
 
 
-def _hidden(schema: type[BaseModel], section: dict[str, Any], found: list[ErrorDetails], where: str) -> Iterator[str]:
+def _hidden(
+    schema: type[BaseModel], section: dict[str, Any], found: list[ErrorDetails], where: str
+) -> Iterator[str]:
     """Misfits of several keys, which show only when each key alone is right: look without the wrong ones."""
     rest, wrong = deepcopy(section), {str(fault["loc"][-1]) for fault in found if fault["loc"]}
     for fault in found:
@@ -57,7 +70,9 @@ def _hidden(schema: type[BaseModel], section: dict[str, Any], found: list[ErrorD
     except ValidationError as error:
         for fault in _worth_telling(error):
             for keys, sentence in _misfits(fault):
-                if not wrong.intersection(keys):  # what a key that was taken out would have said, nobody knows
+                if not wrong.intersection(
+                    keys
+                ):  # what a key that was taken out would have said, nobody knows
                     yield f"{'.'.join([where, *map(str, fault['loc'])])}: {sentence}"
 
 
@@ -73,7 +88,9 @@ def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
     """One fault for each key: of a union's complaints only the first, or the one that looked inside."""
     seen: dict[tuple[int | str, ...], ErrorDetails] = {}
     for fault in error.errors():
-        place = tuple(step for step in fault["loc"] if "[" not in str(step) and str(step) not in _BRANCHES)
+        place = tuple(
+            step for step in fault["loc"] if "[" not in str(step) and str(step) not in _BRANCHES
+        )
         if place not in seen or _misfits(fault):
             seen[place] = {**fault, "loc": place}
     above = {place[:end] for place in seen for end in range(len(place))}
@@ -119,7 +136,9 @@ def _inside(schema: type[BaseModel], path: Collection[str]) -> type[BaseModel] |
     for name in path:
         field = schema.model_fields.get(name)
         options = [] if field is None else [field.annotation, *get_args(field.annotation)]
-        options += [inside for option in options for inside in get_args(option)]  # of what is annotated
+        options += [
+            inside for option in options for inside in get_args(option)
+        ]  # of what is annotated
         inner = [kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if not inner:
             return None

@@ -100,17 +100,30 @@ class DataSettings(Section, TableSettings):
     def misfits(self) -> Iterator[Misfit]:
         """Examples must come from one place, each split must have some, and no two fields may be one column."""
         if (self.sample is None) == (self.train is None):
-            yield ("sample", "train"), "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
+            yield (
+                ("sample", "train"),
+                "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both.",
+            )
         if self.train == ():
             yield ("train",), "'train' is an empty list; name a file."
-        if self.split is not None and (self.sample or self.test is not None or self.valid is not None):
+        if self.split is not None and (
+            self.sample or self.test is not None or self.valid is not None
+        ):
             message = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
             yield ("split", "sample", "valid", "test"), message
-        if self.fold is not None and (self.sample or self.split or (self.valid, self.test) != (None, None)):
-            yield ("fold",), "'fold' is a part of the training file; name no 'valid', 'test', 'split' or 'sample'."
+        if self.fold is not None and (
+            self.sample or self.split or (self.valid, self.test) != (None, None)
+        ):
+            yield (
+                ("fold",),
+                "'fold' is a part of the training file; name no 'valid', 'test', 'split' or 'sample'.",
+            )
         yield from self._fractions()
         if self.speakers is not None and self.format != "dialogs":
-            yield ("speakers",), f"'speakers' belongs to `format: dialogs`, but the format is {self.format}."
+            yield (
+                ("speakers",),
+                f"'speakers' belongs to `format: dialogs`, but the format is {self.format}.",
+            )
         if self.train is not None and self.format != "dialogs":
             yield from self._twice()
 
@@ -122,13 +135,18 @@ class DataSettings(Section, TableSettings):
     def _twice(self) -> Iterator[Misfit]:
         for (one, first), (other, second) in combinations(self.fields.items(), 2):
             if first.column == second.column:
-                yield (one, other), f"{one!r} and {other!r} are both column {first.column!r}; name two columns."
+                yield (
+                    (one, other),
+                    f"{one!r} and {other!r} are both column {first.column!r}; name two columns.",
+                )
 
     @model_serializer(mode="wrap")
     def _beside_the_fields(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Fields stand beside the other keys."""
         own: dict[str, Any] = plain(self)
-        return own | {name: settings.model_dump(mode="json") for name, settings in self.fields.items()}
+        return own | {
+            name: settings.model_dump(mode="json") for name, settings in self.fields.items()
+        }
 
     @property
     def training_files(self) -> tuple[TrainingFile, ...]:
@@ -161,7 +179,9 @@ class LossSettings(Settings):
 class LearningSettings(Section):
     """Jar 5: the optimizer and its hyperparameters."""
 
-    freeze: Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)] = ()
+    freeze: Annotated[
+        tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)
+    ] = ()
     """Parts that training leaves as they are, by name: `encoder`, `bridge`, `decoder.embedding`, or any beginning of a
     name that `explain` prints."""
     rates: dict[str, AboveZero] = {}
@@ -220,7 +240,11 @@ class LearningSettings(Section):
     @classmethod
     def _with_an_end(cls, section: Any) -> Any:
         """Where nobody says when training ends, it is after ten epochs."""
-        endless = isinstance(section, dict) and section.get("epochs") is None and section.get("steps") is None
+        endless = (
+            isinstance(section, dict)
+            and section.get("epochs") is None
+            and section.get("steps") is None
+        )
         return {**section, "epochs": DEFAULT_EPOCHS} if endless else section
 
     def updates(self, per_epoch: int) -> int:
@@ -235,9 +259,15 @@ class LearningSettings(Section):
     def misfits(self) -> Iterator[Misfit]:
         """Keys that exclude each other."""
         if self.batch_tokens is not None and self.batch_examples is not None:
-            yield ("batch_tokens", "batch_examples"), "give 'batch_tokens' or 'batch_examples', not both."
+            yield (
+                ("batch_tokens", "batch_examples"),
+                "give 'batch_tokens' or 'batch_examples', not both.",
+            )
         if self.momentum and self.optimizer != "sgd":
-            yield ("momentum", "optimizer"), f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}."
+            yield (
+                ("momentum", "optimizer"),
+                f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}.",
+            )
 
 
 class SearchSettings(Section):
@@ -277,9 +307,15 @@ class SearchSettings(Section):
     def misfits(self) -> Iterator[Misfit]:
         """Limits that leave nothing to find."""
         if self.kind == "beam" and self.nbest > self.width:
-            yield ("nbest", "width"), f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
+            yield (
+                ("nbest", "width"),
+                f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer.",
+            )
         if self.min_length >= self.max_length:
-            yield ("min_length",), f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}."
+            yield (
+                ("min_length",),
+                f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}.",
+            )
 
 
 class EvaluationSettings(Settings):
@@ -307,7 +343,11 @@ class ModelSettings(Settings):
 
 
 PLAIN_SECTIONS: dict[str, type[Settings]]
-PLAIN_SECTIONS = {"loss": LossSettings, "learning": LearningSettings, "evaluation": EvaluationSettings}
+PLAIN_SECTIONS = {
+    "loss": LossSettings,
+    "learning": LearningSettings,
+    "evaluation": EvaluationSettings,
+}
 """Those whose keys do not depend on the task."""
 
 
@@ -332,4 +372,6 @@ class Recipe(Settings):
 
     def to_yaml(self) -> str:
         """Everything filled in, ready to be read again."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+        return yaml.safe_dump(
+            self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120
+        )

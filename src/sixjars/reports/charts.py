@@ -60,13 +60,23 @@ class _Frame:
         made = []
         for value in ticks(*self.y):
             y = self.down(value)
-            made.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            made.append(f'<text class="value" x="{LEFT - 8}" y="{y + 4:.1f}">{escape(number(value))}</text>')
+            made.append(
+                f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            )
+            made.append(
+                f'<text class="value" x="{LEFT - 8}" y="{y + 4:.1f}">{escape(number(value))}</text>'
+            )
         for value, text in marks.items():
-            made.append(f'<text x="{self.across(value):.1f}" y="{HEIGHT - BOTTOM + 18}">{escape(text)}</text>')
+            made.append(
+                f'<text x="{self.across(value):.1f}" y="{HEIGHT - BOTTOM + 18}">{escape(text)}</text>'
+            )
         middle = (TOP + HEIGHT - BOTTOM) / 2
-        made.append(f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}">{escape(x_name)}</text>')
-        made.append(f'<text class="axis" transform="translate(12 {middle}) rotate(-90)">{escape(y_name)}</text>')
+        made.append(
+            f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}">{escape(x_name)}</text>'
+        )
+        made.append(
+            f'<text class="axis" transform="translate(12 {middle}) rotate(-90)">{escape(y_name)}</text>'
+        )
         return "".join(made)
 
 
@@ -74,25 +84,35 @@ def _svg(inside: str, label: str) -> str:
     return f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{inside}</svg>'
 
 
-def curves(series: Mapping[str, Points], *, y: str, best: float | None = None, zero: bool = False) -> str:
+def curves(
+    series: Mapping[str, Points], *, y: str, best: float | None = None, zero: bool = False
+) -> str:
     """One line for each name against the step; a broken line at the best one. With `zero` the axis begins there."""
     every = [point for points in series.values() for point in points]
     lowest, highest = min(y for _, y in every), max(y for _, y in every)
     low = 0.0 if zero and lowest >= 0 else lowest
-    frame = _Frame((min(x for x, _ in every), max(x for x, _ in every)), (low, highest if highest > low else low + 1))
+    frame = _Frame(
+        (min(x for x, _ in every), max(x for x, _ in every)),
+        (low, highest if highest > low else low + 1),
+    )
     inside = frame.grid("step", y, {value: number(value) for value in ticks(*frame.x)})
     if best is not None:
         x = frame.across(best)
-        inside += f'<line class="best" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        inside += (
+            f'<line class="best" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        )
     for at, points in enumerate(series.values()):
         way = " ".join(f"{frame.across(x):.1f},{frame.down(y):.1f}" for x, y in points)
         inside += f'<polyline class="curve k{at}" points="{way}"/>'
         if len(points) <= 60:
             dots = (
-                f'<circle class="k{at}" cx="{frame.across(x):.1f}" cy="{frame.down(y):.1f}" r="3"/>' for x, y in points
+                f'<circle class="k{at}" cx="{frame.across(x):.1f}" cy="{frame.down(y):.1f}" r="3"/>'
+                for x, y in points
             )
             inside += "".join(dots)
-    keys = "".join(f'<li><span class="key k{at}"></span>{escape(name)}</li>' for at, name in enumerate(series))
+    keys = "".join(
+        f'<li><span class="key k{at}"></span>{escape(name)}</li>' for at, name in enumerate(series)
+    )
     keys += '<li><span class="key best"></span>kept</li>' if best is not None else ""
     label = f"{y} against the step: {', '.join(series)}"
     return f'{_svg(inside, label)}<ul class="keys">{keys}</ul>'
@@ -125,16 +145,24 @@ def learning_curves(history: History) -> str:
 
 def length_bars(found: ByLength) -> str:
     """A bar for each range of lengths, with its interval; one of few examples is hollow."""
-    known = [(b, b.interval) for b in found.buckets if b.value is not None and math.isfinite(b.value)]
+    known = [
+        (b, b.interval) for b in found.buckets if b.value is not None and math.isfinite(b.value)
+    ]
     highest = max(max(b.value or 0.0, i.high if i else 0.0) for b, i in known)
     lowest = min(0.0, *(min(b.value or 0.0, i.low if i else 0.0) for b, i in known))
-    frame = _Frame((0.0, len(found.buckets)), (lowest, highest if highest > lowest else lowest + 1.0))
+    frame = _Frame(
+        (0.0, len(found.buckets)), (lowest, highest if highest > lowest else lowest + 1.0)
+    )
     names = {at + 0.5: b.name for at, b in enumerate(found.buckets)}
     inside = frame.grid(found.unit, found.metric, names)
     for at, bucket in enumerate(found.buckets):
         if bucket.value is None or not math.isfinite(bucket.value):
             continue
-        left, right, middle = frame.across(at + 0.18), frame.across(at + 0.82), frame.across(at + 0.5)
+        left, right, middle = (
+            frame.across(at + 0.18),
+            frame.across(at + 0.82),
+            frame.across(at + 0.5),
+        )
         top, ground = sorted((frame.down(bucket.value), frame.down(0.0)))
         few = " few" if bucket.count < FEW else ""
         inside += (

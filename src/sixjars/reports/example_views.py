@@ -21,7 +21,9 @@ WIDEST = 24
 HEADINGS = {"best": "Best", "median": "Median", "worst": "Worst"}
 
 
-def chosen_rows(scores: Sequence[tuple[float, ...]], inputs: Sequence[Hashable]) -> dict[Group, list[int]]:
+def chosen_rows(
+    scores: Sequence[tuple[float, ...]], inputs: Sequence[Hashable]
+) -> dict[Group, list[int]]:
     """Numbers of the best, median and worst examples by scores of which higher is better; each input is there once.
 
     >>> scores = [(score,) for score in (0.1, 0.9, 0.5, 0.2, 0.8, 0.3, 0.7, 0.6, 0.4, 0.0)]
@@ -57,7 +59,9 @@ def examples_html(shown: Sequence[Shown], *, ranked_by: str) -> str:
     for group, heading in HEADINGS.items():
         own = [one for one in shown if one.group == group]
         if own:
-            parts = "".join(_example(one, ranked_by, f"{group}-{at}") for at, one in enumerate(own, start=1))
+            parts = "".join(
+                _example(one, ranked_by, f"{group}-{at}") for at, one in enumerate(own, start=1)
+            )
             made.append(f"<h3>{heading}</h3>{parts}")
     return "".join(made)
 
@@ -66,7 +70,11 @@ def _example(one: Shown, ranked_by: str, key: str) -> str:
     """What was given, output and wanted; and a view of the attention, if it is not too large."""
     example = one.example
     known = [] if example.score is None else [f"{escape(ranked_by)}: {shown_number(example.score)}"]
-    known += [f"{one.times:,} examples have this {'input' if example.given else 'text'}"] if one.times > 1 else []
+    known += (
+        [f"{one.times:,} examples have this {'input' if example.given else 'text'}"]
+        if one.times > 1
+        else []
+    )
     score = f'<p class="score">{"; ".join(known)}</p>' if known else ""
     view, note = _view(one, key)
     images = "".join(
@@ -99,7 +107,10 @@ def _view(one: Shown, key: str) -> tuple[str, str]:
         return made, ""
     made = fragment(one.view.alone(0), name, key=f"{key}-view")
     if len(made.encode()) <= LARGEST:
-        return made, '<p class="note">The other outputs of the beam are left out, to keep the file small.</p>'
+        return (
+            made,
+            '<p class="note">The other outputs of the beam are left out, to keep the file small.</p>',
+        )
     steps, positions = len(one.view.outputs[0].weights), len(one.view.names)
     return "", (
         f'<p class="note">{steps} × {positions} attention weights are too many for this file; '
@@ -110,4 +121,8 @@ def _view(one: Shown, key: str) -> tuple[str, str]:
 def _name(view: View) -> str:
     """The usual view; but of a heat map that is wider than the page one would see only the beginning."""
     name = usual(view)
-    return "document" if name == "heatmap" and len(view.names) > WIDEST and "document" in views_of(view) else name
+    return (
+        "document"
+        if name == "heatmap" and len(view.names) > WIDEST and "document" in views_of(view)
+        else name
+    )

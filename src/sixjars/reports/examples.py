@@ -59,7 +59,9 @@ class Ranking:
     def key(self, at: int) -> tuple[float, float]:
         """Higher is better; of equal ones, that whose truth is more probable."""
         value = self.value(at)
-        return (-math.inf if value is None else -value if self.lower else value), _likelihood(self.outcomes[at])
+        return (-math.inf if value is None else -value if self.lower else value), _likelihood(
+            self.outcomes[at]
+        )
 
 
 def _likelihood(outcome: Outcome) -> float:
@@ -82,7 +84,10 @@ def lengths_of(one: JudgedRun) -> tuple[list[int], str]:
         words = field.words([dataset.inputs[row][name] for row in rows])
         found = [row[-1] + 1 if row else 0 for row in words]
         if len(set(found)) > 1:
-            return found, f"words of the {name}" if "vocabulary" in field.fact_names else f"number of {name}"
+            return (
+                found,
+                f"words of the {name}" if "vocabulary" in field.fact_names else f"number of {name}",
+            )
     for name in dataset.fields.inputs:
         lengths = dataset.lengths(name)
         found = [lengths[row] for row in rows]
@@ -109,18 +114,26 @@ def views_of(one: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
         return {}
     search, searches = settings.search, network.decoder.searches
     if search.kind == "beam" and searches:
-        search = search.model_copy(update={"nbest": max(search.nbest, min(search.width, MOST_OUTPUTS))})
+        search = search.model_copy(
+            update={"nbest": max(search.nbest, min(search.width, MOST_OUTPUTS))}
+        )
     finishing = Finishing(dataset, network.encoder.positions_of(), search, details=True)
     order = order_in_words(search) if searches else ""
     found: dict[int, View] = {}
-    batches = encoded_batches(network, dataset.batches(), examples=settings.batch_examples, rows=rows)
+    batches = encoded_batches(
+        network, dataset.batches(), examples=settings.batch_examples, rows=rows
+    )
     for batch, encoded in batches:
         numbers = batch.numbers.tolist()
         outputs = answers(network, encoded, search, seeds=numbers)
         for row, some, length in zip(numbers, outputs, encoded.mask.sum(1).tolist(), strict=True):
-            made = finishing.predictions(row, Found(some, length, encoded.layout), dataset.raw(row), ends=searches)
+            made = finishing.predictions(
+                row, Found(some, length, encoded.layout), dataset.raw(row), ends=searches
+            )
             with suppress(DataError):  # an output without a token has no weights
-                found[row] = view_of(SimpleNamespace(inputs=dataset.fields.inputs), made, order=order)
+                found[row] = view_of(
+                    SimpleNamespace(inputs=dataset.fields.inputs), made, order=order
+                )
     return found
 
 
@@ -144,11 +157,17 @@ def unknown_words(dataset: Dataset) -> Counter[str]:
         if "vocabulary" not in field.fact_names or name not in field.encoders():
             continue
         ids, offsets = dataset.table.ids(name)
-        for row in sorted(set((np.searchsorted(offsets, np.flatnonzero(ids == UNK), "right") - 1).tolist())):
+        for row in sorted(
+            set((np.searchsorted(offsets, np.flatnonzero(ids == UNK), "right") - 1).tolist())
+        ):
             own, text = ids[offsets[row] : offsets[row + 1]], dataset.inputs[row][name]
             own, [index] = own[own != STOP], field.words([text])
             if len(index) == len(own):
                 words = text.split()
-                words = words if index[-1] < len(words) else list(text)  # where each character is a word
-                found.update(words[at] for at in {index[place] for place in np.flatnonzero(own == UNK)})
+                words = (
+                    words if index[-1] < len(words) else list(text)
+                )  # where each character is a word
+                found.update(
+                    words[at] for at in {index[place] for place in np.flatnonzero(own == UNK)}
+                )
     return found

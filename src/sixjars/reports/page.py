@@ -25,7 +25,9 @@ from sixjars.runs.explanation import Section, Weight
 
 def report_page(found: Report) -> str:
     """The whole document."""
-    links = "".join(f'<li><a href="#{key}">{escape(name)}</a></li>' for key, (name, _) in SECTIONS.items())
+    links = "".join(
+        f'<li><a href="#{key}">{escape(name)}</a></li>' for key, (name, _) in SECTIONS.items()
+    )
     parts = [
         f'<p class="lead">{_lead(found)}</p>',
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>',
@@ -77,7 +79,12 @@ def _part(section: Section) -> str:
 
 def _weight(weight: Weight) -> tuple[str, ...]:
     fixed = "" if weight.trainable else " (not trained)"
-    return weight.name, weight.letter, " × ".join(map(str, weight.shape)), f"{weight.count:,}{fixed}"
+    return (
+        weight.name,
+        weight.letter,
+        " × ".join(map(str, weight.shape)),
+        f"{weight.count:,}{fixed}",
+    )
 
 
 def _learning(found: Report) -> str:
@@ -85,8 +92,14 @@ def _learning(found: Report) -> str:
         return "<p>This run has no log of validations.</p>"
     history = found.history
     records = thinned(history.records)
-    told = f"Kept: the weights of step {history.best:,.0f}, the best by {escape(history.chosen_by)}."
-    drawn = learning_curves(history) if len(records) > 1 else "<p>There was one validation, which makes no curve.</p>"
+    told = (
+        f"Kept: the weights of step {history.best:,.0f}, the best by {escape(history.chosen_by)}."
+    )
+    drawn = (
+        learning_curves(history)
+        if len(records) > 1
+        else "<p>There was one validation, which makes no curve.</p>"
+    )
     numbers = f"<details><summary>The numbers as a table</summary>{history_table(history, records)}</details>"
     return f"<p>{told}</p>{drawn}{numbers}"
 
@@ -121,7 +134,11 @@ def _examples(found: Report) -> str:
         f"{len(found.shown):,} of {found.count:,} examples, ranked by {escape(found.ranked_by)}; of equal ones, that "
         "whose reference is more probable comes first."
     )
-    attention = "" if found.has_attention else " This model has no attention, so there are no weights to show."
+    attention = (
+        ""
+        if found.has_attention
+        else " This model has no attention, so there are no weights to show."
+    )
     return f"<p>{how}{attention}</p>{examples_html(found.shown, ranked_by=found.ranked_by)}"
 
 

@@ -25,7 +25,14 @@ from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
 from sixjars.reports.example_views import chosen_rows
-from sixjars.reports.examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
+from sixjars.reports.examples import (
+    example_of,
+    images_of,
+    lengths_of,
+    ranking_of,
+    unknown_words,
+    views_of,
+)
 from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
 from sixjars.reports.values import ByLength, Example, History, Report, Shown, SummaryMap
@@ -84,7 +91,9 @@ def report(  # noqa: PLR0913 - the options of one report
     """
     path, reporter = Path(out), reporter or Reporter()
     if path.suffix.lower() not in ENDINGS:
-        raise DataError(f"a report is an HTML file, but {path} does not end in {' or '.join(ENDINGS)}.")
+        raise DataError(
+            f"a report is an HTML file, but {path} does not end in {' or '.join(ENDINGS)}."
+        )
     check_writable(path)
     check_not_read(path, data)
     if not is_report(path):
@@ -110,16 +119,22 @@ def is_report(path: Path) -> bool:
     return path.is_file() and b"<title>Report of " in path.read_bytes()[:1000]
 
 
-def _judged(run: RunFolder, data: Any, device: Device, reporter: Reporter) -> tuple[list[Metric], JudgedRun]:
+def _judged(
+    run: RunFolder, data: Any, device: Device, reporter: Reporter
+) -> tuple[list[Metric], JudgedRun]:
     """By the run's metrics; other data that has no annotations, as alignments, by those that need none."""
     metrics = wanted_metrics(run.recipe, None, run.outside)
     plain = without_annotations(metrics)
     try:
-        return metrics, judged_run(run, metrics, data=data, device=device, reporter=reporter, with_loss=True)
+        return metrics, judged_run(
+            run, metrics, data=data, device=device, reporter=reporter, with_loss=True
+        )
     except DataError:
         if data is None or not plain or len(plain) == len(metrics):
             raise
-    return plain, judged_run(run, plain, data=data, device=device, reporter=reporter, with_loss=True)
+    return plain, judged_run(
+        run, plain, data=data, device=device, reporter=reporter, with_loss=True
+    )
 
 
 @final
@@ -135,10 +150,17 @@ class _Gathering:
     def report(self, given: str, data: Any) -> Report:
         """All values of the report; `given` and `data` are as they were named."""
         run, one, kept = self.run, self.one, {metric.name for metric in self.metrics}
-        evaluation, ranking = evaluation_of(one.judged, self.metrics, one.dataset), ranking_of(one, self.metrics)
+        evaluation, ranking = (
+            evaluation_of(one.judged, self.metrics, one.dataset),
+            ranking_of(one, self.metrics),
+        )
         lengths, unit = lengths_of(one)
-        examples = [example_of(one, at, ranking.value(at), length) for at, length in enumerate(lengths)]
-        explanation = explain(run.folder, allow=run.outside.packages, components=run.outside.components)
+        examples = [
+            example_of(one, at, ranking.value(at), length) for at, length in enumerate(lengths)
+        ]
+        explanation = explain(
+            run.folder, allow=run.outside.packages, components=run.outside.components
+        )
         files = data if are_files(data) else [data if isinstance(data, str | Path) else "FILE"]
         file = [] if data is None else [word for one in files for word in ("--data", str(one))]
         return Report(
@@ -165,8 +187,14 @@ class _Gathering:
             classes=evaluation.classes,
             confusion=evaluation.confusion,
             unknown=evaluation.unknown,
-            left_out=[metric.name for metric in metrics_of(run.recipe, run.outside) if metric.name not in kept],
-            unknown_words=unknown_words(one.dataset).most_common(MOST_WORDS) if evaluation.unknown else [],
+            left_out=[
+                metric.name
+                for metric in metrics_of(run.recipe, run.outside)
+                if metric.name not in kept
+            ],
+            unknown_words=unknown_words(one.dataset).most_common(MOST_WORDS)
+            if evaluation.unknown
+            else [],
         )
 
     def _outcomes(self, metric: Metric) -> list[Outcome]:
@@ -209,7 +237,9 @@ class _Gathering:
             return None
         return ByLength(metric.name, unit, buckets)
 
-    def _map(self, examples: Sequence[Example], evaluation: Evaluation, *, lower: bool) -> SummaryMap | None:
+    def _map(
+        self, examples: Sequence[Example], evaluation: Evaluation, *, lower: bool
+    ) -> SummaryMap | None:
         """Of all inputs that differ, or of some at equal distances: the same input has the same vector."""
         places = sorted({given: at for at, given in enumerate(self.one.inputs)}.values())
         chosen = places[:: -(-len(places) // MOST_POINTS)]
@@ -217,14 +247,22 @@ class _Gathering:
         found = projected(vectors_ND)
         if found is None:
             return None
-        labels = [examples[at].references[0] for at in chosen] if evaluation.confusion is not None else []
-        return SummaryMap(*found, neighbours_of(vectors_ND), [examples[at] for at in chosen], lower, labels)
+        labels = (
+            [examples[at].references[0] for at in chosen]
+            if evaluation.confusion is not None
+            else []
+        )
+        return SummaryMap(
+            *found, neighbours_of(vectors_ND), [examples[at] for at in chosen], lower, labels
+        )
 
     def _summaries(self, rows: Sequence[int]) -> NDArray[np.float64]:
         """The summary vector of each row."""
         found: dict[int, NDArray[np.float64]] = {}
         batches, examples = self.one.dataset.batches(), self.run.recipe.evaluation.batch_examples
-        for batch, encoded in encoded_batches(self.one.network, batches, examples=examples, rows=rows):
+        for batch, encoded in encoded_batches(
+            self.one.network, batches, examples=examples, rows=rows
+        ):
             vectors_BD = encoded.summary.detach().double().cpu().numpy()
             found |= zip(batch.numbers.tolist(), vectors_BD, strict=True)
             self.reporter.preparing("map of summary vectors", done=len(found), total=len(rows))
@@ -233,7 +271,11 @@ class _Gathering:
     def _cost(self, trained: int, frozen: int) -> dict[str, str]:
         """What is known of it."""
         spent = read_cost(self.run.folder)
-        time = "not known; the run did not note it" if spent is None else f"{spent.words}, with validation"
+        time = (
+            "not known; the run did not note it"
+            if spent is None
+            else f"{spent.words}, with validation"
+        )
         found = {
             "training time": time,
             "parameters": f"{trained:,} trained" + (f", {frozen:,} frozen" if frozen else ""),
@@ -244,7 +286,9 @@ class _Gathering:
             found["steps"] = f"{last['step']:,.0f} ({epochs})"
         found["weights"] = f"{self.run.weights.stat().st_size / 1e6:,.1f} MB"
         count, device = len(self.one.judged.rows), self.one.network.device
-        found["scoring"] = f"{number_of(count, 'example')} in {duration(self.one.seconds)} on {device}, for this report"
+        found["scoring"] = (
+            f"{number_of(count, 'example')} in {duration(self.one.seconds)} on {device}, for this report"
+        )
         return found
 
     def _versions(self) -> dict[str, str]:
@@ -254,7 +298,10 @@ class _Gathering:
         versions, data, origin = (noted(folder, fact) for fact in ("versions", "data", "from"))
         versions, data = (facts if isinstance(facts, dict) else {} for facts in (versions, data))
         found |= {str(name): str(number) for name, number in versions.items()}
-        found |= {f"checksum of the {SPLITS.get(name, name)} set": str(number) for name, number in data.items()}
+        found |= {
+            f"checksum of the {SPLITS.get(name, name)} set": str(number)
+            for name, number in data.items()
+        }
         return found | ({"fine-tuned from": str(origin)} if origin else {})
 
 
@@ -262,7 +309,11 @@ def notes_of(run: RunFolder, one: JudgedRun, *, own: bool) -> Iterator[str]:
     """A sentence each; `own` says that the run was scored on its own data, not on another file."""
     learning = run.recipe.learning
     if learning.folds is None:
-        kept = "are those" if learning.average == 1 else f"are the mean of the {learning.average} checkpoints"
+        kept = (
+            "are those"
+            if learning.average == 1
+            else f"are the mean of the {learning.average} checkpoints"
+        )
         yield f"The validation set chose the weights: they {kept} with the best {learning.metric or 'loss'} on it."
     elif own:
         sentence = note_of_folds(run)

@@ -22,7 +22,9 @@ COLORS = 8
 SIZE, MARGIN = 600, 14
 
 
-def projected(vectors_ND: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[float, float]] | None:
+def projected(
+    vectors_ND: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], tuple[float, float]] | None:
     """Principal components: where each vector lies in two dimensions, and their shares of the variance.
 
     Nothing where all vectors are the same, as those of a model without an input, or where one is not finite.
@@ -38,7 +40,9 @@ def projected(vectors_ND: NDArray[np.float64]) -> tuple[NDArray[np.float64], tup
         return None
     _, sizes, axes_DD = np.linalg.svd(centred_ND, full_matrices=False)
     two = axes_DD[:2]
-    signs = np.sign(two[np.arange(len(two)), np.abs(two).argmax(1)])  # or they would be a matter of chance
+    signs = np.sign(
+        two[np.arange(len(two)), np.abs(two).argmax(1)]
+    )  # or they would be a matter of chance
     spots = centred_ND @ (two * signs[:, None]).T
     variances = sizes**2 / (sizes**2).sum()
     if spots.shape[1] < 2:  # vectors of one number
@@ -66,7 +70,9 @@ def neighbours_of(vectors_ND: NDArray[np.float64]) -> list[list[tuple[int, float
 def map_html(found: SummaryMap, *, of: int, ranked_by: str) -> str:
     """The map, what is said of the example that is pointed at, and a table of all, which the script reads."""
     ways = _colourings(found, ranked_by)
-    options = "".join(f'<option value="{name}">{escape(text)}</option>' for name, text in ways.items())
+    options = "".join(
+        f'<option value="{name}">{escape(text)}</option>' for name, text in ways.items()
+    )
     first = next(iter(ways), "none")
     count = len(found.examples)
     some = "" if of == count else f" {count:,} different inputs of {of:,} examples are shown."
@@ -88,7 +94,10 @@ def map_html(found: SummaryMap, *, of: int, ranked_by: str) -> str:
 
 def _colourings(found: SummaryMap, ranked_by: str) -> dict[str, str]:
     """What points may be coloured by, where it differs."""
-    lengths, scores = ({e.length for e in found.examples}, {e.score for e in found.examples} - {None})
+    lengths, scores = (
+        {e.length for e in found.examples},
+        {e.score for e in found.examples} - {None},
+    )
     possible = {
         "class": ("class", len(set(found.labels)) > 1),
         "length": ("length of the input", len(lengths) > 1),
@@ -114,7 +123,8 @@ def _dots(found: SummaryMap) -> str:
     spread = np.where(high > low, high - low, 1.0)
     places = MARGIN + (SIZE - 2 * MARGIN) * (found.spots - low) / spread
     lengths, scores = (
-        _scaled(list(values)) for values in zip(*((e.length, e.score) for e in found.examples), strict=True)
+        _scaled(list(values))
+        for values in zip(*((e.length, e.score) for e in found.examples), strict=True)
     )
     scores = [1.0 - score for score in scores] if found.lower else scores
     colours = _classes(found)
@@ -134,10 +144,13 @@ def _legends(found: SummaryMap, ways: dict[str, str]) -> str:
     made = []
     if "class" in ways:
         items = [
-            f'<li><span style="--k:var(--k{at})"></span>{escape(label)}</li>' for label, at in _classes(found).items()
+            f'<li><span style="--k:var(--k{at})"></span>{escape(label)}</li>'
+            for label, at in _classes(found).items()
         ]
         items += (
-            [f'<li><span style="--k:var(--k{COLORS})"></span>others</li>'] if len(set(found.labels)) > COLORS else []
+            [f'<li><span style="--k:var(--k{COLORS})"></span>others</li>']
+            if len(set(found.labels)) > COLORS
+            else []
         )
         made.append(f'<ul class="legend class">{"".join(items)}</ul>')
     values: dict[str, list[float | None]] = {
@@ -157,9 +170,18 @@ def _legends(found: SummaryMap, ways: dict[str, str]) -> str:
 
 def _table(found: SummaryMap, ranked_by: str) -> str:
     rows = "".join(
-        _row(at, one, near) for at, (one, near) in enumerate(zip(found.examples, found.neighbours, strict=True))
+        _row(at, one, near)
+        for at, (one, near) in enumerate(zip(found.examples, found.neighbours, strict=True))
     )
-    names = ("", "input", "output", "reference", ranked_by, "length", "nearest, with cosine similarity")
+    names = (
+        "",
+        "input",
+        "output",
+        "reference",
+        ranked_by,
+        "length",
+        "nearest, with cosine similarity",
+    )
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     return (
         f'<div class="scroll"><table class="data points"><caption>Texts are cut after {LONGEST} characters.'
@@ -171,6 +193,7 @@ def _row(at: int, one: Example, near: Sequence[tuple[int, float]]) -> str:
     score = "" if one.score is None else shown_number(one.score)
     close = ", ".join(f"{other + 1} ({alike:.2f})" for other, alike in near)
     texts = "".join(
-        f"<td>{escape(cut(text, LONGEST))}</td>" for text in (one.given, one.output or "", " | ".join(one.references))
+        f"<td>{escape(cut(text, LONGEST))}</td>"
+        for text in (one.given, one.output or "", " | ".join(one.references))
     )
     return f'<tr><th scope="row">{at + 1}</th>{texts}<td>{score}</td><td>{one.length}</td><td>{close}</td></tr>'

@@ -57,30 +57,59 @@ def _kind(name: str) -> str:
 
 def facts(values: Mapping[str, str]) -> str:
     """Names and what they have."""
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in values.items())
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in values.items()
+    )
     return f'<dl class="facts">{rows}</dl>'
 
 
 def between(interval: Interval | None) -> str:
     """An interval as text."""
-    return "none" if interval is None else f"{shown_number(interval.low)} to {shown_number(interval.high)}"
+    return (
+        "none"
+        if interval is None
+        else f"{shown_number(interval.low)} to {shown_number(interval.high)}"
+    )
 
 
 def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
     """A row for each metric."""
     rows = [
-        (one.name, shown_number(one.value), between(interval), one.better, f"{one.count:,}", one.signature)
+        (
+            one.name,
+            shown_number(one.value),
+            between(interval),
+            one.better,
+            f"{one.count:,}",
+            one.signature,
+        )
         for one, interval in scores
     ]
-    how = f"95 % intervals: as many examples drawn with replacement, {RESAMPLES:,} times (bootstrap)"
-    how += "; none where a metric has no value for a part of them." if any(one is None for _, one in scores) else "."
+    how = (
+        f"95 % intervals: as many examples drawn with replacement, {RESAMPLES:,} times (bootstrap)"
+    )
+    how += (
+        "; none where a metric has no value for a part of them."
+        if any(one is None for _, one in scores)
+        else "."
+    )
     how += " A signature names what a score depends on; scores compare where it is the same."
-    return table(["metric", "value", "95 % interval", "better", "examples", "signature"], rows, f"Scores. {how}")
+    return table(
+        ["metric", "value", "95 % interval", "better", "examples", "signature"],
+        rows,
+        f"Scores. {how}",
+    )
 
 
-def baselines_table(baselines: Sequence[Baseline], scores: Sequence[tuple[Score, Interval | None]]) -> str:
+def baselines_table(
+    baselines: Sequence[Baseline], scores: Sequence[tuple[Score, Interval | None]]
+) -> str:
     """A row for the model, and one for each baseline."""
-    metrics = [score.name for score, _ in scores if any(one.value(score.name) is not None for one in baselines)]
+    metrics = [
+        score.name
+        for score, _ in scores
+        if any(one.value(score.name) is not None for one in baselines)
+    ]
     own = {score.name: score.value for score, _ in scores}
     rows = [["this model", *(shown_number(own[name]) for name in metrics), ""]]
     for one in baselines:
@@ -103,7 +132,11 @@ def length_table(found: ByLength) -> str:
         for one in found.buckets
     ]
     few = f" A score of fewer than {FEW} examples says little; its bar is hollow."
-    return table([found.unit, "examples", found.metric, "95 % interval"], rows, f"{found.metric} by length.{few}")
+    return table(
+        [found.unit, "examples", found.metric, "95 % interval"],
+        rows,
+        f"{found.metric} by length.{few}",
+    )
 
 
 def history_table(history: History, records: Sequence[Mapping[str, float]]) -> str:
@@ -122,10 +155,18 @@ def history_table(history: History, records: Sequence[Mapping[str, float]]) -> s
 def class_table(classes: Sequence[ClassRow]) -> str:
     """Precision and recall of the most frequent classes."""
     rows = [
-        (cut(row.label, 60), f"{row.count:,}", f"{row.precision:.3f}", f"{row.recall:.3f}", f"{row.f1:.3f}")
+        (
+            cut(row.label, 60),
+            f"{row.count:,}",
+            f"{row.precision:.3f}",
+            f"{row.recall:.3f}",
+            f"{row.f1:.3f}",
+        )
         for row in classes[:MOST_LABELS]
     ]
-    more = f" The {MOST_LABELS} most frequent of {len(classes)}." if len(classes) > MOST_LABELS else ""
+    more = (
+        f" The {MOST_LABELS} most frequent of {len(classes)}." if len(classes) > MOST_LABELS else ""
+    )
     return table(["class", "examples", "precision", "recall", "F1"], rows, f"Classes.{more}")
 
 
@@ -133,7 +174,9 @@ def confusion_table(found: Confusion) -> str:
     """Counts in cells as dark as their share of the row."""
     count = min(len(found.labels), MOST_LABELS)
     names = [cut(label, 40) for label in found.labels[:count]]
-    head = "".join(f'<th scope="col"><span class="word">{escape(name)}</span></th>' for name in names)
+    head = "".join(
+        f'<th scope="col"><span class="word">{escape(name)}</span></th>' for name in names
+    )
     rows = []
     for name, label, counts in zip(names, found.labels, found.counts, strict=False):
         every = sum(counts) or 1
@@ -143,7 +186,11 @@ def confusion_table(found: Confusion) -> str:
             for other, own in zip(found.labels[:count], counts, strict=False)
         )
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
-    more = f" The {count} most frequent of {len(found.labels)} classes." if count < len(found.labels) else ""
+    more = (
+        f" The {count} most frequent of {len(found.labels)} classes."
+        if count < len(found.labels)
+        else ""
+    )
     caption = f"Confusion matrix: a row for each true class, a column for each predicted one.{more}"
     return (
         f'<div class="scroll"><table class="heat confusion"><caption>{caption}</caption>'

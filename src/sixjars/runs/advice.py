@@ -42,20 +42,32 @@ class Advice:
 
 def _texts(values: Values) -> Iterator[str]:
     """Where the settings of texts are, as `data.source`."""
-    yield from (key.removesuffix(".tokens") for key in values if key.startswith("data.") and key.endswith(".tokens"))
+    yield from (
+        key.removesuffix(".tokens")
+        for key in values
+        if key.startswith("data.") and key.endswith(".tokens")
+    )
 
 
 def _words(values: Values) -> Iterator[str]:
-    yield from (f"{text}.tokens=words" for text in _texts(values) if values[f"{text}.tokens"] in SUBWORDS)
+    yield from (
+        f"{text}.tokens=words" for text in _texts(values) if values[f"{text}.tokens"] in SUBWORDS
+    )
 
 
 def _lowercase(values: Values) -> Iterator[str]:
-    yield from (f"{text}.lowercase=true" for text in _texts(values) if not values[f"{text}.lowercase"])
+    yield from (
+        f"{text}.lowercase=true" for text in _texts(values) if not values[f"{text}.lowercase"]
+    )
 
 
 def _dropout(values: Values) -> Iterator[str]:
     """That of the encoder, or else of the decoder; not of word vectors."""
-    shares = {key: value for key, value in values.items() if key.endswith(".dropout") and "embedding" not in key}
+    shares = {
+        key: value
+        for key, value in values.items()
+        if key.endswith(".dropout") and "embedding" not in key
+    }
     of_encoder = {key: value for key, value in shares.items() if key.startswith("model.encoder.")}
     shares = of_encoder or {key: value for key, value in shares.items() if key.startswith("model.")}
     if shares and max(shares.values()) < MUCH_DROPOUT:
@@ -65,16 +77,24 @@ def _dropout(values: Values) -> Iterator[str]:
 
 def _vectors(values: Values) -> Iterator[str]:
     inputs = [text for text in _texts(values) if text != "data.target"]
-    if inputs and all(values[f"{text}.tokens"] == "words" and values[f"{text}.vectors"] is None for text in inputs):
+    if inputs and all(
+        values[f"{text}.tokens"] == "words" and values[f"{text}.vectors"] is None for text in inputs
+    ):
         yield from (f"{text}.vectors=wordllama" for text in inputs)
-        sizes = [key for key in values if key.startswith("model.encoder.") and key.endswith(".embedding.size")]
+        sizes = [
+            key
+            for key in values
+            if key.startswith("model.encoder.") and key.endswith(".embedding.size")
+        ]
         yield from (f"{key}={WIDTH}" for key in sizes if values[key] != WIDTH)
 
 
 def _plain_loss(values: Values) -> Iterator[str]:
     if values.get("loss.smoothing"):
         yield "loss.smoothing=0"
-    weights = [value for key, value in values.items() if key.startswith("loss.class_weights")]  # or one for each label
+    weights = [
+        value for key, value in values.items() if key.startswith("loss.class_weights")
+    ]  # or one for each label
     if any(value is not None for value in weights):
         yield "loss.class_weights=null"
 
@@ -94,8 +114,13 @@ def _more_data(_: Values) -> Iterator[str]:
 
 
 def _pairs_of_words(values: Values) -> Iterator[str]:
-    if "data.source.tokens" in values and "model.encoder.ngrams.size" not in values:  # one text, not yet in pairs
-        yield from ("'model.encoder={kind: bag}'", "'model.bridge={kind: pooling, join_summary: true}'")
+    if (
+        "data.source.tokens" in values and "model.encoder.ngrams.size" not in values
+    ):  # one text, not yet in pairs
+        yield from (
+            "'model.encoder={kind: bag}'",
+            "'model.bridge={kind: pooling, join_summary: true}'",
+        )
 
 
 def _words_of_both(values: Values) -> Iterator[str]:
@@ -118,7 +143,12 @@ def _attention(values: Values) -> Iterator[str]:
 def _copying(values: Values) -> Iterator[str]:
     bridge = BRIDGES.get(str(values.get("model.bridge.kind")))
     in_words = values.get("data.source.tokens") == values.get("data.target.tokens") == "words"
-    can_copy = bridge is not None and bridge.has_attention and in_words and not values.get("loss.smoothing")
+    can_copy = (
+        bridge is not None
+        and bridge.has_attention
+        and in_words
+        and not values.get("loss.smoothing")
+    )
     if can_copy and values.get("model.decoder.copying") is False:
         yield "model.decoder.copying=true"
 
@@ -126,7 +156,9 @@ def _copying(values: Values) -> Iterator[str]:
 WORDS: Final = Advice("words in place of subwords", _words)
 LOWERCASE: Final = Advice("lowercase", _lowercase)
 DROPOUT: Final = Advice("more dropout", _dropout)
-VECTORS: Final = Advice("pretrained word vectors, if the texts are English, or a file of them", _vectors)
+VECTORS: Final = Advice(
+    "pretrained word vectors, if the texts are English, or a file of them", _vectors
+)
 PLAIN_LOSS: Final = Advice("no label smoothing and no class weights", _plain_loss)
 UPDATES: Final = Advice("more updates", _updates)
 SMALLER: Final = Advice("a smaller model", _smaller)

@@ -90,7 +90,9 @@ class Alignment:
         for line, text in enumerate(read_links(path, lines=self.lines)):
             if text is not None:
                 try:
-                    sure, possible = links_of(text, self.directions.sizes(line), ("first text", "second text"))
+                    sure, possible = links_of(
+                        text, self.directions.sizes(line), ("first text", "second text")
+                    )
                 except ValueError as error:
                     raise DataError(f"{path}, sentence {line + 1}: {error}") from None
                 outcomes.append(Outcome((), links=self[line], sure=sure, possible=possible))
@@ -102,10 +104,16 @@ class Alignment:
 def _compared(outcomes: Sequence[Outcome]) -> AlignmentScore:
     found = sure = right = hit = 0
     for outcome in outcomes:
-        links, must, may = outcome.links or frozenset(), outcome.sure or frozenset(), outcome.possible or frozenset()
+        links, must, may = (
+            outcome.links or frozenset(),
+            outcome.sure or frozenset(),
+            outcome.possible or frozenset(),
+        )
         found, sure = found + len(links), sure + len(must)
         right, hit = right + len(links & (must | may)), hit + len(links & must)
-    return AlignmentScore(alignment_error_rate(outcomes), right / max(found, 1), hit / max(sure, 1), len(outcomes))
+    return AlignmentScore(
+        alignment_error_rate(outcomes), right / max(found, 1), hit / max(sure, 1), len(outcomes)
+    )
 
 
 def align(
@@ -138,7 +146,9 @@ def align(
         with listening(reporter):
             texts = _table(first, columns) if second is None else _parallel(first, second)
             sides = [texts] if also is None else [texts, _parallel(*also)]
-            found = aligned(*map(pyarrow.concat_arrays, zip(*sides, strict=True)), diagonal=diagonal)
+            found = aligned(
+                *map(pyarrow.concat_arrays, zip(*sides, strict=True)), diagonal=diagonal
+            )
     finally:
         reporter.end()
     return Alignment(found, len(texts[0]), symmetrize)
@@ -150,7 +160,9 @@ def _parallel(first: Text, second: Text) -> tuple[Any, Any]:
     count = min(map(len, found))
     if any((line.as_py() or "").strip() for lines in found for line in lines[count:]):
         names = (text if isinstance(text, str | Path) else "the list" for text in (first, second))
-        counts = ", ".join(f"{name} has {len(lines):,}" for name, lines in zip(names, found, strict=True))
+        counts = ", ".join(
+            f"{name} has {len(lines):,}" for name, lines in zip(names, found, strict=True)
+        )
         raise DataError(f"Texts to align must have equally many lines, but {counts}.")
     return found[0][:count], found[1][:count]
 
@@ -158,10 +170,18 @@ def _parallel(first: Text, second: Text) -> tuple[Any, Any]:
 def _lines(text: Text) -> Any:
     if not isinstance(text, str | Path):
         if is_table(text) or isinstance(text, Mapping):
-            raise DataError(f"Give two texts to align, each a file or a list, not a table ({type(text).__name__}).")
+            raise DataError(
+                f"Give two texts to align, each a file or a list, not a table ({type(text).__name__})."
+            )
         return as_array(several_of(text))
     blocks = [lines_in(number, block) for number, block in blocks_of(Path(text))]
-    for fault in (one for block in blocks if isinstance(block, list) for one in block if isinstance(one, Fault)):
+    for fault in (
+        one
+        for block in blocks
+        if isinstance(block, list)
+        for one in block
+        if isinstance(one, Fault)
+    ):
         raise DataError(f"{text}, line {fault.line}: {fault.sentence}")
     return pyarrow.concat_arrays(blocks)
 
@@ -169,15 +189,22 @@ def _lines(text: Text) -> Any:
 def _table(file: Text, columns: Sequence[str | int]) -> tuple[Any, Any]:
     """Two columns of a table, as `pyarrow` arrays."""
     if not isinstance(file, str | Path) or len(columns) != 2:
-        raise DataError("Give two texts to align, or one table and two of its columns: --columns english,french.")
+        raise DataError(
+            "Give two texts to align, or one table and two of its columns: --columns english,french."
+        )
     wanted = dict(zip(("first", "second"), columns, strict=True))
     settings = DataSettings(train=str(file), **refitted(Path(file), columns, TableSettings()))
     table = read(str(file), wanted, settings=settings, empty=True).table
     _tell_of_header(Path(file), columns, settings)
     found = [table.column(name).combine_chunks() for name in wanted]
-    empty = sum(not (one.strip() and other.strip()) for one, other in zip(*(c.to_pylist() for c in found), strict=True))
+    empty = sum(
+        not (one.strip() and other.strip())
+        for one, other in zip(*(c.to_pylist() for c in found), strict=True)
+    )
     if empty:
-        tell(f"{file}: {number_of(empty, 'row')} with an empty cell; an empty line of links stands for each.")
+        tell(
+            f"{file}: {number_of(empty, 'row')} with an empty cell; an empty line of links stands for each."
+        )
     return found[0], found[1]
 
 

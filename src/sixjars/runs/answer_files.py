@@ -44,7 +44,9 @@ class _Stream(Answers):
     """Lines, plain or gzipped by the ending; each call is one write, so that what is in the file are whole rows."""
 
     def __init__(self, path: Path, head: str = "", end: str = "") -> None:
-        self.file = cast(BinaryIO, gzip.open(path, "wb") if is_gzipped(path) else path.open("wb", buffering=0))
+        self.file = cast(
+            BinaryIO, gzip.open(path, "wb") if is_gzipped(path) else path.open("wb", buffering=0)
+        )
         self.end = end
         self.put(head)
 
@@ -72,7 +74,9 @@ class DelimitedAnswers(_Stream):
     def put_rows(self, rows: Sequence[Sequence[str]]) -> None:
         """Cells; in TSV there is no way to write a tab or a line break inside of one."""
         if self.delimiter == "\t":
-            cleaned = ((" ".join(cell.splitlines()).replace("\t", " ") for cell in row) for row in rows)
+            cleaned = (
+                (" ".join(cell.splitlines()).replace("\t", " ") for cell in row) for row in rows
+            )
             self.put("".join("\t".join(row) + "\n" for row in cleaned))
             return
         text = io.StringIO()
@@ -81,7 +85,9 @@ class DelimitedAnswers(_Stream):
 
     def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:
         """Some rows, each with the values of the new columns."""
-        self.put_rows([[*row.whole, *map(_text, cells)] for row, cells in zip(rows, answers, strict=True)])
+        self.put_rows(
+            [[*row.whole, *map(_text, cells)] for row, cells in zip(rows, answers, strict=True)]
+        )
 
 
 def _text(cell: Cell) -> str:
@@ -107,7 +113,12 @@ class JsonAnswers(_Stream):
             inside = body[1:-1].strip()
             lines.append(f"{{{inside}, {added[1:]}" if inside else added)
         if self.listed:
-            self.put("".join(f"{self.between}{line}" if at == 0 else f",\n{line}" for at, line in enumerate(lines)))
+            self.put(
+                "".join(
+                    f"{self.between}{line}" if at == 0 else f",\n{line}"
+                    for at, line in enumerate(lines)
+                )
+            )
             self.between = ",\n"
         else:
             self.put("".join(f"{line}\n" for line in lines))
@@ -133,7 +144,9 @@ class ParquetAnswers(Answers):
         """Some rows, each with the values of the new columns."""
         table = self.arrow.Table.from_batches([row.whole for row in rows], schema=self.schema)
         for at, (name, kind) in enumerate(self.columns.items()):
-            table = table.append_column(name, self.arrow.array([cells[at] for cells in answers], kind))
+            table = table.append_column(
+                name, self.arrow.array([cells[at] for cells in answers], kind)
+            )
         self.file.write_table(table)
 
     def close(self) -> None:

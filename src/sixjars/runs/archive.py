@@ -22,7 +22,14 @@ HUB: Final = "hf:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 ENDING: Final = ".sixjars"
 CARD: Final = "README.md"
-FILES: Final = ("recipe.yaml", "run.json", "scores.json", "log.jsonl", "cost.json", "model.safetensors")
+FILES: Final = (
+    "recipe.yaml",
+    "run.json",
+    "scores.json",
+    "log.jsonl",
+    "cost.json",
+    "model.safetensors",
+)
 """What a packed run has besides its model card and `fields/NAME.json`."""
 _FIELD = re.compile(r"fields/[A-Za-z0-9_]{1,80}\.json")
 _MOST: Final = 50
@@ -55,7 +62,11 @@ def downloaded(path: Path) -> Path:
     with reaching_the_hub(name):
         files = [CARD, *FILES, "fields/*.json"]
         fetched = snapshot_download(
-            name, revision=revision or None, allow_patterns=files, library_name="sixjars", tqdm_class=None
+            name,
+            revision=revision or None,
+            allow_patterns=files,
+            library_name="sixjars",
+            tqdm_class=None,
         )
     folder = Path(fetched)
     if not (folder / "recipe.yaml").is_file():
@@ -77,7 +88,9 @@ def reaching_the_hub(name: str) -> Iterator[None]:
             f"{name} is not on the hub, or not for you; sign in with `hf auth login`, or set HF_TOKEN, if it is yours."
         ) from None
     except errors.LocalEntryNotFoundError:
-        raise RunError(f"{name} cannot be downloaded: the hub cannot be reached, and it was never here.") from None
+        raise RunError(
+            f"{name} cannot be downloaded: the hub cannot be reached, and it was never here."
+        ) from None
     except errors.HfHubHTTPError as error:
         said = error.server_message or str(error).splitlines()[0]
         raise RunError(f"the hub refused {name}: {said.strip().rstrip('.')}.") from None
@@ -106,7 +119,9 @@ def unpacked(path: Path) -> Path:
                 with archive.open(entry) as source, target.open("wb") as file:
                     shutil.copyfileobj(source, file)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        raise RunError(f"{path} is not a packed run, or damaged: {str(error).rstrip('.')[:200]}.") from None
+        raise RunError(
+            f"{path} is not a packed run, or damaged: {str(error).rstrip('.')[:200]}."
+        ) from None
     except OSError as error:
         raise RunError(f"{path} cannot be unpacked: {error.strerror or error}.") from None
     return folder
@@ -120,7 +135,11 @@ def _check(entries: list[zipfile.ZipInfo], path: Path) -> None:
     for entry in entries:
         if entry.filename not in (CARD, *FILES) and not _FIELD.fullmatch(entry.filename):
             raise ValueError(f"{shown(entry.filename)} has no place in it")
-        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size or entry.flag_bits & 1:
+        if (
+            entry.compress_type != zipfile.ZIP_STORED
+            or entry.file_size != entry.compress_size
+            or entry.flag_bits & 1
+        ):
             raise ValueError(f"{entry.filename} is compressed or encrypted, as no packed run is")
     if sum(entry.file_size for entry in entries) > path.stat().st_size:
         raise ValueError("its entries are larger than the file")

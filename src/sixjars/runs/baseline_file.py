@@ -63,4 +63,6 @@ def keep_entry(folder: Path, entry: Entry) -> None:
     others = [kept for kept in read_entries(folder) if kept.key != entry.key]
     kept = _File(FORMAT, (entry, *others)[:MOST])
     with suppress(OSError, RunError):
-        write_whole(folder / FILE, (json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n").encode())
+        write_whole(
+            folder / FILE, (json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n").encode()
+        )

@@ -74,7 +74,9 @@ class Beside:
             "scikit-learn": version_of("scikit-learn"),
         }
 
-    def measured(self, train: Dataset, scored: Dataset, clock: Callable[[], float] | None = None) -> Entry:
+    def measured(
+        self, train: Dataset, scored: Dataset, clock: Callable[[], float] | None = None
+    ) -> Entry:
         """The baselines, computed now."""
         problem = Problem(
             train,

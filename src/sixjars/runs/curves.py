@@ -16,14 +16,23 @@ def draw_curves(run: RunFolder) -> None:
     shown = metric if metric != "loss" else first_score(records)
     best = best_of(records, metric, better=better)
     average = run.recipe.learning.average
-    kept = "the weights of" if average == 1 else f"the mean of the weights of the {average} best, first of all"
+    kept = (
+        "the weights of"
+        if average == 1
+        else f"the mean of the weights of the {average} best, first of all"
+    )
     place = f"{kept} step {best['step']:,.0f}, epoch {best['epoch']:.3g}"
     title = f"Kept: {place}; {metric.replace('_', ' ')} on the validation set: {best[metric]:.4g}"
     draw_learning(run.folder / "curves.png", records, metric=shown, best=best["step"], title=title)
 
 
 def draw_learning(
-    path: Path, records: Sequence[Mapping[str, float]], *, metric: str | None, best: float, title: str
+    path: Path,
+    records: Sequence[Mapping[str, float]],
+    *,
+    metric: str | None,
+    best: float,
+    title: str,
 ) -> None:
     """Training and validation loss against the step, the metric beside them; a line at the best step."""
     from matplotlib.figure import Figure
@@ -33,7 +42,11 @@ def draw_learning(
     figure = Figure(figsize=(7.0 if metric is None else 11.0, 4.2), dpi=150, layout="constrained")
     panels = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0].tolist()
     panels[0].plot(
-        steps, [record["train_loss"] for record in records], color="#6b7280", linewidth=2, label="training set"
+        steps,
+        [record["train_loss"] for record in records],
+        color="#6b7280",
+        linewidth=2,
+        label="training set",
     )
     for axes, name, color in zip(panels, ("loss", metric), ("#1f6fb2", "#27824a"), strict=False):
         values = [record[str(name)] for record in records]

@@ -73,7 +73,11 @@ class Blueprint:
 
         def equipped(field: Field) -> Field:
             kit = Equipment(
-                places=tuple(media_places(recipe, field) if places is None else [*places, *_archives(recipe, field)]),
+                places=tuple(
+                    media_places(recipe, field)
+                    if places is None
+                    else [*places, *_archives(recipe, field)]
+                ),
                 extractor=extractors.get(field.name),
                 stored=places is None,
                 target_options=field.equipment.target_options,
@@ -137,7 +141,9 @@ class Splits:
     def scored(self) -> Dataset:
         """What the final scores are of: the test set, or the validation set where there is none."""
         name, split = ("validation", self.valid) if self.test is None else ("test", self.test)
-        where = split.where if split.where.startswith("the ") else f"the {name} set of {split.where}"
+        where = (
+            split.where if split.where.startswith("the ") else f"the {name} set of {split.where}"
+        )
         return replace(split, where=where)
 
     @property
@@ -149,7 +155,9 @@ class Splits:
     @property
     def skipped(self) -> int:
         """Bad rows left out of all splits."""
-        return sum(split.skipped for split in (self.train, self.valid, self.test) if split is not None)
+        return sum(
+            split.skipped for split in (self.train, self.valid, self.test) if split is not None
+        )
 
     def facts(self, recipe: Recipe) -> dict[str, str]:
         """What is told of the data before training: its rows, and each field."""
@@ -176,7 +184,9 @@ def _rows(recipe: Recipe, counts: Mapping[str, int]) -> str:
         fold = "fold {} of {}".format(*recipe.data.fold.split("/"))
         return f"{training:,} training, {held:,} held out ({fold}); over all folds, each row is held out once"
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    return told + ("" if "test" in counts else "; no test set, so the final score is on the validation set")
+    return told + (
+        "" if "test" in counts else "; no test set, so the final score is on the validation set"
+    )
 
 
 def notes_on(splits: Splits, *, held_out: bool = True) -> Iterator[str]:
@@ -189,8 +199,13 @@ def notes_on(splits: Splits, *, held_out: bool = True) -> Iterator[str]:
     yield from _longer(splits)
     if splits.train.diagonal is not None:
         linked = "source", splits.fields.output.name
-        some = {name: splits.train.table.texts(name, range(min(len(splits.train), 1000))) for name in linked}
-        yield from unspaced({name: splits.fields.all[name].words(texts) for name, texts in some.items()})
+        some = {
+            name: splits.train.table.texts(name, range(min(len(splits.train), 1000)))
+            for name in linked
+        }
+        yield from unspaced(
+            {name: splits.fields.all[name].words(texts) for name, texts in some.items()}
+        )
     if held_out and len(splits.valid) < LEAST:
         yield notes.SMALL_VALIDATION.format(number_of(len(splits.valid), "example"))
     if held_out and splits.test is None:
@@ -218,8 +233,15 @@ def _longer(splits: Splits) -> Iterator[str]:
         train = np.array(splits.train.lengths(name))[splits.train.usable]
         most = int(np.quantile(train, notes.NEARLY_ALL, method="inverted_cdf"))
         sets = {"validation": splits.valid} | ({} if splits.test is None else {"test": splits.test})
-        counts = {what: (int((np.array(one.lengths(name)) > most).sum()), len(one)) for what, one in sets.items()}
-        if found := {what: both for what, both in counts.items() if both[0] > max(1, notes.MUCH_LONGER * both[1])}:
+        counts = {
+            what: (int((np.array(one.lengths(name)) > most).sum()), len(one))
+            for what, one in sets.items()
+        }
+        if found := {
+            what: both
+            for what, both in counts.items()
+            if both[0] > max(1, notes.MUCH_LONGER * both[1])
+        }:
             yield notes.longer_in_words(found, most, notes.texts_of(name, splits.fields.inputs))
 
 
@@ -241,16 +263,24 @@ def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
     made = {name: Dataset.stored(found, fields) for name, found in examples.items()}
     links = blueprint.recipe.data.alignment
     if isinstance(links, LinkFiles) and links.train == LEARN:
-        made["train"] = _guided(made["train"], links.diagonal if blueprint.recipe.loss.guide else None)
+        made["train"] = _guided(
+            made["train"], links.diagonal if blueprint.recipe.loss.guide else None
+        )
     if not made["train"].usable.any():
-        raise DataError(f"{made['train'].where}: no row is left to learn from; all are too long (see on_long).")
+        raise DataError(
+            f"{made['train'].where}: no row is left to learn from; all are too long (see on_long)."
+        )
     return Splits(made["train"], made["valid"], made.get("test"), fields)
 
 
 def _guided(train: Dataset, diagonal: float | None) -> Dataset:
     """A training set whose links are to be learned; where nothing is guided by them, they are not."""
     sentence = "data.alignment: learn changes nothing here, because loss.guide is 0; say loss.guide: 0.5, or remove it."
-    return replace(train, diagonal=diagonal, notes=train.notes if diagonal is not None else (*train.notes, sentence))
+    return replace(
+        train,
+        diagonal=diagonal,
+        notes=train.notes if diagonal is not None else (*train.notes, sentence),
+    )
 
 
 @remedied()
@@ -263,8 +293,12 @@ def admitted(blueprint: Blueprint) -> dict[str, Examples]:
     skip = recipe.data.on_bad_row == "skip"
     train = fields.admit(examples.pop("train"), skip=skip)
     settled = fields.mapped(lambda field: field.settled(train))
-    again: dict[str, Any] = {"skipped": 0, "notes": ()} if recipe.learning.folds else {}  # validated on the same rows
-    return {"train": train} | {name: replace(settled.admit(one, skip=skip), **again) for name, one in examples.items()}
+    again: dict[str, Any] = (
+        {"skipped": 0, "notes": ()} if recipe.learning.folds else {}
+    )  # validated on the same rows
+    return {"train": train} | {
+        name: replace(settled.admit(one, skip=skip), **again) for name, one in examples.items()
+    }
 
 
 def raw_examples(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
@@ -276,7 +310,9 @@ def _draw_sample(recipe: Recipe, fields: Fields, examples: dict[str, Examples]) 
     """Draw the files that a synthetic corpus names."""
     for name, field in fields.inputs.items():
         if field.is_media:
-            files = [file for split in examples.values() for file in split.table.column(name).to_pylist()]
+            files = [
+                file for split in examples.values() for file in split.table.column(name).to_pylist()
+            ]
             materialise(recipe.task, files, sample_folder(recipe.task), field.equipment.reporter)
 
 
@@ -286,7 +322,9 @@ def add_vectors(blueprint: Blueprint, fields: Fields, facts: dict[str, dict[str,
         field = fields.all.get(inner.field)
         source = getattr(field.settings, "vectors", None) if field is not None else None
         if source is not None and "vectors" in getattr(inner.kind, "given", ()):
-            ids, values = token_vectors(blueprint.recipe, field, size=inner.section["size"], where=inner.where)
+            ids, values = token_vectors(
+                blueprint.recipe, field, size=inner.section["size"], where=inner.where
+            )
             facts[inner.field]["vectors"] = torch.tensor(ids), torch.from_numpy(values)
 
 
@@ -322,7 +360,9 @@ def blank_batch(fields: Fields) -> Batch:
     return Batch(inputs, target, torch.zeros(1, dtype=torch.long))
 
 
-def check_fits(blueprint: Blueprint, splits: Splits, device: torch.device, *, shares: int = 1) -> None:
+def check_fits(
+    blueprint: Blueprint, splits: Splits, device: torch.device, *, shares: int = 1
+) -> None:
     """Refuse a recipe whose weights, gradients and optimizer do not fit into the free memory; nothing is allocated.
 
     `shares` is among how many processes they are divided. What a batch takes besides is not known yet: see

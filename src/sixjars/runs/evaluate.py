@@ -16,7 +16,15 @@ from sixjars.data.tables.memory import MEMORY, given_tables, table_of, tables_of
 from sixjars.data.tables.records import HUB
 from sixjars.errors import DataError, RecipeError, RunError, SixJarsError
 from sixjars.evaluation.baselines.result import Baseline
-from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class, why_zero
+from sixjars.evaluation.metrics import (
+    ClassRow,
+    Confusion,
+    Metric,
+    Score,
+    confusion,
+    per_class,
+    why_zero,
+)
 from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.build import Network
@@ -61,14 +69,24 @@ class Evaluation:
     """What costs nothing, scored on the same rows."""
     beside: str = ""
     """The best baseline beside this model in a sentence, and what to try where it is as good or better."""
-    each: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()), compare=False, repr=False)
+    each: Callable[[], Iterator[dict[str, Any]]] = field(
+        default=lambda: iter(()), compare=False, repr=False
+    )
     """Gives every example: its input, references and output, and the scores that it has by itself."""
 
     def _repr_html_(self) -> str:
         """Scores, and those of each class, for a notebook."""
         rows = [(row.label, row.precision, row.recall, row.f1, row.count) for row in self.classes]
-        classes = table(["label", "precision", "recall", "F1", "examples"], rows, "classes") if rows else ""
-        return score_table(self.scores, self.where) + baseline_table(self.baselines, self.beside) + classes
+        classes = (
+            table(["label", "precision", "recall", "F1", "examples"], rows, "classes")
+            if rows
+            else ""
+        )
+        return (
+            score_table(self.scores, self.where)
+            + baseline_table(self.baselines, self.beside)
+            + classes
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -160,35 +178,57 @@ def judged_run(
 
     `with_loss`, also how probable the references are.
     """
-    blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
+    blueprint = Blueprint.of(
+        run.recipe, run.outside, device=device_named(device), reporter=reporter
+    )
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
     file, tables = _given(run, data)
-    settings = run.recipe.evaluation if group is None else run.recipe.evaluation.model_copy(update={"group": group})
+    settings = (
+        run.recipe.evaluation
+        if group is None
+        else run.recipe.evaluation.model_copy(update={"group": group})
+    )
     try:
         with given_tables(tables), listening(reporter):
             dataset, splits = _datasets(run, blueprint, fields, data=file, metrics=metrics)
             training = None if splits is None else splits.train
     except DataError as error:
-        raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
+        raise DataError(
+            f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}"
+        ) from None
     else:
         learned = file is not None and learned_from(run.recipe, file)
         if learned:
-            reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
+            reporter.note(
+                "the run was trained on rows of this file; a score on them says little of new ones."
+            )
         if file is None and run.recipe.learning.folds is not None:
             learned = True
             reporter.note(note_of_folds(run))
         began, progress = time.monotonic(), f"scoring {run.folder}"
         with listening(reporter):
             found = judged(
-                network, dataset, settings, metrics, training=training, with_loss=with_loss, progress=progress
+                network,
+                dataset,
+                settings,
+                metrics,
+                training=training,
+                with_loss=with_loss,
+                progress=progress,
             )
         seconds = time.monotonic() - began
     finally:
         reporter.end()
     return JudgedRun(
-        found, dataset, sum(one.numel() for one in network.parameters()), seconds, network, splits, learned
+        found,
+        dataset,
+        sum(one.numel() for one in network.parameters()),
+        seconds,
+        network,
+        splits,
+        learned,
     )
 
 
@@ -199,7 +239,9 @@ def baselines_beside(
     if found.learned_from:
         return ()  # rows that were learned from say nothing of new ones
     model = found.judged
-    beside = Beside.of(run.recipe, metrics, took=found.seconds, group=model.settings.group, model=model)
+    beside = Beside.of(
+        run.recipe, metrics, took=found.seconds, group=model.settings.group, model=model
+    )
 
     def training() -> Dataset:
         return training_set(run) if found.splits is None else found.splits.train
@@ -231,7 +273,9 @@ def _as_stored(input_field: Field) -> Field:
     """A field that decodes no images or videos, and computes no features of them: that may take hours."""
 
     def check() -> None:
-        raise RunError(f"what was read of the {input_field.name} files is not in the cache any more.")
+        raise RunError(
+            f"what was read of the {input_field.name} files is not in the cache any more."
+        )
 
     return input_field.equipped(replace(input_field.equipment, check=check))
 
@@ -242,7 +286,14 @@ def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) ->
     outcomes = found.outcomes[min(found.outcomes)]
     each = partial(found.each, metrics)
     if fields.output.holds != "classes" or not outcomes[0].candidates:
-        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
+        return Evaluation(
+            scores,
+            scores[0].count,
+            dataset.skipped,
+            dataset.where,
+            unknown=dataset.unknown,
+            each=each,
+        )
     table = tuple(per_class(outcomes, multi_label=fields.output.multi_label))
     taken = None if fields.output.multi_label else confusion(outcomes)
     return Evaluation(
@@ -278,8 +329,13 @@ def _given(run: RunFolder, data: Any) -> tuple[Scored | None, dict[str, Any]]:
 
 def _own_files(recipe: Recipe) -> list[str]:
     """Those of the other splits too."""
-    others = [one for one in (recipe.data.valid, recipe.data.test) if isinstance(one, str | Mapping)]
-    return [*training_files(recipe), *chain(*([one] if isinstance(one, str) else one.values() for one in others))]
+    others = [
+        one for one in (recipe.data.valid, recipe.data.test) if isinstance(one, str | Mapping)
+    ]
+    return [
+        *training_files(recipe),
+        *chain(*([one] if isinstance(one, str) else one.values() for one in others)),
+    ]
 
 
 def _elsewhere(recipe: Recipe, tables: Collection[str]) -> str:
@@ -303,10 +359,16 @@ def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside
 
 def without_annotations(metrics: Sequence[Metric]) -> list[Metric]:
     """The metrics that need no annotations, as alignments."""
-    return [metric for metric in metrics if not metric.needs & {truth.need for truth in ANNOTATIONS.values()}]
+    return [
+        metric
+        for metric in metrics
+        if not metric.needs & {truth.need for truth in ANNOTATIONS.values()}
+    ]
 
 
-def scored_dataset(run: RunFolder, blueprint: Blueprint | None = None, fields: Fields | None = None) -> Dataset:
+def scored_dataset(
+    run: RunFolder, blueprint: Blueprint | None = None, fields: Fields | None = None
+) -> Dataset:
     """The examples that a run is scored on."""
     blueprint = blueprint or Blueprint.of(run.recipe, run.outside)
     return _datasets(run, blueprint, fields or run.restored(blueprint.fields))[0]
@@ -326,12 +388,18 @@ def _datasets(
         run.check_data(splits.fingerprints)
         return splits.scored, splits
     needs = {need for metric in metrics for need in metric.needs}
-    if "links" in needs and isinstance(run.recipe.data.alignment, LinkFiles) and run.recipe.data.sample is None:
+    if (
+        "links" in needs
+        and isinstance(run.recipe.data.alignment, LinkFiles)
+        and run.recipe.data.sample is None
+    ):
         raise DataError(
             f"{data}: the links of this run are in files of their own (data.alignment), not in a column; leave --data "
             "out, or name metrics without alignment_error_rate."
         )
-    dataset = scored_file(run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
+    dataset = scored_file(
+        run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs}
+    )
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
     return dataset, splits_of(blueprint, fields) if needs_training else None

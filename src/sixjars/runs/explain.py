@@ -23,7 +23,11 @@ from sixjars.tasks import TASKS
 
 
 def explain(
-    what: RecipeLike, overrides: Sequence[str] = (), *, allow: Iterable[str] = (), components: Iterable[Any] = ()
+    what: RecipeLike,
+    overrides: Sequence[str] = (),
+    *,
+    allow: Iterable[str] = (),
+    components: Iterable[Any] = (),
 ) -> Explanation:
     """A run's folder, or a recipe (file, name or dict) with `KEY=VALUE` overrides. Missing data is not needed.
 
@@ -34,7 +38,9 @@ def explain(
     outside = Outside(tuple(allow), tuple(components))
     if is_run(what):
         if overrides:
-            raise RecipeError(["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line")
+            raise RecipeError(
+                ["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line"
+            )
         run = open_run(Path(os.fspath(what)), outside)
         blueprint, note = Blueprint.of(run.recipe, outside), ""
         fields = run.restored(blueprint.fields)
@@ -48,7 +54,9 @@ def explain(
     freeze_named(network, recipe.learning.freeze)
     letters = ", ".join(slot.letter for slot in task.inputs)
     title = f"{task.number} {task.name}: {task.title}"
-    return explanation_of(recipe, network, title=title, data=_data(recipe, fields, note), given=letters)
+    return explanation_of(
+        recipe, network, title=title, data=_data(recipe, fields, note), given=letters
+    )
 
 
 def is_run(what: RecipeLike) -> TypeGuard[str | os.PathLike[str]]:
@@ -63,14 +71,22 @@ def recipe_or_run(what: RecipeLike, overrides: Sequence[str], outside: Outside) 
         try:
             find(name)
         except DataError:
-            near = _near(Path(name)) or hint(name, list(packaged())) or " `sixjars tasks` lists the recipes."
+            near = (
+                _near(Path(name))
+                or hint(name, list(packaged()))
+                or " `sixjars tasks` lists the recipes."
+            )
             raise DataError(f"there is neither a run nor a recipe {shown(name)}.{near}") from None
     return read_recipe(what, overrides, outside)
 
 
 def _near(wrong: Path) -> str:
     """The run beside it that a wrong name probably stands for, as a sentence; other folders are none."""
-    beside = {path.name: path for path in sorted(wrong.parent.glob("*")) if has_run(path) or is_packed(path)}
+    beside = {
+        path.name: path
+        for path in sorted(wrong.parent.glob("*"))
+        if has_run(path) or is_packed(path)
+    }
     near = get_close_matches(wrong.name, beside, n=1, cutoff=0.7)
     return f" Did you mean {str(beside[near[0]])!r}?" if near else ""
 
@@ -83,7 +99,9 @@ def _learned(blueprint: Blueprint) -> tuple[Fields, str]:
     try:
         return fields.learned(raw_examples(blueprint.recipe, fields)["train"]), ""
     except DataError as error:
-        sizes = "each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
+        sizes = (
+            "each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
+        )
         note = f"the data is not here ({error}), so sizes are assumed: {sizes}"
         return fields.mapped(lambda field: field.assumed()), note
 
@@ -95,9 +113,13 @@ def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:
         if sample
         else f"train: {_named(recipe.data)}"
     ]
-    lines += [f"{slot.letter}, the {slot.name}: {fields.all[slot.name].describe()}" for slot in task.slots]
+    lines += [
+        f"{slot.letter}, the {slot.name}: {fields.all[slot.name].describe()}" for slot in task.slots
+    ]
     if are_learned(recipe.data.alignment):
-        lines.append("alignment: links between words that are learned from the training set; they may be wrong")
+        lines.append(
+            "alignment: links between words that are learned from the training set; they may be wrong"
+        )
     return [*lines, note] if note else lines
 
 

@@ -50,12 +50,22 @@ class Explanation:
     @property
     def count(self) -> int:
         """Trainable parameters."""
-        return sum(weight.count for section in self.sections for weight in section.weights if weight.trainable)
+        return sum(
+            weight.count
+            for section in self.sections
+            for weight in section.weights
+            if weight.trainable
+        )
 
     @property
     def frozen(self) -> int:
         """Parameters that training leaves as they are."""
-        return sum(weight.count for section in self.sections for weight in section.weights if not weight.trainable)
+        return sum(
+            weight.count
+            for section in self.sections
+            for weight in section.weights
+            if not weight.trainable
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -64,7 +74,9 @@ class Explanation:
         return {"title": self.title, **counts, "sections": sections}
 
 
-def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[str], given: str = "x") -> Explanation:
+def explanation_of(
+    recipe: Recipe, network: Network, *, title: str, data: list[str], given: str = "x"
+) -> Explanation:
     """The six sections of a recipe and the network it makes; `given` are the letters of the inputs."""
     decoder = network.decoder
     sections = [
@@ -90,7 +102,13 @@ def _conditioned(section: Section, given: str) -> Section:
 def _component(name: str, component: Component, prefix: str, *, leave_out: str = "\0") -> Section:
     trainable = {name for name, weight in component.named_parameters() if weight.requires_grad}
     weights = tuple(
-        Weight(prefix + own, component.letter(own), tuple(tensor.shape), tensor.numel(), own in trainable)
+        Weight(
+            prefix + own,
+            component.letter(own),
+            tuple(tensor.shape),
+            tensor.numel(),
+            own in trainable,
+        )
         for own, tensor in component.state_dict().items()
         if not own.startswith(leave_out)
     )
@@ -105,13 +123,21 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
             f"label smoothing: the truth is {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"
         )
     if loss.class_weights == "balanced":
-        lines.append("class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ")
+        lines.append(
+            "class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ"
+        )
     elif loss.class_weights:
-        weights = ", ".join(f"{weight:g} for {label}" for label, weight in loss.class_weights.items())
+        weights = ", ".join(
+            f"{weight:g} for {label}" for label, weight in loss.class_weights.items()
+        )
         lines.append(f"class weights: each times {weights}, 1 for others")
     if loss.guide:
         learned = are_learned(recipe.data.alignment)
-        what = "has the links that are learned (data.alignment)" if learned else "is the true attention"
+        what = (
+            "has the links that are learned (data.alignment)"
+            if learned
+            else "is the true attention"
+        )
         lines.append(f"- {loss.guide:g} Σ_t Σ_j α*_jt log α_jt: guided attention, where α* {what}")
     if loss.coverage:
         lines.append(f"+ {loss.coverage:g} Σ_t Σ_j min(α_jt, Σ_{{τ<t}} α_jτ): coverage")
@@ -120,7 +146,9 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
 
 def _evaluation(recipe: Recipe, network: Network) -> list[str]:
     expected = [f"expected: {name} {value:g}" for name, value in recipe.expect.items()]
-    named = [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
+    named = (
+        [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
+    )
     answer = network.decoder.answer_equation()
     search = [answer] if answer else _search(recipe.evaluation.search, network)
     return [*search, *named, *expected]

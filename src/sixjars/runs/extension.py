@@ -23,7 +23,9 @@ MAY_CHANGE: Final = (
     "learning.steps",
 )
 """Keys that say when training ends or how it is scored; what was learned so far does not depend on them."""
-NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
+NOTHING_LEFT = (
+    "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
+)
 FEWEST: Final = 4
 """Validations that show a trend; of fewer the last is the best by chance too often."""
 LATE: Final = 4
@@ -62,11 +64,15 @@ class Extension:
         trainer.resume(extended=self.moved)
         note = trainer.around.reporter.note
         if begins:
-            note(f"{run.folder} was stopped before its first save, so training starts at its beginning.")
+            note(
+                f"{run.folder} was stopped before its first save, so training starts at its beginning."
+            )
         state = trainer.state
         if state.finished and not self.changes and run.weights.is_file():
             place = f"at step {state.step:,} of {trainer.total:,}"
-            note(f"the training of {run.folder} has ended already ({place}), so it is only scored again.")
+            note(
+                f"the training of {run.folder} has ended already ({place}), so it is only scored again."
+            )
         if trainer.leads and self.changes:
             note(self.sentence(run.folder))
             self.keep(run.folder, run.recipe)
@@ -112,10 +118,18 @@ def resume_run(
         raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
     run = open_run(folder, outside)
     before, now = (
-        {key: value for key, value in flat(each.model_dump(mode="json")).items() if not _is_under(key, may_change)}
+        {
+            key: value
+            for key, value in flat(each.model_dump(mode="json")).items()
+            if not _is_under(key, may_change)
+        }
         for each in (run.recipe, recipe)
     )
-    changed = [f"{key} was {was!r} and is {now.get(key)!r}" for key, was in before.items() if now.get(key) != was]
+    changed = [
+        f"{key} was {was!r} and is {now.get(key)!r}"
+        for key, was in before.items()
+        if now.get(key) != was
+    ]
     changed = changed or [f"{key} is new" for key in now if key not in before]
     if changed:
         raise RunError(
@@ -134,7 +148,9 @@ def kept_recipe(folder: Path) -> str:
     return f"{folder / 'recipe.yaml'} is what it was begun with, overrides included"
 
 
-def sentence_of_end(trainer: Trainer, history: Sequence[Mapping[str, float]], *, resumable: bool) -> str:
+def sentence_of_end(
+    trainer: Trainer, history: Sequence[Mapping[str, float]], *, resumable: bool
+) -> str:
     """What is said when training has ended; nothing where all went as planned.
 
     `history` has the validations; a run that is not `resumable` by itself is one of several folds.
@@ -171,7 +187,9 @@ def extended(settings: LearningSettings, total: int) -> str:
     return f"learning.epochs={2 * settings.epochs}"
 
 
-def still_improves(history: Sequence[Mapping[str, float]], metric: str, better: Literal["higher", "lower"]) -> bool:
+def still_improves(
+    history: Sequence[Mapping[str, float]], metric: str, better: Literal["higher", "lower"]
+) -> bool:
     """Whether the last validation is the best, and the last quarter is better by 1 % than all before.
 
     A metric that is 0 all along, such as BLEU at the beginning, says nothing yet; then the loss counts.

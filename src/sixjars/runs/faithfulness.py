@@ -60,7 +60,11 @@ class AttentionCheck:
     @property
     def title(self) -> str:
         """What was checked."""
-        some = f"{self.examples:,}" if self.examples == self.whole else f"{self.examples:,} of {self.whole:,}"
+        some = (
+            f"{self.examples:,}"
+            if self.examples == self.whole
+            else f"{self.examples:,} of {self.whole:,}"
+        )
         return f"{some} examples of {self.where}; {self.outputs}"
 
     @property
@@ -83,7 +87,9 @@ class AttentionCheck:
 
     def draw(self, path: str | os.PathLike[str], title: str = "") -> None:
         """One picture: both distributions, beside that of random weights."""
-        draw_faithfulness(Path(path), list(self.measures.values()), title=title or self.title, caption=NOT_SAID)
+        draw_faithfulness(
+            Path(path), list(self.measures.values()), title=title or self.title, caption=NOT_SAID
+        )
 
 
 def check_attention(
@@ -119,10 +125,16 @@ def check_attention(
     network = run.network(blueprint, fields).to(used)
     if not network.decoder.has_attention:
         kind = blueprint.plan.kind("bridge")
-        raise DataError(f"{folder} has no attention, so there are no weights to check; its bridge is {kind}.")
+        raise DataError(
+            f"{folder} has no attention, so there are no weights to check; its bridge is {kind}."
+        )
     try:
         with listening(reporter):
-            dataset = scored_dataset(run, blueprint, fields) if data is None else file_dataset(run, fields, Path(data))
+            dataset = (
+                scored_dataset(run, blueprint, fields)
+                if data is None
+                else file_dataset(run, fields, Path(data))
+            )
             rows = _rows(dataset, examples)
         search = None if reference else run.recipe.evaluation.search
         at_once, found = run.recipe.evaluation.batch_examples, []
@@ -131,7 +143,9 @@ def check_attention(
             reporter.preparing("checking examples", done=len(found), total=len(rows))
     finally:
         reporter.end()
-    how = f"{OWN} ({search.kind} search)" if search is not None and network.decoder.searches else OWN
+    how = (
+        f"{OWN} ({search.kind} search)" if search is not None and network.decoder.searches else OWN
+    )
     return _check(found, dataset, outputs=GIVEN if reference else how)
 
 
@@ -150,10 +164,14 @@ def _rows(dataset: Dataset, examples: int) -> list[int]:
     """All rows, or so many of them drawn at random, always the same."""
     usable = np.flatnonzero(dataset.usable)
     if not len(usable):
-        raise DataError(f"{dataset.where}: no row can be used; all are too long (see on_long), or have no known label.")
+        raise DataError(
+            f"{dataset.where}: no row can be used; all are too long (see on_long), or have no known label."
+        )
     if len(usable) <= examples:
         return [int(row) for row in usable]
-    return sorted(int(row) for row in np.random.default_rng(0).choice(usable, size=examples, replace=False))
+    return sorted(
+        int(row) for row in np.random.default_rng(0).choice(usable, size=examples, replace=False)
+    )
 
 
 def _check(found: Sequence[CheckedExample], dataset: Dataset, *, outputs: str) -> AttentionCheck:
@@ -168,4 +186,6 @@ def _check(found: Sequence[CheckedExample], dataset: Dataset, *, outputs: str) -
             f"{dataset.where}: no example has two input positions and an output, so there is no order to compare."
         )
     skipped = sum(one.erasure is None and one.gradient is None for one in found)
-    return AttentionCheck(measures, dataset.where, int(dataset.usable.sum()), len(found), skipped, outputs)
+    return AttentionCheck(
+        measures, dataset.where, int(dataset.usable.sum()), len(found), skipped, outputs
+    )

@@ -35,7 +35,9 @@ _ROWS: Final = 1024  # of a Parquet file
 class Cells(InputFile):
     """Rows of cells; where the columns are numbers there is no header."""
 
-    def __init__(self, path: Path, wanted: Mapping[str, Key], *, header: bool | None = None) -> None:
+    def __init__(
+        self, path: Path, wanted: Mapping[str, Key], *, header: bool | None = None
+    ) -> None:
         super().__init__(path, wanted)
         numbered = all(isinstance(key, int) for key in wanted.values())
         self.header = not numbered if header is None else header
@@ -85,15 +87,23 @@ class Cells(InputFile):
 
     def _called(self, name: str) -> str:
         """By its number, and what is in the first row, where there is no header."""
-        return super()._called(name) if self.header else f"column {name} ({shown(self._first[int(name) - 1])})"
+        return (
+            super()._called(name)
+            if self.header
+            else f"column {name} ({shown(self._first[int(name) - 1])})"
+        )
 
     def _places(self, first: list[str]) -> dict[str, int]:
         self.names = first if self.header else [str(at) for at in range(1, len(first) + 1)]
-        keys = {field: str(key) if isinstance(key, int) else key for field, key in self.wanted.items()}
+        keys = {
+            field: str(key) if isinstance(key, int) else key for field, key in self.wanted.items()
+        }
         if not self.header or all(isinstance(key, int) for key in self.wanted.values()):
             for key in keys.values():
                 if not key.isdigit() or int(key) > len(first):
-                    raise DataError(f"{self.path} has no column {key}, which this run reads; it has {len(first)}.")
+                    raise DataError(
+                        f"{self.path} has no column {key}, which this run reads; it has {len(first)}."
+                    )
             return {field: int(key) - 1 for field, key in keys.items()}
         names = header_names(first, keys.values())
         return {field: names.index(self._key(field, names)) for field in keys}
@@ -110,16 +120,29 @@ class Cells(InputFile):
 class Delimited(Cells):
     """CSV or TSV. In TSV a quotation mark is a letter."""
 
-    def __init__(self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None) -> None:
+    def __init__(
+        self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None
+    ) -> None:
         super().__init__(path, wanted, header=header)
         with opened(path) as stream:
-            self.mark = "\ufeff" if is_windows(stream) or stream.read(3).startswith((MARK, *UTF16)) else ""
+            self.mark = (
+                "\ufeff" if is_windows(stream) or stream.read(3).startswith((MARK, *UTF16)) else ""
+            )
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
         names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
-        delimiters += "".join(mark for mark in MARKS if names and mark not in delimiters)  # names tell which is right
-        cells = {mark: next(csv.reader([first.rstrip("\r\n")], delimiter=mark), []) for mark in delimiters}
+        delimiters += "".join(
+            mark for mark in MARKS if names and mark not in delimiters
+        )  # names tell which is right
+        cells = {
+            mark: next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])
+            for mark in delimiters
+        }
         split = {mark: {*some, *map(str.strip, some)} for mark, some in cells.items()}
-        fits = [mark for mark in delimiters if (all(one & split[mark] for one in names) if names else mark in first)]
+        fits = [
+            mark
+            for mark in delimiters
+            if (all(one & split[mark] for one in names) if names else mark in first)
+        ]
         self.delimiter = fits[0] if fits else delimiters[0]
 
     def records(self) -> Iterator[list[str]]:
@@ -140,10 +163,17 @@ class ExcelFile(Cells):
     """A sheet of a workbook. Answers go to a CSV file, for a workbook that was not closed cannot be opened."""
 
     def __init__(
-        self, path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
+        self,
+        path: Path,
+        wanted: Mapping[str, Key],
+        *,
+        header: bool | None = None,
+        sheet: str | None = None,
     ) -> None:
         super().__init__(path, wanted, header=header)
-        alone = sheet is not None and len(sheet_names(path)) == 1  # then it is meant, whatever it is called
+        alone = (
+            sheet is not None and len(sheet_names(path)) == 1
+        )  # then it is meant, whatever it is called
         self.sheet = None if alone else sheet
         self.size = None
         self.answer_ending = ".csv"
@@ -152,7 +182,11 @@ class ExcelFile(Cells):
 
     def records(self) -> Iterator[list[str]]:
         """As rows are read; those without a value are left out."""
-        return (fields for _, fields in sheet_rows(self.path, self.sheet) if not isinstance(fields, Fault))
+        return (
+            fields
+            for _, fields in sheet_rows(self.path, self.sheet)
+            if not isinstance(fields, Fault)
+        )
 
 
 @final
@@ -179,7 +213,9 @@ class JsonFile(InputFile):
         try:
             found = DECODER.decode(text) if text.strip() else {}
         except (ValueError, RecursionError) as error:
-            return Row(Unreadable(f"is not JSON: {getattr(error, 'msg', 'too many brackets')}."), text)
+            return Row(
+                Unreadable(f"is not JSON: {getattr(error, 'msg', 'too many brackets')}."), text
+            )
         if len(self.wanted) == 1 and text.lstrip()[:1] in ("[", '"'):
             [name] = self.wanted
             return Row({name: found}, f"{{{json.dumps(name)}: {text.strip()}}}")
@@ -243,7 +279,10 @@ class ParquetFile(InputFile):
         with opened_parquet(self.path) as file:
             self.schema, self.names = file.schema_arrow, file.schema_arrow.names
             self.size = self.count = file.metadata.num_rows
-            keys = {field: self._named(key) or self._key(field, self.names) for field, key in self.wanted.items()}
+            keys = {
+                field: self._named(key) or self._key(field, self.names)
+                for field, key in self.wanted.items()
+            }
             self.used = keys
             for batch in file.iter_batches(_ROWS):
                 for at, record in enumerate(batch.to_pylist()):
@@ -263,7 +302,13 @@ def plain(value: object) -> Any:
     """A cell as an input: a number or date as text, nothing as the empty text, a text or list as it is."""
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str | list) else str(value)
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else value
+        if isinstance(value, str | list)
+        else str(value)
+    )
 
 
 def input_file(

@@ -73,8 +73,14 @@ class Origin:
             if name in trained and not name.startswith(own_vectors):
                 tensor[rows:] = before.mean(0)
             frozen += [] if trained.get(name, True) else [name]
-        counts = [f"{fact} of {name}: {was} + {now - was} new" for name, fact, was, now in self._counts(fields)]
-        lines = [f"started from {self.run.folder}: {sum(one.numel() for one in old.values()):,} parameters", *counts]
+        counts = [
+            f"{fact} of {name}: {was} + {now - was} new"
+            for name, fact, was, now in self._counts(fields)
+        ]
+        lines = [
+            f"started from {self.run.folder}: {sum(one.numel() for one in old.values()):,} parameters",
+            *counts,
+        ]
         lines += [f"the new rows of {name} are frozen" for name in frozen]
         return "; ".join(lines) + "."
 
@@ -89,9 +95,15 @@ class Origin:
     def _unfit(self, name: str, before: Tensor | None, now: Tensor, fields: Fields) -> str:
         """Why a parameter cannot be taken, with the settings that differ."""
         was = "nothing" if before is None else tuple(before.shape)
-        old = flat({key: one.model_dump(mode="json") for key, one in self.run.recipe.data.fields.items()})
-        new = flat({key: field.settings.model_dump(mode="json") for key, field in fields.all.items()})
-        differ = [key for key in old if old[key] != new.get(key, old[key]) and not key.endswith(".column")]
+        old = flat(
+            {key: one.model_dump(mode="json") for key, one in self.run.recipe.data.fields.items()}
+        )
+        new = flat(
+            {key: field.settings.model_dump(mode="json") for key, field in fields.all.items()}
+        )
+        differ = [
+            key for key in old if old[key] != new.get(key, old[key]) and not key.endswith(".column")
+        ]
         cause = [f"data.{key} was {old[key]!r} and is {new[key]!r}" for key in differ]
         return (
             f"the weights of {self.run.folder} do not fit: {name} is {was}, but should be {tuple(now.shape)}"
@@ -103,7 +115,9 @@ def _fits(before: Tensor, now: Tensor) -> bool:
     """Whether a tensor can be taken as it is, or with more rows."""
     if before.dtype != now.dtype or before.dim() != now.dim():
         return False
-    return before.shape == now.shape or (before.shape[1:] == now.shape[1:] and 0 < len(before) < len(now))
+    return before.shape == now.shape or (
+        before.shape[1:] == now.shape[1:] and 0 < len(before) < len(now)
+    )
 
 
 def _with_vectors(blueprint: Blueprint, fields: Fields) -> Iterator[str]:
@@ -120,7 +134,9 @@ def fingerprint(folder: Path) -> str:
         with (folder / "model.safetensors").open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
-        raise RunError(f"{folder} has no trained weights yet (model.safetensors); train it first.") from None
+        raise RunError(
+            f"{folder} has no trained weights yet (model.safetensors); train it first."
+        ) from None
 
 
 def read_inheriting(
@@ -148,7 +164,9 @@ def inherited(values: Mapping[str, Any], base: Recipe) -> dict[str, Any]:
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Nested values, one over the other."""
     both = {
-        key: _over(below[key], value) if isinstance(below.get(key), Mapping) and isinstance(value, Mapping) else value
+        key: _over(below[key], value)
+        if isinstance(below.get(key), Mapping) and isinstance(value, Mapping)
+        else value
         for key, value in above.items()
     }
     return {**below, **both}
@@ -160,8 +178,12 @@ def _differences(values: Mapping[str, Any], base: RunFolder) -> Iterator[str]:
     if values.get("task", recipe.task) != recipe.task:
         yield f"task is {values['task']!r}, but {base.folder} is a model for {recipe.task}; start from another run."
         return
-    was = {f"model.{key}": value for key, value in flat(recipe.model.model_dump(mode="json")).items()}
-    fields = {f"data.{name}": one.model_dump(mode="json") for name, one in recipe.data.fields.items()}
+    was = {
+        f"model.{key}": value for key, value in flat(recipe.model.model_dump(mode="json")).items()
+    }
+    fields = {
+        f"data.{name}": one.model_dump(mode="json") for name, one in recipe.data.fields.items()
+    }
     was |= {f"{name}.{key}": one[key] for name, one in fields.items() for key in SAME if key in one}
     for key, value in flat(values).items():
         if key in was and value != was[key] and not key.endswith(".dropout"):
@@ -182,20 +204,32 @@ def recipe_and_origin(
     """
     if resumed is None:
         assert from_run is not None
-        return read_inheriting(recipe, overrides, open_run(from_run, outside), outside, check=True), Path(from_run)
+        return read_inheriting(
+            recipe, overrides, open_run(from_run, outside), outside, check=True
+        ), Path(from_run)
     origin = noted(resumed, "from")
     if not isinstance(origin, dict):
         if from_run is not None:
-            raise RunError(f"{resumed} was not begun from another run; leave out --from to go on with it.")
+            raise RunError(
+                f"{resumed} was not begun from another run; leave out --from to go on with it."
+            )
         try:
             return read_recipe(recipe, overrides, outside), None
         except RecipeError as error:
             *others, last = error.faults
-            raise RecipeError([*others, f"{last} ({kept_recipe(resumed)}.)"], values_from(recipe)[1]) from None
+            raise RecipeError(
+                [*others, f"{last} ({kept_recipe(resumed)}.)"], values_from(recipe)[1]
+            ) from None
     began, kept = Path(str(origin.get("run"))), open_run(resumed, outside)
     found = Path(from_run or began)
-    goes_on = kept.is_under_way and found.resolve() == began.resolve()  # it has its own weights; those may have changed
-    if not goes_on and (found / "model.safetensors").is_file() and fingerprint(found) != origin.get("weights"):
+    goes_on = (
+        kept.is_under_way and found.resolve() == began.resolve()
+    )  # it has its own weights; those may have changed
+    if (
+        not goes_on
+        and (found / "model.safetensors").is_file()
+        and fingerprint(found) != origin.get("weights")
+    ):
         raise RunError(
             f"{resumed} was begun from other weights than those in {found}; begin a new run with another --out."
         )

@@ -133,12 +133,17 @@ class RunFolder:
         try:
             found: dict[str, str] = dict(json.loads(read_limited(self.folder / "run.json"))[fact])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            raise RunError(f"{self.folder / 'run.json'} is missing or damaged, so {what} cannot be checked.") from None
+            raise RunError(
+                f"{self.folder / 'run.json'} is missing or damaged, so {what} cannot be checked."
+            ) from None
         return found
 
     def write_scores(self, scores: Mapping[str, Any]) -> None:
         """Keep the final scores."""
-        write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
+        write_whole(
+            self.folder / "scores.json",
+            (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode(),
+        )
 
     def history(self) -> list[dict[str, float]]:
         """One record for each validation, the first one first; none where the run has no log."""
@@ -167,7 +172,11 @@ def best_of(
 def first_score(records: Sequence[dict[str, float]]) -> str | None:
     """The first metric besides the losses, where there is one."""
     others = {*RECORDED, "rate", "train_loss"}
-    names = [name for name in records[0] if name not in others and all(name in record for record in records)]
+    names = [
+        name
+        for name in records[0]
+        if name not in others and all(name in record for record in records)
+    ]
     return names[0] if names else None
 
 
@@ -177,7 +186,9 @@ def _record(line: str, where: str) -> dict[str, float]:
         record = json.loads(line)
     except (ValueError, RecursionError):
         raise RunError(f"{where} is damaged: it is no JSON.") from None
-    if not isinstance(record, dict) or not all(type(value) in (int, float) for value in record.values()):
+    if not isinstance(record, dict) or not all(
+        type(value) in (int, float) for value in record.values()
+    ):
         raise RunError(f"{where} is damaged: it must be numbers by name, but is {shown(record)}.")
     if lacks := [name for name in RECORDED if not math.isfinite(record.get(name, math.nan))]:
         raise RunError(f"{where} is damaged: {lacks[0]} is missing, or no finite number.")
@@ -193,7 +204,9 @@ def _sizes_that_fit(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise RunError(f"the recipe beside {path} asks for sizes that cannot be built: {reason}.") from error
+        raise RunError(
+            f"the recipe beside {path} asks for sizes that cannot be built: {reason}."
+        ) from error
 
 
 def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> RunFolder:
@@ -221,8 +234,12 @@ def _check_format(folder: Path) -> None:
         return  # whoever needs what is in it will say so
     if found != FORMAT:
         newer = isinstance(found, int) and found > FORMAT
-        remedy = "Upgrade sixjars" if newer else "Train it anew, or use the version that run.json names"
-        raise RunError(f"{folder} has format {str(found)[:20]}, but this version of sixjars reads {FORMAT}. {remedy}.")
+        remedy = (
+            "Upgrade sixjars" if newer else "Train it anew, or use the version that run.json names"
+        )
+        raise RunError(
+            f"{folder} has format {str(found)[:20]}, but this version of sixjars reads {FORMAT}. {remedy}."
+        )
 
 
 def check_free(folder: Path) -> None:
@@ -230,7 +247,9 @@ def check_free(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder for a run.")
     if (folder / "recipe.yaml").exists():
-        raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
+        raise RunError(
+            f"{folder} already holds a run. Go on with --resume, or choose another folder with --out."
+        )
     left = [str(path.relative_to(folder)) for name in LEFT for path in sorted(folder.glob(name))]
     if left:
         raise RunError(
@@ -275,4 +294,6 @@ def begin_run(
         **({} if origin is None else {"from": dict(origin)}),
     }
     write_whole(run.folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
-    write_whole(run.folder / "recipe.yaml", run.recipe.to_yaml().encode())  # last: from now on it is a run
+    write_whole(
+        run.folder / "recipe.yaml", run.recipe.to_yaml().encode()
+    )  # last: from now on it is a run

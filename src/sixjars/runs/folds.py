@@ -23,10 +23,14 @@ def fold_recipes(recipe: Recipe) -> list[Recipe]:
     data, count = recipe.data, recipe.learning.folds or 1
     if data.sample or data.split or data.fold or data.valid is not None or data.test is not None:
         raise RecipeError(
-            ["learning.folds: the folds are parts of data.train; name no data.valid, test, split, fold or sample."]
+            [
+                "learning.folds: the folds are parts of data.train; name no data.valid, test, split, fold or sample."
+            ]
         )
     once = recipe.learning.model_copy(update={"folds": None})
-    parts = [data.model_copy(update={"fold": f"{number}/{count}"}) for number in range(1, count + 1)]
+    parts = [
+        data.model_copy(update={"fold": f"{number}/{count}"}) for number in range(1, count + 1)
+    ]
     return [recipe.model_copy(update={"learning": once, "data": part}) for part in parts]
 
 
@@ -56,7 +60,9 @@ def best_step(run: RunFolder) -> float:
     better = "lower" if name == "loss" else metric_named(name, run.outside).better
     records = run.history()
     if not records or any(name not in record for record in records):
-        raise RunError(f"{run.folder / 'log.jsonl'} does not have {name} of each validation, so no best is known.")
+        raise RunError(
+            f"{run.folder / 'log.jsonl'} does not have {name} of each validation, so no best is known."
+        )
     return best_of(records, name, better=better)["step"]
 
 
@@ -71,7 +77,14 @@ def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
     for same in zip(*scores, strict=True):
         values = [score.value for score in same]
         how = f"{same[0].signature}|mean of {len(same)} folds ± {stdev(values):.4g}"
-        found.append(replace(same[0], value=fmean(values), signature=how, count=sum(score.count for score in same)))
+        found.append(
+            replace(
+                same[0],
+                value=fmean(values),
+                signature=how,
+                count=sum(score.count for score in same),
+            )
+        )
     return tuple(found)
 
 
@@ -116,7 +129,10 @@ def notes_on_all(run: RunFolder, device: torch.device, reporter: Reporter) -> It
 
 
 def cross_validate(
-    run: RunFolder, train: Callable[[RunFolder], Any], note: Callable[[str], None], about: Iterable[str]
+    run: RunFolder,
+    train: Callable[[RunFolder], Any],
+    note: Callable[[str], None],
+    about: Iterable[str],
 ) -> Any:
     """Train a model for each fold, then the one that is kept; its scores are the means of the folds.
 
@@ -133,7 +149,9 @@ def cross_validate(
         note(f"fold {number} of {len(folds)}")
         results.append(train(one))
     final = final_run(run, folds)
-    note(f"all rows, for as long as was best on average: {number_of(final.recipe.learning.steps or 0, 'update')}")
+    note(
+        f"all rows, for as long as was best on average: {number_of(final.recipe.learning.steps or 0, 'update')}"
+    )
     trained = train(final)
     scores = means([one.scores for one in results])
     if not scores:  # one of several processes, which does not score
@@ -142,4 +160,6 @@ def cross_validate(
     run.write_scores({"split": "folds", "examples": scores[0].count, "scores": values})
     where = f"the {len(folds)} folds of {trained.where.removeprefix('the training set of ')}"
     baselines = mean_baselines([one.baselines for one in results])
-    return replace(trained, scores=scores, examples=scores[0].count, where=where, baselines=baselines)
+    return replace(
+        trained, scores=scores, examples=scores[0].count, where=where, baselines=baselines
+    )

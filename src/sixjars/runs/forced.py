@@ -85,7 +85,12 @@ def taught(
 
 
 def forced(
-    predictor: Predictor, inputs: Iterable[Input], outputs: Sequence[str], *, first: int = 0, posterior: bool = False
+    predictor: Predictor,
+    inputs: Iterable[Input],
+    outputs: Sequence[str],
+    *,
+    first: int = 0,
+    posterior: bool = False,
 ) -> list[Prediction]:
     """A prediction for each input whose output is the given one.
 
@@ -95,10 +100,16 @@ def forced(
         with_output(predictor, one, output, first + at)
         for at, (one, output) in enumerate(zip(inputs, outputs, strict=True))
     ]
-    found = {at: _failed(predictor, request, request.error) for at, request in enumerate(requests) if request.error}
+    found = {
+        at: _failed(predictor, request, request.error)
+        for at, request in enumerate(requests)
+        if request.error
+    }
     good = [at for at in range(len(requests)) if at not in found]
     encoded, bad = predictor.encode([requests[at] for at in good]) if good else (None, {})
-    found |= {good[at]: _failed(predictor, requests[good[at]], sentence) for at, sentence in bad.items()}
+    found |= {
+        good[at]: _failed(predictor, requests[good[at]], sentence) for at, sentence in bad.items()
+    }
     if encoded is not None:
         rows = [row for at, row in enumerate(good) if at not in bad]
         found |= zip(rows, _predictions(predictor, encoded, posterior=posterior), strict=True)
@@ -123,7 +134,9 @@ def _failed(predictor: Predictor, request: Request, sentence: str | None) -> Pre
     return Prediction("", inputs=inputs, error=sentence)
 
 
-def _predictions(predictor: Predictor, encoded: EncodedRequests, *, posterior: bool) -> Iterator[Prediction]:
+def _predictions(
+    predictor: Predictor, encoded: EncodedRequests, *, posterior: bool
+) -> Iterator[Prediction]:
     """In the order of the requests."""
     examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
     rows = dict(taught(predictor.network, encoded.dataset, examples=examples, posterior=posterior))
@@ -131,9 +144,15 @@ def _predictions(predictor: Predictor, encoded: EncodedRequests, *, posterior: b
     made = predictor.finish(encoded, found, SearchSettings())
     for at, (request, [one], row) in enumerate(zip(encoded.requests, made, found, strict=True)):
         if row.hypotheses[0].tokens:
-            yield replace(one, text=request.texts[name], tokens=_named(one.tokens, encoded.dataset, at))
+            yield replace(
+                one, text=request.texts[name], tokens=_named(one.tokens, encoded.dataset, at)
+            )
         else:
-            yield _failed(predictor, request, f"input {request.number + 1}: {_unknown(predictor, request.texts[name])}")
+            yield _failed(
+                predictor,
+                request,
+                f"input {request.number + 1}: {_unknown(predictor, request.texts[name])}",
+            )
 
 
 def _named(tokens: tuple[str, ...], dataset: Dataset, row: int) -> tuple[str, ...]:
@@ -141,7 +160,10 @@ def _named(tokens: tuple[str, ...], dataset: Dataset, row: int) -> tuple[str, ..
     if SPECIAL[UNK] not in tokens:
         return tokens
     own = dataset.fields.output.positions(dataset.table, row, len(tokens)).tokens
-    return tuple(own[at] if token == SPECIAL[UNK] and at < len(own) else token for at, token in enumerate(tokens))
+    return tuple(
+        own[at] if token == SPECIAL[UNK] and at < len(own) else token
+        for at, token in enumerate(tokens)
+    )
 
 
 def _unknown(predictor: Predictor, given: str) -> str:
@@ -149,13 +171,17 @@ def _unknown(predictor: Predictor, given: str) -> str:
     name, known = predictor.fields.output.name, list(getattr(predictor.fields.output, "names", ()))
     if len(known) <= MOST_LABELS:
         return unknown(f"the {name}", given, known)
-    return f"the {name} {shown(given)} is unknown.{hint(given, known)} The run knows {len(known):,}."
+    return (
+        f"the {name} {shown(given)} is unknown.{hint(given, known)} The run knows {len(known):,}."
+    )
 
 
 def _found(row: Taught) -> Found:
     """A hypothesis as search would have found it."""
     total = sum(row.log_probabilities)
-    return Found([Hypothesis(row.ids, total, total, row.weights, row.finished)], row.length, row.layout)
+    return Found(
+        [Hypothesis(row.ids, total, total, row.weights, row.finished)], row.length, row.layout
+    )
 
 
 @final
@@ -220,11 +246,18 @@ def score_outputs(
     return [found[row] for row in range(len(dataset))]
 
 
-def _scored(network: Network, dataset: Dataset, *, examples: int) -> Iterator[tuple[int, ScoredOutput]]:
+def _scored(
+    network: Network, dataset: Dataset, *, examples: int
+) -> Iterator[tuple[int, ScoredOutput]]:
     output, texts = dataset.fields.output, dataset.table.texts(dataset.fields.output.name)
     for row, found in taught(network, dataset, examples=examples):
         each = found.log_probabilities
         total = sum(each) if each else float("-inf")
         stop = ["<stop>"] if found.finished and network.decoder.searches else []
         tokens = (*output.tokens(found.ids, dataset.source_words(row)), *stop)
-        yield row, ScoredOutput(dataset.raw(row), texts[row], total, tokens, each, dataset.table.line(row))
+        yield (
+            row,
+            ScoredOutput(
+                dataset.raw(row), texts[row], total, tokens, each, dataset.table.line(row)
+            ),
+        )

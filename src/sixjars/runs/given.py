@@ -41,7 +41,10 @@ def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None
     with suppress(ValueError, RecursionError):  # a text may begin with a brace too
         found = json.loads(text)
         names = {field: [str(key), field] for field, key in predictor.columns.items()}
-        held = {field: next((one for one in some if one in found), None) for field, some in names.items()}
+        held = {
+            field: next((one for one in some if one in found), None)
+            for field, some in names.items()
+        }
         if any(held.values()):
             return {field: found[key] for field, key in held.items() if key is not None}
     return None
@@ -49,7 +52,9 @@ def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None
 
 def object_of(predictor: "Predictor") -> str:
     """The JSON object that gives an input by the names of its columns."""
-    columns = {field: field if isinstance(key, int) else key for field, key in predictor.columns.items()}
+    columns = {
+        field: field if isinstance(key, int) else key for field, key in predictor.columns.items()
+    }
     return json.dumps(dict.fromkeys(columns.values(), "..."), ensure_ascii=False)
 
 

@@ -56,7 +56,9 @@ class InputFile(ABC):
             return ""
         [field, name], *more = self.used.items()
         read = " and ".join([self._called(name), *(self._called(name) for _, name in more)])
-        named = ", ".join(map(self._called, others[:_NAMED])) + ("" if len(others) <= _NAMED else ", ...")
+        named = ", ".join(map(self._called, others[:_NAMED])) + (
+            "" if len(others) <= _NAMED else ", ..."
+        )
         place = f"move it to column {name}" if name.isdecimal() else f"call it {field!r} there"
         return f"read was {read} of {self.path}, which also has {named}: if one is meant, {place}."
 
@@ -76,7 +78,9 @@ class InputFile(ABC):
         if field in names:
             return field
         mark = unused_delimiter(names)
-        there = ", ".join(repr(name.strip('"')) for name in (names[0].split(mark) if mark else names))
+        there = ", ".join(
+            repr(name.strip('"')) for name in (names[0].split(mark) if mark else names)
+        )
         raise DataError(f"{self.path} has no column {key!r}, which this run reads; it has {there}.")
 
     def _text(self, number: int, raw: bytes) -> str:

@@ -48,7 +48,9 @@ def learning_lines(recipe: Recipe, network: Network) -> list[str]:
 
 def _gradients(network: Network) -> Iterator[str]:
     if network.decoder.searches:
-        yield ("teacher forcing: in training, step t is given the true y_{t-1}; in use, its own output ŷ_{t-1}")
+        yield (
+            "teacher forcing: in training, step t is given the true y_{t-1}; in use, its own output ŷ_{t-1}"
+        )
     through_time = any(isinstance(module, Recurrent) for module in network.modules())
     if not network.encoder.inputs():
         reach = "into the learned h_T"
@@ -104,7 +106,9 @@ def _regularization(recipe: Recipe) -> Iterator[str]:
     shares = dict(_dropouts(recipe.model.model_dump()))
     if shares:
         each = ", ".join(f"{share:g} in {where}" for where, share in shares.items())
-        yield (f"dropout: {each}; in training each number is 0 with this probability p, else times 1 / (1 - p)")
+        yield (
+            f"dropout: {each}; in training each number is 0 with this probability p, else times 1 / (1 - p)"
+        )
     for name, field in recipe.data.fields.items():
         if share := getattr(field, "word_dropout", 0.0):
             yield f"word dropout: in training each token of the {name} is <unk> with probability {share:g}"
@@ -123,7 +127,9 @@ def _course(learning: LearningSettings) -> Iterator[str]:
     examples = number_of(learning.batch_examples or 64, "example")
     size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else examples
     yield f"batches of {size}" + (
-        f", the gradients of {learning.accumulate} added up for a step" if learning.accumulate > 1 else ""
+        f", the gradients of {learning.accumulate} added up for a step"
+        if learning.accumulate > 1
+        else ""
     )
     ends = (learning.epochs, "epoch"), (learning.steps, "step")
     yield f"at most {', '.join(number_of(count, noun) for count, noun in ends if count is not None)}"
@@ -146,7 +152,9 @@ def _execution(learning: LearningSettings, network: Network) -> Iterator[str]:
         yield f"frozen: {', '.join(learning.freeze)}"
     if learning.precision != "32":
         means = (
-            "bf16 on a CUDA device that has it, else 32 bits" if learning.precision == "auto" else learning.precision
+            "bf16 on a CUDA device that has it, else 32 bits"
+            if learning.precision == "auto"
+            else learning.precision
         )
         yield f"precision of the forward and backward pass: {means}; weights have 32 bits"
     path = path_of(network, fast=learning.fast)
@@ -156,5 +164,9 @@ def _execution(learning: LearningSettings, network: Network) -> Iterator[str]:
 
 def _means(precision: str) -> str:
     why = hindrance(precision)
-    kernels = f"no compiled kernels on a CPU: {why}" if why else "kernels that the first training compiles on a CPU"
+    kernels = (
+        f"no compiled kernels on a CPU: {why}"
+        if why
+        else "kernels that the first training compiles on a CPU"
+    )
     return f"; steps as graphs on a CUDA device, {kernels}"

@@ -14,7 +14,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], title: str = ""
     """A plain table; numbers are rounded."""
     caption = f"<caption>{escape(title)}</caption>" if title else ""
     cells = "".join(f"<th>{escape(one)}</th>" for one in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(_shown(one))}</td>" for one in row) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_shown(one))}</td>" for one in row) + "</tr>" for row in rows
+    )
     return f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -39,10 +41,16 @@ def baseline_table(baselines: Sequence[Baseline], sentence: str) -> str:
 def history_table(history: Sequence[Mapping[str, float]]) -> str:
     """A row for each validation."""
     names = list(dict.fromkeys(name for record in history for name in record))
-    return table(names, [[record.get(name, "") for name in names] for record in history], "validation") if names else ""
+    return (
+        table(names, [[record.get(name, "") for name in names] for record in history], "validation")
+        if names
+        else ""
+    )
 
 
-def heat_map(source: Sequence[str], tokens: Sequence[str], weights: Sequence[Sequence[float]]) -> str:
+def heat_map(
+    source: Sequence[str], tokens: Sequence[str], weights: Sequence[Sequence[float]]
+) -> str:
     """Attention as a table: a row for each output token, darker where the weight is larger."""
     if len(tokens) > MOST or len(source) > MOST:
         return f"<p>{len(tokens)} × {len(source)} weights; too many for a table, see weights.</p>"

@@ -15,14 +15,14 @@ MUCH_LONGER = 0.1
 LOOKED_AT = 10_000
 """Training rows of which it is found out whether they were cut: all of fewer than twice as many."""
 LABELS_ONCE = "{} in the training set only once; is that a mistake? data.label.min_count=2 leaves such labels out."
-LABELS_MISSING = "{} not in the validation set, so nothing is chosen by how well that is recognized."
+LABELS_MISSING = (
+    "{} not in the validation set, so nothing is chosen by how well that is recognized."
+)
 SMALL_VALIDATION = (
     "the validation set has {}, too few to choose a checkpoint by; "
     "hold out more (data.valid), or say learning.folds: 5."
 )
-NO_TEST = (
-    "there is no test set (data.test); the final scores are of the validation set, which also chooses the checkpoint."
-)
+NO_TEST = "there is no test set (data.test); the final scores are of the validation set, which also chooses the checkpoint."
 
 
 def texts_of(name: str, inputs: Collection[str]) -> str:
@@ -61,13 +61,18 @@ def unknown_in_words(share: float) -> str:
     return f"{100 * share:.3g} % of the input tokens are unknown to the run (<unk>){poor}."
 
 
-def longer_in_words(counts: Mapping[str, tuple[int, int]], tokens: int, what: str = "inputs") -> str:
+def longer_in_words(
+    counts: Mapping[str, tuple[int, int]], tokens: int, what: str = "inputs"
+) -> str:
     """That many texts of the validation or test set are longer than nearly all of the training set, as a sentence.
 
     >>> longer_in_words({"test": (24, 37)}, 18).partition(";")[0]
     '24 of 37 test inputs (65 %) are longer than 99 % of the training inputs (18 tokens)'
     """
-    parts = (f"{n:,} of {all:,} {split} {what} ({100 * n / all:.0f} %)" for split, (n, all) in counts.items())
+    parts = (
+        f"{n:,} of {all:,} {split} {what} ({100 * n / all:.0f} %)"
+        for split, (n, all) in counts.items()
+    )
     return (
         f"{' and '.join(parts)} are longer than {100 * NEARLY_ALL:g} % of the training {what} ({tokens:,} tokens); "
         "outputs may be poor there, so train on longer ones too (in translation, such as neighbouring rows joined)."

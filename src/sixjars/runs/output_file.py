@@ -45,7 +45,11 @@ def check_new(path: Path, name: str = "") -> None:
 
 def check_not_read(path: Path, data: Any) -> None:
     """Refuse to write over the file with the data."""
-    files = [one for one in (data if isinstance(data, list | tuple) else [data]) if isinstance(one, str | os.PathLike)]
+    files = [
+        one
+        for one in (data if isinstance(data, list | tuple) else [data])
+        if isinstance(one, str | os.PathLike)
+    ]
     if path.exists() and any(Path(file).exists() and path.samefile(file) for file in files):
         raise DataError(f"{path} is the data that is read; choose another name.")
 

@@ -59,7 +59,9 @@ class Predictor:
     [1, 1]
     """
 
-    def __init__(self, run: RunFolder, *, device: Device = "auto", precision: Precision = "32") -> None:
+    def __init__(
+        self, run: RunFolder, *, device: Device = "auto", precision: Precision = "32"
+    ) -> None:
         self.folder = run.folder
         self.recipe = run.recipe
         self.device = device_named(device)
@@ -76,7 +78,11 @@ class Predictor:
     @property
     def ability(self) -> Ability:
         """What limits how it may be asked."""
-        return Ability(self.network.decoder.searches, self.has_attention, multi_label=self.fields.output.multi_label)
+        return Ability(
+            self.network.decoder.searches,
+            self.has_attention,
+            multi_label=self.fields.output.multi_label,
+        )
 
     @property
     def inputs(self) -> dict[str, Field]:
@@ -92,20 +98,33 @@ class Predictor:
     def all_columns(self) -> dict[str, str | int]:
         """The same, and that of the output."""
         data = self.recipe.data
-        own: dict[str, str | int] = {name: settings.column for name, settings in data.fields.items()}
+        own: dict[str, str | int] = {
+            name: settings.column for name, settings in data.fields.items()
+        }
         if data.sample is not None:
             own.update(sample_columns(self.recipe))
         return {name: own[name] for name in self.fields.all}
 
     @overload
-    def predict(self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any) -> Prediction: ...
+    def predict(
+        self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any
+    ) -> Prediction: ...
     @overload
     def predict(
-        self, inputs: Iterable[Input], *, search: SearchLike = None, nbest: None = None, **settings: Any
+        self,
+        inputs: Iterable[Input],
+        *,
+        search: SearchLike = None,
+        nbest: None = None,
+        **settings: Any,
     ) -> list[Prediction]: ...
     @overload
-    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any) -> Any: ...
-    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any) -> Any:
+    def predict(
+        self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any
+    ) -> Any: ...
+    def predict(
+        self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any
+    ) -> Any:
         """The best output for each input of a list, or for one input. For a language model a text is how it begins.
 
         A table (pandas, Polars, Arrow, `datasets`) gives the columns of the run, a Series or an array its values.
@@ -139,7 +158,9 @@ class Predictor:
         if is_one:
             raise DataError("give a list of inputs, not one input.")
         how = search_of(self.recipe.evaluation.search, search, settings, self.ability)
-        requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(items)]
+        requests = [
+            self.prepare(one, number=first + at, search=how) for at, one in enumerate(items)
+        ]
         return self.answers(requests, how, details=details, threads=threads)
 
     def answers(
@@ -152,7 +173,9 @@ class Predictor:
         check: Check | None = None,
     ) -> list[list[Prediction]]:
         """The outputs for each request, in batches of those of like length; what `check` raises ends it."""
-        wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
+        wrong = {
+            at: request.error for at, request in enumerate(requests) if request.error is not None
+        }
         found: dict[int, list[Prediction]] = {}
 
         def answered(rows: list[int]) -> None:
@@ -163,13 +186,20 @@ class Predictor:
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
                 outputs = self.run(encoded, how, attention=details, check=check)
-                found.update(zip(good, self.finish(encoded, outputs, how, details=details), strict=True))
+                found.update(
+                    zip(good, self.finish(encoded, outputs, how, details=details), strict=True)
+                )
 
         list((map if threads is None else threads.map)(answered, self._portions(requests)))
-        found |= {row: [Prediction("", inputs=requests[row].texts, error=sentence)] for row, sentence in wrong.items()}
+        found |= {
+            row: [Prediction("", inputs=requests[row].texts, error=sentence)]
+            for row, sentence in wrong.items()
+        }
         return [found[row] for row in range(len(requests))]
 
-    def prepare(self, one: Input, *, number: int = 0, search: SearchSettings | None = None) -> Request:
+    def prepare(
+        self, one: Input, *, number: int = 0, search: SearchSettings | None = None
+    ) -> Request:
         """Check one input; `number` is its place among all."""
         names = list(self.inputs)
         texts: dict[str, str] = {}
@@ -206,7 +236,9 @@ class Predictor:
     def _check_prefix(self, text: str, search: SearchSettings) -> None:
         [ids] = self._prefix([text])
         if len(ids) >= search.max_length:
-            message = f"has {len(ids)} tokens, but an output has at most {search.max_length} (max_length)"
+            message = (
+                f"has {len(ids)} tokens, but an output has at most {search.max_length} (max_length)"
+            )
             raise ValueError(f"{message}, so nothing could follow.")
 
     def _portions(self, requests: Sequence[Request]) -> Iterator[list[int]]:
@@ -225,7 +257,9 @@ class Predictor:
         fields = self.fields.mapped(
             lambda own: own.equipped(replace(own.equipment, check=check or own.equipment.check))
         )
-        columns = {name: [request.texts[name] for request in requests] for name in requests[0].texts}
+        columns = {
+            name: [request.texts[name] for request in requests] for name in requests[0].texts
+        }
         examples = Examples.of(columns, where="input")
         try:
             for own in fields.inputs.values():
@@ -242,44 +276,80 @@ class Predictor:
             return self._without(wrong, requests, check)
         kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
         if len(kept) == len(requests) and not bad:
-            prefix = None if fields.inputs else Padded.of(self._prefix(next(iter(columns.values()))))
+            prefix = (
+                None if fields.inputs else Padded.of(self._prefix(next(iter(columns.values()))))
+            )
             return EncodedRequests(tuple(requests), dataset, prefix), {}
         wrong = {at: f"input {requests[at].number + 1}: {sentence}" for at, sentence in bad.items()}
         wrong |= self._each(requests, set(range(len(requests))) - kept, check)
         return self._without(wrong, requests, check)
 
-    def _without(self, wrong: dict[int, str], requests: Sequence[Request], check: Check | None) -> Encoding:
+    def _without(
+        self, wrong: dict[int, str], requests: Sequence[Request], check: Check | None
+    ) -> Encoding:
         """The other requests encoded."""
         good = [request for at, request in enumerate(requests) if at not in wrong]
         return (self.encode(good, check)[0] if good else None), wrong
 
-    def _each(self, requests: Sequence[Request], rows: Iterable[int], check: Check | None) -> dict[int, str]:
+    def _each(
+        self, requests: Sequence[Request], rows: Iterable[int], check: Check | None
+    ) -> dict[int, str]:
         """What is wrong with some of these, each encoded alone."""
-        return {at: sentence for at in rows for sentence in self.encode([requests[at]], check)[1].values()}
+        return {
+            at: sentence
+            for at in rows
+            for sentence in self.encode([requests[at]], check)[1].values()
+        }
 
     def run(
-        self, encoded: EncodedRequests, search: SearchSettings, *, attention: bool = True, check: Check | None = None
+        self,
+        encoded: EncodedRequests,
+        search: SearchSettings,
+        *,
+        attention: bool = True,
+        check: Check | None = None,
     ) -> list[Found]:
         """Compute: encoder, bridge, decoder and search; attention weights only where they are wanted."""
         found: dict[int, Found] = {}
         tell = None if check is None or self.device.type != "cpu" else lambda *_: check()
-        for batch, source in encoded_batches(self.network, encoded.dataset.batches(), examples=len(encoded.requests)):
+        for batch, source in encoded_batches(
+            self.network, encoded.dataset.batches(), examples=len(encoded.requests)
+        ):
             rows = batch.numbers.tolist()
             seeds = [encoded.requests[row].number for row in rows]
             prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
-            outputs = answers(self.network, source, search, seeds=seeds, prefix=prefix, attention=attention, tell=tell)
-            for row, hypotheses, length in zip(rows, outputs, source.mask.sum(1).tolist(), strict=True):
+            outputs = answers(
+                self.network,
+                source,
+                search,
+                seeds=seeds,
+                prefix=prefix,
+                attention=attention,
+                tell=tell,
+            )
+            for row, hypotheses, length in zip(
+                rows, outputs, source.mask.sum(1).tolist(), strict=True
+            ):
                 found[row] = Found(hypotheses, length, source.layout)
         return [found[row] for row in range(len(encoded.requests))]
 
     def finish(
-        self, encoded: EncodedRequests, found: Sequence[Found], search: SearchSettings, *, details: bool = True
+        self,
+        encoded: EncodedRequests,
+        found: Sequence[Found],
+        search: SearchSettings,
+        *,
+        details: bool = True,
     ) -> list[list[Prediction]]:
         """Make text of what was found; with `details`, also of what stands at each position of the source."""
-        finishing = Finishing(encoded.dataset, self.network.encoder.positions_of(), search, details=details)
+        finishing = Finishing(
+            encoded.dataset, self.network.encoder.positions_of(), search, details=details
+        )
         ends = self.network.decoder.searches
         return [
-            finishing.predictions(row, one, {name: request.texts[name] for name in self.inputs}, ends=ends)
+            finishing.predictions(
+                row, one, {name: request.texts[name] for name in self.inputs}, ends=ends
+            )
             for row, (request, one) in enumerate(zip(encoded.requests, found, strict=True))
         ]
 
@@ -304,4 +374,8 @@ def load(
     >>> prediction.source
     ('n', 'a', 'm', 'a', 's', 't', 'e')
     """
-    return Predictor(open_run(folder, Outside(tuple(allow), tuple(components))), device=device, precision=precision)
+    return Predictor(
+        open_run(folder, Outside(tuple(allow), tuple(components))),
+        device=device,
+        precision=precision,
+    )

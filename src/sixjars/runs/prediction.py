@@ -105,7 +105,11 @@ class Prediction:
         }
         values |= {"segments": list(self.segments)} if self.segments else {}
         values |= {"truncated": True} if self.truncated else {}
-        return values if self.layout.kind == "words" else values | {"layout": [self.layout.kind, *self.layout.shape]}
+        return (
+            values
+            if self.layout.kind == "words"
+            else values | {"layout": [self.layout.kind, *self.layout.shape]}
+        )
 
 
 @final
@@ -120,12 +124,18 @@ class Finishing:
     details: bool
     """Whether anybody asked for tokens and weights."""
 
-    def predictions(self, row: int, found: Found, inputs: Mapping[str, str], *, ends: bool) -> list[Prediction]:
+    def predictions(
+        self, row: int, found: Found, inputs: Mapping[str, str], *, ends: bool
+    ) -> list[Prediction]:
         """All outputs for one row; `ends` says whether an output that is finished ended in `<stop>`."""
         dataset = self.dataset
-        positions = dataset.positions(row, found.length, self.positions_of) if self.details else Positions()
+        positions = (
+            dataset.positions(row, found.length, self.positions_of) if self.details else Positions()
+        )
         tokens, unknown = dataset.tokens_read(row)
-        truncated = any(own.truncated(dataset.table, [row])[0] for own in dataset.fields.inputs.values())
+        truncated = any(
+            own.truncated(dataset.table, [row])[0] for own in dataset.fields.inputs.values()
+        )
         made = []
         for one in found.hypotheses:
             ids, words = spelled(dataset, row, one, self.search)
@@ -152,12 +162,21 @@ class Finishing:
         return made
 
     def _details(
-        self, ids: Sequence[int], stop: list[int], words: Sequence[str], one: Hypothesis, length: int
+        self,
+        ids: Sequence[int],
+        stop: list[int],
+        words: Sequence[str],
+        one: Hypothesis,
+        length: int,
     ) -> dict[str, Any]:
         """The tokens of an output, and what each was made of."""
         output = self.dataset.fields.output
         own = joined(output.decode, ids, words)
-        copied = [number - self._size if number >= self._size else None for number in ids] if self._copies else []
+        copied = (
+            [number - self._size if number >= self._size else None for number in ids]
+            if self._copies
+            else []
+        )
         return {
             "tokens": tuple(output.tokens([*ids, *stop], words)),
             "weights": tuple(weights[:length] for weights in one.weights),
@@ -168,7 +187,9 @@ class Finishing:
     @property
     def _copies(self) -> bool:
         """Whether words of the source can be in an output."""
-        return self.dataset.fields.link is not None or (self.search.unknown == "replace" and self._size > 0)
+        return self.dataset.fields.link is not None or (
+            self.search.unknown == "replace" and self._size > 0
+        )
 
     @cached_property
     def _size(self) -> int:

@@ -31,14 +31,26 @@ class Extracted:
 
 
 def extract_features(
-    recipe: Recipe, *, device: Device = "auto", reporter: Reporter | None = None, outside: Outside = NOTHING
+    recipe: Recipe,
+    *,
+    device: Device = "auto",
+    reporter: Reporter | None = None,
+    outside: Outside = NOTHING,
 ) -> Extracted:
     """Extract the features of every file that a recipe names, so that training opens none."""
     reporter = reporter or Reporter()
     blueprint = Blueprint.of(recipe, outside, device=device_named(device), reporter=reporter)
-    media = {name: field for name, field in blueprint.fields.inputs.items() if "cells" in field.fact_names}
+    media = {
+        name: field
+        for name, field in blueprint.fields.inputs.items()
+        if "cells" in field.fact_names
+    }
     if not media:
-        raise RecipeError([f"no field of this {recipe.task} is of images or videos, so there is nothing to extract."])
+        raise RecipeError(
+            [
+                f"no field of this {recipe.task} is of images or videos, so there is nothing to extract."
+            ]
+        )
     try:
         splits = admitted(blueprint)
     finally:
@@ -55,7 +67,12 @@ def extract_features(
 
 
 def generate_sample(
-    task: str, folder: str | Path, *, size: int = 100, seed: int = 0, reporter: Reporter | None = None
+    task: str,
+    folder: str | Path,
+    *,
+    size: int = 100,
+    seed: int = 0,
+    reporter: Reporter | None = None,
 ) -> list[Path]:
     """A synthetic corpus as JSON lines, its images or videos as files beside them; what is there is not overwritten.
 
@@ -78,5 +95,7 @@ def generate_sample(
         names = [row[media] for rows in made.values() for row in rows]
         materialise(task, names, place, reporter)
     for path, rows in zip(paths, made.values(), strict=True):
-        write_whole(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
+        write_whole(
+            path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
+        )
     return paths

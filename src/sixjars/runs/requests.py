@@ -102,7 +102,9 @@ def unfit(dataset: Dataset) -> dict[int, str]:
         usable, lengths = own.usable(dataset.table), dataset.lengths(name)
         for row in range(len(dataset)):
             if not usable[row]:
-                found[dataset.table.line(row) - 1] = f"the {name} is longer than data.{name}.max_length."
+                found[dataset.table.line(row) - 1] = (
+                    f"the {name} is longer than data.{name}.max_length."
+                )
             elif not lengths[row]:
                 found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
     return found
@@ -137,20 +139,30 @@ class Ability:
                 "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
             )
         if self.multi_label and "nbest" in given:
-            raise DataError("this run chooses all labels that apply to an input, so nbest has nothing to count.")
+            raise DataError(
+                "this run chooses all labels that apply to an input, so nbest has nothing to count."
+            )
         if given.get("unknown") == "replace" and not self.has_attention:
-            raise DataError("unknown=replace needs attention, but this run has none; its bridge is of another kind.")
+            raise DataError(
+                "unknown=replace needs attention, but this run has none; its bridge is of another kind."
+            )
 
 
 def search_of(
-    own: SearchSettings, search: SearchLike, given: Mapping[str, Any], able: Ability, where: str = "predict"
+    own: SearchSettings,
+    search: SearchLike,
+    given: Mapping[str, Any],
+    able: Ability,
+    where: str = "predict",
 ) -> SearchSettings:
     """The settings of one call: those given on top of the run's own; several outputs need a beam or sampling.
 
     `where` is who gave them, for messages.
     """
     if search is not None and not isinstance(search, SearchSettings | str):
-        raise DataError(f"search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is {shown(search)}.")
+        raise DataError(
+            f"search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is {shown(search)}."
+        )
     base = search if isinstance(search, SearchSettings) else own
     if not given and not isinstance(search, str):
         return base
@@ -160,7 +172,9 @@ def search_of(
     if able.searches and isinstance(nbest, int) and nbest > 1:
         if values["kind"] == "greedy":
             if search is not None:
-                raise DataError(f"greedy search finds one output, but nbest is {nbest}; search with beam or sample.")
+                raise DataError(
+                    f"greedy search finds one output, but nbest is {nbest}; search with beam or sample."
+                )
             values["kind"] = "beam"
         values["width"] = given.get("width", max(base.width, nbest))
     settings, faults = checked(SearchSettings, values, "search")

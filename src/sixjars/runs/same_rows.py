@@ -16,7 +16,9 @@ MOST: Final = 500_000
 """Training rows that others are compared with; more would take seconds."""
 
 
-def shared_in_words(train: Examples, other: Examples, fields: Sequence[str], *, what: str) -> Iterator[str]:
+def shared_in_words(
+    train: Examples, other: Examples, fields: Sequence[str], *, what: str
+) -> Iterator[str]:
     """A sentence where many rows of another split are in the training set too, by the values of all `fields`.
 
     >>> rows = Examples.of({"source": ["a", "b", "c"], "target": ["x", "y", "z"]}, where="a test")
@@ -29,7 +31,11 @@ def shared_in_words(train: Examples, other: Examples, fields: Sequence[str], *, 
         return
     shared = int(np.isin(_row_hashes(other, fields), _row_hashes(train, fields)).sum())
     if shared and shared >= MANY * rows:
-        some = f"all {rows:,} {what} rows" if shared == rows > 1 else f"{shared:,} of the {rows:,} {what} rows"
+        some = (
+            f"all {rows:,} {what} rows"
+            if shared == rows > 1
+            else f"{shared:,} of the {rows:,} {what} rows"
+        )
         are = "is" if shared == 1 else "are"
         yield f"{some} {are} also in the training set, so a score on them says little of new ones."
 
@@ -48,7 +54,11 @@ def paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers
     Groups that share such rows become one; where that would join most rows, only the rows themselves are together.
     """
     hashes = np.sort([_hashes(examples.table.column(name)) for name in inputs], axis=0)
-    number = _first_seen(sum((row << np.uint64(at) for at, row in enumerate(hashes)), np.zeros(len(group), np.uint64)))
+    number = _first_seen(
+        sum(
+            (row << np.uint64(at) for at, row in enumerate(hashes)), np.zeros(len(group), np.uint64)
+        )
+    )
     pairs = int(number.max(initial=-1)) + 1
     joined = group.copy()
     while True:
@@ -75,7 +85,9 @@ def numbered(examples: Examples, columns: Sequence[str]) -> Numbers:
 
 def _hashes(column: Any) -> "NDArray[np.uint64]":
     """A number for each value, so that no text is kept: of millions, hardly two that differ have the same."""
-    found = [np.fromiter(map(hash, some.to_pylist()), np.int64, len(some)) for some in portions(column)]
+    found = [
+        np.fromiter(map(hash, some.to_pylist()), np.int64, len(some)) for some in portions(column)
+    ]
     return np.concatenate([np.zeros(0, np.int64), *found]).view(np.uint64)
 
 

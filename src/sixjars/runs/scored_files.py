@@ -30,7 +30,11 @@ PARALLEL: Final = (
 
 def are_files(data: object) -> bool:
     """Whether this is a list of file names, and not of rows."""
-    return isinstance(data, list | tuple) and bool(data) and all(isinstance(one, str | os.PathLike) for one in data)
+    return (
+        isinstance(data, list | tuple)
+        and bool(data)
+        and all(isinstance(one, str | os.PathLike) for one in data)
+    )
 
 
 def training_files(recipe: Recipe) -> Iterator[str]:
@@ -41,12 +45,16 @@ def training_files(recipe: Recipe) -> Iterator[str]:
 
 def learned_from(recipe: Recipe, files: Scored) -> bool:
     """Whether a file is one of those that the recipe trains on."""
-    places = [place for name in training_files(recipe) if (place := recipe.data.path(name)).exists()]
+    places = [
+        place for name in training_files(recipe) if (place := recipe.data.path(name)).exists()
+    ]
     named = map(Path, files if isinstance(files, tuple) else (files,))
     return any(file.exists() and any(place.samefile(file) for place in places) for file in named)
 
 
-def file_dataset(run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str] = ()) -> Dataset:
+def file_dataset(
+    run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str] = ()
+) -> Dataset:
     """A file with the columns that the run was trained on, and those of some annotations; or parallel files."""
     files: Files
     if isinstance(data, tuple):
@@ -59,7 +67,9 @@ def file_dataset(run: RunFolder, fields: Fields, data: Scored, annotations: Coll
     return Dataset.stored(examples, own)
 
 
-def scored_file(run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str]) -> Dataset:
+def scored_file(
+    run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str]
+) -> Dataset:
     """The same for commands that take parallel files: the error for one of them alone says how to name the others."""
     try:
         return file_dataset(run, fields, data, annotations)
@@ -69,7 +79,9 @@ def scored_file(run: RunFolder, fields: Fields, data: Scored, annotations: Colle
         raise DataError(f"{error}{PARALLEL if alone else ''}") from None
 
 
-def _of_parallel(recipe: Recipe, files: tuple[str, ...], annotations: Collection[str]) -> tuple[Recipe, dict[str, str]]:
+def _of_parallel(
+    recipe: Recipe, files: tuple[str, ...], annotations: Collection[str]
+) -> tuple[Recipe, dict[str, str]]:
     """The recipe for parallel files, and the file of each field: in the order of those it was trained on, if any."""
     data, trained = recipe.data, recipe.data.training_files
     if annotations:
@@ -79,21 +91,37 @@ def _of_parallel(recipe: Recipe, files: tuple[str, ...], annotations: Collection
         )
     by_column = {settings.column: name for name, settings in data.fields.items()}
     parallel = next((one.file for one in trained if isinstance(one.file, Mapping)), None)
-    names = [*data.fields] if parallel is None else [by_column[column] for column in parallel if column in by_column]
+    names = (
+        [*data.fields]
+        if parallel is None
+        else [by_column[column] for column in parallel if column in by_column]
+    )
     if len(files) != len(names):
         raise DataError(
             f"several files are parallel lines, a file for each of {', '.join(names)}, in this order, but "
             f"{len(files)} are given: {', '.join(files)}."
         )
     fields = {name: one.model_copy(update={"column": name}) for name, one in data.fields.items()}
-    changes: dict[str, Any] = {"folder": ".", "sample": None, "format": "table", "filter": {}, "fields": fields}
+    changes: dict[str, Any] = {
+        "folder": ".",
+        "sample": None,
+        "format": "table",
+        "filter": {},
+        "fields": fields,
+    }
     changes |= dict.fromkeys(ANNOTATIONS)
-    return recipe.model_copy(update={"data": data.model_copy(update=changes)}), dict(zip(names, files, strict=True))
+    return recipe.model_copy(update={"data": data.model_copy(update=changes)}), dict(
+        zip(names, files, strict=True)
+    )
 
 
 def _found_from_here(own: Field, recipe: Recipe, file: Path) -> Field:
     """A field whose images or videos may be beside a file, or where those of the training data are."""
-    places = [place for place in (file.parent, *media_places(recipe, own)) if own.is_media and place.exists()]
+    places = [
+        place
+        for place in (file.parent, *media_places(recipe, own))
+        if own.is_media and place.exists()
+    ]
     return own.equipped(replace(own.equipment, places=tuple(places)))
 
 
@@ -104,7 +132,9 @@ def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recip
     columns |= {key: getattr(data, key) for key in ANNOTATIONS}
     if data.sample is not None:
         columns |= sample_columns(recipe)
-    fields = {name: one.model_copy(update={"column": columns[name]}) for name, one in data.fields.items()}
+    fields = {
+        name: one.model_copy(update={"column": columns[name]}) for name, one in data.fields.items()
+    }
     changes: dict[str, Any] = {"folder": ".", "sample": None, "train": file, "fields": fields}
     changes |= {key: columns[key] if key in annotations else None for key in ANNOTATIONS}
     if data.format == "table":

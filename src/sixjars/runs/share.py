@@ -61,7 +61,10 @@ def pack(
     if target.exists():
         raise RunError(f"{target} is there already; remove it, or choose another name.")
     opened = shareable(run, Outside(tuple(allow), tuple(components)))
-    with written_whole(target) as beside, zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive:
+    with (
+        written_whole(target) as beside,
+        zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive,
+    ):
         archive.writestr(zipfile.ZipInfo(CARD), model_card(opened, licence, use=usage("FILE")))
         for name in kept_files(opened.folder):
             archive.write(opened.folder / name, name)
@@ -72,7 +75,9 @@ def shareable(run: str | os.PathLike[str], outside: Outside) -> RunFolder:
     """A run that has something to share."""
     opened = open_run(run, outside)
     if not opened.weights.is_file():
-        raise RunError(f"{run} has no trained weights yet (model.safetensors), so there is nothing to share.")
+        raise RunError(
+            f"{run} has no trained weights yet (model.safetensors), so there is nothing to share."
+        )
     return opened
 
 
@@ -138,7 +143,10 @@ def scores_of(run: RunFolder) -> tuple[str, dict[str, float]]:
     try:
         found = json.loads(read_limited(run.folder / "scores.json"))
         scores = {plain(name): float(one["value"]) for name, one in found["scores"].items()}
-        return f"{number_of(int(found['examples']), 'example')} of the {plain(found['split'])} set", scores
+        return (
+            f"{number_of(int(found['examples']), 'example')} of the {plain(found['split'])} set",
+            scores,
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RunError):
         return "", {}
 
@@ -147,7 +155,11 @@ def _scores(run: RunFolder) -> list[str]:
     """A table of the final scores."""
     what, scores = scores_of(run)
     rows = [f"| {name} | {value:.4f} |" for name, value in scores.items()]
-    return [f"On {what}:", "", "| metric | value |", "| --- | --- |", *rows] if what else ["None were kept."]
+    return (
+        [f"On {what}:", "", "| metric | value |", "| --- | --- |", *rows]
+        if what
+        else ["None were kept."]
+    )
 
 
 def push(
@@ -181,18 +193,27 @@ def push(
         for one in kept_files(opened.folder):
             shutil.copyfile(opened.folder / one, folder / one)
         address = str(api.create_repo(place, private=private, exist_ok=True))
-        api.upload_folder(repo_id=place, folder_path=folder, commit_message="Upload a run of sixjars")
+        api.upload_folder(
+            repo_id=place, folder_path=folder, commit_message="Upload a run of sixjars"
+        )
     return address
 
 
 def hub_card(run: RunFolder, name: str, licence: str = "") -> str:
     """The model card, with metadata by which the hub finds and shows a model."""
     task = TASKS[run.recipe.task]
-    facts: dict[str, Any] = {"library_name": "sixjars", "tags": ["sixjars", "encoder-decoder", task.name]}
+    facts: dict[str, Any] = {
+        "library_name": "sixjars",
+        "tags": ["sixjars", "encoder-decoder", task.name],
+    }
     facts |= {"pipeline_tag": task.pipeline} if task.pipeline else {}
     known = re.sub(r"[\s_]+", "-", licence.strip().lower())
     if licence.strip():
-        facts |= {"license": known} if known in LICENCES else {"license": "other", "license_name": known[:80]}
+        facts |= (
+            {"license": known}
+            if known in LICENCES
+            else {"license": "other", "license_name": known[:80]}
+        )
     data, scores = scores_of(run)
     if scores:
         results = {

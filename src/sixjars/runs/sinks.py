@@ -34,7 +34,9 @@ class Sink(ABC):
 class LineSink(Sink):
     """A line for each output; an input that cannot be used has as many empty ones, or in JSON one with its error."""
 
-    def __init__(self, predictor: "Predictor", file: Path | None, *, nbest: int, as_json: bool) -> None:
+    def __init__(
+        self, predictor: "Predictor", file: Path | None, *, nbest: int, as_json: bool
+    ) -> None:
         self.predictor = predictor
         self.file = file
         self.nbest = nbest
@@ -46,8 +48,14 @@ class LineSink(Sink):
         if self.stream is None:
             assert self.file is not None
             self.stream = self.file.open("w", encoding="utf-8", errors="backslashreplace")
-        times = [self.nbest if some[0].error is not None and not self.as_json else 1 for some in found]
-        lines = [self._line(one) for some, count in zip(found, times, strict=True) for one in [*some] * count]
+        times = [
+            self.nbest if some[0].error is not None and not self.as_json else 1 for some in found
+        ]
+        lines = [
+            self._line(one)
+            for some, count in zip(found, times, strict=True)
+            for one in [*some] * count
+        ]
         self.stream.write("".join(f"{line}\n" for line in lines))
         self.stream.flush()
 
@@ -98,7 +106,11 @@ class TableSink(Sink):
         self.answers: Answers | None = None
         wanted, own = source.answer_ending, ending_of(source.path)
         if ending_of(file) != wanted:
-            why = f"as {source.path} does, for it" if own == wanted else f"which answers to {own} files are kept as; it"
+            why = (
+                f"as {source.path} does, for it"
+                if own == wanted
+                else f"which answers to {own} files are kept as; it"
+            )
             raise DataError(
                 f"--output {file} should end in {wanted}, {why} gets the same columns and the answers; or in .txt, for "
                 "one answer a line."
@@ -118,7 +130,9 @@ class TableSink(Sink):
         """
         names: dict[str, type] = {}
         for rank in ["", *(f"_{rank}" for rank in range(2, self.nbest + 1))]:
-            names |= {f"{self.name}{rank}": str} | ({f"probability{rank}": float} if self.label else {})
+            names |= {f"{self.name}{rank}": str} | (
+                {f"probability{rank}": float} if self.label else {}
+            )
         taken = [name for name in names if name in self.source.names]
         if not taken:
             return names
@@ -133,7 +147,11 @@ class TableSink(Sink):
             one = found[rank] if rank < len(found) else None
             good = one is not None and one.error is None
             cells.append(one.text if one is not None else "")
-            cells += [round(one.probability, 6) if one is not None and good else None] if self.label else []
+            cells += (
+                [round(one.probability, 6) if one is not None and good else None]
+                if self.label
+                else []
+            )
         return cells
 
     def close(self) -> None:

@@ -32,10 +32,14 @@ class Reason:
 
     def __add__(self, other: "Reason") -> "Reason":
         """Those of both; the first ones are of this."""
-        return Reason(self.sentence, self.count + other.count, (self.places + other.places)[:PLACES])
+        return Reason(
+            self.sentence, self.count + other.count, (self.places + other.places)[:PLACES]
+        )
 
     def __str__(self) -> str:
-        named = " and ".join(self.places) if self.count == len(self.places) else ", ".join(self.places)
+        named = (
+            " and ".join(self.places) if self.count == len(self.places) else ", ".join(self.places)
+        )
         others = self.count - len(self.places)
         return f"{self.sentence} ({named}{f' and {others:,} more' if others else ''})"
 
@@ -83,7 +87,10 @@ class Skipped:
     def from_json(cls, text: str) -> "Skipped":
         """From what `to_json` gave."""
         return cls(
-            {key: Reason(one["sentence"], one["count"], tuple(one["places"])) for key, one in json.loads(text).items()}
+            {
+                key: Reason(one["sentence"], one["count"], tuple(one["places"]))
+                for key, one in json.loads(text).items()
+            }
         )
 
     def in_words(self, inputs: int, empty: str = "", *, what: str = "inputs") -> str:

@@ -34,10 +34,16 @@ def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
 
     settings = recipe.data.fields
     columns: dict[str, Column] = {name: one.column for name, one in settings.items()}
-    columns |= {key: column for key in ANNOTATIONS if isinstance(column := getattr(recipe.data, key), str | int)}
+    columns |= {
+        key: column
+        for key in ANNOTATIONS
+        if isinstance(column := getattr(recipe.data, key), str | int)
+    }
     lists = {name: field.lists for name, field in fields.all.items()}
     many = [name for name, meaning in lists.items() if meaning == "rows"]
-    as_text = {name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"}
+    as_text = {
+        name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"
+    }
     return read(files, columns, settings=recipe.data, many=many, as_text=as_text)
 
 
@@ -63,7 +69,11 @@ def linked(recipe: Recipe, split: str, examples: Examples) -> Examples:
     if file in (None, LEARN):
         return examples
     if recipe.data.filter or examples.skipped:
-        left_out = "data.filter leaves out rows" if recipe.data.filter else f"bad rows are skipped ({examples.skipped})"
+        left_out = (
+            "data.filter leaves out rows"
+            if recipe.data.filter
+            else f"bad rows are skipped ({examples.skipped})"
+        )
         raise DataError(
             f"data.alignment.{split}: {left_out} of {examples.where}, so the links of {file} would be those of other "
             "rows; remove these rows from both files, or give the links in a column."
@@ -82,7 +92,9 @@ def _check_links(recipe: Recipe) -> None:
             "name the value of its rows, or remove the file."
         )
     for name in ("valid", "test") if split is None else ():
-        links, files = (getattr(section, name, None) for section in (recipe.data.alignment, recipe.data))
+        links, files = (
+            getattr(section, name, None) for section in (recipe.data.alignment, recipe.data)
+        )
         if links is not None and not isinstance(files, str | dict):
             raise DataError(
                 f"data.alignment.{name}: names a file of links, but data.{name} names no file; remove it (rows that "
@@ -98,14 +110,18 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
         return _compared(_by_column(recipe, fields), fields)
     found = {"train": linked(recipe, "train", read_training(recipe, fields))}
     # All questions about an image stay together, and all turns of a conversation: the latter by their line.
-    if recipe.learning.folds is not None:  # the model that is kept learns from all rows; its scores are of the folds
+    if (
+        recipe.learning.folds is not None
+    ):  # the model that is kept learns from all rows; its scores are of the folds
         rows = without_weights(found["train"])
         return found | {"valid": replace(rows, where=f"the training set of {rows.where}")}
     by_line = data.format == "dialogs" or not fields.inputs
     together = [LINE, DRAWN] if by_line else [next(iter(fields.inputs))]
     if data.fold is not None:
         number, count = map(int, data.fold.split("/"))
-        train, valid = _Holder(found["train"], fields, together, "data.fold").fold(number, count, seed=data.seed)
+        train, valid = _Holder(found["train"], fields, together, "data.fold").fold(
+            number, count, seed=data.seed
+        )
         return {"train": train, "valid": valid}
     for name in ("valid", "test"):
         split = getattr(data, name)
@@ -155,7 +171,9 @@ class _Holder:
     Where inputs have one label each, a few with two aside, every label is held out in proportion.
     """
 
-    def __init__(self, examples: Examples, fields: Fields, together: Sequence[str], where: str) -> None:
+    def __init__(
+        self, examples: Examples, fields: Fields, together: Sequence[str], where: str
+    ) -> None:
         self.examples = examples
         self.where = where
         self.group = numbered(examples, together)
@@ -190,10 +208,14 @@ class _Holder:
             held[order[:count]] = True
         else:
             sizes = np.bincount(self.label)
-            for label, quota in enumerate(quotas(sizes, count, least=LEAST_OF_LABEL if fraction is None else 0)):
+            for label, quota in enumerate(
+                quotas(sizes, count, least=LEAST_OF_LABEL if fraction is None else 0)
+            ):
                 held[order[self.label[order] == label][:quota]] = True
         train, other = self._sides(held)
-        return train, replace(other, notes=self._repeated(len(other.table), count, fraction or USUAL))
+        return train, replace(
+            other, notes=self._repeated(len(other.table), count, fraction or USUAL)
+        )
 
     def fold(self, number: int, count: int, *, seed: int) -> tuple[Examples, Examples]:
         """All but one of `count` parts, and that one, from 1."""
@@ -203,7 +225,11 @@ class _Holder:
                 f"learning.folds: {count} folds need {count} different inputs or more, but {self.examples.where} has "
                 f"{few}; give more data{f', or say learning.folds: {self.groups}' if self.groups > 1 else ''}."
             )
-        if self.label is not None and len(sizes := np.bincount(self.label)) == 2 and sizes.min() == 1:
+        if (
+            self.label is not None
+            and len(sizes := np.bincount(self.label)) == 2
+            and sizes.min() == 1
+        ):
             raise DataError(
                 f"learning.folds: one of the two labels of {self.examples.where} has one input alone, and nothing "
                 "is left to learn it from where that is held out; give it more rows."
@@ -253,9 +279,13 @@ def quotas(sizes: Numbers, total: int, *, least: int) -> Numbers:
     """
     lowest = np.minimum(least, sizes // 2)
     largest = np.argsort(-sizes, kind="stable")
-    lowest[largest[np.cumsum(lowest[largest]) > total]] = 0  # no room for all: the rarest go without
+    lowest[largest[np.cumsum(lowest[largest]) > total]] = (
+        0  # no room for all: the rarest go without
+    )
     ideal = sizes * total / sizes.sum()
-    found: Numbers = np.minimum(np.maximum(lowest, np.floor(ideal).astype(np.int64)), np.maximum(sizes - 1, 0))
+    found: Numbers = np.minimum(
+        np.maximum(lowest, np.floor(ideal).astype(np.int64)), np.maximum(sizes - 1, 0)
+    )
     while found.sum() < total:
         room = found < sizes - 1
         if not room.any():

@@ -87,7 +87,11 @@ def _alone(tell: Tell) -> Iterator[None]:
 
 
 def _write(
-    predictor: Predictor, encoded: EncodedRequests, search: SearchSettings, tells: Sequence[Tell], after: Check | None
+    predictor: Predictor,
+    encoded: EncodedRequests,
+    search: SearchSettings,
+    tells: Sequence[Tell],
+    after: Check | None,
 ) -> None:
     """The outputs for one encoded batch."""
     network = predictor.network
@@ -122,8 +126,16 @@ def _write(
 class _Output:
     """What was written so far; each step costs as much as the text, and not as all that is known of it."""
 
-    def __init__(self, finishing: Finishing, request: Request, row: int, found: Found, tell: Tell) -> None:
-        self.finishing, self.request, self.row, self.found, self.tell = finishing, request, row, found, tell
+    def __init__(
+        self, finishing: Finishing, request: Request, row: int, found: Found, tell: Tell
+    ) -> None:
+        self.finishing, self.request, self.row, self.found, self.tell = (
+            finishing,
+            request,
+            row,
+            found,
+            tell,
+        )
         self.tokens: list[int] = []
         self.ids: list[int] = []
         self.weights: list[tuple[float, ...]] = []
@@ -150,28 +162,42 @@ class _Output:
         dataset, stops = self.finishing.dataset, token == STOP
         self.total += np.float32(gained)  # as search adds them up
         self.weights += [weights] if weights else []
-        own = Hypothesis(() if stops else (token,), gained, gained, (weights,) if weights else (), stops)
+        own = Hypothesis(
+            () if stops else (token,), gained, gained, (weights,) if weights else (), stops
+        )
         ids, words = spelled(dataset, self.row, own, self.finishing.search)
         self.tokens += own.tokens
         self.ids += ids
         output = dataset.fields.output
         [named] = output.tokens([*ids, *([STOP] if stops else [])], words)
-        shown = () if self.steps else dataset.positions(self.row, self.found.length, self.finishing.positions_of).tokens
+        shown = (
+            ()
+            if self.steps
+            else dataset.positions(self.row, self.found.length, self.finishing.positions_of).tokens
+        )
         text = output.decode(self.ids, words)
         self.tell(Written(self.steps, named, text, float(self.total), weights, shown))
         self.steps += 1
 
     def _hypothesis(self, *, finished: bool) -> Hypothesis:
         """What search will find, when the other rows have ended too."""
-        ranking = Ranking(self.finishing.search.length_penalty, self.finishing.search.coverage_penalty)
-        attended_RS = torch.tensor(self.weights).sum(0, keepdim=True) if ranking.coverage_penalty else None
+        ranking = Ranking(
+            self.finishing.search.length_penalty, self.finishing.search.coverage_penalty
+        )
+        attended_RS = (
+            torch.tensor(self.weights).sum(0, keepdim=True) if ranking.coverage_penalty else None
+        )
         penalty = ranking.penalty(ranking.covered(None, attended_RS)) if self.steps else None
         score = ranking.scores(torch.tensor([self.total]), torch.tensor([self.steps]), penalty)
-        return Hypothesis(tuple(self.tokens), float(score), float(self.total), tuple(self.weights), finished)
+        return Hypothesis(
+            tuple(self.tokens), float(score), float(self.total), tuple(self.weights), finished
+        )
 
     def _end(self, found: list[Hypothesis], *, ends: bool) -> None:
         whole = replace(self.found, hypotheses=found)
-        [prediction] = self.finishing.predictions(self.row, whole, self.request.texts, ends=ends)[:1]
+        [prediction] = self.finishing.predictions(self.row, whole, self.request.texts, ends=ends)[
+            :1
+        ]
         self.ended = True
         self.tell(prediction)
 

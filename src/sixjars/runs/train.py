@@ -25,7 +25,15 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines
 from sixjars.runs.curves import draw_curves
-from sixjars.runs.data import Blueprint, Splits, check_fits, enough_memory, fresh_network, notes_on, splits_of
+from sixjars.runs.data import (
+    Blueprint,
+    Splits,
+    check_fits,
+    enough_memory,
+    fresh_network,
+    notes_on,
+    splits_of,
+)
 from sixjars.runs.extension import FEWEST, Extension, extension_of, sentence_of_end
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_begun
@@ -37,7 +45,11 @@ from sixjars.runs.splits import SPLITS
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
 
-BITS = {"32": "32-bit", "bf16": "bfloat16 with 32-bit weights", "fp16": "16-bit with 32-bit weights"}
+BITS = {
+    "32": "32-bit",
+    "bf16": "bfloat16 with 32-bit weights",
+    "fp16": "16-bit with 32-bit weights",
+}
 
 
 def train(  # noqa: PLR0913 - the options of one training
@@ -72,16 +84,31 @@ def train(  # noqa: PLR0913 - the options of one training
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    outside, tables = Outside(tuple(allow), tuple(components)), {} if data is None else tables_of(data, SPLITS)
+    outside, tables = (
+        Outside(tuple(allow), tuple(components)),
+        {} if data is None else tables_of(data, SPLITS),
+    )
     overrides = [*listed_overrides(overrides), *(with_tables(tables) if tables else ())]
     folder = Path(out) if out is not None else default_folder(recipe)
     begins, resume = resume and not was_begun(folder), resume and was_begun(folder)
-    wanted, start = recipe_of_training(recipe, overrides, outside, folder if resume else None, from_run)
+    wanted, start = recipe_of_training(
+        recipe, overrides, outside, folder if resume else None, from_run
+    )
     loggers = loggers_for(wanted.learning.loggers, folder) if wanted.learning.loggers else []
-    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, fsdp=fsdp, loggers=loggers)
+    fabric = fabric_for(
+        device=device,
+        devices=devices,
+        precision=wanted.learning.precision,
+        fsdp=fsdp,
+        loggers=loggers,
+    )
     reporter = (reporter or usual_reporter()) if fabric.global_rank == 0 else Reporter()
     try:
-        with given_tables(tables) if tables else nullcontext(), together(fabric), listening(reporter):
+        with (
+            given_tables(tables) if tables else nullcontext(),
+            together(fabric),
+            listening(reporter),
+        ):
             if begins and fabric.global_rank == 0:
                 reporter.note(begun_instead(folder))
             run, options = RunFolder(folder, wanted, outside), Options(resume, start, baselines)
@@ -93,7 +120,11 @@ def train(  # noqa: PLR0913 - the options of one training
 
 
 def recipe_of_training(
-    recipe: RecipeLike, overrides: Sequence[str], outside: Outside, resumed: Path | None, from_run: str | Path | None
+    recipe: RecipeLike,
+    overrides: Sequence[str],
+    outside: Outside,
+    resumed: Path | None,
+    from_run: str | Path | None,
 ) -> tuple[Recipe, Path | None]:
     """The recipe of a training, and the run that it starts from, if any."""
     if resumed is not None and not has_run(resumed):  # folds alone
@@ -127,7 +158,9 @@ def default_folder(recipe: RecipeLike) -> Path:
     """Where a run goes when nobody says: `runs/translation-sample_attention`; for a dict, named after its task."""
     name = str(recipe.get("task", "run")) if isinstance(recipe, Mapping) else str(recipe)
     path = Path(name)
-    return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-"))
+    return Path("runs") / (
+        path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-")
+    )
 
 
 @final
@@ -149,7 +182,9 @@ def _whole(run: RunFolder, options: Options, *, fabric: Engine, reporter: Report
     return how(run, options, fabric=fabric, reporter=reporter)
 
 
-def _cross_validated(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
+def _cross_validated(
+    run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter
+) -> Run:
     """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
 
     def train_one(one: RunFolder) -> Run:
@@ -161,22 +196,34 @@ def _cross_validated(run: RunFolder, options: Options, *, fabric: Engine, report
         check_free(run.folder)
     about = notes_on_all(run, fabric.device, reporter) if fabric.global_rank == 0 else ()
     trained: Run = cross_validate(run, train_one, reporter.note, about)
-    return replace(trained, missed=missed_of(run.recipe.expect, trained.scores)) if trained.scores else trained
+    return (
+        replace(trained, missed=missed_of(run.recipe.expect, trained.scores))
+        if trained.scores
+        else trained
+    )
 
 
 def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
-    blueprint, splits = fit(run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter)
+    blueprint, splits = fit(
+        run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter
+    )
     trained, found = _finished(run, blueprint, splits, fabric, reporter)
-    learned_from_all = run.recipe.learning.folds is not None  # no rows are left to score a baseline on
+    learned_from_all = (
+        run.recipe.learning.folds is not None
+    )  # no rows are left to score a baseline on
     if found is None or not options.baselines or learned_from_all:
         return trained
     return replace(trained, baselines=_baselines(run, splits, found, reporter))
 
 
-def _baselines(run: RunFolder, splits: Splits, model: Judged, reporter: Reporter) -> tuple[Baseline, ...]:
+def _baselines(
+    run: RunFolder, splits: Splits, model: Judged, reporter: Reporter
+) -> tuple[Baseline, ...]:
     """What costs nothing, on the rows of the final scores."""
     spent, metrics = read_cost(run.folder), metrics_of(run.recipe, run.outside)
-    beside = Beside.of(run.recipe, metrics, took=0.0 if spent is None else spent.seconds, model=model)
+    beside = Beside.of(
+        run.recipe, metrics, took=0.0 if spent is None else spent.seconds, model=model
+    )
     return kept_baselines(run, beside, splits.scored, lambda: splits.train, reporter)
 
 
@@ -222,7 +269,9 @@ def fit(
         extension.take_up(trainer, run)
     with fabric.whole():
         reporter.summary(summary_of(run, splits, trainer, fabric))
-    for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
+    for sentence in (
+        notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ()
+    ):
         reporter.note(sentence)
     _run(trainer, run)
     return blueprint, splits
@@ -257,8 +306,12 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
         **splits.facts(recipe),
     }
     weights = list(trainer.network.parameters())
-    count, trained = (sum(w.numel() for w in weights if w.requires_grad or frozen) for frozen in (True, False))
-    facts["parameters"] = f"{count:,}" + (f", {trained:,} of them trained" if trained < count else "")
+    count, trained = (
+        sum(w.numel() for w in weights if w.requires_grad or frozen) for frozen in (True, False)
+    )
+    facts["parameters"] = f"{count:,}" + (
+        f", {trained:,} of them trained" if trained < count else ""
+    )
     epochs = number_of(float(f"{trainer.total / trainer.per_epoch:.3g}"), "epoch")
     facts["steps"] = f"{trainer.total:,} at most, {trainer.per_epoch:,} an epoch ({epochs})"
     path = path_of(trainer.network, fast=recipe.learning.fast)
@@ -271,13 +324,21 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
         every = recipe.learning.validate_every
         when = "after each epoch" if every is None else f"every {number_of(every, 'step')}"
         facts["search"] = final if greedy else f"greedy search {when}, {final} for the final score"
-    late = [one.name for one in metrics_of(recipe, run.outside) if one.slow and one.name != recipe.learning.metric]
+    late = [
+        one.name
+        for one in metrics_of(recipe, run.outside)
+        if one.slow and one.name != recipe.learning.metric
+    ]
     if late:
-        facts["at the end"] = f"{', '.join(late)}, because {'they take' if len(late) > 1 else 'it takes'} long"
+        facts["at the end"] = (
+            f"{', '.join(late)}, because {'they take' if len(late) > 1 else 'it takes'} long"
+        )
     return Summary(facts, "greedy search" if searches else "")
 
 
-def trainer_of(network: Network, splits: Splits, recipe: Recipe, around: Surroundings, fabric: Engine) -> Trainer:
+def trainer_of(
+    network: Network, splits: Splits, recipe: Recipe, around: Surroundings, fabric: Engine
+) -> Trainer:
     """What trains a network on the training set of a recipe."""
     learning = recipe.learning
     batches = splits.train.batches(
@@ -294,16 +355,24 @@ def _surroundings(
     network: Network, splits: Splits, run: RunFolder, reporter: Reporter, enough: Callable[[], bool]
 ) -> Surroundings:
     learning = run.recipe.learning
-    chosen = [] if learning.metric in (None, "loss") else [metric_named(str(learning.metric), run.outside)]
+    chosen = (
+        []
+        if learning.metric in (None, "loss")
+        else [metric_named(str(learning.metric), run.outside)]
+    )
     validate = _validation(network, splits, run, chosen)
-    return Surroundings(run.folder, validate, chosen[0].better if chosen else "lower", reporter, enough)
+    return Surroundings(
+        run.folder, validate, chosen[0].better if chosen else "lower", reporter, enough
+    )
 
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
     """The network and its loss, with what the loss takes from the training set."""
     counts, label = splits.train.label_counts, splits.fields.output.normalize
     weights = class_weights(recipe.loss, counts(), label) if recipe.loss.class_weights else None
-    dropped = {name: one.word_dropout for name, one in splits.fields.inputs.items() if one.word_dropout}
+    dropped = {
+        name: one.word_dropout for name, one in splits.fields.inputs.items() if one.word_dropout
+    }
     return Objective(network, recipe.loss, weights=weights, word_dropout=dropped)
 
 
@@ -321,9 +390,13 @@ def _validation(
     metrics = list((named | {metric.name: metric for metric in chosen}).values())
 
     def validate() -> dict[str, float]:
-        found = judged(network, splits.valid, settings, metrics, training=splits.train, with_loss=True)
+        found = judged(
+            network, splits.valid, settings, metrics, training=splits.train, with_loss=True
+        )
         if not math.isfinite(found.loss):
-            raise LearningError("the validation loss is no longer a number; try a lower learning.rate.")
+            raise LearningError(
+                "the validation loss is no longer a number; try a lower learning.rate."
+            )
         return {"loss": found.loss} | {score.name: score.value for score in found.scores(metrics)}
 
     return validate
@@ -333,23 +406,34 @@ def _finished(
     run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter
 ) -> tuple[Run, Judged | None]:
     """Score the final weights and keep the scores; one process of several does that."""
-    recipe, scored, dropped, why = run.recipe, splits.scored, splits.train.dropped, splits.train.why_dropped
+    recipe, scored, dropped, why = (
+        run.recipe,
+        splits.scored,
+        splits.train.dropped,
+        splits.train.why_dropped,
+    )
     if fabric.global_rank != 0:
         return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ()), None
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     found = judged(network, scored, recipe.evaluation, metrics, training=splits.train)
     scores = tuple(found.scores(metrics))
-    for sentence in why_zero(metrics, scores, found.outcomes[min(found.outcomes)]) if found.searches else ():
+    for sentence in (
+        why_zero(metrics, scores, found.outcomes[min(found.outcomes)]) if found.searches else ()
+    ):
         reporter.note(sentence)
     run.write_scores(
         {
             "split": "valid" if splits.test is None else "test",
             "examples": scores[0].count,
-            "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
+            "scores": {
+                score.name: {"value": score.value, "signature": score.signature} for score in scores
+            },
         }
     )
     draw_curves(run)
     missed = missed_of(recipe.expect, scores)
     where, count = scored.where, scores[0].count
-    return Run(run.folder, scores, count, where, splits.skipped, dropped, missed, run.outside, why), found
+    return Run(
+        run.folder, scores, count, where, splits.skipped, dropped, missed, run.outside, why
+    ), found

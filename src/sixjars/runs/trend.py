@@ -35,7 +35,9 @@ class Trend:
 
 def trend_of(run: RunFolder) -> Trend | None:
     """That of a run; of its folds what most of them say. Nothing without a log of some length."""
-    folds = run.recipe.learning.folds is not None  # the last model has no rows of its own to validate by
+    folds = (
+        run.recipe.learning.folds is not None
+    )  # the last model has no rows of its own to validate by
     try:
         found = [_trend(one) for one in (fold_runs(run) if folds else [run])]
     except SixJarsError:  # a log that is damaged stops nobody from reading scores

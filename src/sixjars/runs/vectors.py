@@ -12,7 +12,9 @@ from sixjars.recipe.sections import Recipe
 from sixjars.samples import vectors
 
 
-def token_vectors(recipe: Recipe, field: Any, *, size: int, where: str) -> tuple[list[int], Vectors]:
+def token_vectors(
+    recipe: Recipe, field: Any, *, size: int, where: str
+) -> tuple[list[int], Vectors]:
     """The ids of a vocabulary that have a pretrained vector, and these vectors, of `size` numbers.
 
     The field is a text with `vectors`; `where` is the embedding that they are for, as a recipe names it.
@@ -32,7 +34,11 @@ def _fitting(values: Vectors, field: Any, size: int, where: str) -> Vectors:
     if size < width and field.settings.project_vectors:
         return projected(values, size)
     setting = f"data.{field.name}.project_vectors"
-    smaller = f", or {setting}: true to keep their first {size} principal components" if size < width else ""
+    smaller = (
+        f", or {setting}: true to keep their first {size} principal components"
+        if size < width
+        else ""
+    )
     raise DataError(
         f"{where}.size is {size}, but the vectors of data.{field.name}.vectors have {width} numbers; "
         f"say {where}.size: {width}{smaller}."
@@ -44,16 +50,22 @@ def _synthetic(recipe: Recipe, field: Any, size: int) -> tuple[list[int], Vector
     known = dict(vectors(recipe.task, size=size))
     words = {word: ids for word, ids in field.tokenizer.by_word().items() if word in known}
     if not words:
-        raise DataError("data: the synthetic vectors know none of these words; `vectors: sample` is for the source.")
+        raise DataError(
+            "data: the synthetic vectors know none of these words; `vectors: sample` is for the source."
+        )
     pairs = [(number, known[word]) for word, ids in words.items() for number in ids]
-    return [number for number, _ in pairs], np.array([vector for _, vector in pairs], dtype=np.float32)
+    return [number for number, _ in pairs], np.array(
+        [vector for _, vector in pairs], dtype=np.float32
+    )
 
 
 def _of_file(recipe: Recipe, field: Any, file: str) -> tuple[list[int], Vectors]:
     """Of the words that a file has; where a word is two tokens, with a blank before it and without, both have it."""
     words = field.tokenizer.by_word()
     every = list(words)
-    values, rows = read_vectors(recipe.data.path(file), {word: row for row, word in enumerate(every)})
+    values, rows = read_vectors(
+        recipe.data.path(file), {word: row for row, word in enumerate(every)}
+    )
     pairs = [(number, at) for at, row in enumerate(rows) for number in words[every[row]]]
     return [number for number, _ in pairs], values[[at for _, at in pairs]]
 
@@ -63,5 +75,7 @@ def _of_package(field: Any) -> tuple[list[int], Vectors]:
     every = range(len(SPECIAL), field.tokenizer.size)
     values, places = piece_vectors().of_tokens(field.tokenizer.tokens(every))
     if not places:
-        raise DataError(f"data.{field.name}.vectors: {NAME} knows none of the {len(every)} tokens of the vocabulary.")
+        raise DataError(
+            f"data.{field.name}.vectors: {NAME} knows none of the {len(every)} tokens of the vocabulary."
+        )
     return [every[place] for place in places], values

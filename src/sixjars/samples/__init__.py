@@ -103,7 +103,11 @@ def generate(
                 f"The {name} split of the {task} sample must have 0 rows or more, but {count} are asked for."
             )
     splits = {name: _rows(sample, name, count, limit, seed) for name, count in counts.items()}
-    return splits if sample.solve is None else {name: sample.solve(rows) for name, rows in splits.items()}
+    return (
+        splits
+        if sample.solve is None
+        else {name: sample.solve(rows) for name, rows in splits.items()}
+    )
 
 
 def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[float]]]:
@@ -127,20 +131,26 @@ def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[floa
     return list(made.items())
 
 
-def materialise(task: str, names: Iterable[str], folder: Path, reporter: Reporter | None = None) -> None:
+def materialise(
+    task: str, names: Iterable[str], folder: Path, reporter: Reporter | None = None
+) -> None:
     """Paints the images or videos of these names into a folder, those that are not there yet.
 
     Two processes may do this at the same time: a file appears whole or not at all.
     """
     sample = sample_named(task)
     if sample.paint is None:
-        raise DataError(f"The {task} sample has no images or videos to paint; its rows are all there is.")
+        raise DataError(
+            f"The {task} sample has no images or videos to paint; its rows are all there is."
+        )
     missing = [name for name in dict.fromkeys(names) if not (folder / name).exists()]
     if not missing:
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".painting-", dir=folder, ignore_cleanup_errors=True) as made:
+        with tempfile.TemporaryDirectory(
+            prefix=".painting-", dir=folder, ignore_cleanup_errors=True
+        ) as made:
             for done, name in enumerate(missing, start=1):
                 whole = Path(made) / name
                 whole.write_bytes(sample.paint(name))
@@ -162,7 +172,9 @@ def sample_named(task: str, kind: str | None = None) -> Sample:
         return SAMPLES[task]
     kinds = [name.removeprefix(f"{task}/") for name in SAMPLES if name.startswith(f"{task}/")]
     if not kinds:
-        raise DataError(f"The {task} sample is of one kind, but kind {kind!r} is asked for. Remove `kind`.")
+        raise DataError(
+            f"The {task} sample is of one kind, but kind {kind!r} is asked for. Remove `kind`."
+        )
     if kind not in kinds:
         raise DataError(unknown(f"kind of the {task} sample", kind, kinds))
     return SAMPLES[f"{task}/{kind}"]
@@ -174,7 +186,9 @@ def _limit(sample: Sample, longest: int | None) -> int:
         if longest is not None:
             media = f"{sample.media}s have no length in words"
             reason = media if sample.media else "its true perplexity holds for whole draws"
-            raise DataError(f"The {sample.task} sample takes no 'longest' (got {longest}): {reason}. Remove it.")
+            raise DataError(
+                f"The {sample.task} sample takes no 'longest' (got {longest}): {reason}. Remove it."
+            )
         return 0
     limit = sample.longest if longest is None else longest
     fault = f"{sample.shortest} {sample.tokens} or more" if limit < sample.shortest else ""
@@ -236,12 +250,18 @@ def _split_of(sample: Sample, source: str) -> str:
     if sample.headline and source == sample.headline[sample.inputs[0]]:
         return "train"
     number = crc32(source.encode()) % sum(SHARES.values())
-    return next(name for name, last in zip(SHARES, accumulate(SHARES.values()), strict=True) if number < last)
+    return next(
+        name
+        for name, last in zip(SHARES, accumulate(SHARES.values()), strict=True)
+        if number < last
+    )
 
 
 def sample_examples(recipe: "Recipe", splits: Mapping[str, str]) -> "dict[str, Examples]":
     """The examples of a recipe's synthetic corpus; `splits` says what messages call each split."""
-    from sixjars.data.storage.cache import Examples  # brings torch, which drawing a corpus does not need
+    from sixjars.data.storage.cache import (
+        Examples,
+    )  # brings torch, which drawing a corpus does not need
 
     sample = recipe.data.sample
     assert sample is not None
@@ -270,7 +290,9 @@ def sample_columns(recipe: "Recipe") -> dict[str, str]:
     declared, task = sample_named(recipe.task, recipe.data.sample.kind), TASKS[recipe.task]
     named = {slot.name: column for slot, column in zip(task.inputs, declared.inputs, strict=True)}
     also = {key: getattr(declared, key) for key in ANNOTATIONS}
-    return {**named, task.output.name: declared.target} | {key: col for key, col in also.items() if col is not None}
+    return {**named, task.output.name: declared.target} | {
+        key: col for key, col in also.items() if col is not None
+    }
 
 
 def sample_folder(task: str) -> Path:

@@ -26,7 +26,9 @@ def draw(rng: Random, longest: int) -> Row:
     comments = WORDS["comments"]
     beside += rng.sample(comments * (1 + others // len(comments)), others - len(beside))
     gaps = _filled(rng, f"{report} {summary}")
-    sentences = [text.format(**gaps) for text in facts] + [text.format(**_filled(rng, text)) for text in beside]
+    sentences = [text.format(**gaps) for text in facts] + [
+        text.format(**_filled(rng, text)) for text in beside
+    ]
     rng.shuffle(sentences)
     return {"article": "\n".join(sentences), "summary": summary.format(**gaps)}
 
@@ -37,14 +39,22 @@ def name(rng: Random, kind: str) -> str:
     >>> [name(Random(7), kind) for kind in ("person", "firm", "town")]
     ['sevafu', 'sevafutec', 'sevafuville']
     """
-    syllables = (rng.choice(WORDS["consonants"]) + rng.choice(WORDS["vowels"]) for _ in range(SYLLABLES))
+    syllables = (
+        rng.choice(WORDS["consonants"]) + rng.choice(WORDS["vowels"]) for _ in range(SYLLABLES)
+    )
     return "".join(syllables) + rng.choice(WORDS.table("endings")[kind])
 
 
 def _filled(rng: Random, text: str) -> dict[str, str]:
     """A word or a name for each gap of a text."""
-    gaps, words = sorted({gap for _, gap, _, _ in Formatter().parse(text) if gap}), WORDS.table("words")
-    return {gap: rng.choice(words[gap]) if gap in words else name(rng, gap.rpartition("_")[2]) for gap in gaps}
+    gaps, words = (
+        sorted({gap for _, gap, _, _ in Formatter().parse(text) if gap}),
+        WORDS.table("words"),
+    )
+    return {
+        gap: rng.choice(words[gap]) if gap in words else name(rng, gap.rpartition("_")[2])
+        for gap in gaps
+    }
 
 
 SAMPLE = Sample(

@@ -33,7 +33,14 @@ class Fact:
         """A pattern of its kind, for `i` or `you`."""
         own, whose = self.subject == "self", "my" if person == "i" else "your"
         about, s, es = (person, "", "") if own else (f"{whose} {self.subject}", "s", "es")
-        gaps = {"person": person, "whose": whose, "subject": self.subject, "about": about, "s": s, "es": es}
+        gaps = {
+            "person": person,
+            "whose": whose,
+            "subject": self.subject,
+            "about": about,
+            "s": s,
+            "es": es,
+        }
         return pattern.format(*self.values, **gaps)
 
 
@@ -53,7 +60,10 @@ def draw(rng: Random, longest: int) -> Row:
     person, other = ("i", "you") if (turns - 1 - asked.turn) % 2 == 0 else ("you", "i")
     kind = WORDS.table(asked.kind)
     number = rng.randrange(len(kind["questions"]))
-    question, answer = asked.phrased(kind["questions"][number], person), asked.phrased(kind["answers"][number], other)
+    question, answer = (
+        asked.phrased(kind["questions"][number], person),
+        asked.phrased(kind["answers"][number], other),
+    )
     lines = [_turn(rng, at, [fact for fact in facts if fact.turn == at]) for at in range(turns - 1)]
     before = [_stated([fact]) for fact in facts if fact.turn == turns - 1]
     return {"turns": "\n".join([*lines, " ".join([*before, question])]), "response": f"{answer} ."}
@@ -65,7 +75,10 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
     places = rng.sample(room, min(len(room), rng.randint(2, MOST_FACTS)))
     first = rng.choice(WORDS["kinds"])
     kinds = [first, first, *rng.choices(WORDS["kinds"], k=len(places) - 2)]
-    left = {kind: [_shuffled(rng, line) for line in WORDS.table(kind)["values"]] for kind in WORDS["kinds"]}
+    left = {
+        kind: [_shuffled(rng, line) for line in WORDS.table(kind)["values"]]
+        for kind in WORDS["kinds"]
+    }
     facts: list[Fact] = []
     for turn, kind in zip(places, kinds, strict=True):
         same = [fact for fact in facts if fact.kind == kind]
@@ -89,7 +102,10 @@ def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:
 
 def _stated(facts: Sequence[Fact]) -> str:
     """The facts of one turn in one sentence."""
-    return " and ".join(fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts) + " ."
+    return (
+        " and ".join(fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts)
+        + " ."
+    )
 
 
 SAMPLE = Sample(

@@ -29,7 +29,10 @@ def _liking(rng: Random, _room: int) -> Pair:
     kind = rng.choice(("tasty", "scary"))
     what = _phrase(rng, WORDS[kind])
     answer, more = ("yes , i", "a lot .") if kind == "tasty" else ("no , i do not", "at all .")
-    return Pair((do, you, like, *what, Word("?")), linked(answer, what[-1]) + copied((like, *what)) + linked(more))
+    return Pair(
+        (do, you, like, *what, Word("?")),
+        linked(answer, what[-1]) + copied((like, *what)) + linked(more),
+    )
 
 
 def _finding(rng: Random, _room: int) -> Pair:
@@ -88,17 +91,37 @@ def _telling(rng: Random, _room: int) -> Pair:
     i, happened, my = words(f"i {rng.choice(('lost', 'broke', 'found', 'sold'))} my")
     what = _thing(rng)
     mood = "sorry" if happened.text in ("lost", "broke") else "glad"
-    answer = linked("i am") + linked(mood, happened) + linked("that") + linked("you", i) + copied((happened,))
-    return Pair((i, happened, my, *what, Word(".")), answer + linked("your", my) + copied(what) + linked("."))
+    answer = (
+        linked("i am")
+        + linked(mood, happened)
+        + linked("that")
+        + linked("you", i)
+        + copied((happened,))
+    )
+    return Pair(
+        (i, happened, my, *what, Word(".")),
+        answer + linked("your", my) + copied(what) + linked("."),
+    )
 
 
 def _reversing(rng: Random, room: int) -> Pair:
     known, count = (*WORDS["colours"], *WORDS["names"]), rng.randint(2, max(2, room - 4))
     listed = words(" ".join(rng.choices(known, k=count)))
-    return Pair((*words("please say"), *listed, *words("backwards .")), copied(listed[::-1]) + linked("."))
+    return Pair(
+        (*words("please say"), *listed, *words("backwards .")), copied(listed[::-1]) + linked(".")
+    )
 
 
-TOPICS: tuple[Clause, ...] = (_liking, _finding, _adding, _having, _greeting, _asking, _telling, _reversing)
+TOPICS: tuple[Clause, ...] = (
+    _liking,
+    _finding,
+    _adding,
+    _having,
+    _greeting,
+    _asking,
+    _telling,
+    _reversing,
+)
 SHARES = (3, 3, 2, 3, 3, 3, 3, 2)
 """How often each topic is drawn."""
 

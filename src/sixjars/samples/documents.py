@@ -27,7 +27,11 @@ def draw(rng: Random, longest: int) -> Row:
     if topic != NOTHING:
         sentences[there][place] = rng.choice(topics[topic])
     text = "\n".join(" ".join(words) for words in sentences)
-    return {"document": text, "topic": topic, "rationale": f"{there} {place}" if topic != NOTHING else ""}
+    return {
+        "document": text,
+        "topic": topic,
+        "rationale": f"{there} {place}" if topic != NOTHING else "",
+    }
 
 
 def sentence(rng: Random) -> list[str]:
@@ -55,7 +59,11 @@ def _clause(rng: Random) -> list[str]:
 
 def _noun_phrase(rng: Random) -> list[str]:
     """A noun, perhaps with a determiner or a number, perhaps with an adjective."""
-    first = [rng.choice(WORDS["determiners" if rng.random() < 0.7 else "numbers"])] if rng.random() < 0.6 else []
+    first = (
+        [rng.choice(WORDS["determiners" if rng.random() < 0.7 else "numbers"])]
+        if rng.random() < 0.6
+        else []
+    )
     adjective = [rng.choice(WORDS["adjectives"])] if rng.random() < 0.4 else []
     return [*first, *adjective, rng.choice(WORDS["nouns"])]
 

@@ -61,7 +61,9 @@ def _group(rng: Random, kind: str) -> tuple[Pair, int]:
     rest = words(" ".join((*qualities, singular if count == 1 else nouns[singular][0])))
     number = Word(_numbered(count, rest[0].text))
     general = {"persons": ("person", "people"), "animals": ("animal", "animals")}[kind][count > 1]
-    return Pair((number, *rest), linked(_numbered(count, general), number) + linked(general, rest[-1])), count
+    return Pair(
+        (number, *rest), linked(_numbered(count, general), number) + linked(general, rest[-1])
+    ), count
 
 
 def _numbered(count: int, following: str) -> str:

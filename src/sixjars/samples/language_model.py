@@ -32,7 +32,9 @@ def _rules(table: str, number: str = "") -> dict[str, tuple[Rule, ...]]:
     rules: dict[str, tuple[Rule, ...]] = {}
     for symbol, lines in WORDS.table(table).items():
         parts = (line.replace("#", number).split() for line in lines)
-        rules[symbol.replace("#", number)] = tuple((float(p), tuple(becomes)) for p, *becomes in parts)
+        rules[symbol.replace("#", number)] = tuple(
+            (float(p), tuple(becomes)) for p, *becomes in parts
+        )
     return rules
 
 

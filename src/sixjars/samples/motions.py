@@ -72,7 +72,9 @@ def frames_of(name: str) -> list[Thing]:
     """
     found = _NAME.fullmatch(name)
     if not found:
-        raise DataError(f"{name!r} names no synthetic video; names are like 'red-circle_12-24-8_36-24-8.mp4'.")
+        raise DataError(
+            f"{name!r} names no synthetic video; names are like 'red-circle_12-24-8_36-24-8.mp4'."
+        )
     first, last = ([int(number) for number in pose] for pose in re.findall(_POSE, found[3]))
     return [Thing(found[1], found[2], *_between(first, last, number)) for number in range(FRAMES)]
 
@@ -82,7 +84,9 @@ def paint(name: str) -> bytes:
     from sixjars.data.media.videos import write_video
 
     things, file = frames_of(name), io.BytesIO()
-    write_video(file, painted([[thing] for thing in things], SIDE, background_of(things)), rate=RATE)
+    write_video(
+        file, painted([[thing] for thing in things], SIDE, background_of(things)), rate=RATE
+    )
     return file.getvalue()
 
 

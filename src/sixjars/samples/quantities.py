@@ -49,7 +49,9 @@ def draw(rng: Random, longest: int) -> Row:
 def _around(rng: Random, room: int) -> str:
     """A place and a time, where there is room; they are the same in both sentences."""
     place = rng.choice([one for one in ("", *WORDS["places"]) if len(one.split()) <= room])
-    time = rng.choice([one for one in ("", *WORDS["times"]) if len(one.split()) <= room - len(place.split())])
+    time = rng.choice(
+        [one for one in ("", *WORDS["times"]) if len(one.split()) <= room - len(place.split())]
+    )
     return f"{place} {time}".strip()
 
 
@@ -57,7 +59,10 @@ def _words(rng: Random, table: str, quantities: tuple[str, str], *, wrong: bool)
     """A word for each sentence, such that they agree with the label; or `wrong` ones, with which nothing follows."""
     same = quantities[0] == quantities[1]
     more = rng.choice(FOLLOW if same != wrong else DENY)
-    general = [says_more == (quantity == "no") for says_more, quantity in zip(more, quantities, strict=True)]
+    general = [
+        says_more == (quantity == "no")
+        for says_more, quantity in zip(more, quantities, strict=True)
+    ]
     groups = WORDS.table(table)
     group = rng.choice(list(groups))
     first = group if general[0] else rng.choice(groups[group])

@@ -11,7 +11,17 @@ from dataclasses import replace
 from random import Random
 
 from sixjars.samples.sample import Row, Sample
-from sixjars.samples.scenes import GAP, SHAPES, SIDE, Thing, box_of, name_of, paint, reach, things_of
+from sixjars.samples.scenes import (
+    GAP,
+    SHAPES,
+    SIDE,
+    Thing,
+    box_of,
+    name_of,
+    paint,
+    reach,
+    things_of,
+)
 
 COLOURS = ("red", "yellow", "green", "blue")
 """Fewer than there are: what matters here is to relate a question to an image."""
@@ -83,7 +93,10 @@ def _presence(rng: Random, things: Sequence[Thing]) -> list[Question]:
         return [(_is_there(*pair), "yes", thing) for pair, thing in there.items()]
     mixed = {(one.colour, other.shape) for one in things for other in things} - set(there)
     every = {(colour, shape) for colour in COLOURS for shape in SHAPES} - set(there)
-    return [(_is_there(*pair), "no", None) for pair in sorted(mixed if mixed and rng.random() < 0.5 else every)]
+    return [
+        (_is_there(*pair), "no", None)
+        for pair in sorted(mixed if mixed and rng.random() < 0.5 else every)
+    ]
 
 
 def _is_there(colour: str, shape: str) -> str:
@@ -94,13 +107,21 @@ def _sides(_rng: Random, things: Sequence[Thing]) -> list[Question]:
     """On which side of the image a thing is."""
     found: list[Question] = []
     for thing in things:
-        across, down = "left" if thing.x < SIDE / 2 else "right", "top" if thing.y < SIDE / 2 else "bottom"
+        across, down = (
+            "left" if thing.x < SIDE / 2 else "right",
+            "top" if thing.y < SIDE / 2 else "bottom",
+        )
         found.append((f"is the {thing.shape} on the left or on the right?", across, thing))
         found.append((f"is the {thing.shape} at the top or at the bottom?", down, thing))
     return found
 
 
-KINDS: tuple[Callable[[Random, Sequence[Thing]], list[Question]], ...] = (_colours, _shapes, _presence, _sides)
+KINDS: tuple[Callable[[Random, Sequence[Thing]], list[Question]], ...] = (
+    _colours,
+    _shapes,
+    _presence,
+    _sides,
+)
 """Each gives all questions of its kind about an image."""
 
 SAMPLE = Sample(

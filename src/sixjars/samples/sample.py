@@ -60,7 +60,11 @@ class Sample:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The columns that an encoder reads. The first alone decides which split a row belongs to."""
-        return tuple(column for column in (self.source, self.second, self.media, self.question) if column is not None)
+        return tuple(
+            column
+            for column in (self.source, self.second, self.media, self.question)
+            if column is not None
+        )
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

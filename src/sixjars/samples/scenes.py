@@ -44,7 +44,12 @@ COLOURS: dict[str, Shade] = {
     "purple": (148, 90, 178),
     "black": (52, 56, 66),
 }
-SHAPES: dict[str, Point] = {"circle": (1.0, 1.0), "square": (0.88, 0.88), "triangle": (1.0, 0.86), "star": (1.05, 1.0)}
+SHAPES: dict[str, Point] = {
+    "circle": (1.0, 1.0),
+    "square": (0.88, 0.88),
+    "triangle": (1.0, 0.86),
+    "star": (1.05, 1.0),
+}
 """Half the width and half the height of each shape of size 1: a larger thing has a larger area, whatever its shape."""
 FINE = 4
 """Shapes are drawn so many times larger, then averaged: their edges become smooth."""
@@ -56,7 +61,10 @@ NOISE = 2.0
 """The standard deviation of the background's noise, in steps of 255."""
 JITTER = 10
 """How far the shade of a thing may lie from its colour's, in steps of 255."""
-FORMATS: dict[str, Any] = {"png": {"format": "PNG", "compress_level": 3}, "jpg": {"format": "JPEG", "quality": 92}}
+FORMATS: dict[str, Any] = {
+    "png": {"format": "PNG", "compress_level": 3},
+    "jpg": {"format": "JPEG", "quality": 92},
+}
 CLEAR = 2
 """At least this many times the smaller distance is the greater one, where a relation is unambiguous."""
 LARGE, SMALL = (15, 17), (10, 11)
@@ -115,7 +123,9 @@ def painted(frames: Sequence[Sequence[Thing]], side: int, seed: int) -> NDArray[
     from PIL import Image, ImageDraw
 
     rng = np.random.default_rng(seed)
-    background = Image.fromarray(_background(side, rng)).resize((side * FINE, side * FINE), Image.Resampling.NEAREST)
+    background = Image.fromarray(_background(side, rng)).resize(
+        (side * FINE, side * FINE), Image.Resampling.NEAREST
+    )
     shades = [_shade(thing.colour, rng) for thing in frames[0]]
     made = np.empty((len(frames), side, side, 3), dtype=np.uint8)
     for number, things in enumerate(frames):
@@ -139,7 +149,9 @@ def _background(side: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
 
 
 def _shade(colour: str, rng: "np.random.Generator") -> Shade:
-    red, green, blue = (int(part) for part in np.array(COLOURS[colour]) + rng.integers(-JITTER, JITTER + 1, 3))
+    red, green, blue = (
+        int(part) for part in np.array(COLOURS[colour]) + rng.integers(-JITTER, JITTER + 1, 3)
+    )
     return red, green, blue
 
 
@@ -150,7 +162,12 @@ def _draw(pen: "ImageDraw", thing: Thing, shade: Shade) -> None:
         if thing.shape == "circle":
             reach = thing.size * share
             # Pillow paints the last row and column that it is given as well.
-            ends = (thing.x - reach, thing.y - reach, thing.x + reach - 1 / FINE, thing.y + reach - 1 / FINE)
+            ends = (
+                thing.x - reach,
+                thing.y - reach,
+                thing.x + reach - 1 / FINE,
+                thing.y + reach - 1 / FINE,
+            )
             pen.ellipse(tuple(end * FINE for end in ends), fill=fill)
         else:
             pen.polygon(_corners(thing, share), fill=fill)
@@ -195,7 +212,9 @@ def things_of(name: str) -> tuple[Thing, ...]:
             f"{name!r} names no synthetic image; names are like 'red-circle-20-20-16_blue-square-50-44-10.png'."
         )
     found = re.findall(_THING, name)
-    return tuple(Thing(colour, shape, int(x), int(y), int(size)) for colour, shape, x, y, size in found)
+    return tuple(
+        Thing(colour, shape, int(x), int(y), int(size)) for colour, shape, x, y, size in found
+    )
 
 
 def paint(name: str) -> bytes:
@@ -204,7 +223,9 @@ def paint(name: str) -> bytes:
 
     stem, ending = name.rsplit(".", 1)
     file = io.BytesIO()
-    Image.fromarray(painted([things_of(name)], SIDE, crc32(stem.encode()))[0]).save(file, **FORMATS[ending])
+    Image.fromarray(painted([things_of(name)], SIDE, crc32(stem.encode()))[0]).save(
+        file, **FORMATS[ending]
+    )
     return file.getvalue()
 
 
@@ -241,7 +262,11 @@ def draw(rng: Random, _longest: int) -> Row:
     """One image by its name, its caption, and the bounding boxes of the words for colours and shapes."""
     if rng.random() < ALONE:
         thing = somewhere(rng, *appearance(rng), rng.randint(SMALL[0], LARGE[1]))
-        return {"image": name_of([thing]), "caption": f"a {thing.colour} {thing.shape}", "boxes": box_of(thing, 1, 2)}
+        return {
+            "image": name_of([thing]),
+            "caption": f"a {thing.colour} {thing.shape}",
+            "boxes": box_of(thing, 1, 2),
+        }
     one, other = _pair(rng)
     where = relation(one, other)
     assert where is not None

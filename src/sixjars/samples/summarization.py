@@ -35,7 +35,11 @@ def _item(rng: Random, longest: int) -> Pair:
 def _sentence(pattern: str, *gaps: tuple[Word, ...]) -> tuple[Word, ...]:
     """The pattern's words, with source words that already exist in its gaps."""
     filling = iter(gaps)
-    return tuple(word for part in pattern.split() for word in (next(filling) if part == "{}" else (Word(part),)))
+    return tuple(
+        word
+        for part in pattern.split()
+        for word in (next(filling) if part == "{}" else (Word(part),))
+    )
 
 
 def _who(rng: Random) -> tuple[tuple[Word, ...], Target, bool]:
@@ -57,12 +61,20 @@ def _what(rng: Random, *, many: bool) -> tuple[tuple[Word, ...], Target, Target]
     look = rng.choice(WORDS["looks"]) if rng.random() < 0.5 else ""
     thing = words(f"{look} {rng.choice(WORDS[done.text])}")
     pattern = rng.choice(WORDS["what"]).replace("{days}", rng.choice(WORDS["days"]))
-    return _sentence(pattern, thing, (done,)), linked(verb if many else verb + "s", done), copied(thing)
+    return (
+        _sentence(pattern, thing, (done,)),
+        linked(verb if many else verb + "s", done),
+        copied(thing),
+    )
 
 
 def _beside(rng: Random) -> tuple[Word, ...]:
     pattern = rng.choice(WORDS["beside"])
-    return words(pattern.format(**{gap: rng.choice(WORDS[gap]) for gap in ("cities", "days", "skies", "people")}))
+    return words(
+        pattern.format(
+            **{gap: rng.choice(WORDS[gap]) for gap in ("cities", "days", "skies", "people")}
+        )
+    )
 
 
 SAMPLE = Sample(

@@ -44,12 +44,17 @@ class Lexicon:
         """All tables; the one without a name has the lists that are in no table."""
         import yaml
 
-        text = (files("sixjars.samples") / "words" / f"{self.name}.yaml").read_text(encoding="utf-8")
+        text = (files("sixjars.samples") / "words" / f"{self.name}.yaml").read_text(
+            encoding="utf-8"
+        )
         # Everything is text to the base loader; to the others `no` and `on` are truth values.
         entries = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
         plain = {key: value for key, value in entries.items() if isinstance(value, str)}
         tables = {"": plain} | {key: value for key, value in entries.items() if key not in plain}
-        return {name: {key: _listed(value) for key, value in table.items()} for name, table in tables.items()}
+        return {
+            name: {key: _listed(value) for key, value in table.items()}
+            for name, table in tables.items()
+        }
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -110,7 +115,11 @@ class Pair:
         {'english': 'not go', 'hindi': 'nahin ja raha', 'alignment': '0-0 1-1 1-2'}
         """
         place = {word: number for number, word in enumerate(self.source)}
-        links = sorted((place[word], number) for number, (_, origin) in enumerate(self.target) for word in origin)
+        links = sorted(
+            (place[word], number)
+            for number, (_, origin) in enumerate(self.target)
+            for word in origin
+        )
         return {
             source: " ".join(word.text for word in self.source),
             target: " ".join(text for text, _ in self.target),
@@ -122,7 +131,14 @@ Clause = Callable[[Random, int], Pair]
 """Draws a clause; the number is how many words there is room for, which it may exceed."""
 
 
-def joined(rng: Random, longest: int, *, shortest: int, clause: Clause, conjunction: Callable[[Random], Pair]) -> Pair:
+def joined(
+    rng: Random,
+    longest: int,
+    *,
+    shortest: int,
+    clause: Clause,
+    conjunction: Callable[[Random], Pair],
+) -> Pair:
     """Clauses with one-word conjunctions between them, as many as fit in a length drawn uniformly.
 
     Without the drawn length nearly every text would be as long as is allowed; with it, all lengths are common.

@@ -47,7 +47,10 @@ def solve(rows: list[Row]) -> list[Row]:
         return []
     numbers = np.array([row["points"].replace(",", " ").split() for row in rows], dtype=np.float64)
     orders = tours(numbers.reshape(len(rows), -1, 2))
-    return [row | {"order": " ".join(map(str, order))} for row, order in zip(rows, orders.tolist(), strict=True)]
+    return [
+        row | {"order": " ".join(map(str, order))}
+        for row, order in zip(rows, orders.tolist(), strict=True)
+    ]
 
 
 def tours(cities_BC2: NDArray[np.float64]) -> Orders:
@@ -59,7 +62,9 @@ def tours(cities_BC2: NDArray[np.float64]) -> Orders:
         return directed(exchanged(nearest(distances_BCC), distances_BCC))
     at_once = max(1, TABLE // (2 ** (cities - 1) * (cities - 1)))
     chunks = range(0, len(distances_BCC), at_once)
-    return directed(np.concatenate([shortest(distances_BCC[first : first + at_once]) for first in chunks]))
+    return directed(
+        np.concatenate([shortest(distances_BCC[first : first + at_once]) for first in chunks])
+    )
 
 
 def directed(orders: Orders) -> Orders:
@@ -79,13 +84,17 @@ def shortest(distances_BCC: Distances) -> Orders:
     between = np.ascontiguousarray(distances_BCC.transpose(1, 2, 0))
     home_MB, others_MMB = between[0, 1:], between[1:, 1:]
     others = len(home_MB)
-    lengths = np.full((2**others, *home_MB.shape), np.inf)  # of every subset: its last city, the instance
+    lengths = np.full(
+        (2**others, *home_MB.shape), np.inf
+    )  # of every subset: its last city, the instance
     for subset in range(1, 2**others):
         for last in range(others):
             rest = subset ^ (1 << last)
             if rest > subset:
                 continue  # `last` is not in it
-            lengths[subset, last] = (lengths[rest] + others_MMB[:, last]).min(0) if rest else home_MB[last]
+            lengths[subset, last] = (
+                (lengths[rest] + others_MMB[:, last]).min(0) if rest else home_MB[last]
+            )
     return _traced(lengths, home_MB, others_MMB)
 
 
@@ -129,7 +138,9 @@ def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
         onward_BC = np.roll(along_BCC, -1, axis=2).diagonal(axis1=1, axis2=2)
         across_BCC = np.roll(along_BCC, (-1, -1), axis=(1, 2))
         before_BE = onward_BC[:, firsts_E] + onward_BC[:, seconds_E]
-        gains_BE = before_BE - along_BCC[:, firsts_E, seconds_E] - across_BCC[:, firsts_E, seconds_E]
+        gains_BE = (
+            before_BE - along_BCC[:, firsts_E, seconds_E] - across_BCC[:, firsts_E, seconds_E]
+        )
         best_B = gains_BE.argmax(1)
         better_B = gains_BE[np.arange(len(open_rows)), best_B] > GAIN
         low_B1, high_B1 = firsts_E[best_B][:, None], seconds_E[best_B][:, None]

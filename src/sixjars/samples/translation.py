@@ -71,7 +71,9 @@ def _conjunction(rng: Random) -> Pair:
 
 
 def _time(rng: Random, tense: str) -> Pair:
-    english = rng.choice([time for time, tenses in WORDS.table("tenses_of").items() if tense in tenses])
+    english = rng.choice(
+        [time for time, tenses in WORDS.table("tenses_of").items() if tense in tenses]
+    )
     source = words(english)
     links = (entry.split("-") for entry in WORDS.table("times")[english])
     return Pair(source, tuple((text, (source[int(at)],)) for at, text in links))
@@ -83,7 +85,9 @@ def _subject(rng: Random) -> Subject:
         word = Word(rng.choice(list(WORDS.table("pronouns"))))
         text, *agrees = WORDS.table("pronouns")[word.text]
         number = {"I": "I", "he": "one", "she": "one"}.get(word.text, "many")
-        return Subject(Pair((word,), linked(text, word)), hindi.agreement(" ".join(agrees)), number, word.text)
+        return Subject(
+            Pair((word,), linked(text, word)), hindi.agreement(" ".join(agrees)), number, word.text
+        )
     if kind == "name":
         word = Word(rng.choice(list(WORDS.table("names"))))
         agreement = hindi.agreement(f"{in_hindi('names', word.text)} one")
@@ -104,7 +108,11 @@ def _motion(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
 
 
 def _intransitive(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
-    return rng.choice(hindi.verbs("intransitive")), Pair(), _place(rng, who) if rng.random() < 0.6 else Pair()
+    return (
+        rng.choice(hindi.verbs("intransitive")),
+        Pair(),
+        _place(rng, who) if rng.random() < 0.6 else Pair(),
+    )
 
 
 def _transitive(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
@@ -140,7 +148,9 @@ def _place(rng: Random, who: Subject) -> Pair:
         at, home = words("at home")
         return Pair((at, home), linked("ghar", home) + linked("par", at))
     preposition = Word(rng.choice(list(WORDS.table("postpositions"))))
-    phrase = _place_phrase(rng, rng.choice(WORDS.table("places_of")[preposition.text]), owner=who.head)
+    phrase = _place_phrase(
+        rng, rng.choice(WORDS.table("places_of")[preposition.text]), owner=who.head
+    )
     after = linked(in_hindi("postpositions", preposition.text), preposition)
     return Pair((preposition,)) + phrase + Pair((), after)
 
@@ -154,7 +164,9 @@ def _company(rng: Random, who: Subject) -> Pair:
 
 def _place_phrase(rng: Random, english: str, *, owner: str) -> Pair:
     determiner = rng.choices(("the", "this", "my"), (6, 1, 1))[0]
-    return _phrase(rng, hindi.nouns("places")[english], determiner=determiner, owner=owner, oblique=True)
+    return _phrase(
+        rng, hindi.nouns("places")[english], determiner=determiner, owner=owner, oblique=True
+    )
 
 
 def _person(rng: Random, noun: Noun, *, owner: str, oblique: bool) -> tuple[Pair, bool]:
@@ -167,7 +179,15 @@ def _person(rng: Random, noun: Noun, *, owner: str, oblique: bool) -> tuple[Pair
     return _phrase(rng, noun, determiner=determiner, owner=owner, many=many, oblique=oblique), many
 
 
-def _phrase(rng: Random, noun: Noun, *, determiner: str, owner: str, many: bool = False, oblique: bool = False) -> Pair:
+def _phrase(
+    rng: Random,
+    noun: Noun,
+    *,
+    determiner: str,
+    owner: str,
+    many: bool = False,
+    oblique: bool = False,
+) -> Pair:
     """A noun with its determiner and, one time in four, an adjective; `owner` is the clause's subject."""
     vowel = hindi.ending(noun.gender, many=many or noun.honoured, oblique=oblique)
     head = Word(noun.plural if many else noun.english)
@@ -191,7 +211,9 @@ def _determiner(text: str, *, vowel: str, owner: str, oblique: bool) -> Pair:
     return Pair((word,) if text else (), linked(known.get(text, ""), word))
 
 
-def _conjugated(verb: Verb, tense: str, who: Subject, *, negated: bool) -> tuple[tuple[Word, ...], Target]:
+def _conjugated(
+    verb: Verb, tense: str, who: Subject, *, negated: bool
+) -> tuple[tuple[Word, ...], Target]:
     """The English verb with its auxiliaries, and the Hindi verb with its own."""
     agrees, no = who.agreement, words("not" if negated else "")
     if tense in ("progressive", "past"):
@@ -202,7 +224,9 @@ def _conjugated(verb: Verb, tense: str, who: Subject, *, negated: bool) -> tuple
     base = Word(verb.english)
     if tense == "future":
         will = Word("will")
-        return (will, *no, base), _negated(verb, base, no) + linked(verb.future + agrees.future, will, base)
+        return (will, *no, base), _negated(verb, base, no) + linked(
+            verb.future + agrees.future, will, base
+        )
     if negated:
         do = Word("does" if who.number == "one" else "do")
         spelled = linked(verb.habit + agrees.vowel, base) + linked(agrees.present, do)
@@ -218,7 +242,11 @@ def _negated(verb: Verb, english: Word, no: tuple[Word, ...]) -> Target:
 
 def _categories() -> dict[str, tuple[str, ...]]:
     """Every English word by its category."""
-    verbs = [verb for group in ("motion", "intransitive", "transitive", "social") for verb in hindi.verbs(group)]
+    verbs = [
+        verb
+        for group in ("motion", "intransitive", "transitive", "social")
+        for verb in hindi.verbs(group)
+    ]
 
     def forms(*groups: str) -> tuple[str, ...]:
         nouns = (noun for group in groups for noun in hindi.nouns(group).values())
@@ -236,8 +264,17 @@ def _categories() -> dict[str, tuple[str, ...]]:
         "third persons": tuple(verb.third for verb in verbs),
         "participles": tuple(verb.participle for verb in verbs),
         "auxiliaries": (*BE["I"], *BE["one"], *BE["many"], "will", "do", "does", "not"),
-        "times": tuple("now today tomorrow yesterday every day morning evening night sunday".split()),
-        "determiners": ("the", "a", "an", "this", *WORDS.table("possessors"), *WORDS.table("numbers")),
+        "times": tuple(
+            "now today tomorrow yesterday every day morning evening night sunday".split()
+        ),
+        "determiners": (
+            "the",
+            "a",
+            "an",
+            "this",
+            *WORDS.table("possessors"),
+            *WORDS.table("numbers"),
+        ),
         "prepositions": (*WORDS.table("postpositions"), "to", "at", "with"),
         "conjunctions": tuple(WORDS.table("conjunctions")),
     }

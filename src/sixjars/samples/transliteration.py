@@ -46,7 +46,9 @@ def letters(roman: str) -> list[Letter]:
     while at < len(roman):
         size = next((size for size in (3, 2, 1) if roman[at : at + size] in known), 0)
         if not size:
-            raise DataError(f"No letter of {roman!r} begins with {roman[at]!r}. Known: {', '.join(known)}.")
+            raise DataError(
+                f"No letter of {roman!r} begins with {roman[at]!r}. Known: {', '.join(known)}."
+            )
         found.append(Letter(roman[at : at + size], at))
         at += size
     return found
@@ -66,8 +68,12 @@ def devanagari(roman: str) -> tuple[str, str]:
         before = cut[at - 1].text if at else ""
         after = cut[at + 1].text if at + 1 < len(cut) else ""
         signs += [(sign, letter) for sign in _signs(letter.text, before, after)]
-    links = sorted((source, target) for target, (_, letter) in enumerate(signs) for source in letter.span)
-    return "".join(sign for sign, _ in signs), " ".join(f"{source}-{target}" for source, target in links)
+    links = sorted(
+        (source, target) for target, (_, letter) in enumerate(signs) for source in letter.span
+    )
+    return "".join(sign for sign, _ in signs), " ".join(
+        f"{source}-{target}" for source, target in links
+    )
 
 
 def _signs(letter: str, before: str, after: str) -> str:

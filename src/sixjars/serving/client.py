@@ -75,7 +75,9 @@ class Client:
     'http://127.0.0.1:8000'
     """
 
-    def __init__(self, address: str, *, token: str | None = None, timeout: float = 60.0, tries: int = 3) -> None:
+    def __init__(
+        self, address: str, *, token: str | None = None, timeout: float = 60.0, tries: int = 3
+    ) -> None:
         self.address = address.rstrip("/")
         self.token, self.timeout, self.tries = token, timeout, tries
         self._open: http.client.HTTPConnection | None = None
@@ -112,18 +114,25 @@ class Client:
         An input that cannot be used has one answer with an `error`. Files are given as paths (`pathlib.Path`).
         """
         inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else _several(inputs)
-        body, kind = _body(inputs, {"model": model, "nbest": nbest, "weights": weights, "search": search})
+        body, kind = _body(
+            inputs, {"model": model, "nbest": nbest, "weights": weights, "search": search}
+        )
         found = self._json("POST", "/v1/predict", body, kind)["predictions"]
         return [_answers(row) for row in found]
 
-    def stream(self, one: Given, *, model: str | None = None, **search: Any) -> Iterator[Token | Answer]:
+    def stream(
+        self, one: Given, *, model: str | None = None, **search: Any
+    ) -> Iterator[Token | Answer]:
         """Tokens of one output as they are written, and the whole output as the last.
 
         Where the run's own search is a beam, which is written all at once, it is searched greedily instead.
         """
         body, kind = _body([one], {"model": model, "search": search})
         # A connection of its own: whoever leaves a stream before its end closes it, and may ask other things meanwhile.
-        with Client(self.address, token=self.token, timeout=self.timeout, tries=self.tries) as own, own._heard():
+        with (
+            Client(self.address, token=self.token, timeout=self.timeout, tries=self.tries) as own,
+            own._heard(),
+        ):
             yield from own._events(own._ask("POST", "/v1/stream", body, kind))
 
     def _events(self, answer: http.client.HTTPResponse) -> Iterator[Token | Answer]:
@@ -133,7 +142,12 @@ class Client:
             values = json.loads(answer.readline().decode().removeprefix("data: "))
             answer.readline()
             if name == "token":
-                yield Token(values["token"], values["text"], values["log_probability"], tuple(values["weights"]))
+                yield Token(
+                    values["token"],
+                    values["text"],
+                    values["log_probability"],
+                    tuple(values["weights"]),
+                )
             elif name == "error":
                 raise RequestError(values["detail"], values["status"])
             else:
@@ -161,7 +175,9 @@ class Client:
             self.close()
             raise RequestError(f"{self.address} does not answer: {error}.") from error
 
-    def _ask(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> http.client.HTTPResponse:
+    def _ask(
+        self, method: str, path: str, body: bytes | None = None, kind: str = ""
+    ) -> http.client.HTTPResponse:
         """The answer; where a server is busy, it is asked again when it says so."""
         for left in reversed(range(max(self.tries, 1))):
             answer = self._sent(method, path, body, kind)
@@ -171,7 +187,9 @@ class Client:
             with self._heard():
                 told = answer.read()
             if answer.status == 503 and left and wait is not None:
-                time.sleep(min(int(wait), MOST_WAITING) if wait.isdecimal() else 1)  # it may also be a date
+                time.sleep(
+                    min(int(wait), MOST_WAITING) if wait.isdecimal() else 1
+                )  # it may also be a date
                 continue
             break
         try:
@@ -180,7 +198,9 @@ class Client:
             detail = f"{self.address} answered {answer.status} {answer.reason}."
         raise RequestError(detail, answer.status)
 
-    def _sent(self, method: str, path: str, body: bytes | None, kind: str) -> http.client.HTTPResponse:
+    def _sent(
+        self, method: str, path: str, body: bytes | None, kind: str
+    ) -> http.client.HTTPResponse:
         """One request; on a connection that the server has closed meanwhile, it is sent once more on a new one."""
         headers = {"Content-Type": kind} if kind else {}
         headers |= {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
@@ -193,21 +213,29 @@ class Client:
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
                 self.close()
                 if not kept:
-                    raise RequestError(f"{self.address} closed the connection without an answer.") from error
+                    raise RequestError(
+                        f"{self.address} closed the connection without an answer."
+                    ) from error
         return self._sent(method, path, body, kind)
 
     def _connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.address)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        kind = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        )
         if not parts.hostname:
-            raise RequestError(f"{self.address} is no address of a server; write http://127.0.0.1:8000.")
+            raise RequestError(
+                f"{self.address} is no address of a server; write http://127.0.0.1:8000."
+            )
         return kind(parts.hostname, parts.port, timeout=self.timeout)
 
 
 def _answers(row: Mapping[str, Any]) -> list[Answer]:
     """All outputs for one input; each has the notes about it."""
     notes = tuple(row.get("notes", ()))
-    return [_answer(one, notes) for one in row["outputs"]] or [Answer("", finished=False, error=row.get("error"))]
+    return [_answer(one, notes) for one in row["outputs"]] or [
+        Answer("", finished=False, error=row.get("error"))
+    ]
 
 
 def _answer(values: Mapping[str, Any], notes: tuple[str, ...]) -> Answer:
@@ -251,15 +279,25 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
         files[name] = path
         return name
 
-    message = {"inputs": [plain(one) for one in inputs]} | {name: one for name, one in rest.items() if one is not None}
+    message = {"inputs": [plain(one) for one in inputs]} | {
+        name: one for name, one in rest.items() if one is not None
+    }
     text = json.dumps(message).encode()
     if not files:
         return text, "application/json"
     mark = uuid4().hex
-    parts = [f'--{mark}\r\nContent-Disposition: form-data; name="request"\r\n\r\n'.encode() + text + b"\r\n"]
+    parts = [
+        f'--{mark}\r\nContent-Disposition: form-data; name="request"\r\n\r\n'.encode()
+        + text
+        + b"\r\n"
+    ]
     for name, path in files.items():
         head = f'--{mark}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
-        parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + _content(path) + b"\r\n")
+        parts.append(
+            f"{head}Content-Type: application/octet-stream\r\n\r\n".encode()
+            + _content(path)
+            + b"\r\n"
+        )
     return b"".join([*parts, f"--{mark}--\r\n".encode()]), f"multipart/form-data; boundary={mark}"
 
 

@@ -61,7 +61,11 @@ def baselines(  # noqa: PLR0913 - the options of one computation
                 path = Path(folder, "recipe.yaml")
                 with _as_file(source, Path(folder)) as named:
                     for sentence in started(path, task=task, data=named, columns=columns).notes:
-                        reporter.note(sentence if named is source else sentence.replace(str(named), "the table"))
+                        reporter.note(
+                            sentence
+                            if named is source
+                            else sentence.replace(str(named), "the table")
+                        )
                     return _of_recipe(read_recipe(path, given, outside), outside, seconds, reporter)
     finally:
         reporter.end()
@@ -71,7 +75,9 @@ def _check_source(source: Any, task: str | None, columns: Mapping[str, Column] |
     """Refuse what only data has, for a recipe, and data of which nobody says what it is for."""
     is_recipe = isinstance(source, str | os.PathLike | Mapping)
     if task is None and not is_recipe:
-        raise DataError("data in memory needs a task: sixjars.baselines(TABLE, task='document_classification').")
+        raise DataError(
+            "data in memory needs a task: sixjars.baselines(TABLE, task='document_classification')."
+        )
     if task is None and columns is not None:
         raise DataError("columns are for data with a task; a recipe names its own.")
 
@@ -94,14 +100,18 @@ def _as_file(source: Any, folder: Path) -> Iterator[Any]:
     from pyarrow import parquet
 
     table, path = table_of(source), folder / "table.parquet"
-    parquet.write_table(pyarrow.Table.from_pylist(table) if isinstance(table, list) else table, path)
+    parquet.write_table(
+        pyarrow.Table.from_pylist(table) if isinstance(table, list) else table, path
+    )
     try:
         yield path
     except DataError as error:
         raise DataError(str(error).replace(str(path), "the table")) from None
 
 
-def _of_recipe(recipe: Recipe, outside: Outside, seconds: float, reporter: Reporter) -> list[Baseline]:
+def _of_recipe(
+    recipe: Recipe, outside: Outside, seconds: float, reporter: Reporter
+) -> list[Baseline]:
     """Of its splits, or the means over its folds."""
     recipes = [recipe] if recipe.learning.folds is None else fold_recipes(recipe)
     folds, notes = [], dict[str, None]()

@@ -47,7 +47,10 @@ def _beside_a_bag(recipe: Recipe) -> dict[str, dict[str, Any]]:
     wide_deep = {"kind": "wide_deep", "deep": deep, "ngrams": ngrams}
     # Its summary has the last state of both directions besides the evidence, and attention pools the same again.
     with_states = {"model.encoder": wide_deep, "model.decoder.size": 4 * states + ngrams["size"]}
-    alone = {"model.bridge": {"kind": "initial", "start": "copy"}, "model.decoder.size": ngrams["size"]}
+    alone = {
+        "model.bridge": {"kind": "initial", "start": "copy"},
+        "model.decoder.size": ngrams["size"],
+    }
     return {"a recurrent encoder beside it": with_states, "words and pairs alone": alone}
 
 
@@ -59,12 +62,18 @@ def _model(recipe: Recipe) -> dict[str, Any]:
 
 def _sizes(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
     """Smaller overfits less, larger holds more; pretrained vectors have the size they have."""
-    with_vectors = [name for name, field in recipe.data.fields.items() if getattr(field, "vectors", None)]
+    with_vectors = [
+        name for name, field in recipe.data.fields.items() if getattr(field, "vectors", None)
+    ]
     fixed = {"decoder" if name == task.output.name else "encoder" for name in with_vectors}
     sizes = {}
     for key, value in _model(recipe).items():
         _, role, *parts = key.split(".")
-        counts = isinstance(value, int) and not isinstance(value, bool) and key.rpartition(".")[2] in SIZES
+        counts = (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and key.rpartition(".")[2] in SIZES
+        )
         if counts and not (role in fixed and "embedding" in parts):
             sizes[key] = value
     if not sizes:
@@ -77,7 +86,9 @@ def _sizes(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
 
 def _dropout(recipe: Recipe) -> dict[str, dict[str, Any]]:
     """More than the recipe has, or less where it has much."""
-    rates = {key: value for key, value in _model(recipe).items() if key.endswith(".dropout") and value}
+    rates = {
+        key: value for key, value in _model(recipe).items() if key.endswith(".dropout") and value
+    }
     if not rates:
         return {}
     most = max(rates.values())
@@ -92,6 +103,10 @@ def _bridges(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
     conditional = bool(recipe.model.decoder.get("conditional"))
     return {
         f"bridge {kind}": {"model.bridge": {"kind": kind}}
-        | ({"model.decoder.conditional": False} if conditional and not BRIDGES[kind].follows_state else {})
+        | (
+            {"model.decoder.conditional": False}
+            if conditional and not BRIDGES[kind].follows_state
+            else {}
+        )
         for kind in others
     }

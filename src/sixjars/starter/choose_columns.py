@@ -39,19 +39,37 @@ class Choice:
 
     def told(self, sample: Sample) -> str:
         """What was chosen and why, and what else there is."""
-        chosen = [f"{name} = {column.called} ({self.reasons[name]})" for name, column in self.columns.items()]
+        chosen = [
+            f"{name} = {column.called} ({self.reasons[name]})"
+            for name, column in self.columns.items()
+        ]
         taken = {column.number for column in self.columns.values()}
         rest = [one for one in sample.columns if one.number not in taken]
         other = ", ".join(f"{one.called} ({one.holds or _content(one)})" for one in rest)
-        option = next((option_for(name, one.option) for one in rest if not one.holds for name in self.columns), "")
+        option = next(
+            (
+                option_for(name, one.option)
+                for one in rest
+                if not one.holds
+                for name in self.columns
+            ),
+            "",
+        )
         change = f"; {option} would choose another" if option else ""
         turned = ""
         if FIRST in self.reasons.values():
             names = [name for name, reason in self.reasons.items() if reason in (FIRST, *ONLY)]
             last = [self.columns[name] for name in reversed(names)]
-            turned = " ".join(option_for(name, one.option) for name, one in zip(names, last, strict=True))
+            turned = " ".join(
+                option_for(name, one.option) for name, one in zip(names, last, strict=True)
+            )
         ways = [f"the other way round: {turned}"] if turned else []
-        return "; ".join([", ".join(chosen), *ways, *([f"not used: {other}{change}"] if other else [])]) + "."
+        return (
+            "; ".join(
+                [", ".join(chosen), *ways, *([f"not used: {other}{change}"] if other else [])]
+            )
+            + "."
+        )
 
 
 def _quoted(option: str) -> str:
@@ -77,13 +95,21 @@ def option_for(field: str, column: object) -> str:
     >>> option_for("source", "en"), option_for("image", "my photo")
     ('--source en', "--column 'image=my photo'")
     """
-    return f"--{field} {_quoted(str(column))}" if field in OPTIONS else f"--column {_quoted(f'{field}={column}')}"
+    return (
+        f"--{field} {_quoted(str(column))}"
+        if field in OPTIONS
+        else f"--column {_quoted(f'{field}={column}')}"
+    )
 
 
 def guess(slot: Slot, column: Profile) -> dict[str, Any] | None:
     """What the values of a column suggest for a field; nothing where it cannot be that field."""
     kinds = [value for value in column.values if isinstance(value, list)]
-    values = kinds if len(kinds) * 2 > len(column.values) else [v for v in column.values if not isinstance(v, list)]
+    values = (
+        kinds
+        if len(kinds) * 2 > len(column.values)
+        else [v for v in column.values if not isinstance(v, list)]
+    )
     if not values:
         return None
     kind = FIELDS[slot.kind]
@@ -94,16 +120,25 @@ def guess(slot: Slot, column: Profile) -> dict[str, Any] | None:
     return found
 
 
-def choose(task: Task, sample: Sample, data: Path, wanted: Mapping[str, Column] | None = None) -> Choice:
+def choose(
+    task: Task, sample: Sample, data: Path, wanted: Mapping[str, Column] | None = None
+) -> Choice:
     """The columns of a task in a file: those that are `wanted`, then by name, then by content."""
     told, chosen, reasons = dict(wanted or {}), {}, {}
     for slot in task.slots:
         if slot.name in told:
-            chosen[slot.name], reasons[slot.name] = _named(sample, told.pop(slot.name), slot, data), "as you say"
+            chosen[slot.name], reasons[slot.name] = (
+                _named(sample, told.pop(slot.name), slot, data),
+                "as you say",
+            )
     if told:
         slots = [slot.name for slot in task.slots]
-        raise DataError(f"{unknown('field', next(iter(told)), slots)} That is what {task.name} has.")
-    open_slots = sorted((s for s in task.slots if s.name not in chosen), key=lambda s: not FIELDS[s.kind].is_media)
+        raise DataError(
+            f"{unknown('field', next(iter(told)), slots)} That is what {task.name} has."
+        )
+    open_slots = sorted(
+        (s for s in task.slots if s.name not in chosen), key=lambda s: not FIELDS[s.kind].is_media
+    )
     for slot in open_slots:
         found = _by_name(slot, _believable(task, slot, _free(sample, chosen)), data)
         if found is not None:
@@ -144,7 +179,9 @@ def _fits(slot: Slot, column: Profile, *, named: bool) -> bool:
     if is_label(slot):
         if column.holds in ("row numbers", "ids", "dates", "file names", "addresses"):
             return named and column.has_few
-        few = column.distinct > 1 and (column.distinct * 2 <= len(column.values) or len(column.values) < FEW)
+        few = column.distinct > 1 and (
+            column.distinct * 2 <= len(column.values) or len(column.values) < FEW
+        )
         lists = isinstance(column.values[0], list)
         return named or ((few or lists) and column.words <= MOST_WORDS)
     return not column.holds if _is_text(slot) else True
@@ -172,7 +209,9 @@ def _by_name(slot: Slot, free: Sequence[Profile], data: Path) -> Profile | None:
         return exact[0]
     if not exact:
         parted = [(one, {*re.split(r"[\W_]+", (one.name or "").lower())}) for one in free]
-        exact = [one for one, words in parted if words & {*slot.columns} and _fits(slot, one, named=True)]
+        exact = [
+            one for one, words in parted if words & {*slot.columns} and _fits(slot, one, named=True)
+        ]
     if len(exact) > 1 and is_label(slot):
         raise _question(slot, exact, data)
     return exact[0] if len(exact) == 1 else None
@@ -194,13 +233,19 @@ def _by_content(
         if found is not None:
             return found
     elif field.is_media and not fit:
-        fit = [one for one in free if all(isinstance(value, str) for value in one.values) and not one.holds]
+        fit = [
+            one
+            for one in free
+            if all(isinstance(value, str) for value in one.values) and not one.holds
+        ]
     fit = fit or [one for one in free if one.name in slot.columns and guess(slot, one) is not None]
     if not fit:
         raise _missing(task, slot, sample, data)
     if len(fit) > 1 and (is_label(slot) or _is_text(slot)):
         raise _question(slot, fit, data)
-    return fit[0], f"{fit[0].distinct} values in {len(fit[0].values)} rows" if is_label(slot) else "its values"
+    return fit[0], f"{fit[0].distinct} values in {len(fit[0].values)} rows" if is_label(
+        slot
+    ) else "its values"
 
 
 def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Profile]:
@@ -210,7 +255,9 @@ def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Pr
     return [one for one in fit if one.holds != "numbers"] or fit
 
 
-def _like_texts(fit: Sequence[Profile], free: Sequence[Profile], left: Sequence[Slot]) -> Sequence[Profile]:
+def _like_texts(
+    fit: Sequence[Profile], free: Sequence[Profile], left: Sequence[Slot]
+) -> Sequence[Profile]:
     """Columns with few values are none, if others are there; of texts and a label, the longer ones are the texts."""
     labels = [one for one in left if is_label(one)]
     texts, needed = [one for one in fit if not one.has_few], len(left) - len(labels)
@@ -219,7 +266,9 @@ def _like_texts(fit: Sequence[Profile], free: Sequence[Profile], left: Sequence[
     return [one for one in fit if one in longest] if labels and len(free) == len(left) else fit
 
 
-def _text(task: Task, slot: Slot, fit: Sequence[Profile], alike: Sequence[Slot]) -> tuple[Profile, str] | None:
+def _text(
+    task: Task, slot: Slot, fit: Sequence[Profile], alike: Sequence[Slot]
+) -> tuple[Profile, str] | None:
     """The text of a field, where it is clear."""
     by_length = sorted(fit, key=lambda one: -one.words)
     if len(fit) == 1:
@@ -234,7 +283,9 @@ def _text(task: Task, slot: Slot, fit: Sequence[Profile], alike: Sequence[Slot])
 
 def _question(slot: Slot, columns: Sequence[Profile], data: Path) -> DataError:
     twice = len({one.name for one in columns}) < len(columns) and columns[0].name is not None
-    *some, last = [f"column {one.number} ({one.name!r})" if twice else one.called for one in columns]
+    *some, last = [
+        f"column {one.number} ({one.name!r})" if twice else one.called for one in columns
+    ]
     option = option_for(slot.name, columns[0].number if twice else columns[0].option)
     return DataError(
         f"{data}: it is not clear which column is the {slot.name}: {', '.join(some)} or {last}? "
@@ -251,8 +302,12 @@ def _missing(task: Task, slot: Slot, sample: Sample, data: Path) -> DataError:
             "Columns may be separated by tabs, commas, semicolons or |, the same number in each line."
             f"{files if lines else ''}"
         )
-    have = ", ".join(f"{one.called}{f' ({one.holds})' if one.holds else ''}" for one in sample.columns)
-    return DataError(f"{data}: none of its columns ({have}) is left for the {slot.name} that {task.name} needs.")
+    have = ", ".join(
+        f"{one.called}{f' ({one.holds})' if one.holds else ''}" for one in sample.columns
+    )
+    return DataError(
+        f"{data}: none of its columns ({have}) is left for the {slot.name} that {task.name} needs."
+    )
 
 
 def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
@@ -262,7 +317,9 @@ def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
     if not is_label(task.output) or not 0 < len(odd) * 10 <= len(column.values):
         return []
     many = f"{len(odd)} labels are numbers" if len(odd) > 1 else "1 label is a number"
-    return [f"{data}: {many} ({', '.join(dict.fromkeys(odd[:3]))}) where the others are words; each is a class too."]
+    return [
+        f"{data}: {many} ({', '.join(dict.fromkeys(odd[:3]))}) where the others are words; each is a class too."
+    ]
 
 
 def _check_classes(task: Task, chosen: Mapping[str, Profile], data: Path) -> None:

@@ -16,12 +16,24 @@ from sixjars.data.text.files import ending_of, lines_of, opened
 from sixjars.errors import DataError, shown
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
-from sixjars.starter.choose_columns import SPEAKERS, SPLIT, Choice, choose, guess, is_label, odd_labels
+from sixjars.starter.choose_columns import (
+    SPEAKERS,
+    SPLIT,
+    Choice,
+    choose,
+    guess,
+    is_label,
+    odd_labels,
+)
 from sixjars.starter.data_notes import unlabelled
 from sixjars.starter.first_rows import Sample, sample_of
 from sixjars.tasks import Slot, Task
 
-NAMES = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "testing")}
+NAMES = {
+    "train": ("train", "training"),
+    "valid": ("valid", "val", "dev", "validation"),
+    "test": ("test", "testing"),
+}
 """What people write into a column that tells which split a row belongs to."""
 FLICKR8K = re.compile(r"[^\t]+#\d+\t")
 """How a line of captions in the format of Flickr8k begins."""
@@ -85,7 +97,10 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
     if form == "dialogs":
         assert sample is not None
         columns: dict[str, Column] = dict.fromkeys(usual_columns(task), _turns(task, sample))
-        guesses = {slot.name: FIELDS[slot.kind].guess([sample.first[_turns(task, sample)]]) for slot in task.slots}
+        guesses = {
+            slot.name: FIELDS[slot.kind].guess([sample.first[_turns(task, sample)]])
+            for slot in task.slots
+        }
     elif form == "table":
         assert sample is not None
         choice = choose(task, sample, data, wanted)
@@ -97,23 +112,38 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
     # A list of texts to output is several right answers; any other list is one value.
     output = field_of(task.output, None)
     many = [output.name] if output.equipped(Equipment(target_options={})).lists == "rows" else []
-    as_text = {name: one.as_text for name, one in fields.items() if name not in many and one.lists == "value"}
-    settings = DataSettings.model_validate({"train": str(data), "format": form, "on_bad_row": "skip", **table})
+    as_text = {
+        name: one.as_text
+        for name, one in fields.items()
+        if name not in many and one.lists == "value"
+    }
+    settings = DataSettings.model_validate(
+        {"train": str(data), "format": form, "on_bad_row": "skip", **table}
+    )
     read_columns = columns if split is None else {**columns, SPLIT: split}
     examples = read(str(data), read_columns, settings=settings, many=many, as_text=as_text)
     rows = examples.table
     values = set(rows.column(SPLIT).to_pylist()) if split is not None else set()
-    files = [f for name, one in fields.items() if one.is_media for f in rows.column(name).unique().to_pylist()]
+    files = [
+        f
+        for name, one in fields.items()
+        if one.is_media
+        for f in rows.column(name).unique().to_pylist()
+    ]
     return Found(
         columns,
         form,
         rows=rows.num_rows,
         media=_places(data.parent, files) if files and form != "folders" else (),
         split_column=split,
-        splits={name: value for name, values_ in NAMES.items() for value in values_ if {value} < values},
+        splits={
+            name: value for name, values_ in NAMES.items() for value in values_ if {value} < values
+        },
         settings={name: guess or {} for name, guess in guesses.items() if name not in many},
         texts={name: rows.column(name).to_pylist() for name in columns},
-        speakers=form == "dialogs" and sample is not None and isinstance(sample.first.get(SPEAKERS), list),
+        speakers=form == "dialogs"
+        and sample is not None
+        and isinstance(sample.first.get(SPEAKERS), list),
         table=table,
         skipped=examples.skipped,
         notes=(
@@ -122,11 +152,15 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
             *unlabelled(fields[task.output.name], columns[task.output.name], examples),
             *(odd_labels(task, choice, data) if choice is not None else ()),
         ),
-        chosen=choice.told(sample) if choice is not None and sample is not None else SAYS.get(form, ""),
+        chosen=choice.told(sample)
+        if choice is not None and sample is not None
+        else SAYS.get(form, ""),
     )
 
 
-def _keys(sample: Sample, choice: Choice, ending: str) -> tuple[dict[str, Column], Column | None, dict[str, Any]]:
+def _keys(
+    sample: Sample, choice: Choice, ending: str
+) -> tuple[dict[str, Column], Column | None, dict[str, Any]]:
     """Columns as the recipe names them, that of the splits too, and the keys that say how lines become columns."""
     taken = {column.number for column in choice.columns.values()}
     splits = [
@@ -135,7 +169,9 @@ def _keys(sample: Sample, choice: Choice, ending: str) -> tuple[dict[str, Column
         if one.name == SPLIT and isinstance(one.values[0], str) and one.number not in taken
     ]
     keys, header = sample.keys([*choice.columns.values(), *splits])
-    table: dict[str, Any] = ({"header": True} if header else {}) | ({"sheet": sample.sheet} if sample.sheet else {})
+    table: dict[str, Any] = ({"header": True} if header else {}) | (
+        {"sheet": sample.sheet} if sample.sheet else {}
+    )
     dialect = sample.dialect
     if dialect is not None and dialect.delimiter and len(sample.columns) > 1:
         if dialect.delimiter != {".csv": ",", ".tsv": "\t"}.get(ending):
@@ -169,7 +205,9 @@ def _format(task: Task, data: Path, named: Sequence[str]) -> tuple[str, Sample |
         if len(task.inputs) != 1 or not media or not is_label(task.output):
             kind = "folder" if data.is_dir() else ".zip file"
             names = ", ".join(str(name) for name in usual_columns(task).values())
-            raise DataError(f"{data} is a {kind}; {task.name} needs a file with {names} in each row.")
+            raise DataError(
+                f"{data} is a {kind}; {task.name} needs a file with {names} in each row."
+            )
         return "folders", None
     if not data.is_file():
         parts = str(data).split(",")
@@ -180,11 +218,17 @@ def _format(task: Task, data: Path, named: Sequence[str]) -> tuple[str, Sample |
         with suppress(ValueError, TypeError, RecursionError), opened(data) as stream:
             if {"images", "annotations"} <= set(json.load(stream)):
                 return "coco", None
-    if task.captioned and ending_of(data) not in (".parquet", ".xlsx") and FLICKR8K.match(_first_line(data)):
+    if (
+        task.captioned
+        and ending_of(data) not in (".parquet", ".xlsx")
+        and FLICKR8K.match(_first_line(data))
+    ):
         return "flickr8k", None
     sample = sample_of(data, ending_of(data), named)
     by_name = ending_of(data) in (".jsonl", ".json")
-    return ("dialogs" if task.conversation and by_name and _turns(task, sample) else "table"), sample
+    return (
+        "dialogs" if task.conversation and by_name and _turns(task, sample) else "table"
+    ), sample
 
 
 def is_media(slot: Slot) -> bool:
@@ -196,7 +240,11 @@ def _turns(task: Task, sample: Sample) -> str:
     """The column with all turns of a conversation: a list, and nothing called a response; else no name."""
     [source], outputs, first = task.inputs, task.output.columns, sample.first
     turns = [name for name in source.columns if name in first]
-    whole = turns and isinstance(first[turns[0]], list) and FIELDS[source.kind].guess([first[turns[0]]]) is not None
+    whole = (
+        turns
+        and isinstance(first[turns[0]], list)
+        and FIELDS[source.kind].guess([first[turns[0]]]) is not None
+    )
     return turns[0] if whole and not set(outputs) & set(first) else ""
 
 
@@ -204,7 +252,11 @@ def _places(folder: Path, files: Sequence[str]) -> tuple[str, ...]:
     """Where the files are: beside the data, or in folders and .zip files there."""
     if all(map(MediaFiles([folder], memory=folder).has, files)):
         return (".",)
-    near = [place for place in sorted(folder.iterdir()) if place.is_dir() or place.suffix.lower() == ".zip"]
+    near = [
+        place
+        for place in sorted(folder.iterdir())
+        if place.is_dir() or place.suffix.lower() == ".zip"
+    ]
     return tuple(place.name for place in near if _has_some(place, files)) or (".",)
 
 

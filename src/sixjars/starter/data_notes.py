@@ -47,7 +47,11 @@ def counts_of(field: Field, texts: Sequence[str]) -> Counter[str]:
 def labels_of(field: Field, texts: Sequence[str]) -> list[str]:
     """All labels of the rows, as the field reads them, of a row that has several each of them."""
     read = map(field.normalize, texts)
-    return [label for text in read for label in text.split(SEPARATOR)] if field.multi_label else [*read]
+    return (
+        [label for text in read for label in text.split(SEPARATOR)]
+        if field.multi_label
+        else [*read]
+    )
 
 
 def unbalanced(counts: Mapping[str, int]) -> bool:
@@ -71,7 +75,11 @@ def drops_single(field: Field, texts: Sequence[str]) -> bool:
 
 def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
     """Refuses labels of which there is only one; training would."""
-    found = {field.normalize(text) for text in texts} if field.single_label or field.multi_label else set()
+    found = (
+        {field.normalize(text) for text in texts}
+        if field.single_label or field.multi_label
+        else set()
+    )
     if len(found) == 1 and not (field.multi_label and SEPARATOR in min(found)):
         rows = "all rows have" if len(texts) > 1 else "its only row has"
         raise DataError(
@@ -114,14 +122,19 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
     if rare:
         dropped = drops_single(field, texts)
-        left_out = f" A label of 1 row is left out (min_count: 2 under {field.name})." if dropped else ""
+        left_out = (
+            f" A label of 1 row is left out (min_count: 2 under {field.name})." if dropped else ""
+        )
         yield _listed([_rare(label, counts) for label in rare]) + left_out
     alike = defaultdict(list)
     for label in counts:
         alike[label.casefold()].append(label)
     twice = [names for names in alike.values() if len(names) > 1]
     if twice:
-        pairs = [" and ".join(f"{shown(one)} ({number_of(counts[one], 'row')})" for one in some) for some in twice]
+        pairs = [
+            " and ".join(f"{shown(one)} ({number_of(counts[one], 'row')})" for one in some)
+            for some in twice
+        ]
         yield (
             f"labels differ only in case, and are different classes: {_listed(pairs)} "
             f"Write `lowercase: true` under {field.name} to make them one."
@@ -189,7 +202,9 @@ def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
     except (DataError, MissingExtra):  # of which training will tell
         return LookedThrough(field.name, files, {})
     faults = [_fault(media, name) for name in files if not media.has(name)]
-    images = [name for name in files if name.lower().endswith(tuple(IMAGE_ENDINGS)) and media.has(name)]
+    images = [
+        name for name in files if name.lower().endswith(tuple(IMAGE_ENDINGS)) and media.has(name)
+    ]
     opened, decoded = _some(images, OPENED), {*_some(images, DECODED)}
     sizes = {}
     for name in opened:
@@ -203,7 +218,9 @@ def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
             faults.append(str(error))
     every = "all" if len(opened) == len(images) else f"{len(opened):,} of {len(images):,}"
     part = f" ({every} images were opened, and {len(decoded)} of them read to the end)"
-    return LookedThrough(field.name, files, sizes, tuple(faults), part if len(decoded) < len(images) else "")
+    return LookedThrough(
+        field.name, files, sizes, tuple(faults), part if len(decoded) < len(images) else ""
+    )
 
 
 def _some(names: Sequence[str], count: int) -> list[str]:

@@ -17,9 +17,7 @@ from sixjars.starter.text_settings import TextChoice, text_settings
 from sixjars.tasks import Slot, Task
 
 ROWS = "# .tsv .csv .jsonl .json .parquet .xlsx, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
-FILES = (
-    "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
-)
+FILES = "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
 NAMED = "# a column is its name in the file's first line, or its number from 1 where that is an example already"
 PARALLEL = "# a column is the name of its file in `train`; line by line, the files have the rows"
 HELD_OUT = """\
@@ -59,7 +57,11 @@ def rows_lines(data: Data | None, found: Found, *, media: bool, folds: bool) -> 
     lines += [f"speakers: {SPEAKERS}"] if found.speakers else []
     if {"train", "valid"} <= set(found.splits):
         split = {"column": found.split_column, **found.splits}
-        return [*lines, "# the column that says which split a row belongs to", f"split: {inline(split)}"]
+        return [
+            *lines,
+            "# the column that says which split a row belongs to",
+            f"split: {inline(split)}",
+        ]
     kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
     only = [f"filter: {inline(kept)}"] if kept else []
     if folds:

@@ -65,7 +65,10 @@ class Profile:
     @property
     def words(self) -> float:
         """Words of a value, on average; a list has those of its members."""
-        texts = [" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in self.values]
+        texts = [
+            " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            for value in self.values
+        ]
         return sum(len(text.split()) for text in texts) / max(1, len(texts))
 
     @property
@@ -108,7 +111,11 @@ def sample_of(data: Path, ending: str, named: Collection[str] = ()) -> Sample:
     found = dialect_of(data, named)
     if ending == ".txt" and max(map(len, found.rows)) == 1:
         found = Dialect(
-            "", quotes=False, header=False, rows=[*([found.names] if found.names else []), *found.rows], names=[]
+            "",
+            quotes=False,
+            header=False,
+            rows=[*([found.names] if found.names else []), *found.rows],
+            names=[],
         )
         return _of_lines(data, found, [TEXT])
     return _of_lines(data, found)
@@ -136,14 +143,25 @@ def _of_workbook(data: Path, named: Collection[str]) -> Sample:
 
 def _of_lines(data: Path, found: Dialect, called: list[str | None] | None = None) -> Sample:
     """Columns between delimiters; those without names may be `called` something."""
-    usual = max(Counter(map(len, found.rows)).items(), key=lambda item: (item[1], item[0]))[0] if found.rows else 0
+    usual = (
+        max(Counter(map(len, found.rows)).items(), key=lambda item: (item[1], item[0]))[0]
+        if found.rows
+        else 0
+    )
     width = max(len(found.names), usual)
-    names: list[str | None] = [*found.names, *[None] * width][:width] if found.header else [None] * width
+    names: list[str | None] = (
+        [*found.names, *[None] * width][:width] if found.header else [None] * width
+    )
     names = called or names
     if not found.rows:
         raise DataError(f"{data} has no rows below its header.")
-    cells = [[row[at] for row in found.rows if at < len(row) and row[at].strip()] for at in range(width)]
-    columns = [Profile(at, name, values) for at, (name, values) in enumerate(zip(names, cells, strict=True), 1)]
+    cells = [
+        [row[at] for row in found.rows if at < len(row) and row[at].strip()] for at in range(width)
+    ]
+    columns = [
+        Profile(at, name, values)
+        for at, (name, values) in enumerate(zip(names, cells, strict=True), 1)
+    ]
     return Sample(_described(columns, len(found.rows)), found)
 
 
@@ -154,7 +172,10 @@ def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
     names = list(dict.fromkeys(name for row in flat for name in row))
     values = {name: [row[name] for row in flat if row.get(name) not in _MISSING] for name in names}
     columns = [Profile(at, name, values[name]) for at, name in enumerate(names, 1)]
-    first = {name: next((row[name] for row in rows if row.get(name) not in _MISSING), None) for name in rows[0]}
+    first = {
+        name: next((row[name] for row in rows if row.get(name) not in _MISSING), None)
+        for name in rows[0]
+    }
     return Sample(_described(columns, len(rows)), first=first)
 
 
@@ -162,7 +183,11 @@ def _flat(row: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Values by name; those of an object inside by `a.b`."""
     found: dict[str, Any] = {}
     for name, value in row.items():
-        found |= _flat(value, f"{above}{name}.") if isinstance(value, Mapping) and value else {f"{above}{name}": value}
+        found |= (
+            _flat(value, f"{above}{name}.")
+            if isinstance(value, Mapping) and value
+            else {f"{above}{name}": value}
+        )
     return found
 
 
@@ -191,7 +216,10 @@ def _parquet_rows(data: Path) -> list[dict[str, Any]]:
 def _described(columns: Sequence[Profile], rows: int) -> list[Profile]:
     """Columns with what they hold; where every column is constant (a sample of one row), none is."""
     varied = any(column.distinct > 1 for column in columns)
-    return [Profile(one.number, one.name, one.values, _held(one, rows, varied=varied)) for one in columns]
+    return [
+        Profile(one.number, one.name, one.values, _held(one, rows, varied=varied))
+        for one in columns
+    ]
 
 
 def _held(column: Profile, rows: int, *, varied: bool) -> str:
@@ -209,12 +237,20 @@ def _held(column: Profile, rows: int, *, varied: bool) -> str:
     for test, name in ((is_number, "numbers"), (is_date, "dates"), (is_file, "file names")):
         if sum(map(test, texts)) >= 0.9 * len(texts):
             return name
-    return "addresses" if sum(_ADDRESS.fullmatch(text) is not None for text in texts) >= 0.9 * len(texts) else ""
+    return (
+        "addresses"
+        if sum(_ADDRESS.fullmatch(text) is not None for text in texts) >= 0.9 * len(texts)
+        else ""
+    )
 
 
 def _is_counted(texts: Sequence[str]) -> bool:
     """Whether whole numbers go up by one."""
-    return len(texts) > 2 and all(map(str.isdecimal, texts)) and all(int(b) == int(a) + 1 for a, b in pairwise(texts))
+    return (
+        len(texts) > 2
+        and all(map(str.isdecimal, texts))
+        and all(int(b) == int(a) + 1 for a, b in pairwise(texts))
+    )
 
 
 def _is_id(column: Profile, texts: Sequence[str]) -> bool:

@@ -48,11 +48,15 @@ def is_flat(task: Task, found: Found) -> bool:
         return True
     if not task.flat or "segments" in found.settings.get(task.inputs[0].name, {}):
         return False
-    counts = [len(segments_of(text, task.segments)) for text in found.texts.get(task.inputs[0].name, ())]
+    counts = [
+        len(segments_of(text, task.segments)) for text in found.texts.get(task.inputs[0].name, ())
+    ]
     return bool(counts) and median(counts) <= FEW_SEGMENTS
 
 
-def model_lines(task: Task, found: Found, rows: int, *, places: Sequence[Path], text: TextChoice) -> list[str]:
+def model_lines(
+    task: Task, found: Found, rows: int, *, places: Sequence[Path], text: TextChoice
+) -> list[str]:
     """The lines of the model section; `places` are where images, videos or their features are."""
     made = _sections(task, found, rows, text)
     given = [slot for slot in task.inputs if "kind" in found.settings.get(slot.name, {})]
@@ -93,7 +97,9 @@ def _sections(task: Task, found: Found, rows: int, text: TextChoice) -> dict[str
     if text.tied and "embedding" in decoder and not decoder.get("copying"):
         # The output layer and the embedding are one matrix: 3 points of BLEU on 20,000 pairs of Tatoeba.
         decoder |= {"tied": True, "embedding": {**decoder["embedding"], "size": decoder["size"]}}
-        decoder |= {"conditional": True} if text.vectors and BRIDGES[task.bridge].follows_state else {}
+        decoder |= (
+            {"conditional": True} if text.vectors and BRIDGES[task.bridge].follows_state else {}
+        )
     companions = ENCODERS[kind].companions(encoder)
     decoder |= companions.get("decoder", {})
     return {"encoder": encoder, "decoder": decoder} | (
@@ -119,7 +125,9 @@ def _with_vectors(section: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]
         for key, value in section.items()
     }
     kept = {"frozen": True} if frozen else {}
-    return sized | ({"embedding": {**sized["embedding"], "size": WIDTH, **kept}} if "embedding" in sized else {})
+    return sized | (
+        {"embedding": {**sized["embedding"], "size": WIDTH, **kept}} if "embedding" in sized else {}
+    )
 
 
 def _is_one_vector(slot: Slot, found: Found, places: Sequence[Path]) -> bool:
@@ -132,5 +140,8 @@ def _is_one_vector(slot: Slot, found: Found, places: Sequence[Path]) -> bool:
 
 def _without_backbone(section: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an encoder to which features are given."""
-    inner = {key: _without_backbone(value) if isinstance(value, Mapping) else value for key, value in section.items()}
+    inner = {
+        key: _without_backbone(value) if isinstance(value, Mapping) else value
+        for key, value in section.items()
+    }
     return {key: value for key, value in inner.items() if key != "backbone"}

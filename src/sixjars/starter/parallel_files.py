@@ -30,7 +30,13 @@ def named(data: object) -> Data | None:
     """
     if data is None or isinstance(data, str | PathLike):
         return None if data is None else Path(data)
-    several = [*data.values()] if isinstance(data, Mapping) else [*data] if isinstance(data, list | tuple) else []
+    several = (
+        [*data.values()]
+        if isinstance(data, Mapping)
+        else [*data]
+        if isinstance(data, list | tuple)
+        else []
+    )
     if not several or not all(isinstance(file, str | PathLike) for file in several):
         raise DataError(
             f"data must be a file, a folder or several files, but is of type {type(data).__name__}; give a table in "
@@ -39,7 +45,9 @@ def named(data: object) -> Data | None:
     paths = [Path(file) for file in several]
     if len(paths) == 1:
         return paths[0]
-    return dict(zip(map(str, data) if isinstance(data, Mapping) else _names(paths), paths, strict=True))
+    return dict(
+        zip(map(str, data) if isinstance(data, Mapping) else _names(paths), paths, strict=True)
+    )
 
 
 def _names(files: Sequence[Path]) -> list[str]:
@@ -54,11 +62,15 @@ def _names(files: Sequence[Path]) -> list[str]:
             return [*some]
     same = next((str(file) for file in files if files.count(file) > 1), "")
     if same:
-        raise DataError(f"{same} is named twice; each parallel file has the lines of another column.")
+        raise DataError(
+            f"{same} is named twice; each parallel file has the lines of another column."
+        )
     return [str(file) for file in files]
 
 
-def found_in_files(task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column] | None = None) -> Found:
+def found_in_files(
+    task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column] | None = None
+) -> Found:
     """What parallel files tell; `wanted` has the names of those that the user gives to a field."""
     _check(task, files)
     columns = _columns(task, files, wanted or {})
@@ -70,11 +82,16 @@ def found_in_files(task: Task, files: Mapping[str, Path], wanted: Mapping[str, C
         columns,
         rows=examples.table.num_rows,
         media=(),
-        settings={slot.name: _guess(slot, files[str(columns[slot.name])], texts[slot.name]) for slot in task.slots},
+        settings={
+            slot.name: _guess(slot, files[str(columns[slot.name])], texts[slot.name])
+            for slot in task.slots
+        },
         texts=texts,
         skipped=examples.skipped,
         notes=examples.notes,
-        chosen=_chosen(task, files, columns, "as you say" if wanted else "in the order of the files"),
+        chosen=_chosen(
+            task, files, columns, "as you say" if wanted else "in the order of the files"
+        ),
     )
 
 
@@ -89,13 +106,19 @@ def _check(task: Task, files: Mapping[str, Path]) -> None:
                 "--data, and name files of other splits in the recipe (valid: FILE, test: FILE)."
             )
     if any(map(is_media, task.slots)):
-        raise DataError(f"{task.role()}, so its data is one table with both in each row; name one file.")
+        raise DataError(
+            f"{task.role()}, so its data is one table with both in each row; name one file."
+        )
     if len(files) != len(task.slots):
         need = number_of(len(task.slots), "file")
-        raise DataError(f"{task.role()}, which is {need} with a line for each row, but {len(files)} are named.")
+        raise DataError(
+            f"{task.role()}, which is {need} with a line for each row, but {len(files)} are named."
+        )
 
 
-def _columns(task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column]) -> dict[str, Column]:
+def _columns(
+    task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column]
+) -> dict[str, Column]:
     """The name of the file of each field: as the user says, else in the order of the task's fields."""
     names, told, fields = list(files), dict[str, str](), [slot.name for slot in task.slots]
     for field, key in wanted.items():
@@ -106,7 +129,9 @@ def _columns(task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column]
         if told[field] not in names:
             raise DataError(f"Parallel files: {unknown('column', key, names)}")
         if [*told.values()].count(told[field]) > 1:
-            raise DataError(f"{files[told[field]]} is named for {' and '.join(told)}; each has a file of its own.")
+            raise DataError(
+                f"{files[told[field]]} is named for {' and '.join(told)}; each has a file of its own."
+            )
     left = iter(name for name in names if name not in told.values())
     return {field: told.get(field) or next(left) for field in fields}
 

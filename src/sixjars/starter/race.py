@@ -129,10 +129,16 @@ def _in_words(row: Mapping[str, Any], metric: str) -> str:
 
 def check_minutes(minutes: float, data: object) -> None:
     """Refuse a race that cannot be, before anything is written."""
-    if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < math.inf:
+    if (
+        isinstance(minutes, bool)
+        or not isinstance(minutes, int | float)
+        or not 0 < minutes < math.inf
+    ):
         raise DataError(f"minutes: must be a number above 0, such as 5, but is {shown(minutes)}.")
     if data is None:
-        raise DataError("a race trains on your data; name the file with --data FILE, or leave out --minutes.")
+        raise DataError(
+            "a race trains on your data; name the file with --data FILE, or leave out --minutes."
+        )
 
 
 def race(
@@ -154,13 +160,17 @@ def race(
     better = "lower" if metric == "loss" else metric_named(metric, outside).better
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
         entrants = entered(str(file), recipe, Path(folder), outside)
-        heats = Heats(entrants, better, Course(device, outside, clock, reporter or usual_reporter()))
+        heats = Heats(
+            entrants, better, Course(device, outside, clock, reporter or usual_reporter())
+        )
         stopped = heats.run(began + 60 * minutes)
     result = heats.result(metric, began, stopped=stopped)
     winner = next((each for each in entrants if each.name == result.winner), None)
     if winner is not None:
         text = with_values(text, winner.changes)
-    lines = [f"# Race    {sentence}" for sentence in result.notes] + [f"#         {line}" for line in result.lines]
+    lines = [f"# Race    {sentence}" for sentence in result.notes] + [
+        f"#         {line}" for line in result.lines
+    ]
     write_whole(Path(file), headed(text, lines).encode())
     return result
 
@@ -186,11 +196,15 @@ def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING)
     alone = {} if folds is None else {"learning.folds": None, "data.valid": 1 / folds}
     metric, output = recipe.learning.metric or "loss", f"data.{TASKS[recipe.task].output.name}."
     entrants = []
-    for number, (name, changes) in enumerate(candidates(TASKS[recipe.task], recipe).items(), start=1):
+    for number, (name, changes) in enumerate(
+        candidates(TASKS[recipe.task], recipe).items(), start=1
+    ):
         if metric in OF_A_TOKEN and any(key.startswith(output) for key in changes):
             continue  # other tokens, so another mean
         with suppress(RecipeError):  # values that do not fit each other
-            changed = recipe_of(overridden(values, overrides_of({**changes, **alone})), where, outside)
+            changed = recipe_of(
+                overridden(values, overrides_of({**changes, **alone})), where, outside
+            )
             entrants.append(Candidate(name, changes, changed, folder / f"{number:02}"))
     return entrants
 
@@ -210,7 +224,9 @@ class Course:
 class Heats:
     """The rounds of a race."""
 
-    def __init__(self, entrants: list[Candidate], better: Literal["higher", "lower"], course: Course) -> None:
+    def __init__(
+        self, entrants: list[Candidate], better: Literal["higher", "lower"], course: Course
+    ) -> None:
         self.entrants, self.better, self.course = entrants, better, course
         self.sign = 1.0 if better == "lower" else -1.0
         self.rounds = max(1, math.ceil(math.log2(max(1, len(entrants)))))
@@ -256,7 +272,9 @@ class Heats:
     def ranked(self) -> list[Candidate]:
         """The best one first; those that were not scored come last, and those that failed."""
         worst = (math.inf, math.inf)
-        return sorted(self.entrants, key=lambda each: (each.state == "failed", self._best(each) or worst))
+        return sorted(
+            self.entrants, key=lambda each: (each.state == "failed", self._best(each) or worst)
+        )
 
     def _best(self, candidate: Candidate) -> tuple[float, float] | None:
         """Its best score, turned so that less is better, and the loss with it."""
@@ -274,7 +292,14 @@ class Heats:
             run = RunFolder(candidate.folder, candidate.recipe, self.course.outside)
             resume = (candidate.folder / "recipe.yaml").is_file()
             with listening(watching):
-                fit(run, resume=resume, start=None, fabric=fabric, reporter=watching, enough=watching.enough)
+                fit(
+                    run,
+                    resume=resume,
+                    start=None,
+                    fabric=fabric,
+                    reporter=watching,
+                    enough=watching.enough,
+                )
 
         try:
             end = ended(train, lambda: 0.0)
@@ -286,13 +311,21 @@ class Heats:
         elif end.state == "complete" and not watching.paused:
             candidate.ends("finished")
         row = self._row(candidate)
-        self.course.reporter.tried(f"{what}: {_in_words(row, candidate.recipe.learning.metric or 'loss')}")
+        self.course.reporter.tried(
+            f"{what}: {_in_words(row, candidate.recipe.learning.metric or 'loss')}"
+        )
 
     def _row(self, candidate: Candidate) -> dict[str, Any]:
         best = self._best(candidate)
         score = None if best is None else best[0] * self.sign
         rest = {"updates": candidate.updates, "seconds": round(candidate.seconds, 1)}
-        return {"candidate": candidate.name, "score": score, **rest, "state": candidate.state, "why": candidate.why}
+        return {
+            "candidate": candidate.name,
+            "score": score,
+            **rest,
+            "state": candidate.state,
+            "why": candidate.why,
+        }
 
     def result(self, metric: str, began: float, *, stopped: bool) -> Race:
         """What there is to say of the race."""
@@ -301,7 +334,13 @@ class Heats:
         scored = [each for each in ranked if each.scores and each.state != "failed"]
         if not scored:
             failed = all(each.state == "failed" for each in ranked)
-            why = ALL_FAILED.format(self.entrants[0].why) if failed else STOPPED if stopped else NOBODY
+            why = (
+                ALL_FAILED.format(self.entrants[0].why)
+                if failed
+                else STOPPED
+                if stopped
+                else NOBODY
+            )
             return Race(metric, self.better, None, rows, (why,), stopped=stopped)
         winner = scored[0]
         by = "stopped by Ctrl-C; " if stopped else ""
@@ -317,8 +356,16 @@ class Heats:
 class Timed(Reporter):
     """Shows the time of a candidate, keeps its scores, and says when it has had enough."""
 
-    def __init__(self, candidate: Candidate, course: Course, seconds: float, over: float, what: str) -> None:
-        self.candidate, self.course, self.seconds, self.over, self.what = candidate, course, seconds, over, what
+    def __init__(
+        self, candidate: Candidate, course: Course, seconds: float, over: float, what: str
+    ) -> None:
+        self.candidate, self.course, self.seconds, self.over, self.what = (
+            candidate,
+            course,
+            seconds,
+            over,
+            what,
+        )
         self.began = self.stepped_at = course.clock()
         self.until = over
         self.paused = False

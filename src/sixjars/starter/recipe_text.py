@@ -25,7 +25,11 @@ def with_values(text: str, changes: Mapping[str, Any]) -> str:
     wanted = overridden(values, overrides_of(changes))
     lines = text.splitlines()
     for section in dict.fromkeys(key.partition(".")[0] for key in changes):
-        keys = [key for key in wanted[section] if values.get(section, {}).get(key) != wanted[section][key]]
+        keys = [
+            key
+            for key in wanted[section]
+            if values.get(section, {}).get(key) != wanted[section][key]
+        ]
         lines = _with_section(lines, section, wanted[section], keys)
     changed = "\n".join(lines) + ("\n" if text.endswith("\n") else "")
     try:
@@ -36,7 +40,9 @@ def with_values(text: str, changes: Mapping[str, Any]) -> str:
     return yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _with_section(lines: list[str], section: str, values: Mapping[str, Any], keys: list[str]) -> list[str]:
+def _with_section(
+    lines: list[str], section: str, values: Mapping[str, Any], keys: list[str]
+) -> list[str]:
     """The lines with one section changed: the whole of it where it is one line, else the lines of some keys."""
     begin = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
     if begin is None:
@@ -46,7 +52,9 @@ def _with_section(lines: list[str], section: str, values: Mapping[str, Any], key
     end = _end(lines, begin, "  ")
     inside = lines[begin + 1 : end]
     for key in keys:
-        at = next((at for at, line in enumerate(inside) if line.startswith(f"  {key}:")), len(inside))
+        at = next(
+            (at for at, line in enumerate(inside) if line.startswith(f"  {key}:")), len(inside)
+        )
         inside[at : _end(inside, at, "    ")] = [f"  {key}: {inline(values[key])}"]
     return [*lines[: begin + 1], *inside, *lines[end:]]
 

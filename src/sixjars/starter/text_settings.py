@@ -84,5 +84,7 @@ def text_settings(
         suggested["word_dropout"] = WORD_DROPOUT
     if bag:
         suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG)
-        suggested["word_dropout"] = 2 * WORD_DROPOUT  # nothing else keeps it from learning rows by heart
+        suggested["word_dropout"] = (
+            2 * WORD_DROPOUT
+        )  # nothing else keeps it from learning rows by heart
     return suggested

@@ -86,7 +86,11 @@ class Budget:
         quarter = self.updates // 4
         if self.seconds * self.trainings * self.updates < WORTH_SAVING:
             return ""
-        costs = "" if QUARTER_COSTS is None else f"; on our benchmarks that costs about {QUARTER_COSTS:g} points"
+        costs = (
+            ""
+            if QUARTER_COSTS is None
+            else f"; on our benchmarks that costs about {QUARTER_COSTS:g} points"
+        )
         return f"`learning.steps={quarter}` would take {self._time(quarter)}{costs}."
 
     def _time(self, updates: int) -> str:
@@ -99,11 +103,19 @@ def _each(seconds: float) -> str:
     >>> _each(0.0004), _each(0.0449), _each(2.5)
     ('0.4 ms', '45 ms', '2.5 s')
     """
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.{0 if seconds >= 0.01 else 1}f} ms"
+    return (
+        f"{seconds:.1f} s"
+        if seconds >= 1
+        else f"{1000 * seconds:.{0 if seconds >= 0.01 else 1}f} ms"
+    )
 
 
 def budget_of(
-    file: str | Path, outside: Outside = NOTHING, *, device: Device = "auto", clock: Clock = time.perf_counter
+    file: str | Path,
+    outside: Outside = NOTHING,
+    *,
+    device: Device = "auto",
+    clock: Clock = time.perf_counter,
 ) -> Budget | None:
     """What the training of a recipe file will take.
 
@@ -139,7 +151,9 @@ def _is_quick(recipe: Recipe) -> bool:
     if any(FIELDS[field.kind].is_media for field in data.fields.values() if field.kind in FIELDS):
         return False
     names = [each.file for each in data.training_files]
-    files = [name for named in names for name in (named.values() if isinstance(named, dict) else [named])]
+    files = [
+        name for named in names for name in (named.values() if isinstance(named, dict) else [named])
+    ]
     paths = [data.path(name) for name in files]
     return bool(paths) and all(map(Path.is_file, paths)) and _bytes(paths) <= MOST_BYTES
 
@@ -153,20 +167,29 @@ def _trainer(recipe: Recipe, outside: Outside, device: Device) -> tuple[Trainer,
     blueprint = Blueprint.of(recipe, outside)
     examples = raw_examples(recipe, blueprint.fields)
     every = max(1, math.ceil(_characters(examples["train"]) / MOST_CHARACTERS))
-    rows = {name: replace(split, table=_some(split.table, every)) for name, split in examples.items()}
+    rows = {
+        name: replace(split, table=_some(split.table, every)) for name, split in examples.items()
+    }
     skip = recipe.data.on_bad_row == "skip"
     fields = blueprint.fields.learned(blueprint.fields.admit(rows["train"], skip=skip))
-    train, valid = (Dataset.in_memory(fields.admit(rows[name], skip=skip), fields) for name in ("train", "valid"))
+    train, valid = (
+        Dataset.in_memory(fields.admit(rows[name], skip=skip), fields)
+        for name in ("train", "valid")
+    )
     splits = Splits(train, valid, None, fields)
     network = fresh_network(blueprint, splits)
-    around = Surroundings(Path(), dict, "lower", Reporter())  # which is not used: nothing is scored or saved
+    around = Surroundings(
+        Path(), dict, "lower", Reporter()
+    )  # which is not used: nothing is scored or saved
     fabric = fabric_for(device=device, devices=1, precision=recipe.learning.precision)
     return trainer_of(network, splits, recipe, around, fabric), every
 
 
 def _characters(examples: Examples) -> int:
     columns = [column for column in examples.table.columns if pyarrow.types.is_string(column.type)]
-    return sum(pyarrow.compute.sum(pyarrow.compute.utf8_length(column)).as_py() or 0 for column in columns)
+    return sum(
+        pyarrow.compute.sum(pyarrow.compute.utf8_length(column)).as_py() or 0 for column in columns
+    )
 
 
 def _some(table: Any, every: int) -> Any:
@@ -185,7 +208,11 @@ def pace(updates: Generator[Update, None, None], clock: Clock = time.perf_counte
             update.loss()  # waits for the device
             ends.append(clock())
             taken = ends[-1] - ends[0]
-            if len(ends) > WARM + ENOUGH or taken > LONGEST or (taken > SECONDS and len(ends) > WARM + 3):
+            if (
+                len(ends) > WARM + ENOUGH
+                or taken > LONGEST
+                or (taken > SECONDS and len(ends) > WARM + 3)
+            ):
                 break
     warm = min(WARM, len(ends) - 2)
     return (ends[-1] - ends[warm]) / (len(ends) - 1 - warm)

@@ -14,8 +14,22 @@ from sixjars.progress import Reporter, listening, number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.starter.data_facts import Found, field_of, found_in, is_media, usual_columns
-from sixjars.starter.data_notes import LookedThrough, check_labels, counts_of, label_notes, look_through, unbalanced
-from sixjars.starter.data_section import NAMED, PARALLEL, field_settings, media_places, output_of, rows_lines
+from sixjars.starter.data_notes import (
+    LookedThrough,
+    check_labels,
+    counts_of,
+    label_notes,
+    look_through,
+    unbalanced,
+)
+from sixjars.starter.data_section import (
+    NAMED,
+    PARALLEL,
+    field_settings,
+    media_places,
+    output_of,
+    rows_lines,
+)
 from sixjars.starter.learning_section import learning_lines
 from sixjars.starter.model_section import model_lines
 from sixjars.starter.parallel_files import Data, found_in_files, named
@@ -110,7 +124,9 @@ class Started:
     """Whether training stops at a bad row, unless it is told to skip."""
 
 
-def started(file: str | Path, *, task: str, data: Given = None, columns: Mapping[str, Column] | None = None) -> Started:
+def started(
+    file: str | Path, *, task: str, data: Given = None, columns: Mapping[str, Column] | None = None
+) -> Started:
     """Write a starter recipe, and tell what was chosen."""
     if not isinstance(file, str | PathLike):
         raise DataError(f"the recipe to write is given by its file, but this is {shown(file)}.")
@@ -121,12 +137,17 @@ def started(file: str | Path, *, task: str, data: Given = None, columns: Mapping
     if path.exists():
         raise DataError(f"{path} exists already; choose another name.")
     if place is None and columns:
-        raise DataError(f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE.")
+        raise DataError(
+            f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE."
+        )
     told = _Told()
     with listening(told):
         found = _found(declared, place, columns)
     files = _files(declared, place, found)
-    found, many_bad = replace(found, skipped=found.skipped + sum(len(one.faults) for one in files)), _many_bad(found)
+    found, many_bad = (
+        replace(found, skipped=found.skipped + sum(len(one.faults) for one in files)),
+        _many_bad(found),
+    )
     text = _text(declared, place, found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -150,7 +171,11 @@ def _found(task: Task, data: Data | None, columns: Mapping[str, Column] | None) 
     """What the data tells, wherever it is."""
     if data is None:
         return Found(usual_columns(task))
-    found = found_in_files(task, data, columns) if isinstance(data, Mapping) else found_in(task, data, columns)
+    found = (
+        found_in_files(task, data, columns)
+        if isinstance(data, Mapping)
+        else found_in(task, data, columns)
+    )
     name = task.output.name
     file = data[str(found.columns[name])] if isinstance(data, Mapping) else data
     check_labels(output_of(task, found), found.texts[name], file)
@@ -204,7 +229,11 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
         rows="\n  ".join(rows_lines(data, found, media=media, folds=folds)),
         named=PARALLEL if isinstance(data, Mapping) else NAMED,
         fields="\n  ".join(f"{name}: {inline(settings)}" for name, settings in fields.items()),
-        model="\n  ".join(model_lines(task, found, rows, places=media_places(data, found) if media else [], text=text)),
+        model="\n  ".join(
+            model_lines(
+                task, found, rows, places=media_places(data, found) if media else [], text=text
+            )
+        ),
         loss=_loss_line(task, several=several, uneven=uneven),
         learning=learning_lines(task, found, rows, folds=_folds(found) if folds else None),
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
@@ -216,7 +245,9 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
 LONG = 500
 """Tokens of a text from which fewer are scored at once: of 128 texts of 2,000 tokens every tensor would have 262 MB."""
 FEW_AT_ONCE = 32
-UNEVEN = " # some labels are rare: class_weights: balanced finds more of them, at the cost of accuracy"
+UNEVEN = (
+    " # some labels are rare: class_weights: balanced finds more of them, at the cost of accuracy"
+)
 SMOOTHING = 0.1
 """Of texts that are written, as in every recipe of ours for real text, and of the relation of two sentences: 0.852 in
 place of 0.842 on SICK, 0.741 in place of 0.727 on SNLI. The label of a text is not smoothed: 0.878 in place of 0.883 on
@@ -243,19 +274,30 @@ def without_bleu(metrics: Sequence[str]) -> list[str]:
     (['rougeL', 'exact_match'], ['chrf', 'distinct1'])
     """
     others = [name for name in metrics if not name.startswith("bleu")]
-    first = next((name for name in ("chrf", "rougeL", "rougeL_coco", "exact_match") if name in others), "chrf")
+    first = next(
+        (name for name in ("chrf", "rougeL", "rougeL_coco", "exact_match") if name in others),
+        "chrf",
+    )
     return [first, *(name for name in others if name != first)]
 
 
 def _cross_validates(task: Task, found: Found) -> bool:
     limit = TINY if any(is_media(slot) for slot in task.inputs) else FEW_TEXTS
-    return output_of(task, found).single_label and (found.rows or ASSUMED_ROWS) < limit and not found.splits
+    return (
+        output_of(task, found).single_label
+        and (found.rows or ASSUMED_ROWS) < limit
+        and not found.splits
+    )
 
 
 def _few_rows(task: Task, found: Found) -> list[str]:
     """Why the recipe trains several models, where it does."""
     folds = _folds(found)
-    return [FEW_ROWS.format(found=found, folds=folds, share=SHARES[folds])] if _cross_validates(task, found) else []
+    return (
+        [FEW_ROWS.format(found=found, folds=folds, share=SHARES[folds])]
+        if _cross_validates(task, found)
+        else []
+    )
 
 
 def _folds(found: Found) -> int:

@@ -70,7 +70,11 @@ class Range(Dimension):
 
     def value(self, drawn: Any) -> Any:
         """Rounded, but not beyond an end."""
-        return int(drawn) if self.whole else min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+        return (
+            int(drawn)
+            if self.whole
+            else min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+        )
 
     def corners(self) -> tuple[Any, ...]:
         """The ends."""

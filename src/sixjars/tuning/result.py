@@ -51,7 +51,10 @@ class Tuning:
         """Complete trials, the best one first, then the others."""
         sign = -1.0 if self.better == "higher" else 1.0
         complete = [row for row in self.trials if row["state"] == "complete"]
-        return [*sorted(complete, key=lambda row: sign * row["score"]), *(r for r in self.trials if r not in complete)]
+        return [
+            *sorted(complete, key=lambda row: sign * row["score"]),
+            *(r for r in self.trials if r not in complete),
+        ]
 
     @property
     def best_trial(self) -> dict[str, Any] | None:
@@ -62,7 +65,11 @@ class Tuning:
     def tied(self) -> list[dict[str, Any]]:
         """The complete trials that have the best score, in their order, where there are several."""
         best = self.best_trial
-        equal = [row for row in self.ranked if best and row["state"] == "complete" and row["score"] == best["score"]]
+        equal = [
+            row
+            for row in self.ranked
+            if best and row["state"] == "complete" and row["score"] == best["score"]
+        ]
         return equal if len(equal) > 1 else []
 
     @property
@@ -75,11 +82,21 @@ class Tuning:
         keys = [key for key in self.axes if len({json.dumps(row.get(key)) for row in tied}) > 1]
         numbers = listed([str(row["number"]) for row in tied[:SHOWN]])
         if len(tied) == complete:
-            which, so = f"all {complete} complete trials", "so it made no difference which was taken of"
+            which, so = (
+                f"all {complete} complete trials",
+                "so it made no difference which was taken of",
+            )
         else:
-            which, so = f"{len(tied)} of {complete} complete trials", "so nothing decides between their values of"
+            which, so = (
+                f"{len(tied)} of {complete} complete trials",
+                "so nothing decides between their values of",
+            )
         which += f" ({numbers})" if len(tied) <= SHOWN else ""
-        finer = "" if self.metric == "loss" else "; a finer metric may tell them apart: learning.metric=loss"
+        finer = (
+            ""
+            if self.metric == "loss"
+            else "; a finer metric may tell them apart: learning.metric=loss"
+        )
         return (
             f"{which} tie at {self.metric} {self.score:.4g}, {so} {listed(keys or ['every key'])}. Trial "
             f"{tied[0]['number']} is kept because it was the first{finer}."
@@ -110,9 +127,20 @@ class Tuning:
     def command(self) -> str:
         """What trains the best recipe and scores it: on the test set, where there is one; a command, or Python."""
         if self.memory:
-            given = ", ".join([repr(str(self.recipe)), f"out={str(self.folder / 'best')!r}", *self.memory])
+            given = ", ".join(
+                [repr(str(self.recipe)), f"out={str(self.folder / 'best')!r}", *self.memory]
+            )
             return f"sixjars.train({given})"
-        return shlex.join(["sixjars", "train", str(self.recipe), "--out", str(self.folder / "best"), *self.options])
+        return shlex.join(
+            [
+                "sixjars",
+                "train",
+                str(self.recipe),
+                "--out",
+                str(self.folder / "best"),
+                *self.options,
+            ]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -141,7 +169,9 @@ class Tuning:
             f"Run     {self.command}",
             *([f"Of equals the first: {self.tie_in_words}"] if self.tied else []),
         ]
-        write_whole(self.recipe, ("".join(f"# {line}\n" for line in lines) + recipe.to_yaml()).encode())
+        write_whole(
+            self.recipe, ("".join(f"# {line}\n" for line in lines) + recipe.to_yaml()).encode()
+        )
 
     def draw(self) -> None:
         """`tune.png`."""
@@ -150,7 +180,14 @@ class Tuning:
             title += f"; {len(self.tied)} of {len(self.trials)} trials tie for the best: {self.score:.4g}"
         elif self.best_trial is not None:
             title += f"; best: {self.score:.4g} in trial {self.best_trial['number']} of {len(self.trials)}"
-        draw_tuning(self.picture, self.trials, self.axes, metric=self.metric, better=self.better, title=title)
+        draw_tuning(
+            self.picture,
+            self.trials,
+            self.axes,
+            metric=self.metric,
+            better=self.better,
+            title=title,
+        )
 
     def _repr_html_(self) -> str:
         """The trials, for a notebook."""
@@ -162,7 +199,13 @@ class Tuning:
 
 def _plain(value: Any) -> Any:
     """A value for a cell."""
-    return "" if value is None else value if isinstance(value, str | int | float) else json.dumps(value)
+    return (
+        ""
+        if value is None
+        else value
+        if isinstance(value, str | int | float)
+        else json.dumps(value)
+    )
 
 
 def text_of(key: str, value: Any) -> str:
@@ -174,7 +217,9 @@ def text_of(key: str, value: Any) -> str:
     return f"{key} {value if isinstance(value, str) else json.dumps(value)}"
 
 
-def line_of(row: Mapping[str, Any], keys: Sequence[str], metric: str, *, trials: int, is_best: bool) -> str:
+def line_of(
+    row: Mapping[str, Any], keys: Sequence[str], metric: str, *, trials: int, is_best: bool
+) -> str:
     """How a trial ended, in one line."""
     line = f"trial {row['number']:>{len(str(trials))}} of {trials}  "
     line += ", ".join(text_of(key, row[key]) for key in keys)

@@ -98,7 +98,9 @@ def space_of(given: SpaceLike) -> Space:
         if isinstance(found, Dimension):
             dimensions[key] = found
             if _decides(key):
-                faults.append(f"{key} decides what is scored, so trials could not be compared; give it one value.")
+                faults.append(
+                    f"{key} decides what is scored, so trials could not be compared; give it one value."
+                )
         else:
             fixed[key] = found
     if not dimensions and not faults:
@@ -110,7 +112,9 @@ def space_of(given: SpaceLike) -> Space:
 
 def check_counts(**counts: int) -> None:
     """Numbers of things to do are 1 or more."""
-    faults = [f"{name} must be 1 or more, but is {count}." for name, count in counts.items() if count < 1]
+    faults = [
+        f"{name} must be 1 or more, but is {count}." for name, count in counts.items() if count < 1
+    ]
     if faults:
         raise RecipeError(faults, WHERE)
 
@@ -129,9 +133,7 @@ def _nothing(fixed: Mapping[str, Any]) -> str:
     key, value = next(iter(fixed.items()))
     one = json.dumps(value)
     several = f"{value}" if isinstance(value, str) and "," in value else f"{one},…"
-    return (
-        f"there is nothing to search: {key}={one} is one value; write '{key}=[{several}]', or a range: {_example(key)}."
-    )
+    return f"there is nothing to search: {key}={one} is one value; write '{key}=[{several}]', or a range: {_example(key)}."
 
 
 def _example(key: str, name: str = "log") -> str:
@@ -152,7 +154,9 @@ def _pairs(given: SpaceLike, faults: list[str]) -> Iterable[tuple[str, Any]]:
         if equals and key.strip():
             yield key.strip(), value
         else:
-            faults.append(f"{shown(text)} must look like KEY=SPACE, for example {_example('learning.rate')}.")
+            faults.append(
+                f"{shown(text)} must look like KEY=SPACE, for example {_example('learning.rate')}."
+            )
 
 
 def _read(key: str, given: Any) -> Any:
@@ -195,11 +199,15 @@ def _single(key: str, value: Any) -> Any:
 def _choices(key: str, values: list[Any]) -> Any:
     """Choices; a list of one is that value, so that a list can be a value too: `[[encoder]]`."""
     if not values:
-        raise _fault(f"{key}=[] is empty; write the values to try, for example '{key}=[128,256,512]'.")
+        raise _fault(
+            f"{key}=[] is empty; write the values to try, for example '{key}=[128,256,512]'."
+        )
     try:
         texts = [json.dumps(value, allow_nan=False) for value in values]
     except (TypeError, ValueError):
-        raise _fault(f"{key}: choices must be plain values, but they are {shown(values)}.") from None
+        raise _fault(
+            f"{key}: choices must be plain values, but they are {shown(values)}."
+        ) from None
     twice = next((text for at, text in enumerate(texts) if text in texts[:at]), None)
     if twice is not None:
         raise _fault(f"{key}: {twice} stands twice in its list.")
@@ -213,23 +221,37 @@ def _range(key: str, name: str, inside: str) -> Range:
     if name not in RANGES:
         meant = _OTHER_NAMES.get(name.lower())
         similar = f" Did you mean {meant!r}?" if meant else hint(name, RANGES)
-        raise _fault(f"{key}: range {name!r} is unknown.{similar} Known: {', '.join(sorted(RANGES))}.")
+        raise _fault(
+            f"{key}: range {name!r} is unknown.{similar} Known: {', '.join(sorted(RANGES))}."
+        )
     try:
         ends = [loaded(part) for part in inside.split(",")]
     except (yaml.YAMLError, ValueError):
         ends = []
     if len(ends) != 2 or not all(_is_number(end) for end in ends):
         such = _example(key, name)
-        raise _fault(f"{key}={name}({inside}) must have two numbers, the lower and the upper, such as {such}.")
+        raise _fault(
+            f"{key}={name}({inside}) must have two numbers, the lower and the upper, such as {such}."
+        )
     low, high = ends
     whole = all(isinstance(end, int) for end in ends) and name != "uniform"
     if low >= high:
-        raise _fault(f"{key}={name}({inside}): the lower end {low} must be below the upper end {high}.")
+        raise _fault(
+            f"{key}={name}({inside}): the lower end {low} must be below the upper end {high}."
+        )
     if name == "log" and low <= 0:
-        raise _fault(f"{key}={name}({inside}): 0 and less have no logarithm; begin above 0, or use uniform.")
+        raise _fault(
+            f"{key}={name}({inside}): 0 and less have no logarithm; begin above 0, or use uniform."
+        )
     if name == "int" and not whole:
-        raise _fault(f"{key}={name}({inside}): both ends must be whole numbers; use uniform or log for others.")
-    return Range(low, high, name == "log", whole) if whole else Range(float(low), float(high), name == "log")
+        raise _fault(
+            f"{key}={name}({inside}): both ends must be whole numbers; use uniform or log for others."
+        )
+    return (
+        Range(low, high, name == "log", whole)
+        if whole
+        else Range(float(low), float(high), name == "log")
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -71,7 +71,9 @@ def check_unused(folder: Path, names: Iterable[str]) -> None:
     """A folder without a search has nothing that a search would write over."""
     for name in names:
         if (folder / name).exists():
-            raise RunError(f"{folder / name} is there already, and not of a search; choose another folder with --out.")
+            raise RunError(
+                f"{folder / name} is there already, and not of a search; choose another folder with --out."
+            )
 
 
 def check_installed() -> None:
@@ -108,7 +110,9 @@ class Study:
     def ask(self) -> Asked | None:
         """The next trial; nothing when there are enough."""
         with self._alone():
-            taken = {row["number"] for row in self.rows()} | {one.user_attrs["number"] for one in self.running.values()}
+            taken = {row["number"] for row in self.rows()} | {
+                one.user_attrs["number"] for one in self.running.values()
+            }
             number = next((one for one in range(1, self.trials + 1) if one not in taken), None)
             if number is None:
                 return None
@@ -131,13 +135,18 @@ class Study:
         if count is None:
             return trial
         made = [{key: row[key] for key in distributions} for row in self.rows()]
-        tried = {json.dumps(one) for one in (*made, *(self._values(one.params) for one in self.running.values()))}
+        tried = {
+            json.dumps(one)
+            for one in (*made, *(self._values(one.params) for one in self.running.values()))
+        }
         if json.dumps(self._values(trial.params)) not in tried:
             return trial
         self.study.tell(trial, state=TrialState.FAIL)
         first = int(np.random.default_rng([self.aim.seed, number]).integers(count))
         others = (self.space.draw((first + step) % count) for step in range(count))
-        self.study.enqueue_trial(next(one for one in others if json.dumps(self._values(one)) not in tried))
+        self.study.enqueue_trial(
+            next(one for one in others if json.dumps(self._values(one)) not in tried)
+        )
         return self.study.ask(distributions)
 
     def _place(self, number: int) -> Path:
@@ -146,7 +155,9 @@ class Study:
         if any(trial.user_attrs.get("number") == number for trial in self.study.trials):
             shutil.rmtree(place, ignore_errors=True)
         elif place.exists():
-            raise RunError(f"{place} is not of this search; move it away, or choose another folder with --out.")
+            raise RunError(
+                f"{place} is not of this search; move it away, or choose another folder with --out."
+            )
         return place
 
     def told(self, asked: Asked, score: float) -> bool:
@@ -163,7 +174,13 @@ class Study:
             trial, scores = self.running.pop(asked.key), self.scores.pop(asked.key)
             best = (max if self.aim.better == "higher" else min)(scores, default=None)
             rest = {"epochs": round(end.epochs, 2), "seconds": round(seconds, 1), "why": end.why}
-            row = {"number": asked.number, **asked.values, "score": best, "state": end.state, **rest}
+            row = {
+                "number": asked.number,
+                **asked.values,
+                "score": best,
+                "state": end.state,
+                **rest,
+            }
             trial.set_user_attr("end", row)
             self._tell(asked.key, row)
             return row
@@ -187,13 +204,21 @@ class Study:
     def _tell(self, key: int, row: dict[str, Any]) -> None:
         from optuna.trial import TrialState
 
-        states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
-        self.study.tell(key, row["score"] if row["state"] == "complete" else None, state=states[row["state"]])
+        states = {
+            "complete": TrialState.COMPLETE,
+            "pruned": TrialState.PRUNED,
+            "failed": TrialState.FAIL,
+        }
+        self.study.tell(
+            key, row["score"] if row["state"] == "complete" else None, state=states[row["state"]]
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Every trial that has ended, in order: number, the values, score, state, epochs, seconds, why."""
         with self._alone():
-            found = [trial.user_attrs["end"] for trial in self.study.trials if "end" in trial.user_attrs]
+            found = [
+                trial.user_attrs["end"] for trial in self.study.trials if "end" in trial.user_attrs
+            ]
         return sorted(found, key=lambda row: int(row["number"]))
 
 
@@ -217,7 +242,9 @@ def _opened(folder: Path, aim: Aim, trials: int) -> "optuna.Study":
             load_if_exists=True,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{folder / FILE} is damaged ({error}); begin again with another --out.") from None
+        raise RunError(
+            f"{folder / FILE} is damaged ({error}); begin again with another --out."
+        ) from None
     if "aim" not in study.user_attrs:
         study.set_user_attr("aim", asdict(aim))
     return study
@@ -239,7 +266,9 @@ def _check_same(study: "optuna.Study", aim: Aim, folder: Path) -> None:
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
         other = " and ".join("--from" if name == "start" else name for name in changed)
-        raise RunError(f"{folder} holds a search with another {other}; resume with the same, or choose another --out.")
+        raise RunError(
+            f"{folder} holds a search with another {other}; resume with the same, or choose another --out."
+        )
 
 
 def _sampler(seed: int, number: int) -> "optuna.samplers.BaseSampler":

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sixjars.data.tables.memory import MEMORY, given_tables
-from sixjars.errors import TOO_LARGE, Interrupted, LearningError, MissingExtra, SixJarsError, memory_is_short
+from sixjars.errors import (
+    TOO_LARGE,
+    Interrupted,
+    LearningError,
+    MissingExtra,
+    SixJarsError,
+    memory_is_short,
+)
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.files import values_of
@@ -69,8 +76,14 @@ class Memory:
             return ()
         splits = ", ".join(f"{name.removeprefix(MEMORY)!r}: TABLE" for name in self.tables or ())
         names = ", ".join(getattr(one, "__name__", None) or one.name for one in self.components)
-        given = {"data": f"{{{splits}}}" if splits else "", "components": f"[{names}]" if names else ""}
-        given |= {"from_run": "" if start is None else repr(str(start)), "allow": repr([*packages]) if packages else ""}
+        given = {
+            "data": f"{{{splits}}}" if splits else "",
+            "components": f"[{names}]" if names else "",
+        }
+        given |= {
+            "from_run": "" if start is None else repr(str(start)),
+            "allow": repr([*packages]) if packages else "",
+        }
         return tuple(f"{name}={text}" for name, text in given.items() if text)
 
 
@@ -105,7 +118,9 @@ class Watching(Reporter):
         """Hand the score over; end the training when that is the answer."""
         self.epochs = record["epoch"]
         if not math.isfinite(record[self.metric]):
-            raise LearningError(f"{self.metric} on the validation set is not a number; try a lower learning.rate.")
+            raise LearningError(
+                f"{self.metric} on the validation set is not a number; try a lower learning.rate."
+            )
         if not self.told(record[self.metric]) and record["step"] < self.total:
             raise Pruned
 

@@ -68,8 +68,14 @@ class TrialProcess:
         return end
 
     def _started(self) -> "subprocess.Popen[str]":
-        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.complaints}
-        self.child = subprocess.Popen([*ONE_OF, str(os.getpid())], env={**os.environ, **self.place}, text=True, **pipes)
+        pipes: Any = {
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": self.complaints,
+        }
+        self.child = subprocess.Popen(
+            [*ONE_OF, str(os.getpid())], env={**os.environ, **self.place}, text=True, **pipes
+        )
         return self.child
 
     def _explained(self, code: int) -> End:
@@ -77,10 +83,15 @@ class TrialProcess:
         if self.stopped or code in ASKED_TO_STOP:
             raise Interrupted(STOPPED)
         if code < 0:
-            return End("failed", f"its process was killed (signal {-code}), perhaps because memory was short.")
+            return End(
+                "failed",
+                f"its process was killed (signal {-code}), perhaps because memory was short.",
+            )
         self.complaints.seek(0)
         last = [line.strip() for line in self.complaints if line.strip()][-1:]
-        raise RunError(f"a trial ended unexpectedly ({' '.join(last) or code}); with --jobs 1 it says where.")
+        raise RunError(
+            f"a trial ended unexpectedly ({' '.join(last) or code}); with --jobs 1 it says where."
+        )
 
     def stop(self) -> None:
         """End it at once, from any thread. What it writes is thrown away anyway."""
@@ -91,7 +102,10 @@ class TrialProcess:
     def _end(self) -> None:
         if self.child is not None:
             self.child.kill()
-            with suppress(BrokenPipeError), self.child:  # closes its pipes, with an order in them perhaps, and waits
+            with (
+                suppress(BrokenPipeError),
+                self.child,
+            ):  # closes its pipes, with an order in them perhaps, and waits
                 pass
             self.child = None
 
@@ -101,7 +115,9 @@ class TrialProcess:
         self.complaints.close()
 
 
-def _spoken_with(child: "subprocess.Popen[str]", order: Order, told: Told, note: Note) -> End | None:
+def _spoken_with(
+    child: "subprocess.Popen[str]", order: Order, told: Told, note: Note
+) -> End | None:
     """Answers each score, until the end comes; nothing where the process has gone without one."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -155,7 +171,10 @@ def main() -> None:
         while line := sys.stdin.readline():
             given = json.loads(line)
             order = Order(**{**given, "allow": tuple(given["allow"])})
-            _say(answers, asdict(try_order(order, told, Memory(reporter=_Noting(answers), notes=True))))
+            _say(
+                answers,
+                asdict(try_order(order, told, Memory(reporter=_Noting(answers), notes=True))),
+            )
     except (Interrupted, KeyboardInterrupt, BrokenPipeError):
         os._exit(Interrupted.exit_code)
 

@@ -29,16 +29,32 @@ from sixjars.runs.splits import SPLITS
 from sixjars.runs.train import default_folder, recipe_of_training
 from sixjars.tasks import TASKS
 from sixjars.tuning.result import TABLE, WRITTEN, Tuning, line_of
-from sixjars.tuning.space import TRIALS, WHERE, Space, SpaceLike, check_counts, overrides_of, space_of
-from sixjars.tuning.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, alone, check_installed, check_unused, is_begun
+from sixjars.tuning.space import (
+    TRIALS,
+    WHERE,
+    Space,
+    SpaceLike,
+    check_counts,
+    overrides_of,
+    space_of,
+)
+from sixjars.tuning.study import (
+    FILE,
+    TRIALS_FOLDER,
+    Aim,
+    Asked,
+    Study,
+    alone,
+    check_installed,
+    check_unused,
+    is_begun,
+)
 from sixjars.tuning.trial import End, Memory, Order, Told, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
 
 HOPELESS: Final = 3
 """When so many trials fail before one succeeds, the search ends."""
-STAYS_HERE: Final = (
-    "jobs: tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
-)
+STAYS_HERE: Final = "jobs: tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
 OF_A_TOKEN: Final = ("loss", "perplexity")
 """Metrics whose values depend on how the outputs are cut into tokens."""
 COMBINED: Final = 100
@@ -92,7 +108,9 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     aim = _checked(plan, wanted, seed=seed, resume=resume)
     with alone(folder / FILE):
         study = Study(folder, aim, wanted, trials=trials)
-        search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
+        search = Search(
+            plan, study, reporter or usual_reporter(), Memory(outside.components, tables)
+        )
         if begins:
             search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
         return search.whole(min(jobs, study.trials))
@@ -103,7 +121,9 @@ def _checked(plan: "Plan", space: Space, *, seed: int, resume: bool) -> Aim:
     folder, base = plan.folder, plan.recipe({})
     device_named(plan.device)
     if is_begun(folder) and not resume:
-        raise RunError(f"{folder} holds a search already; go on with --resume, or choose another folder with --out.")
+        raise RunError(
+            f"{folder} holds a search already; go on with --resume, or choose another folder with --out."
+        )
     if not is_begun(folder):
         check_unused(folder, (TRIALS_FOLDER, *WRITTEN))
     check_values(plan, space)
@@ -115,14 +135,14 @@ def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
     """What is searched for, by which metric."""
     if base.learning.folds is not None:
         raise RecipeError(
-            ["learning.folds: a search scores one validation set; remove it, or say learning.folds=null."]
+            [
+                "learning.folds: a search scores one validation set; remove it, or say learning.folds=null."
+            ]
         )
     metric, output = base.learning.metric or "loss", f"data.{TASKS[base.task].output.name}."
     counted = next((key for key in space.dimensions if key.startswith(output)), None)
     if counted is not None and metric in OF_A_TOKEN:
-        fault = (
-            f"{counted} changes the tokens that {metric} is the mean of; choose another metric: learning.metric=NAME."
-        )
+        fault = f"{counted} changes the tokens that {metric} is the mean of; choose another metric: learning.metric=NAME."
         raise RecipeError([fault], WHERE)
     better = "lower" if metric == "loss" else metric_named(metric, outside).better
     return Aim(base.to_yaml(), space.texts(), metric, better, seed)
@@ -145,14 +165,22 @@ class Plan:
     def recipe(self, values: Mapping[str, Any]) -> Recipe:
         """The recipe with some values in it."""
         try:
-            return recipe_of_training(self.values, overrides_of(values), self.outside, None, self.start)[0]
+            return recipe_of_training(
+                self.values, overrides_of(values), self.outside, None, self.start
+            )[0]
         except RecipeError as error:
             raise RecipeError(error.faults, self.where) from None
 
     def order(self, asked: Asked) -> Order:
         """What a trial is told."""
         start = None if self.start is None else str(self.start)
-        return Order(self.recipe(asked.values).to_yaml(), str(asked.folder), self.device, start, self.outside.packages)
+        return Order(
+            self.recipe(asked.values).to_yaml(),
+            str(asked.folder),
+            self.device,
+            start,
+            self.outside.packages,
+        )
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -170,7 +198,10 @@ def check_values(plan: Plan, space: Space) -> None:
         for value in values:
             wrong = _faults(plan, {key: value})
             combined = islice(product(*others.values()), COMBINED if wrong else 0)
-            if wrong and all(_faults(plan, {**dict(zip(others, some, strict=True)), key: value}) for some in combined):
+            if wrong and all(
+                _faults(plan, {**dict(zip(others, some, strict=True)), key: value})
+                for some in combined
+            ):
                 faults |= dict.fromkeys(wrong)
     if faults:
         raise RecipeError(list(faults), WHERE)
@@ -198,7 +229,9 @@ class Search:
         """All of it, and the drawing, whatever ends it."""
         count = self.study.trials
         if count < self.study.wanted:
-            self.reporter.note(f"there are {count} combinations of these values, so there are as many trials.")
+            self.reporter.note(
+                f"there are {count} combinations of these values, so there are as many trials."
+            )
         try:
             self._run(jobs)
         finally:
@@ -216,8 +249,17 @@ class Search:
             if jobs == 1:
                 self._loop(self._here)
             else:
-                gpus = torch.cuda.device_count() if device_named(self.plan.device).type == "cuda" else 0
-                self._in_processes([TrialProcess(place_of(job, jobs, gpus=gpus), self._note) for job in range(jobs)])
+                gpus = (
+                    torch.cuda.device_count()
+                    if device_named(self.plan.device).type == "cuda"
+                    else 0
+                )
+                self._in_processes(
+                    [
+                        TrialProcess(place_of(job, jobs, gpus=gpus), self._note)
+                        for job in range(jobs)
+                    ]
+                )
         except (Interrupted, KeyboardInterrupt):
             done = len(self.study.rows())
             raise Interrupted(
@@ -277,10 +319,18 @@ class Search:
             is_best = found.best_trial == row
             if found.best_trial is not None:
                 found.write_recipe(self.plan.recipe(found.best))
-            line = line_of(row, list(found.axes), found.metric, trials=self.study.trials, is_best=is_best)
-            self.reporter.tried(f"{line}  {duration(row['seconds'])}{self._left(len(found.trials))}")
-            if len(found.trials) >= HOPELESS and all(one["state"] == "failed" for one in found.trials):
-                raise RunError(f"the first {len(found.trials)} trials all failed; the last one: {row['why']}")
+            line = line_of(
+                row, list(found.axes), found.metric, trials=self.study.trials, is_best=is_best
+            )
+            self.reporter.tried(
+                f"{line}  {duration(row['seconds'])}{self._left(len(found.trials))}"
+            )
+            if len(found.trials) >= HOPELESS and all(
+                one["state"] == "failed" for one in found.trials
+            ):
+                raise RunError(
+                    f"the first {len(found.trials)} trials all failed; the last one: {row['why']}"
+                )
 
     def _left(self, done: int) -> str:
         """How long the others will take, by those that were made here."""
@@ -290,7 +340,12 @@ class Search:
 
     def found(self) -> Tuning:
         """What there is so far."""
-        aim, axes = self.study.aim, {key: one.axis for key, one in self.study.space.dimensions.items()}
+        aim, axes = (
+            self.study.aim,
+            {key: one.axis for key, one in self.study.space.dimensions.items()},
+        )
         rows = tuple(self.study.rows())
         memory = self.memory.arguments(self.plan.start, self.plan.outside.packages)
-        return Tuning(self.plan.folder, aim.metric, aim.better, axes, rows, self.plan.options, memory)
+        return Tuning(
+            self.plan.folder, aim.metric, aim.better, axes, rows, self.plan.options, memory
+        )

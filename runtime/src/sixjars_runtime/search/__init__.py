@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from sixjars_runtime.search.beam import beam
-from sixjars_runtime.search.problem import FEWER, Attended, Hypothesis, Problem, Step, Tensors, hypotheses_of, picked
+from sixjars_runtime.search.problem import (
+    FEWER,
+    Attended,
+    Hypothesis,
+    Problem,
+    Step,
+    Tensors,
+    hypotheses_of,
+    picked,
+)
 from sixjars_runtime.search.sampling import draw, likely, row_seeds
 from sixjars_runtime.search.scores import NEVER, Bools, Floats, Ints, Ranking, best_tokens
 from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
@@ -37,10 +46,22 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     if not len(mask):
         return []
     rows = np.repeat(np.arange(len(mask)), settings.rows)
-    ranking = Ranking(settings.length_penalty, settings.coverage_penalty, mask if settings.coverage_penalty else None)
+    ranking = Ranking(
+        settings.length_penalty,
+        settings.coverage_penalty,
+        mask if settings.coverage_penalty else None,
+    )
     numbers = range(len(mask)) if seeds is None else seeds
     problem = Problem(
-        step, prepared, len(mask), longest or settings.max_length, settings, special, ranking, None, prefix
+        step,
+        prepared,
+        len(mask),
+        longest or settings.max_length,
+        settings,
+        special,
+        ranking,
+        None,
+        prefix,
     )
     problem, state = problem.pick(rows), picked(state, rows)
     if settings.kind == "sample":
@@ -50,7 +71,9 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
 
 def greedy(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
     """One hypothesis for each source: at every step the most probable token."""
-    return _row_by_row(problem, state, lambda _, allowed_RV, __: best_tokens(allowed_RV, 1)[1][:, 0])
+    return _row_by_row(
+        problem, state, lambda _, allowed_RV, __: best_tokens(allowed_RV, 1)[1][:, 0]
+    )
 
 
 def sample(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
@@ -60,7 +83,11 @@ def sample(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
 
 
 def _drawn(problem: Problem, allowed_RV: Floats, made: int) -> Ints:
-    settings, scores_RV, tokens_RV = problem.settings, allowed_RV / np.float32(problem.settings.temperature), None
+    settings, scores_RV, tokens_RV = (
+        problem.settings,
+        allowed_RV / np.float32(problem.settings.temperature),
+        None,
+    )
     assert problem.seeds is not None
     if settings.top_k or settings.top_p < 1.0:
         scores_RV, tokens_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
@@ -75,11 +102,27 @@ def _row_by_row(
     A row ends with `<stop>`, at the limit, or where no token may follow; only the first is finished.
     """
     every, ranking, attended = problem.count, problem.ranking, Attended()
-    places, open_R, token_R = np.arange(every), np.ones(every, dtype=bool), np.full(every, problem.special.go)
-    total, covered, reads = np.zeros(every, dtype=np.float32), None, problem.settings.no_repeat_ngram > 0
-    count, finished, output = np.zeros(every, dtype=np.int64), np.zeros(every, dtype=bool), list[Ints]()
+    places, open_R, token_R = (
+        np.arange(every),
+        np.ones(every, dtype=bool),
+        np.full(every, problem.special.go),
+    )
+    total, covered, reads = (
+        np.zeros(every, dtype=np.float32),
+        None,
+        problem.settings.no_repeat_ngram > 0,
+    )
+    count, finished, output = (
+        np.zeros(every, dtype=np.int64),
+        np.zeros(every, dtype=bool),
+        list[Ints](),
+    )
     for made in range(problem.longest):
-        before_Rt = np.stack(output, axis=1)[places] if output and reads else np.zeros((len(places), 0), dtype=np.int64)
+        before_Rt = (
+            np.stack(output, axis=1)[places]
+            if output and reads
+            else np.zeros((len(places), 0), dtype=np.int64)
+        )
         allowed_RV, weights_RS, state = problem.step_on(token_R, state, before_Rt, made)
         token_R = choose(problem, allowed_RV, made)
         gained_R = np.take_along_axis(allowed_RV, token_R[:, None], 1)[:, 0]
@@ -104,10 +147,14 @@ def _row_by_row(
             places, open_R, token_R = places[rows], open_R[rows], token_R[rows]
     score = ranking.scores(total, count + finished, ranking.penalty(covered))
     weights = attended.of(np.broadcast_to(np.arange(every), (len(output), every)))
-    return hypotheses_of(np.stack(output, axis=1), score, total, count, finished, weights, problem.settings.rows)
+    return hypotheses_of(
+        np.stack(output, axis=1), score, total, count, finished, weights, problem.settings.rows
+    )
 
 
-def _summed(weights: Floats | None, before: Floats | None, places: Ints, goes: Bools, every: int) -> Floats:
+def _summed(
+    weights: Floats | None, before: Floats | None, places: Ints, goes: Bools, every: int
+) -> Floats:
     """The weights of all steps of each of all rows, (R, S), one step more."""
     assert weights is not None
     whole = np.zeros((every, weights.shape[1]), dtype=np.float32) if before is None else before

@@ -9,7 +9,15 @@ from typing import Self, final
 
 import numpy as np
 
-from sixjars_runtime.search.problem import FEWER, Attended, Hypothesis, Problem, Tensors, hypotheses_of, picked
+from sixjars_runtime.search.problem import (
+    FEWER,
+    Attended,
+    Hypothesis,
+    Problem,
+    Tensors,
+    hypotheses_of,
+    picked,
+)
 from sixjars_runtime.search.scores import NEVER, Bools, Floats, Ints, best_tokens, highest
 
 
@@ -34,7 +42,9 @@ class Ended:
 
     def ordered(self, places: Ints) -> Self:
         """Those in the given places, (B, N)."""
-        return type(self)(*(np.take_along_axis(getattr(self, each.name), places, 1) for each in fields(self)))
+        return type(self)(
+            *(np.take_along_axis(getattr(self, each.name), places, 1) for each in fields(self))
+        )
 
     def best(self, most: int) -> Self:
         """The best of each source, best first."""
@@ -68,8 +78,14 @@ def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
     alive_BK = np.full((len(sources), width), NEVER)
     alive_BK[:, 0] = 0.0
     pool, last = _empty(len(sources), nbest), _empty(len(sources), width)
-    last.put(sources, Ended(alive_BK, alive_BK, places.reshape(-1, width), last.count, last.finished))
-    token_R, output_Rt, covered_RS = np.full(every, problem.special.go), np.zeros((every, 0), dtype=np.int64), None
+    last.put(
+        sources, Ended(alive_BK, alive_BK, places.reshape(-1, width), last.count, last.finished)
+    )
+    token_R, output_Rt, covered_RS = (
+        np.full(every, problem.special.go),
+        np.zeros((every, 0), dtype=np.int64),
+        None,
+    )
     tokens, parents, attended = list[Ints](), list[Ints](), Attended()
     for made in range(longest):
         allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt, made)
@@ -77,14 +93,28 @@ def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
         covered_RS = ranking.covered(covered_RS, weights_RS)
         log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
         penalty_R = ranking.penalty(covered_RS)
-        score_BC = ranking.scores(log_BC, made + 1, None if penalty_R is None else penalty_R[row_BC])
+        score_BC = ranking.scores(
+            log_BC, made + 1, None if penalty_R is None else penalty_R[row_BC]
+        )
         stops_BC = token_BC == stop
-        own = pool.of(sources).beside(_stopped(score_BC, log_BC, stops_BC, places[row_BC], made, width)).best(nbest)
+        own = (
+            pool.of(sources)
+            .beside(_stopped(score_BC, log_BC, stops_BC, places[row_BC], made, width))
+            .best(nbest)
+        )
         pool.put(sources, own)
         log_BK, place_BK = highest(np.where(stops_BC, NEVER, log_BC), width)
-        _go_on(last, sources, np.take_along_axis(np.where(stops_BC, NEVER, score_BC), place_BK, 1), log_BK, made + 1)
+        _go_on(
+            last,
+            sources,
+            np.take_along_axis(np.where(stops_BC, NEVER, score_BC), place_BK, 1),
+            log_BK,
+            made + 1,
+        )
         alive_BK = np.where(ranking.bound(log_BK, longest) <= own.score[:, -1:], NEVER, log_BK)
-        token_R, row_R = (np.take_along_axis(found, place_BK, 1).ravel() for found in (token_BC, row_BC))
+        token_R, row_R = (
+            np.take_along_axis(found, place_BK, 1).ravel() for found in (token_BC, row_BC)
+        )
         tokens.append(_of_all(places, token_R, every))
         parents.append(_of_all(places, places[row_R], every))
         going_B = np.any(alive_BK > NEVER, axis=1)
@@ -109,14 +139,22 @@ def _grown(alive_BK: Floats, allowed_RV: Floats) -> tuple[Floats, Ints, Ints]:
     """The best 2K beginnings that are one token longer: log P, token and row, (B, C) each, the best first."""
     sources, width = alive_BK.shape
     size = allowed_RV.shape[1]
-    log_RC, token_RC = best_tokens(allowed_RV, min(2 * width, size))  # no row can have more of the best
+    log_RC, token_RC = best_tokens(
+        allowed_RV, min(2 * width, size)
+    )  # no row can have more of the best
     total_BX = (alive_BK[:, :, None] + log_RC.reshape(sources, width, -1)).reshape(sources, -1)
     log_BC, place_BC = highest(total_BX, min(2 * width, width * size))
     token_BC = np.take_along_axis(token_RC.reshape(sources, -1), place_BC, 1)
-    return log_BC, token_BC, np.arange(0, sources * width, width)[:, None] + place_BC // log_RC.shape[1]
+    return (
+        log_BC,
+        token_BC,
+        np.arange(0, sources * width, width)[:, None] + place_BC // log_RC.shape[1],
+    )
 
 
-def _stopped(score_BC: Floats, log_BC: Floats, stops_BC: Bools, row_BC: Ints, count: int, most: int) -> Ended:
+def _stopped(
+    score_BC: Floats, log_BC: Floats, stops_BC: Bools, row_BC: Ints, count: int, most: int
+) -> Ended:
     """The candidates among the leftmost that ended, as hypotheses of `count` tokens and `<stop>`."""
     stops, row = stops_BC[:, :most], row_BC[:, :most]
     score, log = (np.where(stops, each[:, :most], NEVER) for each in (score_BC, log_BC))
@@ -126,7 +164,10 @@ def _stopped(score_BC: Floats, log_BC: Floats, stops_BC: Bools, row_BC: Ints, co
 def _go_on(last: Ended, sources: Ints, score_BK: Floats, log_BK: Floats, count: int) -> None:
     """Keep the beginnings of each source that has any that go on."""
     lives = (log_BK > NEVER).any(1)
-    last.score[sources[lives]], last.log_probability[sources[lives]] = score_BK[lives], log_BK[lives]
+    last.score[sources[lives]], last.log_probability[sources[lives]] = (
+        score_BK[lives],
+        log_BK[lives],
+    )
     last.count[sources[lives]] = count
 
 
@@ -144,12 +185,21 @@ def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:
     """
     wanted_BK = (last.count == max_length) | (pool.score[:, :1] == NEVER)
     score_BK = np.where(wanted_BK, last.score, NEVER)
-    return Ended(score_BK, last.log_probability, last.row, last.count, last.finished).best(score_BK.shape[1])
+    return Ended(score_BK, last.log_probability, last.row, last.count, last.finished).best(
+        score_BK.shape[1]
+    )
 
 
-def _traced(ended: Ended, tokens: list[Ints], parents: list[Ints], attended: Attended) -> list[list[Hypothesis]]:
+def _traced(
+    ended: Ended, tokens: list[Ints], parents: list[Ints], attended: Attended
+) -> list[list[Hypothesis]]:
     """Each source's hypotheses, followed backwards from the rows they ended in."""
-    row_X, count_X, rows, written = ended.row.ravel(), ended.count.ravel(), list[Ints](), list[Ints]()
+    row_X, count_X, rows, written = (
+        ended.row.ravel(),
+        ended.count.ravel(),
+        list[Ints](),
+        list[Ints](),
+    )
     for step in reversed(range(len(tokens))):
         written.append(tokens[step][row_X])
         # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.

@@ -71,7 +71,9 @@ class Problem:
         """What may not be output next."""
         return rule_of(self.settings, self.special, self.prefix)
 
-    def step_on(self, token: Ints, state: Tensors, output: Ints, made: int) -> tuple[Floats, Floats | None, Tensors]:
+    def step_on(
+        self, token: Ints, state: Tensors, output: Ints, made: int
+    ) -> tuple[Floats, Floats | None, Tensors]:
         """One step: the log probability of what may come next (R, V), the weights (R, S), the state."""
         scores_RV, weights_RS, state = self.step(token, state, self.prepared)
         return self.rule(scores_RV, output, made), weights_RS, state
@@ -128,7 +130,16 @@ def hypotheses_of(
     """Hypotheses of arrays with one in each row, `each` of them for a source; -inf scores are left out."""
     columns = [column.tolist() for column in (tokens, score, log_probability, count, finished)]
     found = [
-        Hypothesis(tuple(output[:most]), worth, total, None if weights is None else weights[row, : most + ends], ends)
+        Hypothesis(
+            tuple(output[:most]),
+            worth,
+            total,
+            None if weights is None else weights[row, : most + ends],
+            ends,
+        )
         for row, (output, worth, total, most, ends) in enumerate(zip(*columns, strict=True))
     ]
-    return [[one for one in found[at : at + each] if one.score > NEVER] for at in range(0, len(found), each)]
+    return [
+        [one for one in found[at : at + each] if one.score > NEVER]
+        for at in range(0, len(found), each)
+    ]

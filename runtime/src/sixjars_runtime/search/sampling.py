@@ -15,7 +15,9 @@ Bits = NDArray[np.uint64]
 
 def row_seeds(seed: int, sources: Sequence[int], rows: int) -> Bits:
     """One for each row, (R,): each source has its own, and each of its `rows` rows another."""
-    source_B = hashed(hashed(np.array([seed], dtype=np.uint64)) ^ np.array(sources, dtype=np.uint64))
+    source_B = hashed(
+        hashed(np.array([seed], dtype=np.uint64)) ^ np.array(sources, dtype=np.uint64)
+    )
     return hashed(source_B[:, None] ^ np.arange(rows, dtype=np.uint64)).ravel()
 
 
@@ -43,8 +45,12 @@ def draw(scores: Floats, seeds: Bits, step: int, tokens: Ints | None = None) -> 
 
     The Gumbel-max trick: Maddison, Tarlow & Minka 2014, https://arxiv.org/abs/1411.0030.
     """
-    numbers = np.arange(scores.shape[1], dtype=np.uint64) if tokens is None else tokens.astype(np.uint64)
+    numbers = (
+        np.arange(scores.shape[1], dtype=np.uint64) if tokens is None else tokens.astype(np.uint64)
+    )
     bits_RV = hashed(hashed(seeds + np.uint64(step))[:, None] ^ numbers)
-    uniform_RV = ((bits_RV >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52  # exact, and neither 0 nor 1
+    uniform_RV = (
+        (bits_RV >> np.uint64(12)).astype(np.float64) + 0.5
+    ) * 2.0**-52  # exact, and neither 0 nor 1
     place_R = (scores.astype(np.float64) - np.log(-np.log(uniform_RV))).argmax(1)
     return place_R if tokens is None else np.take_along_axis(tokens, place_R[:, None], 1)[:, 0]

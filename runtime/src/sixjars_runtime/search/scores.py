@@ -47,7 +47,9 @@ class Ranking:
         if self.coverage_penalty == 0.0:
             return None
         if weights is None:
-            raise DataError("coverage_penalty needs attention weights, but this model gives none; set it to 0.")
+            raise DataError(
+                "coverage_penalty needs attention weights, but this model gives none; set it to 0."
+            )
         return weights if before is None else before + weights
 
     def penalty(self, covered: Floats | None) -> Floats | None:
@@ -61,7 +63,9 @@ class Ranking:
 
     def scores(self, log_probability: Floats, lengths: Any, penalty: Floats | None) -> Floats:
         """Of hypotheses of these lengths; an empty one scores 0."""
-        share = log_probability / np.maximum(np.float32(lengths), 1) ** np.float32(self.length_penalty)
+        share = log_probability / np.maximum(np.float32(lengths), 1) ** np.float32(
+            self.length_penalty
+        )
         found = share if penalty is None else share + penalty
         return np.asarray(np.where(np.equal(lengths, 0), np.float32(0), found), dtype=np.float32)
 
@@ -90,7 +94,9 @@ def best_tokens(scores: Floats, count: int) -> tuple[Floats, Ints]:
         return highest(scores, count)
     whole = CHUNK * chunks
     most_RG = scores[:, :whole].reshape(rows, chunks, CHUNK).max(2)
-    chunk_RC = np.sort(highest(most_RG, count)[1], axis=1)  # in order, so that of equal tokens the first is found
+    chunk_RC = np.sort(
+        highest(most_RG, count)[1], axis=1
+    )  # in order, so that of equal tokens the first is found
     token_RX = (chunk_RC[:, :, None] * CHUNK + np.arange(CHUNK)).reshape(rows, -1)
     rest_RX = np.broadcast_to(np.arange(whole, size), (rows, size - whole))
     token_RX = np.concatenate([token_RX, rest_RX], axis=1)
@@ -98,7 +104,9 @@ def best_tokens(scores: Floats, count: int) -> tuple[Floats, Ints]:
     return values, np.take_along_axis(token_RX, places, 1)
 
 
-def rule_of(settings: SearchSettings, special: SpecialTokens, prefix: tuple[Ints, Bools] | None) -> Rule:
+def rule_of(
+    settings: SearchSettings, special: SpecialTokens, prefix: tuple[Ints, Bools] | None
+) -> Rule:
     """All that the settings and the caller forbid, as one rule."""
     rules: list[Rule] = []
     never = {*special.banned, special.go} - {special.stop}

@@ -66,9 +66,13 @@ class SearchSettings:
             if one.type in (int, float):
                 _check(one.name, value, whole=one.type is int)
         if self.kind == "beam" and self.nbest > self.width:
-            raise DataError(f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer.")
+            raise DataError(
+                f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
+            )
         if self.min_length >= self.max_length:
-            raise DataError(f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}.")
+            raise DataError(
+                f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}."
+            )
 
     @property
     def rows(self) -> int:

@@ -40,7 +40,9 @@ class Directions:
 
     def sizes(self, line: int) -> tuple[int, int]:
         """The words of a line in the first and the second text."""
-        firsts, seconds = (begins[line + 1] - begins[line] for begins in (self.firsts, self.seconds))
+        firsts, seconds = (
+            begins[line + 1] - begins[line] for begins in (self.firsts, self.seconds)
+        )
         return int(firsts), int(seconds)
 
     def links(self, line: int, how: Symmetrization = USUAL) -> Links:
@@ -54,7 +56,9 @@ class Directions:
         )
 
 
-def aligned(first: Any, second: Any, *, iterations: int = ITERATIONS, diagonal: float = DIAGONAL) -> Directions:
+def aligned(
+    first: Any, second: Any, *, iterations: int = ITERATIONS, diagonal: float = DIAGONAL
+) -> Directions:
     """Align the words of two `pyarrow` arrays of texts, line by line; lines without words have no links.
 
     `diagonal` is how strongly links near the diagonal are preferred before the first iteration; 0 for not at all.
@@ -68,7 +72,10 @@ def aligned(first: Any, second: Any, *, iterations: int = ITERATIONS, diagonal: 
     words = Words.of(first), Words.of(second)
     text = PairedText.of(*words)
     models = [DiagonalModel(text, reverse=reverse, steepness=diagonal) for reverse in (False, True)]
-    rounds, lines = range(iterations if text.chunks else 0), len(words[0].lengths)  # no words, nothing to learn
+    rounds, lines = (
+        range(iterations if text.chunks else 0),
+        len(words[0].lengths),
+    )  # no words, nothing to learn
     for _ in counted(rounds, "aligning words", rows=lambda _: lines, total=len(rounds) * lines):
         for _ in spread(DiagonalModel.iterate, models):
             pass

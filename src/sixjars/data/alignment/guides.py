@@ -43,7 +43,9 @@ class Guides:
             self._positions.extend(pair)
         self._ends.append(len(self._positions))
         words = set(source), set(target)
-        within = [link for link in links if link[0] in words[0] and link[1] in words[1]]  # a long text is cut
+        within = [
+            link for link in links if link[0] in words[0] and link[1] in words[1]
+        ]  # a long text is cut
         self._count += len(within)
         for side in (0, 1):
             self._linked[side] += len({link[side] for link in within})
@@ -54,12 +56,17 @@ class Guides:
 
     def __getitem__(self, row: int) -> NDArray[np.int32]:
         """The links of a row: source position, target position."""
-        found: NDArray[np.int32] = np.array(self._positions[self._ends[row] : self._ends[row + 1]], dtype=np.int32)
+        found: NDArray[np.int32] = np.array(
+            self._positions[self._ends[row] : self._ends[row + 1]], dtype=np.int32
+        )
         return found.reshape(-1, 2)
 
     def describe(self) -> str:
         """How many pairs and links there are, and how many words have none, for a person to judge."""
-        without = [1 - linked / max(words, 1) for linked, words in zip(self._linked, self._words, strict=True)]
+        without = [
+            1 - linked / max(words, 1)
+            for linked, words in zip(self._linked, self._words, strict=True)
+        ]
         return (
             f"{number_of(len(self), 'pair')}, {self._count / max(self._words[1], 1):.2f} links a target word; "
             f"{without[0]:.0%} of source and {without[1]:.0%} of target words without a link"
@@ -73,10 +80,16 @@ def guides_of(train: Any) -> Guides:
     if train.diagonal is not None:
         texts = (spaced(train.normalized(field.name), field.words) for field in fields)
         learned = learned_links(*texts, diagonal=train.diagonal)
-    for rows in (range(at, min(at + MOST_ROWS, len(train))) for at in range(0, len(train), MOST_ROWS)):
+    for rows in (
+        range(at, min(at + MOST_ROWS, len(train))) for at in range(0, len(train), MOST_ROWS)
+    ):
         words = [field.words(train.normalized(field.name, rows)) for field in fields]
         true = train.true_links(rows, words) if learned is None else ()
-        found = (one.sure if one else frozenset() for one in true) if learned is None else map(learned.links, rows)
+        found = (
+            (one.sure if one else frozenset() for one in true)
+            if learned is None
+            else map(learned.links, rows)
+        )
         for row, links, source, target in zip(rows, found, *words, strict=True):
             made.add(links, source[: lengths[0][row]], target[: lengths[1][row]])
     return made

@@ -17,7 +17,9 @@ _VERSION = 1
 """Changes when the aligner finds other links."""
 
 
-def learned_links(sources: Sequence[str], targets: Sequence[str], *, diagonal: float = DIAGONAL) -> Directions:
+def learned_links(
+    sources: Sequence[str], targets: Sequence[str], *, diagonal: float = DIAGONAL
+) -> Directions:
     """The links between the words of texts, made now or found in the cache.
 
     >>> sorted(learned_links(["a b", "b"], ["x y", "y"]).links(0))
@@ -40,7 +42,9 @@ def learned_links(sources: Sequence[str], targets: Sequence[str], *, diagonal: f
     return Directions(found[: sizes[0]], found[sizes[0] :], words[1].begins, words[0].begins)
 
 
-def spaced(texts: Sequence[str], words: Callable[[Sequence[str]], list[list[int]]]) -> Sequence[str]:
+def spaced(
+    texts: Sequence[str], words: Callable[[Sequence[str]], list[list[int]]]
+) -> Sequence[str]:
     """Texts with spaces between what links count, as `Field.words` does: words, or each character.
 
     >>> spaced(["ab c"], lambda texts: [list(range(len(text))) for text in texts])
@@ -56,7 +60,9 @@ def unspaced(words: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[str]:
     >>> len(list(unspaced({"source": [[0, 0], [0], [0, 1]], "target": [[0, 1]]})))
     1
     """
-    names = [name for name, rows in words.items() if np.median([len(set(row)) for row in rows]) <= 1]
+    names = [
+        name for name, rows in words.items() if np.median([len(set(row)) for row in rows]) <= 1
+    ]
     if names:
         yield (
             f"data.alignment: learn links the words between spaces, but most texts of {' and '.join(names)} are one "

@@ -21,7 +21,9 @@ def read_links(path: Path, *, lines: int) -> list[str | None]:
     if all(_NUMBERED.fullmatch(text) for _, text in texts if text):
         return _numbered(path, texts, lines)
     if len(texts) != lines:
-        raise DataError(f"{path} has links for {number_of(len(texts), 'line')}, but there are {lines:,}.")
+        raise DataError(
+            f"{path} has links for {number_of(len(texts), 'line')}, but there are {lines:,}."
+        )
     return [text for _, text in texts]
 
 
@@ -40,8 +42,12 @@ def _numbered(path: Path, texts: list[tuple[int, str]], lines: int) -> list[str 
             continue
         sentence, first, second = (int(link[group]) - 1 for group in (1, 2, 3))
         if not 0 <= sentence < lines:
-            raise DataError(f"{path}, line {number}: sentence {sentence + 1} is not one of the {lines:,} lines.")
+            raise DataError(
+                f"{path}, line {number}: sentence {sentence + 1} is not one of the {lines:,} lines."
+            )
         if min(first, second) < 0:
-            raise DataError(f"{path}, line {number}: words are counted from 1 here, but {text!r} has a 0.")
+            raise DataError(
+                f"{path}, line {number}: words are counted from 1 here, but {text!r} has a 0."
+            )
         found.setdefault(sentence, []).append(f"{first}{'?' if link[4] == 'P' else '-'}{second}")
     return [" ".join(found[line]) if line in found else None for line in range(lines)]

@@ -34,7 +34,9 @@ LIMITS: Final = (0.1, STEEPEST)
 
 def distances(size_S: int, size_T: int) -> Values:
     """-|s/S - t/T| for all positions, (S, T)."""
-    found: Values = -np.abs(np.arange(1, size_S + 1)[:, None] / size_S - np.arange(1, size_T + 1) / size_T)
+    found: Values = -np.abs(
+        np.arange(1, size_S + 1)[:, None] / size_S - np.arange(1, size_T + 1) / size_T
+    )
     return found
 
 
@@ -54,7 +56,9 @@ def digamma(values: Values) -> Values:
     far = values + 6.0
     below = sum(1.0 / (values + step) for step in range(6))
     square = 1.0 / (far * far)
-    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
+    series = square * (
+        1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132)))
+    )
     return np.log(far) - 0.5 / far - series - below
 
 
@@ -77,7 +81,9 @@ class _Expected:
 class DiagonalModel:
     """One direction: the words of one text of a `PairedText` explained by those of the other."""
 
-    def __init__(self, text: PairedText, *, reverse: bool = False, steepness: float = DIAGONAL) -> None:
+    def __init__(
+        self, text: PairedText, *, reverse: bool = False, steepness: float = DIAGONAL
+    ) -> None:
         self.text = text
         self.reverse = reverse
         """Whether the first text is explained by the second."""
@@ -130,7 +136,10 @@ class DiagonalModel:
         totals = np.bincount(self.given, found.pairs, self.sizes[0]).astype(np.float64)
         below = digamma(totals + SPREAD * self.sizes[1])
         self.theta = np.exp(digamma(found.pairs + SPREAD) - below[self.given])
-        self.null = np.exp(digamma(found.null + SPREAD) - digamma(np.array(found.null.sum() + SPREAD * self.sizes[1])))
+        self.null = np.exp(
+            digamma(found.null + SPREAD)
+            - digamma(np.array(found.null.sum() + SPREAD * self.sizes[1]))
+        )
         if self.steepness:
             self.steepness = best_steepness(self.steepness, found.near, found.mass)
 

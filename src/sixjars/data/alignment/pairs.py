@@ -117,14 +117,21 @@ class PairedText:
         made, keys, waiting = [], np.zeros(0, dtype=np.int64), list[NDArray[np.int64]]()
         total = int((first.lengths * second.lengths > 0).sum())
         for blocks in counted(_blocks(first, second), "pairing words", rows=_lines, total=total):
-            every = [one.first[:, :, None].astype(np.int64) * second.count + one.second[:, None] for one in blocks]
-            own, places = np.unique(np.concatenate([some.ravel() for some in every]), return_inverse=True)
+            every = [
+                one.first[:, :, None].astype(np.int64) * second.count + one.second[:, None]
+                for one in blocks
+            ]
+            own, places = np.unique(
+                np.concatenate([some.ravel() for some in every]), return_inverse=True
+            )
             made.append((tuple(blocks), places.astype(np.int32), own))
             waiting.append(own)
             if sum(map(len, waiting)) > max(4 * CHUNK, len(keys)):
                 keys, waiting = _merged([keys, *waiting]), []
         keys = _merged([keys, *waiting])
-        chunks = tuple(Chunk(b, p, np.searchsorted(keys, own).astype(np.int32)) for b, p, own in made)
+        chunks = tuple(
+            Chunk(b, p, np.searchsorted(keys, own).astype(np.int32)) for b, p, own in made
+        )
         sides = (keys // second.count).astype(np.int32), (keys % second.count).astype(np.int32)
         return cls(chunks, *sides, (first.count, second.count))
 
@@ -136,7 +143,9 @@ def _lines(blocks: list[Block]) -> int:
 def _merged(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Different keys, sorted; `np.unique` finds them by hashing, which is far slower here."""
     every = np.sort(np.concatenate(keys))
-    found: NDArray[np.int64] = every[np.concatenate([[True], every[1:] != every[:-1]])[: len(every)]]
+    found: NDArray[np.int64] = every[
+        np.concatenate([[True], every[1:] != every[:-1]])[: len(every)]
+    ]
     return found
 
 

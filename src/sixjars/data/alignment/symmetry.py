@@ -11,7 +11,13 @@ from typing import Final, Literal, get_args
 from sixjars.data.annotations import Links
 
 Symmetrization = Literal[
-    "forward", "backward", "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
+    "forward",
+    "backward",
+    "intersection",
+    "union",
+    "grow-diag",
+    "grow-diag-final",
+    "grow-diag-final-and",
 ]
 SYMMETRIZATIONS: Final[tuple[Symmetrization, ...]] = get_args(Symmetrization)
 USUAL: Final[Symmetrization] = "grow-diag"
@@ -47,13 +53,19 @@ def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
     """
     grown, union = set(forward & backward), forward | backward
     firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
-    last = sorted(grown)  # what was added in one round is all that can have new neighbours in the next
+    last = sorted(
+        grown
+    )  # what was added in one round is all that can have new neighbours in the next
     while last:
         added = []
         for first, second in last:
             for down, across in _AROUND:
                 link = first + down, second + across
-                if link in union and link not in grown and (link[0] not in firsts or link[1] not in seconds):
+                if (
+                    link in union
+                    and link not in grown
+                    and (link[0] not in firsts or link[1] not in seconds)
+                ):
                     added.append(link)
                     grown.add(link)
                     firsts.add(link[0])

@@ -74,7 +74,9 @@ class FeaturesField(FileField):
     def files(self) -> MediaFiles:
         """Where names are looked up; `.npy` may be left out."""
         largest = WIDEST * self.settings.max_numbers + HEADER
-        return MediaFiles(self.equipment.places, memory=self.memory, endings=[".npy"], largest=largest)
+        return MediaFiles(
+            self.equipment.places, memory=self.memory, endings=[".npy"], largest=largest
+        )
 
     @property
     def shape_column(self) -> str:
@@ -100,7 +102,9 @@ class FeaturesField(FileField):
                 return str(error)
 
         with ThreadPoolExecutor(READERS) as pool:
-            for done, (name, shape) in enumerate(zip(names, pool.map(tried, names), strict=True), start=1):
+            for done, (name, shape) in enumerate(
+                zip(names, pool.map(tried, names), strict=True), start=1
+            ):
                 self.equipment.reporter.preparing("reading features", done=done, total=len(names))
                 if isinstance(shape, str):
                     faults[name] = shape
@@ -111,7 +115,11 @@ class FeaturesField(FileField):
         if wanted is None and owns:
             [(wanted, _)] = Counter(owns.values()).most_common(1)
             other = next(name for name, own in owns.items() if own == wanted)
-        faults |= {name: _differ(name, own, other, wanted) for name, own in owns.items() if wanted and own != wanted}
+        faults |= {
+            name: _differ(name, own, other, wanted)
+            for name, own in owns.items()
+            if wanted and own != wanted
+        }
         return {name: json.dumps(shape) for name, shape in found.items()}
 
     def _read(self, name: str) -> NDArray[np.float32]:
@@ -124,7 +132,9 @@ class FeaturesField(FileField):
             return self
         name = next(iter(texts))
         with self.files.open(name) as file:
-            return self._with(FeatureShape.of(shape_of(file, name, max_numbers=self.settings.max_numbers)))
+            return self._with(
+                FeatureShape.of(shape_of(file, name, max_numbers=self.settings.max_numbers))
+            )
 
     def settled(self, train: Examples) -> Self:
         """The shape of the training set is that of the others."""
@@ -146,7 +156,11 @@ class FeaturesField(FileField):
         try:
             whole = json.loads(text)
             shape = FeatureShape(whole["channels"], tuple(whole["positions"]))
-            if not all(isinstance(size, int) for size in (shape.channels, *shape.positions) if size is not None):
+            if not all(
+                isinstance(size, int)
+                for size in (shape.channels, *shape.positions)
+                if size is not None
+            ):
                 raise ValueError("its sizes are no whole numbers")
             return self._with(shape)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -159,7 +173,10 @@ class FeaturesField(FileField):
 
     def column(self, table: Table, *, training: bool = False) -> Column:
         """The vectors of each array, (S, C); read where they are when they are needed."""
-        names, shapes = table.texts(self.name), [tuple(json.loads(one)) for one in table.texts(self.shape_column)]
+        names, shapes = (
+            table.texts(self.name),
+            [tuple(json.loads(one)) for one in table.texts(self.shape_column)],
+        )
         for name, shape in zip(names, shapes, strict=True):
             if FeatureShape.of(shape) != self._known:
                 told = _differ(name, FeatureShape.of(shape), "the training set", self._known)
@@ -168,15 +185,21 @@ class FeaturesField(FileField):
         def take(row: int) -> NDArray[np.float32]:
             found = self._read(names[row])
             if found.shape != shapes[row]:
-                raise DataError(f"the {self.name}: {names[row]} has changed since it was first read; start again.")
+                raise DataError(
+                    f"the {self.name}: {names[row]} has changed since it was first read; start again."
+                )
             return found.reshape(-1, found.shape[-1])
 
-        return ArrayColumn(take, np.array([math.prod(shape[:-1]) for shape in shapes], dtype=np.int64))
+        return ArrayColumn(
+            take, np.array([math.prod(shape[:-1]) for shape in shapes], dtype=np.int64)
+        )
 
     def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
         """The mean over the vectors of each array."""
         names = table.texts(self.name, rows)
-        return np.stack([self._read(name).reshape(-1, self._known.channels).mean(0) for name in names])
+        return np.stack(
+            [self._read(name).reshape(-1, self._known.channels).mean(0) for name in names]
+        )
 
     def blank(self) -> Padded:
         """All zero."""

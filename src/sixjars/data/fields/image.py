@@ -80,13 +80,19 @@ class FileField(Field):
         """The examples whose files can be used, each with what was found out about its file."""
         names = examples.table.column(self.name).to_pylist()
         columns, faults = self.examined(names)
-        bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
+        bad = {
+            at: f"the {self.name}: {faults[name]}"
+            for at, name in enumerate(names)
+            if name in faults
+        }
         if bad:
             advice = LEAVE_FILES_OUT if self.equipment.stored else ""
             examples = without_bad(examples, bad, skip=skip, advice=advice)
         kept, table = [name for name in names if name not in faults], examples.table
         for column, values in columns.items():
-            table = table.append_column(column, pyarrow.array([values[name] for name in kept], pyarrow.string()))
+            table = table.append_column(
+                column, pyarrow.array([values[name] for name in kept], pyarrow.string())
+            )
         return replace(examples, table=table)
 
     @abstractmethod
@@ -99,9 +105,13 @@ class FileField(Field):
             return [given]
         found = glob(_any_case(given, self.endings), recursive=True)
         if isdir(given):
-            below = (file for file in Path(given).rglob("*") if not is_hidden(file.relative_to(given)))
+            below = (
+                file for file in Path(given).rglob("*") if not is_hidden(file.relative_to(given))
+            )
             found = [str(file) for file in below]
-        kept = sorted(file for file in found if Path(file).suffix.lower() in self.endings and isfile(file))
+        kept = sorted(
+            file for file in found if Path(file).suffix.lower() in self.endings and isfile(file)
+        )
         if not kept:
             endings = " ".join(sorted(self.endings))
             raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
@@ -144,7 +154,9 @@ class MediaField(FileField):
     @property
     def extractor(self) -> FeatureExtractor:
         """Handed over before it is used."""
-        assert self.equipment.extractor is not None, f"data.{self.name} was handed no feature extractor"
+        assert self.equipment.extractor is not None, (
+            f"data.{self.name} was handed no feature extractor"
+        )
         return self.equipment.extractor
 
     @cached_property
@@ -153,7 +165,9 @@ class MediaField(FileField):
         if not self.equipment.stored:
             return MemoryStore()
         plan = {"format": FORMAT, "pixels": self.extractor.pixels, "fit": self.settings.fit}
-        return FeatureStore(cache_folder() / "frames", {**plan, **self.plan(), **self.extractor.plan()})
+        return FeatureStore(
+            cache_folder() / "frames", {**plan, **self.plan(), **self.extractor.plan()}
+        )
 
     def plan(self) -> dict[str, Any]:
         """What else the pixels of a file depend on."""
@@ -172,26 +186,38 @@ class MediaField(FileField):
         how = {"fit": self.settings.fit, "max_pixels": self.settings.max_pixels, **self.plan()}
         self.equipment.check()
         with self.files.open(name) as file:
-            return self.read(file, name, size=self.extractor.pixels, check=self.equipment.check, **how)
+            return self.read(
+                file, name, size=self.extractor.pixels, check=self.equipment.check, **how
+            )
 
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         """The keys of all files that can be decoded; their numbers are then in the store."""
         reporter = self.equipment.reporter
         keys, faults = self.files.keys(names, reporter)
         missing = set(self.store.missing(list(keys.values())))
-        wanted = list({keys[name]: name for name in reversed(keys) if keys[name] in missing}.values())[::-1]
+        wanted = list(
+            {keys[name]: name for name in reversed(keys) if keys[name] in missing}.values()
+        )[::-1]
         for begin in range(0, len(wanted), self.block):
             block = wanted[begin : begin + self.block]
             decoded = dict(self._decoded(block, faults))
             if decoded:
-                self.store.add([keys[name] for name in decoded], self._numbers(list(decoded.values())))
+                self.store.add(
+                    [keys[name] for name in decoded], self._numbers(list(decoded.values()))
+                )
             done = begin + len(block)
-            reporter.preparing(f"{self.extractor.name} of {self.kind} files", done=done, total=len(wanted))
+            reporter.preparing(
+                f"{self.extractor.name} of {self.kind} files", done=done, total=len(wanted)
+            )
         broken = {keys[name]: sentence for name, sentence in faults.items() if name in keys}
-        faults |= {name: broken[key] for name, key in keys.items() if key in broken}  # copies of a bad file
+        faults |= {
+            name: broken[key] for name, key in keys.items() if key in broken
+        }  # copies of a bad file
         return {self.key_column: keys}, faults
 
-    def _decoded(self, names: Sequence[str], faults: dict[str, str]) -> Iterator[tuple[str, Pixels]]:
+    def _decoded(
+        self, names: Sequence[str], faults: dict[str, str]
+    ) -> Iterator[tuple[str, Pixels]]:
         """Files in order, several decoded at once; what is wrong with a bad one goes to `faults`."""
 
         def tried(name: str) -> Pixels | str:
@@ -225,7 +251,9 @@ class MediaField(FileField):
         if not count:
             return None
         keys = table.texts(self.key_column, rows)
-        return np.stack([self.store.take(key)[:, -count:].astype(np.float32).mean(0) for key in keys])
+        return np.stack(
+            [self.store.take(key)[:, -count:].astype(np.float32).mean(0) for key in keys]
+        )
 
     def blank(self) -> Padded:
         """One black frame, as numbers."""
@@ -244,7 +272,11 @@ class MediaField(FileField):
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Names of files of a known ending; those of arrays are features that were extracted beforehand."""
-        return super().guess(values) if not nearly_all_end(values, ARRAY_ENDINGS) else {"kind": "features"}
+        return (
+            super().guess(values)
+            if not nearly_all_end(values, ARRAY_ENDINGS)
+            else {"kind": "features"}
+        )
 
 
 class ImageSettings(MediaSettings):
@@ -299,5 +331,7 @@ def nearly_all_end(values: Sequence[object], endings: Collection[str]) -> bool:
     >>> nearly_all_end(["dog.jpg", "beach.PNG"], [".jpg", ".png"]), nearly_all_end(["dog.jpg", "a dog"], [".jpg"])
     (True, False)
     """
-    ends = sum(isinstance(value, str) and value.lower().endswith(tuple(endings)) for value in values)
+    ends = sum(
+        isinstance(value, str) and value.lower().endswith(tuple(endings)) for value in values
+    )
     return ends >= 0.9 * len(values)

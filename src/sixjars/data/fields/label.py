@@ -92,10 +92,16 @@ class LabelField(Field):
             for label in self._labels(text):
                 spellings.setdefault(self._key(label), Counter())[label] += 1
         counts = {key: some.total() for key, some in spellings.items()}
-        kept = [key for key, count in counts.items() if count >= self.settings.min_count and key not in self._numbers]
+        kept = [
+            key
+            for key, count in counts.items()
+            if count >= self.settings.min_count and key not in self._numbers
+        ]
         new = sorted(kept, key=lambda key: (-counts[key], key))
         # Of equally frequent spellings, a Counter has the one first that was seen first.
-        kept = [*self.names, *(spellings[key].most_common(1)[0][0] for key in new)][: self.settings.size]
+        kept = [*self.names, *(spellings[key].most_common(1)[0][0] for key in new)][
+            : self.settings.size
+        ]
         if len(kept) < 2:
             raise DataError(
                 f"data.{self.name}: two labels or more are needed to choose from, but the training set has "
@@ -119,7 +125,9 @@ class LabelField(Field):
             if whole["format"] != _FORMAT or not right or len(set(names)) != len(names):
                 raise ValueError("it is of another form")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RunError(f"The saved labels are damaged or of another version: {error}.") from error
+            raise RunError(
+                f"The saved labels are damaged or of another version: {error}."
+            ) from error
         return self._with(names)
 
     def _key(self, label: str) -> str:
@@ -163,7 +171,10 @@ class LabelField(Field):
         """There is nothing to learn from a label that is not in the list."""
         found = np.diff(table.ids(self.name)[1]) > 0
         if not found.any():
-            some = ", ".join(repr(text) for text in dict.fromkeys(table.texts(self.name, range(min(3, len(table))))))
+            some = ", ".join(
+                repr(text)
+                for text in dict.fromkeys(table.texts(self.name, range(min(3, len(table)))))
+            )
             raise DataError(f"none of its labels ({some}, ...) is among those that were learned.")
         return found
 
@@ -194,8 +205,15 @@ class LabelField(Field):
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Texts or whole numbers; lists of texts, and texts that are lists, are several labels."""
-        if all(isinstance(value, list) and value and all(isinstance(one, str) for one in value) for value in values):
+        if all(
+            isinstance(value, list) and value and all(isinstance(one, str) for one in value)
+            for value in values
+        ):
             return {"multi_label": True}
         if not all(isinstance(value, str | int) for value in values):
             return None
-        return {"multi_label": True} if hold_lists([str(value) for value in values], SEPARATOR.strip()) else {}
+        return (
+            {"multi_label": True}
+            if hold_lists([str(value) for value in values], SEPARATOR.strip())
+            else {}
+        )

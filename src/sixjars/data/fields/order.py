@@ -60,7 +60,9 @@ class OrderField(Field):
 
     def normalize(self, text: str) -> str:
         """Single spaces, no zeros in front."""
-        return " ".join(str(int(word)) if word.isascii() and word.isdigit() else word for word in text.split())
+        return " ".join(
+            str(int(word)) if word.isascii() and word.isdigit() else word for word in text.split()
+        )
 
     def encoders(self) -> dict[str, IdEncoder]:
         """Its own tokens."""
@@ -84,7 +86,10 @@ class OrderField(Field):
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """One text for each token."""
-        return [SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL)) for number in ids]
+        return [
+            SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL))
+            for number in ids
+        ]
 
     def describe(self) -> str:
         """What the positions are."""
@@ -94,7 +99,10 @@ class OrderField(Field):
     def decoder_options(cls, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Whether every order visits all points."""
         points, orders = columns.values()
-        every = all(len(row.split()) == len(order.split()) for row, order in zip(points, orders, strict=True))
+        every = all(
+            len(row.split()) == len(order.split())
+            for row, order in zip(points, orders, strict=True)
+        )
         return {"visits": "all" if every else "some"}
 
     @classmethod

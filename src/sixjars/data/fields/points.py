@@ -87,7 +87,9 @@ class PointsField(Field):
         except ValueError as error:
             raise ValueError(f"the {self.name}: {error}") from None
         if found != wanted:
-            raise ValueError(f"a point has {counted(found)}, but data.{self.name}.dimensions is {wanted}.")
+            raise ValueError(
+                f"a point has {counted(found)}, but data.{self.name}.dimensions is {wanted}."
+            )
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """Only rows of such points; all are parsed at once, and one by one only where something is wrong."""
@@ -104,7 +106,9 @@ class PointsField(Field):
 
     def blank(self) -> Padded:
         """Two points at the origin."""
-        return Padded(torch.zeros(1, 2, self.settings.dimensions), torch.ones(1, 2, dtype=torch.bool))
+        return Padded(
+            torch.zeros(1, 2, self.settings.dimensions), torch.ones(1, 2, dtype=torch.bool)
+        )
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
         """The points as they are written."""

@@ -137,7 +137,9 @@ class TextField(Field):
             faults.append(f"data.{self.name}.segments: only a source has segments; remove it.")
         faults += self._vector_misfits(is_output=is_output)
         if is_output and self.settings.word_dropout:
-            faults.append(f"data.{self.name}.word_dropout: only an input has word dropout; remove it.")
+            faults.append(
+                f"data.{self.name}.word_dropout: only an input has word dropout; remove it."
+            )
         return faults
 
     def _vector_misfits(self, *, is_output: bool) -> Iterator[str]:
@@ -166,17 +168,31 @@ class TextField(Field):
             return ["there is no source text to copy from."]
         faults = []
         if self.settings.tokens not in ("words", "characters"):
-            faults.append(f"copies words or characters, but data.{self.name}.tokens is {self.settings.tokens}.")
-        differ = [key for key in SAME_WHEN_COPIED if getattr(source.settings, key) != getattr(self.settings, key)]
+            faults.append(
+                f"copies words or characters, but data.{self.name}.tokens is {self.settings.tokens}."
+            )
+        differ = [
+            key
+            for key in SAME_WHEN_COPIED
+            if getattr(source.settings, key) != getattr(self.settings, key)
+        ]
         if differ:
-            faults.append(f"data.{source.name} and data.{self.name} must have the same {' and '.join(differ)}.")
+            faults.append(
+                f"data.{source.name} and data.{self.name} must have the same {' and '.join(differ)}."
+            )
         return faults
 
     def vocabulary_misfits(self, other: Any) -> list[str]:
         """Why the words of another text cannot be numbered as those of this one."""
         if not isinstance(other, TextField):
-            return [f"data.{other.name}: must be a text, as data.{self.name} is; they have one vocabulary."]
-        differ = [key for key in SAME_VOCABULARY if getattr(other.settings, key) != getattr(self.settings, key)]
+            return [
+                f"data.{other.name}: must be a text, as data.{self.name} is; they have one vocabulary."
+            ]
+        differ = [
+            key
+            for key in SAME_VOCABULARY
+            if getattr(other.settings, key) != getattr(self.settings, key)
+        ]
         both = f"data.{self.name} and data.{other.name} have one vocabulary"
         return [f"{both}; give them the same {' and '.join(differ)}."] if differ else []
 
@@ -187,13 +203,19 @@ class TextField(Field):
 
     def as_text(self, value: object) -> str:
         """A text; a list of segments is a line for each."""
-        return text_of_segments(value) if isinstance(value, list) and self.in_segments else super().as_text(value)
+        return (
+            text_of_segments(value)
+            if isinstance(value, list) and self.in_segments
+            else super().as_text(value)
+        )
 
     def normalize(self, text: str) -> str:
         """As the tokenizer normalizes it; segments stay on lines of their own."""
         if not self.in_segments:
             return self.tokenizer.normalize(text)
-        return "\n".join(self.tokenizer.normalize(part) for part in segments_of(text, self.settings.segments))
+        return "\n".join(
+            self.tokenizer.normalize(part) for part in segments_of(text, self.settings.segments)
+        )
 
     def learned(self, texts: Iterable[str]) -> Self:
         """With the vocabulary of the texts, or that of a file; one that it has already grows, unless of subwords."""
@@ -207,7 +229,9 @@ class TextField(Field):
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
         before, extra = self._tokenizer, self.settings.extra_words
-        settings = before.like(self.settings) if isinstance(before, TextTokenizer) else self.settings
+        settings = (
+            before.like(self.settings) if isinstance(before, TextTokenizer) else self.settings
+        )
         made = TextTokenizer.trained(texts, settings, f"data.{self.name}")
         if extra:
             made = made.extended(self._words_of_vectors(), settings, extra=extra)
@@ -234,17 +258,23 @@ class TextField(Field):
     def restored(self, text: str) -> Self:
         """With a tokenizer that was kept."""
         given = isinstance(self.settings.tokens, TokenFile)
-        return self._with(GivenTokenizer.from_json(text) if given else TextTokenizer.from_json(text))
+        return self._with(
+            GivenTokenizer.from_json(text) if given else TextTokenizer.from_json(text)
+        )
 
     def _with(self, tokenizer: AnyTokenizer) -> Self:
         made = copy(self)
         made._tokenizer = tokenizer
         return made
 
-    def encoding(self, tokenizer: AnyTokenizer | None = None, *, copies: bool = False) -> TextEncoding:
+    def encoding(
+        self, tokenizer: AnyTokenizer | None = None, *, copies: bool = False
+    ) -> TextEncoding:
         """How its texts become ids; by another tokenizer where another field's vocabulary numbers its words."""
         limit = None if self.is_output or self.on_long != "cut" else self.settings.max_length
-        return TextEncoding(self.name, tokenizer or self.tokenizer, limit, self.settings.segments, copies)
+        return TextEncoding(
+            self.name, tokenizer or self.tokenizer, limit, self.settings.segments, copies
+        )
 
     def encoders(self) -> dict[str, IdEncoder]:
         """Its own ids."""
@@ -252,7 +282,11 @@ class TextField(Field):
 
     def column(self, table: Table, *, training: bool = False) -> Column:
         """Ids; a target ends in `<stop>`, and where it is cut for training it does not."""
-        limit = self.settings.max_length if training and self.is_output and self.on_long == "cut" else None
+        limit = (
+            self.settings.max_length
+            if training and self.is_output and self.on_long == "cut"
+            else None
+        )
         return self.id_column(table.ids(self.name), limit)
 
     def id_column(self, flat: Flat, limit: int | None = None) -> Column:
@@ -274,7 +308,11 @@ class TextField(Field):
 
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
         """Which texts were cut; one shorter than the limit was not, unless whole turns of it are left out."""
-        encoding, offsets, at = self.encoding(), table.ids(self.name)[1], np.asarray(rows, dtype=np.int64)
+        encoding, offsets, at = (
+            self.encoding(),
+            table.ids(self.name)[1],
+            np.asarray(rows, dtype=np.int64),
+        )
         lengths = offsets[at + 1] - offsets[at]
         if encoding.limit is None:
             return np.asarray((lengths > self.settings.max_length) & (self.on_long == "cut"))
@@ -303,19 +341,31 @@ class TextField(Field):
         """Copies are numbered from the vocabulary's size on; a source that is no text has no words to copy."""
         if not isinstance(source, TextField):
             return ids, []
-        words = [self.tokenizer.adopted(word, source.tokenizer) for word in source.encoding().words(text)]
+        words = [
+            self.tokenizer.adopted(word, source.tokenizer) for word in source.encoding().words(text)
+        ]
         best = [max(range(len(words)), key=row.__getitem__) for row in weights]
-        return [self.tokenizer.size + best[at] if number == UNK else number for at, number in enumerate(ids)], words
+        return [
+            self.tokenizer.size + best[at] if number == UNK else number
+            for at, number in enumerate(ids)
+        ], words
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
         """The tokens, with their segments and words; one that is not known as `<unk:WORD>`, where its word is."""
         (ids, offsets), size = table.ids(self.name), self.tokenizer.size
-        own = [number if number < size else UNK for number in ids[offsets[row] : offsets[row + 1]].tolist()]
+        own = [
+            number if number < size else UNK
+            for number in ids[offsets[row] : offsets[row + 1]].tolist()
+        ]
         words = [number for number in own if number != STOP]
         ends = np.cumsum([number == STOP for number in own]).tolist() if self.in_segments else []
         segments = [part for number, part in zip(own, ends, strict=False) if number != STOP]
-        spelled = self.encoding().words(table.texts(self.name, [row])[0]) if UNK in words else []  # it takes a while
-        tokens = unknown_named(self.tokenizer.tokens(words), list(map(self.tokenizer.plain, spelled)))
+        spelled = (
+            self.encoding().words(table.texts(self.name, [row])[0]) if UNK in words else []
+        )  # it takes a while
+        tokens = unknown_named(
+            self.tokenizer.tokens(words), list(map(self.tokenizer.plain, spelled))
+        )
         return Positions(tuple(tokens), tuple(segments), tuple(joined(self.decode, words, ())))
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
@@ -334,7 +384,9 @@ class TextField(Field):
 
     def describe(self) -> str:
         """Tokens, segments and vocabulary."""
-        made = str(self.settings.tokens) + (f" in {self.settings.segments}" if self.in_segments else "")
+        made = str(self.settings.tokens) + (
+            f" in {self.settings.segments}" if self.in_segments else ""
+        )
         return f"{made}, a vocabulary of {self.facts()['vocabulary']:,}"
 
     @classmethod
@@ -345,6 +397,9 @@ class TextField(Field):
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Texts, or lists of texts."""
-        if all(isinstance(value, list) and value and all(isinstance(one, str) for one in value) for value in values):
+        if all(
+            isinstance(value, list) and value and all(isinstance(one, str) for one in value)
+            for value in values
+        ):
             return {"segments": "lines"}
         return super().guess(values)

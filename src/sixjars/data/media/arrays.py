@@ -15,7 +15,16 @@ ARRAY_ENDINGS: Final = frozenset({".npy"})
 ARRAY_ARCHIVES: Final = frozenset({".npz", *HDF5_ENDINGS})
 """How the names of files with many arrays end, lowercased."""
 _DAMAGED: Final = (
-    *(ValueError, KeyError, EOFError, SyntaxError, TypeError, AttributeError, IndexError, OverflowError),
+    *(
+        ValueError,
+        KeyError,
+        EOFError,
+        SyntaxError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+    ),
     *(tokenize.TokenError, MemoryError, RecursionError),
 )  # numpy parses a header as if it were Python
 _WANTED: Final = "features are (C), (N, C) or (H, W, C): one vector, one for each region or frame, or a grid of them"
@@ -33,7 +42,9 @@ def read_array(file: BinaryIO, name: str, *, max_numbers: int) -> NDArray[np.flo
         numbers = np.ascontiguousarray(found, dtype=np.float32)
     if not np.isfinite(numbers).all():
         place = np.argwhere(~np.isfinite(numbers))[0].tolist()
-        raise DataError(f"{name} has {found[tuple(place)]} at {place}, which is no finite 32-bit number.")
+        raise DataError(
+            f"{name} has {found[tuple(place)]} at {place}, which is no finite 32-bit number."
+        )
     return numbers
 
 
@@ -41,7 +52,9 @@ def shape_of(file: BinaryIO, name: str, *, max_numbers: int) -> tuple[int, ...]:
     """The shape that stands in the header, of an array that features can be in; its numbers are not read."""
     shape, dtype = _header(file, name)
     if dtype.hasobject:
-        raise DataError(f"{name} holds pickled Python objects, which are never loaded; save an array of numbers.")
+        raise DataError(
+            f"{name} holds pickled Python objects, which are never loaded; save an array of numbers."
+        )
     if dtype.kind not in "fiub":
         raise DataError(f"{name} holds {dtype}, but features are real numbers.")
     if not 1 <= len(shape) <= 3:
@@ -49,21 +62,30 @@ def shape_of(file: BinaryIO, name: str, *, max_numbers: int) -> tuple[int, ...]:
     if min(shape) < 1:
         raise DataError(f"{name} is empty: its shape is {shape}.")
     if math.prod(shape) > max_numbers:
-        raise DataError(f"{name} has {math.prod(shape):,} numbers, but 'max_numbers' is {max_numbers:,}; raise that.")
+        raise DataError(
+            f"{name} has {math.prod(shape):,} numbers, but 'max_numbers' is {max_numbers:,}; raise that."
+        )
     return shape
 
 
 def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     file.seek(0)
     if file.read(4) == b"PK\x03\x04":
-        raise DataError(f"{name} is an archive of arrays; name it in 'media', and its arrays in the column.")
+        raise DataError(
+            f"{name} is an archive of arrays; name it in 'media', and its arrays in the column."
+        )
     file.seek(0)
     try:
         version = np.lib.format.read_magic(file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
         shape, _, dtype = read(file)
         if any(isinstance(size, bool) or size >= 1 << 63 for size in shape):
             raise ValueError("no such array can be")
     except _DAMAGED as error:
-        raise DataError(f"{name} is not a .npy file of numbers, or is damaged from its first bytes.") from error
+        raise DataError(
+            f"{name} is not a .npy file of numbers, or is damaged from its first bytes."
+        ) from error
     return shape, dtype

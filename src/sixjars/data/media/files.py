@@ -30,10 +30,29 @@ _IN_MEMORY: Final = 1 << 26
 """A packed file of more bytes is unpacked to a temporary file, not to memory."""
 HASHED_AT_ONCE: Final = 64
 """Files whose hashes are remembered together: what a kill can cost."""
-_OTHERS: Final = (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG", ".webp", ".mp4", ".MP4", ".avi", ".npy")
+_OTHERS: Final = (
+    ".jpg",
+    ".JPG",
+    ".jpeg",
+    ".JPEG",
+    ".png",
+    ".PNG",
+    ".webp",
+    ".mp4",
+    ".MP4",
+    ".avi",
+    ".npy",
+)
 """Endings that a file may have while its name has another."""
 _SILENT: Final = Reporter()
-_BROKEN_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError)
+_BROKEN_ZIP: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    struct.error,
+    NotImplementedError,
+    ValueError,
+)
 
 
 @final
@@ -47,7 +66,12 @@ class MediaFiles:
     """
 
     def __init__(
-        self, places: Sequence[Path], *, memory: Path | None, endings: Sequence[str] = (), largest: int | None = None
+        self,
+        places: Sequence[Path],
+        *,
+        memory: Path | None,
+        endings: Sequence[str] = (),
+        largest: int | None = None,
     ) -> None:
         self._places = [_place(path, largest) for path in places]
         self._endings = ("", *endings)
@@ -63,7 +87,9 @@ class MediaFiles:
         """Whether there is such a file."""
         return bool(self._matches(name))
 
-    def keys(self, names: Sequence[str], reporter: Reporter = _SILENT) -> tuple[dict[str, str], dict[str, str]]:
+    def keys(
+        self, names: Sequence[str], reporter: Reporter = _SILENT
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """The key of each file, and a sentence for each that has none; files are read through once.
 
         A key is a hash of the file's content: 32 letters, the same wherever the file is.
@@ -95,7 +121,11 @@ class MediaFiles:
             several = ", ".join(f"{member} in {place.path}" for place, member in matches[:3])
             raise DataError(f"{name} is the end of several names: {several}; write the whole name.")
         if os.path.isabs(name):
-            raise DataError(f"{name} is a folder, not a file." if os.path.isdir(name) else f"{name} does not exist.")
+            raise DataError(
+                f"{name} is a folder, not a file."
+                if os.path.isdir(name)
+                else f"{name} does not exist."
+            )
         for place in self._places:
             if place.has_folder(name):
                 raise DataError(f"{name} is a folder in {place.path}, not a file.")
@@ -103,13 +133,21 @@ class MediaFiles:
         others = [f"{os.path.splitext(name)[0]}{ending}" for ending in _OTHERS]
         there = [other for other in others for place in self._places if place.has(other)]
         folders = [place.path for place in self._places if isinstance(place, _Folder)]
-        if there := there or [other for folder in folders if (other := in_other_case(folder, name))]:
-            raise DataError(f"There is no file {name!r} in {looked}, but {there[0]!r} is there; is that one meant?")
-        raise DataError(f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in.")
+        if there := there or [
+            other for folder in folders if (other := in_other_case(folder, name))
+        ]:
+            raise DataError(
+                f"There is no file {name!r} in {looked}, but {there[0]!r} is there; is that one meant?"
+            )
+        raise DataError(
+            f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in."
+        )
 
     def _matches(self, name: str) -> "list[tuple[_Place, str]]":
         """Where the name leads, as it is or else as another system writes it."""
-        return self._places_of(name) or next(filter(None, map(self._places_of, spellings(name))), [])
+        return self._places_of(name) or next(
+            filter(None, map(self._places_of, spellings(name))), []
+        )
 
     def _places_of(self, name: str) -> "list[tuple[_Place, str]]":
         """Nowhere, one file, or several of which the name is the end."""
@@ -118,7 +156,9 @@ class MediaFiles:
         for place in places:
             if there := [one for one in whole if place.has(one)]:
                 return [(place, there[0])]
-        return [(place, member) for place in places for one in whole for member in place.ending(one)]
+        return [
+            (place, member) for place in places for one in whole for member in place.ending(one)
+        ]
 
 
 @final
@@ -132,7 +172,9 @@ class _Hashes:
         """The hashes that are remembered."""
         if self._path is None or not self._path.is_file():
             return {}
-        question = "SELECT key FROM contents WHERE path = ? AND member = ? AND size = ? AND time = ?"
+        question = (
+            "SELECT key FROM contents WHERE path = ? AND member = ? AND size = ? AND time = ?"
+        )
         try:
             with closing(sqlite3.connect(self._path, timeout=10)) as connection:
                 rows = ((stamp, connection.execute(question, stamp).fetchone()) for stamp in stamps)
@@ -149,10 +191,14 @@ class _Hashes:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             set_aside(self._path)
             with closing(sqlite3.connect(self._path, timeout=10)) as connection, connection:
-                connection.execute("PRAGMA synchronous = OFF")  # what a power failure takes is hashed again
+                connection.execute(
+                    "PRAGMA synchronous = OFF"
+                )  # what a power failure takes is hashed again
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
                 rows = [(*stamp, key) for stamp, key in keys.items()]
-                connection.executemany("INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", rows)
+                connection.executemany(
+                    "INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", rows
+                )
         except (sqlite3.OperationalError, OSError):
             return
         except sqlite3.DatabaseError:
@@ -206,10 +252,16 @@ class _Archive:
         return name in self._members
 
     def has_folder(self, name: str) -> bool:
-        return bool(name) and any(member.startswith(name.rstrip("/") + "/") for member in self._zip.namelist())
+        return bool(name) and any(
+            member.startswith(name.rstrip("/") + "/") for member in self._zip.namelist()
+        )
 
     def ending(self, name: str) -> list[str]:
-        return [member for member in self._by_last.get(name.rpartition("/")[2], ()) if member.endswith("/" + name)]
+        return [
+            member
+            for member in self._by_last.get(name.rpartition("/")[2], ())
+            if member.endswith("/" + name)
+        ]
 
     def stamp(self, name: str) -> Stamp:
         return str(self.path.absolute()), name, *self._state
@@ -217,7 +269,9 @@ class _Archive:
     def open(self, name: str) -> BinaryIO:
         info = self._members[name]
         if info.flag_bits & 1:
-            raise DataError(f"{name} in {self.path} is locked with a password; pack it again without one.")
+            raise DataError(
+                f"{name} in {self.path} is locked with a password; pack it again without one."
+            )
         if self._largest is not None and info.file_size > self._largest:
             raise too_large(f"{name} in {self.path}", info.file_size, self._largest)
         target = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))
@@ -234,7 +288,9 @@ class _Archive:
     def _unpack(self, info: zipfile.ZipInfo, target: BinaryIO) -> None:
         """Only reading is free of the lock: `ZipFile` counts its open files without one."""
         with self._lock:
-            if self._process != os.getpid():  # after a fork both would move the same place in the file
+            if (
+                self._process != os.getpid()
+            ):  # after a fork both would move the same place in the file
                 self._zip, self._process = _opened_zip(self.path), os.getpid()
             source = self._zip.open(info)
         try:
@@ -256,7 +312,9 @@ def _place(path: Path, largest: int | None) -> _Place:
     if path.is_dir():
         return _Folder(path)
     if not path.exists():
-        raise DataError(f"{path} does not exist; 'media' names the folders and .zip files to look in.")
+        raise DataError(
+            f"{path} does not exist; 'media' names the folders and .zip files to look in."
+        )
     if path.suffix.lower() in HDF5_ENDINGS:
         return Hdf5File(path, largest)
     if path.suffix.lower() != ".zip" and not zipfile.is_zipfile(path):

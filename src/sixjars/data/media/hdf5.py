@@ -20,7 +20,9 @@ Stamp = tuple[str, str, int, int]
 
 def too_large(name: str, size: int, largest: int) -> DataError:
     """The sentence about a file in an archive that would fill the memory."""
-    return DataError(f"{name} unpacks to {size:,} bytes, but {largest:,} are the most; make it smaller.")
+    return DataError(
+        f"{name} unpacks to {size:,} bytes, but {largest:,} are the most; make it smaller."
+    )
 
 
 @final
@@ -64,15 +66,21 @@ class Hdf5File:
         with self._opened() as file:
             data = file[name]
             if data.is_virtual or data.external:
-                raise DataError(f"{whole} has its numbers in another file, which is not opened; copy them here.")
+                raise DataError(
+                    f"{whole} has its numbers in another file, which is not opened; copy them here."
+                )
             if data.size is None:
-                raise DataError(f"{whole} is an empty dataset (of no shape); write an array of numbers.")
+                raise DataError(
+                    f"{whole} is an empty dataset (of no shape); write an array of numbers."
+                )
             if self._largest is not None and data.size * data.dtype.itemsize > self._largest:
                 raise too_large(whole, data.size * data.dtype.itemsize, self._largest)
             try:
                 array = np.asarray(data[()])
             except (OSError, ValueError) as error:
-                raise DataError(f"{whole} is damaged or packed in a way that h5py cannot read: {error}.") from error
+                raise DataError(
+                    f"{whole} is damaged or packed in a way that h5py cannot read: {error}."
+                ) from error
         if array.dtype.hasobject:
             raise DataError(f"{whole} holds texts or objects, but features are numbers.")
         packed = io.BytesIO()
@@ -89,4 +97,6 @@ class Hdf5File:
         try:
             return h5py.File(self.path, "r")
         except OSError as error:
-            raise DataError(f"{self.path} is not an HDF5 file, or is damaged or cut off.") from error
+            raise DataError(
+                f"{self.path} is not an HDF5 file, or is damaged or cut off."
+            ) from error

@@ -53,7 +53,9 @@ _ORIENTATION: Final = 0x0112
 """The EXIF tag that tells how the camera was held."""
 
 
-def read_image(file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: int) -> NDArray[np.uint8]:
+def read_image(
+    file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: int
+) -> NDArray[np.uint8]:
     """The image as a network sees it: red, green and blue, (3, size, size).
 
     `name` is what the sentence about an unreadable file begins with.
@@ -142,7 +144,9 @@ def need_pillow() -> None:
 def check_size(name: str, width: int, height: int, max_pixels: int) -> None:
     """Refuses what would take too much memory or time, before it does."""
     if max(width, height) > LONGEST:
-        raise DataError(f"{name} has {width} x {height} pixels, but a side may have {LONGEST:,}; cut it.")
+        raise DataError(
+            f"{name} has {width} x {height} pixels, but a side may have {LONGEST:,}; cut it."
+        )
     if width * height > max_pixels:
         raise DataError(
             f"{name} has {width} x {height} pixels, but 'max_pixels' is {max_pixels}; make it smaller or raise that."
@@ -153,7 +157,9 @@ def _eight_bits(image: "Image", name: str) -> NDArray[np.uint8]:
     """A grey image of 16 bits, whatever Pillow calls it, with 8."""
     grey_HW = np.asarray(image)
     if image.mode == "F" or grey_HW.min() < 0 or grey_HW.max() > 0xFFFF:
-        raise DataError(f"{name} has 32 bits for each pixel, which tells no colour; save it with 8 or 16.")
+        raise DataError(
+            f"{name} has 32 bits for each pixel, which tells no colour; save it with 8 or 16."
+        )
     return (grey_HW.astype(np.uint32) // 257).astype(np.uint8)
 
 
@@ -164,13 +170,21 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
         raise DataError(f"{name} is empty.")
     image = _identified(file)
     check_size(name, *image.size, max_pixels)
-    several = getattr(image, "is_animated", False)  # to count them would take minutes, where there are very many
+    several = getattr(
+        image, "is_animated", False
+    )  # to count them would take minutes, where there are very many
     if several and image.format == "TIFF":
-        raise DataError(f"{name} has several pages; save the one that is meant as a file of its own.")
+        raise DataError(
+            f"{name} has several pages; save the one that is meant as a file of its own."
+        )
     if several and image.format != "MPO":  # a photo with previews of itself
-        raise DataError(f"{name} moves: it has several frames. Videos belong to the video systems; an image is still.")
+        raise DataError(
+            f"{name} moves: it has several frames. Videos belong to the video systems; an image is still."
+        )
     if image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
-        raise DataError(f"{name} has more than {SCANS} scans, which would take very long to decode; save it again.")
+        raise DataError(
+            f"{name} has more than {SCANS} scans, which would take very long to decode; save it again."
+        )
     return image
 
 
@@ -208,10 +222,15 @@ def _identified(file: BinaryIO) -> "Image":
         factory, accepts = PIL.Image.OPEN.get(kind, (None, None))
         accepted = accepts is None or accepts(beginning)  # a text would say why not
         if factory is not None and accepted and not isinstance(accepted, str):
-            with suppress(SyntaxError, IndexError, TypeError, struct.error):  # as Pillow does: not of this kind
+            with suppress(
+                SyntaxError, IndexError, TypeError, struct.error
+            ):  # as Pillow does: not of this kind
                 file.seek(0)
                 image: Image = factory(file, "")
-                if PIL.Image.MAX_IMAGE_PIXELS and image.width * image.height > 2 * PIL.Image.MAX_IMAGE_PIXELS:
+                if (
+                    PIL.Image.MAX_IMAGE_PIXELS
+                    and image.width * image.height > 2 * PIL.Image.MAX_IMAGE_PIXELS
+                ):
                     raise PIL.Image.DecompressionBombError
                 return image
     raise PIL.UnidentifiedImageError
@@ -281,9 +300,13 @@ def _refusing(name: str) -> Iterator[None]:
         raise
     except PIL.UnidentifiedImageError as error:
         kinds = ", ".join(_FORMATS)
-        raise DataError(f"{name} is not an image, or damaged from its first bytes; {kinds} can be read.") from error
+        raise DataError(
+            f"{name} is not an image, or damaged from its first bytes; {kinds} can be read."
+        ) from error
     except PIL.Image.DecompressionBombError as error:
-        raise DataError(f"{name} has too many pixels to be decoded safely; make it smaller.") from error
+        raise DataError(
+            f"{name} has too many pixels to be decoded safely; make it smaller."
+        ) from error
     except Exception as error:
         reason = str(error).strip().rstrip(".") or type(error).__name__
         raise DataError(f"{name} is broken or cut off: {reason}.") from error

@@ -14,7 +14,11 @@ def spellings(name: str) -> list[str]:
     (['a/b.jpg'], [], [6])
     """
     plain = name.replace("\\", "/")
-    return [one for one in dict.fromkeys((plain, normalize("NFC", plain), normalize("NFD", plain))) if one != name]
+    return [
+        one
+        for one in dict.fromkeys((plain, normalize("NFC", plain), normalize("NFD", plain)))
+        if one != name
+    ]
 
 
 def in_other_case(folder: Path, name: str) -> str | None:
@@ -23,7 +27,9 @@ def in_other_case(folder: Path, name: str) -> str | None:
     with suppress(OSError):  # a folder that may not be listed
         for step in name.replace("\\", "/").split("/"):
             path = folder / found
-            there = _listed(path, path.stat().st_mtime_ns).get(_folded(step)) if path.is_dir() else None
+            there = (
+                _listed(path, path.stat().st_mtime_ns).get(_folded(step)) if path.is_dir() else None
+            )
             if there is None:
                 return None
             found = os.path.join(found, there)

@@ -38,7 +38,9 @@ _USUAL: Final = Fraction(1, 25)
 """Seconds that a frame lasts when the video does not tell."""
 
 
-def read_video(file: BinaryIO, name: str, *, frames: int, rate: float | None = None, **how: Any) -> NDArray[np.uint8]:
+def read_video(
+    file: BinaryIO, name: str, *, frames: int, rate: float | None = None, **how: Any
+) -> NDArray[np.uint8]:
     """Frames of the video as a network sees them: red, green and blue, (F, 3, size, size).
 
     Without `rate`, F = min(frames, N) of the video's N frames are taken, where `evenly` says. With it, what is on
@@ -59,17 +61,27 @@ def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rat
     import av
 
     if frames.ndim != 4 or frames.shape[3] != 3 or 0 in frames.shape or frames.dtype != np.uint8:
-        raise ShapeError(f"A video is made of (F, H, W, 3) uint8, but this is {frames.shape} {frames.dtype}.")
+        raise ShapeError(
+            f"A video is made of (F, H, W, 3) uint8, but this is {frames.shape} {frames.dtype}."
+        )
     height, width = frames.shape[1:3]
     codec, options = "libx264", {"crf": "18", "x264-params": "cpu-independent=1"}
     if codec not in av.codecs_available:
         codec, options = "mpeg4", {"qscale": "2"}
     place = str(target) if isinstance(target, str | Path) else target
     with av.open(place, "w", format="mp4", options={"fflags": "+bitexact"}) as container:
-        added = container.add_stream(codec, rate=Fraction(rate).limit_denominator(1001), options=options)
+        added = container.add_stream(
+            codec, rate=Fraction(rate).limit_denominator(1001), options=options
+        )
         stream = cast("VideoStream", added)
-        stream.width, stream.height, stream.pix_fmt = width + width % 2, height + height % 2, "yuv420p"
-        stream.codec_context.thread_count = 1  # more would cut the work, and the bytes, by the machine's cores
+        stream.width, stream.height, stream.pix_fmt = (
+            width + width % 2,
+            height + height % 2,
+            "yuv420p",
+        )
+        stream.codec_context.thread_count = (
+            1  # more would cut the work, and the bytes, by the machine's cores
+        )
         for frame_HWC in frames:
             even_HWC = np.pad(frame_HWC, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
             container.mux(stream.encode(av.VideoFrame.from_ndarray(even_HWC, format="rgb24")))
@@ -188,11 +200,15 @@ class Video:
 
     def _damaged(self, count: int) -> DataError:
         if count:
-            return DataError(f"{self.name} is damaged after frame {count}; convert it again or leave it out.")
+            return DataError(
+                f"{self.name} is damaged after frame {count}; convert it again or leave it out."
+            )
         return DataError(f"{self.name} is damaged: not even its first frame can be decoded.")
 
     def _no_video(self) -> DataError:
-        return DataError(f"{self.name} is not a video, or is cut off or damaged from its first bytes.")
+        return DataError(
+            f"{self.name} is not a video, or is cut off or damaged from its first bytes."
+        )
 
     @contextmanager
     def _opened(self) -> Iterator[tuple["InputContainer", "VideoStream"]]:
@@ -222,13 +238,17 @@ class Video:
         """The first video stream; the cover of a song is none."""
         from av.stream import Disposition
 
-        streams = [one for one in container.streams.video if not one.disposition & Disposition.attached_pic]
+        streams = [
+            one for one in container.streams.video if not one.disposition & Disposition.attached_pic
+        ]
         if not streams and container.streams.audio:
             raise DataError(f"{self.name} has no video stream, only sound.")
         if not streams:
             raise self._no_video()
         if streams[0].codec_context is None:
-            raise DataError(f"{self.name} is coded in a way that FFmpeg cannot read here; convert it to H.264.")
+            raise DataError(
+                f"{self.name} is coded in a way that FFmpeg cannot read here; convert it to H.264."
+            )
         return streams[0]
 
     def _square(self, frame: "VideoFrame") -> NDArray[np.uint8]:
@@ -236,7 +256,9 @@ class Video:
 
         has_alpha = any(component.is_alpha for component in frame.format.components)
         pixels_HWC = frame.to_ndarray(format="rgba" if has_alpha else "rgb24")
-        turned_HWC = np.rot90(pixels_HWC, round(frame.rotation / 90))  # both count against the clock
+        turned_HWC = np.rot90(
+            pixels_HWC, round(frame.rotation / 90)
+        )  # both count against the clock
         image = PIL.Image.fromarray(np.ascontiguousarray(turned_HWC))
         return framed(in_colour(image, self.name), size=self.size, fit=self.fit)
 

@@ -50,7 +50,9 @@ def disk_faults(what: str, folder: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             reason = "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE elsewhere."
         else:
-            reason = f"{error.strerror or error}; set SIXJARS_CACHE to a folder that can be written."
+            reason = (
+                f"{error.strerror or error}; set SIXJARS_CACHE to a folder that can be written."
+            )
         raise DataError(f"{what} cannot be kept in {folder}: {reason}") from error
 
 
@@ -62,7 +64,9 @@ def made_whole(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     mine = f"{MAKING_HERE}{os.getpid()}-"
-    with tempfile.TemporaryDirectory(prefix=mine, dir=path.parent, ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix=mine, dir=path.parent, ignore_cleanup_errors=True
+    ) as folder:
         made = Path(folder, path.name)
         yield made
         for part in made.iterdir() if made.is_dir() else [made]:
@@ -75,7 +79,10 @@ def made_whole(path: Path) -> Iterator[Path]:
         try:
             made.replace(path)
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process made it a moment ago
+            if error.errno not in (
+                errno.ENOTEMPTY,
+                errno.EEXIST,
+            ):  # another process made it a moment ago
                 raise
 
 
@@ -201,7 +208,10 @@ class Table:
 
 def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> Table:
     """The examples with the ids of each encoder, in memory: for a few, as in a prediction."""
-    whole = {name: examples.table.column(encoder.column).combine_chunks() for name, encoder in encoders.items()}
+    whole = {
+        name: examples.table.column(encoder.column).combine_chunks()
+        for name, encoder in encoders.items()
+    }
     ids = {name: encoders[name].flat(texts) for name, texts in whole.items()}
     return Table(examples.table, ids, "")
 
@@ -218,7 +228,9 @@ def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Pat
             table = _opened(entry, encoders, fingerprint)
             pyarrow.default_memory_pool().release_unused()
     if table is None:
-        raise DataError(f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE.")
+        raise DataError(
+            f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
+        )
     return table
 
 
@@ -242,8 +254,12 @@ def _fingerprint(examples: Examples) -> str:
             if name == LINE:
                 content.update(chunk.to_numpy())
             elif len(chunk):
-                _, places, data = chunk.buffers()  # of a string array: where each text begins, and all of them
-                offsets = numpy.frombuffer(places, dtype=numpy.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+                _, places, data = (
+                    chunk.buffers()
+                )  # of a string array: where each text begins, and all of them
+                offsets = numpy.frombuffer(places, dtype=numpy.int32)[
+                    chunk.offset : chunk.offset + len(chunk) + 1
+                ]
                 lengths.update(numpy.diff(offsets).astype(numpy.int64).tobytes())
                 content.update(memoryview(data or b"")[int(offsets[0]) : int(offsets[-1])])
                 if chunk.null_count:  # which is not the same as an empty text
@@ -265,7 +281,9 @@ def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) ->
             with (made / f"{number}.ids").open("wb") as file:
                 found = spread(encoder.flat, portions(column))
                 what = f"tokenizing {encoder.column}"
-                for ids, own in counted(found, what, rows=lambda flat: len(flat[1]) - 1, total=len(column)):
+                for ids, own in counted(
+                    found, what, rows=lambda flat: len(flat[1]) - 1, total=len(column)
+                ):
                     file.write(ids.tobytes())
                     begins.append(own[1:] + begins[-1][-1])
             numpy.save(made / f"{number}.npy", numpy.concatenate(begins))
@@ -292,7 +310,9 @@ def _opened(entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str) ->
         for number, name in enumerate(encoders):
             offsets = numpy.load(entry / f"{number}.npy", mmap_mode="r")
             with (entry / f"{number}.ids").open("rb") as file:
-                own = numpy.frombuffer(mapped(file) if offsets[-1] else b"", numpy.int32, int(offsets[-1]))
+                own = numpy.frombuffer(
+                    mapped(file) if offsets[-1] else b"", numpy.int32, int(offsets[-1])
+                )
             ids[name] = own, offsets
         texts = pyarrow.ipc.open_file(pyarrow.memory_map(str(entry / "texts.arrow"))).read_all()
         table = Table(texts, ids, fingerprint)

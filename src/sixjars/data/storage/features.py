@@ -112,7 +112,9 @@ class FeatureStore:
             return
         for record in records:
             if record.ndim != 2 or not len(record):
-                raise ShapeError(f"A record must have one frame or more, each of some numbers, but is {record.shape}.")
+                raise ShapeError(
+                    f"A record must have one frame or more, each of some numbers, but is {record.shape}."
+                )
             self._agree((record.shape[1], record.dtype))
         path = self.folder / f"{_hash(json.dumps(list(keys)))}.safetensors"
         with disk_faults(_WHAT, self.folder):
@@ -137,7 +139,9 @@ class FeatureStore:
         if not self._has(key):
             self._look()
         if not self._has(key):
-            raise DataError(f"{self.folder} has no record of {key!r}; it was never added, or removed since.")
+            raise DataError(
+                f"{self.folder} has no record of {key!r}; it was never added, or removed since."
+            )
         return self._index[key]
 
     def _has(self, key: str) -> bool:
@@ -162,7 +166,9 @@ class FeatureStore:
         self._form = self._form or form
         if form != self._form:
             (numbers, dtype), (before, kind) = form, self._form
-            raise ShapeError(f"A record has frames of {numbers} {dtype} numbers, but others {before} {kind}.")
+            raise ShapeError(
+                f"A record has frames of {numbers} {dtype} numbers, but others {before} {kind}."
+            )
 
     def _begin(self) -> None:
         """Makes the folder ready to be written to, once."""
@@ -224,7 +230,9 @@ def _write(path: Path, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> 
         "sums": [zlib.crc32(numpy.ascontiguousarray(record).data) for record in records],
     }
     with made_whole(path) as made:
-        save_file({"frames": numpy.concatenate(records)}, made, metadata={"index": json.dumps(index)})
+        save_file(
+            {"frames": numpy.concatenate(records)}, made, metadata={"index": json.dumps(index)}
+        )
 
 
 def _opened(path: Path) -> _Shard | None:
@@ -235,7 +243,9 @@ def _opened(path: Path) -> _Shard | None:
             index = json.loads((file.metadata() or {})["index"])
             shard = _Shard(path, index, file.get_slice("frames"))
             whole = file.get_slice("frames").get_shape()[0] == sum(shard.frames)
-            whole = whole and path.stem == _hash(json.dumps(shard.keys))  # so that no key can have changed
+            whole = whole and path.stem == _hash(
+                json.dumps(shard.keys)
+            )  # so that no key can have changed
     except (FileNotFoundError, SafetensorError, ValueError, KeyError, TypeError):
         return None
     touch(path)

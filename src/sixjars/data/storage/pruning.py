@@ -110,7 +110,11 @@ def _entries(folder: Path) -> list[_Entry]:
     for pattern in (*ENTRIES, SYNTHETIC):
         for path in folder.glob(pattern):
             with suppress(OSError):
-                states = [one.stat() for one in (path.rglob("*") if path.is_dir() else [path]) if one.is_file()]
+                states = [
+                    one.stat()
+                    for one in (path.rglob("*") if path.is_dir() else [path])
+                    if one.is_file()
+                ]
                 used = max((state.st_mtime for state in states), default=0.0)
                 size = sum(state.st_size for state in states)
                 found.append(_Entry(pattern == SYNTHETIC, used, size, len(states), path))

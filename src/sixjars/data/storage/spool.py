@@ -65,6 +65,8 @@ def filtered(table: Any, kept: Any) -> Any:
     """The rows of a table that a truth array keeps, made some at a time."""
     spool, at = Spool(), 0
     for batch in batches_of(table):
-        spool.add(pyarrow.Table.from_batches([batch.filter(pyarrow.array(kept[at : at + len(batch)]))]))
+        spool.add(
+            pyarrow.Table.from_batches([batch.filter(pyarrow.array(kept[at : at + len(batch)]))])
+        )
         at += len(batch)
     return spool.table() if at else table

@@ -60,7 +60,10 @@ _KINDS = (
     | {
         ".parquet": _Kind(read_parquet, lambda path: "row"),
         ".xlsx": _Kind(
-            read_xlsx, lambda path: "row", lines=lambda path, table: sheet_rows(path, table.sheet), sheets=True
+            read_xlsx,
+            lambda path: "row",
+            lines=lambda path, table: sheet_rows(path, table.sheet),
+            sheets=True,
         ),
     }
 )
@@ -92,11 +95,19 @@ def read(
     of it; this goes before `many`. With `empty`, a text may be empty.
     """
     try:
-        return _read(files, settings, replace(_wanted(columns, settings, many, as_text or {}), empty=empty))
+        return _read(
+            files, settings, replace(_wanted(columns, settings, many, as_text or {}), empty=empty)
+        )
     except DataError as error:
         links = columns.get("alignment")
-        if links is not None and repr(links) in str(error) and get_close_matches(str(links).lower(), [LEARN]):
-            raise DataError(f"{error} For links that are learned, write `data.alignment: {LEARN}`.") from None
+        if (
+            links is not None
+            and repr(links) in str(error)
+            and get_close_matches(str(links).lower(), [LEARN])
+        ):
+            raise DataError(
+                f"{error} For links that are learned, write `data.alignment: {LEARN}`."
+            ) from None
         raise
 
 
@@ -107,14 +118,20 @@ def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
         return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
     if isinstance(files, str) and files.startswith(MEMORY) and settings.format == "table":
         return read_memory(files, wanted)
-    place: Places = settings.path(files) if isinstance(files, str) else {k: settings.path(f) for k, f in files.items()}
+    place: Places = (
+        settings.path(files)
+        if isinstance(files, str)
+        else {k: settings.path(f) for k, f in files.items()}
+    )
     if settings.format != "table":
         return _FORMATS[settings.format](place, wanted)
     if isinstance(place, Mapping):
         return _parallel(place, wanted)
     kind = _kind(place)
     if settings.sheet is not None and not kind.sheets:
-        raise DataError(f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it.")
+        raise DataError(
+            f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it."
+        )
     if files != settings.train:  # the delimiter of the recipe may be that of another file
         own = settings.model_copy(update=refitted(place, wanted.keys, settings))
         wanted = replace(wanted, table=own)
@@ -158,8 +175,14 @@ def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
     if not wide:
         return []
     curly = any(field.strip().startswith(_CURLY) for _, fields in wide for field in fields)
-    why = "curly quotation marks do not enclose a text" if curly else "a delimiter inside a text ends it"
-    lines = ", ".join(str(line) for line, _ in wide[:SHOWN]) + (", ..." if len(wide) > SHOWN else "")
+    why = (
+        "curly quotation marks do not enclose a text"
+        if curly
+        else "a delimiter inside a text ends it"
+    )
+    lines = ", ".join(str(line) for line, _ in wide[:SHOWN]) + (
+        ", ..." if len(wide) > SHOWN else ""
+    )
     return [
         f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header has names, {names} "
         f"(line {lines}), so values may be in the wrong columns: {why}. Enclose such texts in straight quotation "
@@ -168,7 +191,10 @@ def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
 
 
 def _wanted(
-    columns: Mapping[str, Column], settings: DataSettings, many: Collection[str], as_text: Mapping[str, ToText]
+    columns: Mapping[str, Column],
+    settings: DataSettings,
+    many: Collection[str],
+    as_text: Mapping[str, ToText],
 ) -> Wanted:
     numbered = [key for key in columns.values() if isinstance(key, int)]
     named = [key for key in columns.values() if not isinstance(key, int)]
@@ -186,7 +212,14 @@ def _wanted(
         kept_rows[int(name) if numbered else name] = value
     lists = [key for name, key in columns.items() if name in many]
     texts = {key: as_text[name] for name, key in columns.items() if name in as_text}
-    made = Wanted(columns, kept_rows, settings.on_bad_row, many=lists, as_text=texts, speakers=settings.speakers)
+    made = Wanted(
+        columns,
+        kept_rows,
+        settings.on_bad_row,
+        many=lists,
+        as_text=texts,
+        speakers=settings.speakers,
+    )
     return replace(made, table=settings)
 
 
@@ -195,7 +228,9 @@ def _kind(path: Path) -> _Kind:
     kind = _KINDS.get(ending.lower())
     if kind is None:
         if path.is_dir():
-            raise DataError(f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER).")
+            raise DataError(
+                f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER)."
+            )
         raise DataError(f"{path}: {unknown('ending', ending, list(_KINDS))}")
     return kind
 
@@ -206,4 +241,6 @@ def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:
             raise DataError(f"Parallel files: {unknown('column', key, list(paths))}")
     files: dict[Key, Path] = {key: paths[str(key)] for key in wanted.keys}
     names = {key: str(path) for key, path in files.items()}
-    return kept(read_parallel(files, wanted), replace(wanted, files=names), name=" + ".join(names.values()))
+    return kept(
+        read_parallel(files, wanted), replace(wanted, files=names), name=" + ".join(names.values())
+    )

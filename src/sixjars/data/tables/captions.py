@@ -29,11 +29,15 @@ def read_coco(place: Places, wanted: Wanted) -> Examples:
     The rows stand in the order of the annotations, and `line` is the number of the annotation.
     """
     if isinstance(place, Mapping):
-        raise DataError(f"Format coco is one .json file, but files are given for {', '.join(place)}; name one file.")
+        raise DataError(
+            f"Format coco is one .json file, but files are given for {', '.join(place)}; name one file."
+        )
     check_columns(wanted, (IMAGE, CAPTION), place)
     images, annotations = _coco_lists(place)
     names = _coco_names(images, place)
-    records = ((number, _annotated(number, one, names)) for number, one in enumerate(annotations, 1))
+    records = (
+        (number, _annotated(number, one, names)) for number, one in enumerate(annotations, 1)
+    )
     return kept(records, wanted, name=str(place), unit="annotation")
 
 
@@ -54,7 +58,9 @@ def _coco_lists(path: Path) -> tuple[list[Any], list[Any]]:
         if isinstance(images, list) and isinstance(annotations, list):
             return images, annotations
         reason = "is not in the form of COCO"
-    raise DataError(f"{path} {reason}; it must be one object with the lists 'images' and 'annotations'.")
+    raise DataError(
+        f"{path} {reason}; it must be one object with the lists 'images' and 'annotations'."
+    )
 
 
 def _coco_names(images: list[Any], path: Path) -> dict[str, Any]:
@@ -80,7 +86,10 @@ def _annotated(number: int, annotation: Any, names: Mapping[str, Any]) -> Mappin
     if not isinstance(image, str) or image not in names:
         return Fault(number, f"is about image {str(image)[:80]}, which is not in 'images'.")
     try:
-        return {IMAGE: text_of(names[image], "file_name"), CAPTION: text_of(annotation["caption"], "caption")}
+        return {
+            IMAGE: text_of(names[image], "file_name"),
+            CAPTION: text_of(annotation["caption"], "caption"),
+        }
     except ValueError as error:
         return Fault(number, str(error))
 
@@ -96,7 +105,9 @@ def read_flickr8k(place: Places, wanted: Wanted) -> Examples:
         if key not in ("captions", "images"):
             raise DataError(f"Format flickr8k: {unknown('file', key, ['captions', 'images'])}")
     if "captions" not in places:
-        raise DataError("Format flickr8k needs the file 'captions'; 'images' only says which of them are wanted.")
+        raise DataError(
+            "Format flickr8k needs the file 'captions'; 'images' only says which of them are wanted."
+        )
     captions = places["captions"]
     check_columns(wanted, (IMAGE, CAPTION), captions)
     name = str(captions)
@@ -131,4 +142,6 @@ def _captioned(line: int, text: str) -> dict[str, str] | Fault:
     name, _, number = head.rpartition("#")
     if tab and name and number.isdigit():
         return {IMAGE: name, CAPTION: caption}
-    return Fault(line, "is not `name.jpg#0`, a tab and a caption." if text.strip() else "the line is empty.")
+    return Fault(
+        line, "is not `name.jpg#0`, a tab and a caption." if text.strip() else "the line is empty."
+    )

@@ -15,7 +15,17 @@ import pyarrow.compute
 
 from sixjars.data.flat import spread
 from sixjars.data.tables.quoted import csv_records
-from sixjars.data.tables.rows import Fault, Fields, Key, Piece, Record, Source, Wanted, decoded, piece_of
+from sixjars.data.tables.rows import (
+    Fault,
+    Fields,
+    Key,
+    Piece,
+    Record,
+    Source,
+    Wanted,
+    decoded,
+    piece_of,
+)
 from sixjars.data.text.files import blocks_of, lines_of
 from sixjars.errors import DataError, shown, unknown
 
@@ -48,16 +58,24 @@ def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
     while count := min(map(len, waiting)):
         some = {key: lines[:count] for key, lines in zip(paths, waiting, strict=True)}
         if any(isinstance(lines, list) for lines in some.values()):
-            rows = enumerate(zip(*(list(map(_plain, lines)) for lines in some.values()), strict=True), number)
+            rows = enumerate(
+                zip(*(list(map(_plain, lines)) for lines in some.values()), strict=True), number
+            )
             yield piece_of([(line, _side_by_side(line, row, paths)) for line, row in rows], wanted)
         else:
             yield Piece(some, np.arange(number, number + count))
         number += count
         waiting = [lines[count:] for lines in waiting]
-        waiting = [lines if len(lines) else next(file, ()) for lines, file in zip(waiting, files, strict=True)]
+        waiting = [
+            lines if len(lines) else next(file, ())
+            for lines, file in zip(waiting, files, strict=True)
+        ]
     left = [_counted(chain([lines], file)) for lines, file in zip(waiting, files, strict=True)]
     if any(has_text for _, has_text in left):
-        counts = [f"{path} has {number - 1 + count}" for path, (count, _) in zip(paths.values(), left, strict=True)]
+        counts = [
+            f"{path} has {number - 1 + count}"
+            for path, (count, _) in zip(paths.values(), left, strict=True)
+        ]
         message = ", ".join(counts)
         raise DataError(f"Parallel files must have equally many lines, but {message}.")
 
@@ -67,7 +85,9 @@ def _counted(blocks: Iterable[Sequence[Any]]) -> tuple[int, bool]:
     count, has_text = 0, False
     for lines in blocks:
         count += len(lines)
-        has_text = has_text or any(isinstance(line, Fault) or line.strip() for line in map(_plain, lines))
+        has_text = has_text or any(
+            isinstance(line, Fault) or line.strip() for line in map(_plain, lines)
+        )
     return count, has_text
 
 
@@ -77,7 +97,9 @@ def _plain(line: Any) -> str | Fault:
     return text
 
 
-def _side_by_side(number: int, lines: Sequence[str | Fault], paths: Mapping[Key, Path]) -> dict[Key, str] | Fault:
+def _side_by_side(
+    number: int, lines: Sequence[str | Fault], paths: Mapping[Key, Path]
+) -> dict[Key, str] | Fault:
     """The lines of several files as one record, or the first fault, with its file."""
     found: dict[Key, str] = {}
     for (key, path), line in zip(paths.items(), lines, strict=True):
@@ -123,15 +145,24 @@ def _unquoted(path: Path, wanted: Wanted, delimiter: str) -> Iterator[Piece]:
     yield from spread(lambda one: _piece(*one, delimiter, numbers, wanted), blocks)
 
 
-def _piece(first: int, block: bytes, delimiter: str, numbers: Mapping[Key, int], wanted: Wanted) -> Piece:
+def _piece(
+    first: int, block: bytes, delimiter: str, numbers: Mapping[Key, int], wanted: Wanted
+) -> Piece:
     """The columns of a block, in one step where every line has enough of them."""
     lines = lines_in(first, block)
     if not isinstance(lines, list):
         split = pyarrow.compute.split_pattern(lines, delimiter)
-        if pyarrow.compute.min(pyarrow.compute.list_value_length(split)).as_py() >= max(numbers.values()):
-            columns = {key: pyarrow.compute.list_element(split, number - 1) for key, number in numbers.items()}
+        if pyarrow.compute.min(pyarrow.compute.list_value_length(split)).as_py() >= max(
+            numbers.values()
+        ):
+            columns = {
+                key: pyarrow.compute.list_element(split, number - 1)
+                for key, number in numbers.items()
+            }
             return Piece(columns, np.arange(first, first + len(lines)))
-    return piece_of(list(_picked(_split(first, block, delimiter), numbers, empty=wanted.empty)), wanted)
+    return piece_of(
+        list(_picked(_split(first, block, delimiter), numbers, empty=wanted.empty)), wanted
+    )
 
 
 def is_quoted(delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
@@ -143,7 +174,9 @@ def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Ite
     """The fields of every record."""
     if is_quoted(delimiter, quotes):
         return csv_records(path, delimiter)
-    return (fields for first, block in blocks_of(path) for fields in _split(first, block, delimiter))
+    return (
+        fields for first, block in blocks_of(path) for fields in _split(first, block, delimiter)
+    )
 
 
 def _split(first: int, block: bytes, delimiter: str) -> Iterator[Fields]:
@@ -164,14 +197,18 @@ def _numbers(path: Path, wanted: Wanted, records: Iterator[Fields]) -> dict[Key,
     numbers: dict[Key, int] = {key: key for key in keys if isinstance(key, int)}
     if len(numbers) < len(keys):
         if wanted.table.header is False:
-            raise DataError(f"{path} has no header, as the recipe says; give columns by number, not {keys[0]!r}.")
+            raise DataError(
+                f"{path} has no header, as the recipe says; give columns by number, not {keys[0]!r}."
+            )
         return _header(path, *next(records), keys)
     if wanted.table.header:
         next(records)
     return numbers
 
 
-def _picked(records: Iterable[Fields], numbers: Mapping[Key, int], *, empty: bool) -> Iterator[Record]:
+def _picked(
+    records: Iterable[Fields], numbers: Mapping[Key, int], *, empty: bool
+) -> Iterator[Record]:
     """The columns with these numbers of each record; where texts may be `empty`, all of them in an empty line."""
     needed = max(numbers.values())
     for line, fields in records:

@@ -47,7 +47,11 @@ def dialect_of(path: Path, named: Collection[str] = ()) -> Dialect:
     usual = _USUAL.get(ending_of(path))
     sample = _sample(path)
     order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
-    ways = [(mark, quotes) for mark in order for quotes in ((False, True) if mark == "\t" else (True, False))]
+    ways = [
+        (mark, quotes)
+        for mark in order
+        for quotes in ((False, True) if mark == "\t" else (True, False))
+    ]
     scored = {way: _consistency(sample, *way) for way in ways}
     best = max(ways, key=lambda way: scored[way])  # the first of equals
     if scored[best] <= 0:
@@ -58,7 +62,12 @@ def dialect_of(path: Path, named: Collection[str] = ()) -> Dialect:
 
 
 def of_records(
-    path: Path, records: list[list[str]], delimiter: str, *, quotes: bool, named: Collection[str] = ()
+    path: Path,
+    records: list[list[str]],
+    delimiter: str,
+    *,
+    quotes: bool,
+    named: Collection[str] = (),
 ) -> Dialect:
     """How a file with these first records is written: whether the first has names.
 
@@ -69,7 +78,9 @@ def of_records(
     said = {*header_names(records[0], named)} & {name for name in named if not name.isdecimal()}
     names = header_names(records[0], said) if said or has_header(records) else []
     unclear = not names and may_have_header(records)
-    return Dialect(delimiter, quotes, bool(names), records[1:] if names else records, names, unclear)
+    return Dialect(
+        delimiter, quotes, bool(names), records[1:] if names else records, names, unclear
+    )
 
 
 def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
@@ -87,7 +98,9 @@ def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[s
     found = dialect_of(path)
     if not _has(found.names or found.rows[0], columns):
         return {}
-    tell(f"{path} has {found.delimiter!r} between its columns, and is read so; expected was {usual!r}.")
+    tell(
+        f"{path} has {found.delimiter!r} between its columns, and is read so; expected was {usual!r}."
+    )
     return {"delimiter": found.delimiter, "quotes": found.quotes}
 
 
@@ -189,7 +202,9 @@ def _needs_quotes(lines: Sequence[str]) -> bool:
     marked = [field for field in fields if field.startswith('"')]
     doubled = any('""' in field[1:-1] for field in marked)
     opened = any(field.count('"') % 2 for field in marked)
-    return bool(marked) and (doubled or opened or all(field.endswith('"') and len(field) > 1 for field in fields))
+    return bool(marked) and (
+        doubled or opened or all(field.endswith('"') and len(field) > 1 for field in fields)
+    )
 
 
 def _share_enclosed(rows: Sequence[Sequence[str]]) -> float:

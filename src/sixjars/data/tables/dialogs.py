@@ -7,7 +7,17 @@ from typing import Any, Final
 
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.records import check_named, json_records, json_unit
-from sixjars.data.tables.rows import Fault, Key, Places, Record, Wanted, kept, listed, text_of, value_of
+from sixjars.data.tables.rows import (
+    Fault,
+    Key,
+    Places,
+    Record,
+    Wanted,
+    kept,
+    listed,
+    text_of,
+    value_of,
+)
 from sixjars.data.text.segments import marked
 from sixjars.errors import DataError
 
@@ -28,9 +38,13 @@ def read_dialogs(place: Places, wanted: Wanted) -> Examples:
             f"Format dialogs is one file of JSON lines, but files are given for {', '.join(place)}; name one file."
         )
     if set(wanted.fields) != set(_COLUMNS):
-        raise DataError(f"Format dialogs gives source and target, no more and no less, not {', '.join(wanted.fields)}.")
+        raise DataError(
+            f"Format dialogs gives source and target, no more and no less, not {', '.join(wanted.fields)}."
+        )
     turns = wanted.fields["source"]
-    check_named(place, [turns, *wanted.filter, *([] if wanted.speakers is None else [wanted.speakers])])
+    check_named(
+        place, [turns, *wanted.filter, *([] if wanted.speakers is None else [wanted.speakers])]
+    )
     pairs = replace(wanted, fields={name: _COLUMNS[name] for name in wanted.fields})
     return kept(_records(place, turns, wanted), pairs, name=str(place), unit=json_unit(place))
 
@@ -43,7 +57,10 @@ def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:
                 raise ValueError(record.sentence)
             values = {key: text_of(value_of(record, key), key) for key in wanted.filter}
             if values != wanted.filter:
-                yield line, dict.fromkeys(_COLUMNS.values()) | values  # is counted as a row that does not fit
+                yield (
+                    line,
+                    dict.fromkeys(_COLUMNS.values()) | values,
+                )  # is counted as a row that does not fit
                 continue
             found = _examples(record, turns, wanted.speakers)
             alone, answered = alone + (not found), answered + len(found)
@@ -53,10 +70,14 @@ def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:
             yield line, Fault(line, str(error))
     if alone and not answered:
         which = "no conversation that fits 'filter'" if wanted.filter else "no conversation"
-        raise DataError(f"{path}: {which} has two turns or more, so there is no turn that answers another.")
+        raise DataError(
+            f"{path}: {which} has two turns or more, so there is no turn that answers another."
+        )
 
 
-def _examples(record: Mapping[Any, Any], key: Key, speakers: Key | None) -> list[dict[Key, str | None]]:
+def _examples(
+    record: Mapping[Any, Any], key: Key, speakers: Key | None
+) -> list[dict[Key, str | None]]:
     """A source and a target for each turn but the first."""
     turns = [" ".join(turn.split()) for turn in listed(value_of(record, key), key)]
     for number, turn in enumerate(turns, 1):
@@ -66,10 +87,14 @@ def _examples(record: Mapping[Any, Any], key: Key, speakers: Key | None) -> list
     if speakers is not None:
         who = listed(value_of(record, speakers), speakers)
         if len(who) != len(turns):
-            raise ValueError(f"has {len(turns)} turns, but column {speakers!r} names {len(who)} speakers.")
+            raise ValueError(
+                f"has {len(turns)} turns, but column {speakers!r} names {len(who)} speakers."
+            )
     return [
         {
-            _COLUMNS["source"]: "\n".join(marked(turns[at], own=who[at] == who[now]) for at in range(now)),
+            _COLUMNS["source"]: "\n".join(
+                marked(turns[at], own=who[at] == who[now]) for at in range(now)
+            ),
             _COLUMNS["target"]: turns[now],
         }
         for now in range(1, len(turns))

@@ -74,13 +74,17 @@ def _filled(path: Path, sheet: Any) -> Iterator[tuple[int, list[str]]]:
     """The rows that have a value."""
     for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
         if number > MOST_ROWS:
-            raise DataError(f"{path} has a row beyond {MOST_ROWS:,}, the most of a sheet; is it damaged?")
+            raise DataError(
+                f"{path} has a row beyond {MOST_ROWS:,}, the most of a sheet; is it damaged?"
+            )
         cells = [_text(value) for value in values]
         if any(cells):
             yield number, cells
 
 
-def _below_title(rows: Iterator[tuple[int, list[str]]], path: Path) -> Iterator[tuple[int, list[str]]]:
+def _below_title(
+    rows: Iterator[tuple[int, list[str]]], path: Path
+) -> Iterator[tuple[int, list[str]]]:
     """The rows without those at the top that have one value alone, where others have more."""
     top = list(islice(rows, TITLES + 1))
     alone = [sum(map(bool, cells)) == 1 for _, cells in top]
@@ -103,7 +107,9 @@ def _opened(path: Path) -> Iterator[Any]:
         with zipfile.ZipFile(path) as packed:
             size = sum(one.file_size for one in packed.infolist())
         if size > LARGEST:
-            raise DataError(f"{path} unpacks to {size:,} bytes, but {LARGEST:,} are the most; save it as .csv.")
+            raise DataError(
+                f"{path} unpacks to {size:,} bytes, but {LARGEST:,} are the most; save it as .csv."
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles
             book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
@@ -112,7 +118,9 @@ def _opened(path: Path) -> Iterator[Any]:
                 raise DataError(f"{path} has no sheet of cells.")
             yield book
     except _DAMAGED as error:
-        raise DataError(f"{path} is not an .xlsx workbook, is damaged, or is locked with a password.") from error
+        raise DataError(
+            f"{path} is not an .xlsx workbook, is damaged, or is locked with a password."
+        ) from error
 
 
 def _text(value: object) -> str:

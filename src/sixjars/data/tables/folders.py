@@ -29,7 +29,9 @@ def read_folders(place: Places, wanted: Wanted) -> Examples:
     others are not looked at. Folders below those of the labels belong to their label. `line` is the number of the file.
     """
     if isinstance(place, Mapping):
-        raise DataError(f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one folder.")
+        raise DataError(
+            f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one folder."
+        )
     check_columns(wanted, (*ENDINGS, LABEL), place)
     kinds = [kind for kind in ENDINGS if kind in wanted.keys] or list(ENDINGS)
     endings = tuple(sorted({ending for kind in kinds for ending in ENDINGS[kind]}))
@@ -50,12 +52,16 @@ def _listed(path: Path) -> Iterable[str]:
         return _walked(path)
     check_file(path)
     if path.suffix.lower() != ".zip":
-        raise DataError(f"{path} is a file; format folders needs a folder or a .zip with one folder for each label.")
+        raise DataError(
+            f"{path} is a file; format folders needs a folder or a .zip with one folder for each label."
+        )
     try:
         with zipfile.ZipFile(path) as packed:
             return [entry.filename for entry in packed.infolist() if not entry.is_dir()]
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
-        raise DataError(f"{path} is not a .zip file or is damaged: {str(error).rstrip('.')}.") from error
+        raise DataError(
+            f"{path} is not a .zip file or is damaged: {str(error).rstrip('.')}."
+        ) from error
     except OSError as error:
         _refuse(path, error)
 

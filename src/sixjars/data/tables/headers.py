@@ -50,7 +50,9 @@ _BY_NUMBER: Final = frozenset("# № n° nº".split())
 """Signs that are the name of a column."""
 _WORDS: Final = frozenset("word words".split())
 """Names that a list of words may begin with."""
-_ALSO_PROSE: Final = frozenset("no to it es de en hi from tag set time head key post user word".split())
+_ALSO_PROSE: Final = frozenset(
+    "no to it es de en hi from tag set time head key post user word".split()
+)
 """Those that say nothing among other words: `guten Tag`, `go to bed`."""
 _END: Final = re.compile(r"[.!?…:;।。！？؟۔]['\"”’»)\]]*$")
 _FEWEST: Final = 10
@@ -107,12 +109,23 @@ def _judged(records: Sequence[Sequence[str]]) -> str:
     signs = [_signs(cell, column) for cell, column in zip(first, columns, strict=True)]
     if any(sign == "value" for sign in signs):
         return "no"
-    if named != [cell for cell in first if cell]:  # marks are at the end of sentences too: `No.`, `Go.`
+    if named != [
+        cell for cell in first if cell
+    ]:  # marks are at the end of sentences too: `No.`, `Go.`
         return "no" if "type" not in signs else "yes" if any(known) else "unclear"
     elsewhere = _elsewhere(named, signs)
     longer = [sign for sign in signs if sign == "longer"]
-    single = set(signs) <= {"longer", "labels"} and len(below) >= 5 and not any(" " in name for name in named)
-    if elsewhere == "yes" or "type" in signs or all(known) or (longer and (single or sum(known) * 2 >= len(known))):
+    single = (
+        set(signs) <= {"longer", "labels"}
+        and len(below) >= 5
+        and not any(" " in name for name in named)
+    )
+    if (
+        elsewhere == "yes"
+        or "type" in signs
+        or all(known)
+        or (longer and (single or sum(known) * 2 >= len(known)))
+    ):
         return "yes"
     texts = [
         (cell, [*filter(None, column)])
@@ -147,8 +160,11 @@ def _style(cell: str, column: Sequence[str]) -> frozenset[str]:
     letters = max(lengths) == 1  # a script without spaces
     found = {
         "title": _is_title(cell) and sum(map(_is_title, column)) <= _SELDOM * len(column),
-        "short": median(map(len, column)) >= 3 * len(cell) if letters else median(lengths) >= 2 * words,
-        "least": not letters and sum(length <= words for length in lengths) <= _SELDOM * len(column),
+        "short": median(map(len, column)) >= 3 * len(cell)
+        if letters
+        else median(lengths) >= 2 * words,
+        "least": not letters
+        and sum(length <= words for length in lengths) <= _SELDOM * len(column),
         "bare": sum(_END.search(text) is not None for text in column) >= _MOSTLY * len(column),
         "new": not {*cell.casefold().split()} & {*re.split(r"[\W_]+", " ".join(column).casefold())},
     }
@@ -164,7 +180,8 @@ def _is_title(cell: str) -> bool:
     words = cell.split()
     if len(words) == 1:
         return (
-            re.fullmatch(r"[^\W_]+(_[^\W_]+)+", cell) is not None or re.fullmatch(r"[a-z]+[A-Z]\w+", cell) is not None
+            re.fullmatch(r"[^\W_]+(_[^\W_]+)+", cell) is not None
+            or re.fullmatch(r"[a-z]+[A-Z]\w+", cell) is not None
         )
     inner = [word for word in words[1:-1] if len(word) > 3]
     return len(words) > 1 and all(word[0].isupper() for word in (words[0], *inner, words[-1]))
@@ -186,7 +203,9 @@ def _is_name(cell: str) -> bool:
     """Whether a cell without marks at its end may be a name: short, of letters first of all."""
     if _BY_NUMBER.intersection(cell.split()[:1]):
         return len(cell.split()) <= 3
-    letters = "".join(one for one in cell if not unicodedata.category(one).startswith("M"))  # vowel signs of Devanagari
+    letters = "".join(
+        one for one in cell if not unicodedata.category(one).startswith("M")
+    )  # vowel signs of Devanagari
     return _NAME.fullmatch(letters) is not None and len(cell.split()) <= 4
 
 

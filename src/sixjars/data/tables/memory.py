@@ -41,7 +41,9 @@ def tables_of(data: object, splits: Collection[str]) -> dict[str, Any]:
         return {}
     named = data if isinstance(data, Mapping) else {"train": data}
     if not named or not set(named) <= set(splits):
-        raise DataError(f"{WANTED}, or one of these for each of {', '.join(splits)}; but it has {shown([*named])}.")
+        raise DataError(
+            f"{WANTED}, or one of these for each of {', '.join(splits)}; but it has {shown([*named])}."
+        )
     return {f"{MEMORY}{name}": table_of(table) for name, table in named.items()}
 
 
@@ -57,7 +59,9 @@ def table_of(data: Any) -> Any:
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pyarrow.table(data)
-        if hasattr(data, "columns") and callable(getattr(data, "to_dict", None)):  # pandas before 2.2
+        if hasattr(data, "columns") and callable(
+            getattr(data, "to_dict", None)
+        ):  # pandas before 2.2
             return list(data.to_dict("records"))
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"the table cannot be read: {first_line(error)}.") from error
@@ -72,14 +76,20 @@ def read_memory(name: str, wanted: Wanted) -> Examples:
         raise DataError(
             f"{name} is data that was in memory, not a file; give it again from Python: data={{{split!r}: TABLE}}."
         )
-    rows = _records(table, name, wanted) if isinstance(table, list) else table_rows(table, wanted, name)
+    rows = (
+        _records(table, name, wanted)
+        if isinstance(table, list)
+        else table_rows(table, wanted, name)
+    )
     return kept(rows, wanted, name=name, unit="row")
 
 
 def _records(rows: list[Mapping[str, Any]], name: str, wanted: Wanted) -> Iterator[Record]:
     numbers = [key for key in wanted.keys if isinstance(key, int)]
     if numbers:
-        raise DataError(f"{name}: dicts have names, not numbers, so column {numbers[0]} is not there; give its name.")
+        raise DataError(
+            f"{name}: dicts have names, not numbers, so column {numbers[0]} is not there; give its name."
+        )
     for number, row in enumerate(rows, start=1):
         try:
             yield number, {key: _plain(value) for key, value in row.items()}

@@ -14,10 +14,14 @@ from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 
 _UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
-_ENDED = "unexpected end of data"  # what `csv` says where a field is still open behind the last line
+_ENDED = (
+    "unexpected end of data"  # what `csv` says where a field is still open behind the last line
+)
 _ENOUGH = 20  # records with the same number of columns that tell what a record looks like
 _RETURN = "\ud800"  # stands for a carriage return, which `csv` would take for a line break; no UTF-8 text has it
-csv.field_size_limit(2**31 - 1)  # a document may be longer than the 131,072 letters that are allowed otherwise
+csv.field_size_limit(
+    2**31 - 1
+)  # a document may be longer than the 131,072 letters that are allowed otherwise
 
 
 def csv_records(path: Path, delimiter: str = ",") -> Iterator[Fields]:
@@ -64,11 +68,18 @@ def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) 
 def _csv_line(raw: bytes) -> str:
     """A line for `csv`; where it is no UTF-8, its quotation marks still open and close fields."""
     end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-    return raw.decode(errors="replace").removesuffix("\n").removesuffix("\r").replace("\r", _RETURN) + end
+    return (
+        raw.decode(errors="replace").removesuffix("\n").removesuffix("\r").replace("\r", _RETURN)
+        + end
+    )
 
 
 def _broken(
-    path: Path, lines: Sequence[tuple[int, bytes]], delimiter: str, error: str, known: tuple[int, int]
+    path: Path,
+    lines: Sequence[tuple[int, bytes]],
+    delimiter: str,
+    error: str,
+    known: tuple[int, int],
 ) -> tuple[Fault, int]:
     """What is wrong with a record that breaks the rules, and how many of its lines are lost.
 

@@ -31,7 +31,9 @@ def check_named(path: Path, keys: Iterable[Key]) -> None:
     """Refuses a column that is given by number."""
     for key in keys:
         if isinstance(key, int):
-            raise DataError(f"{path}: JSON lines have names, not numbers, so column {key} is not there; give its name.")
+            raise DataError(
+                f"{path}: JSON lines have names, not numbers, so column {key} is not there; give its name."
+            )
 
 
 def json_records(path: Path) -> Iterator[Record]:
@@ -96,7 +98,9 @@ def wrapped_list(path: Path) -> str:
         return ""
     if len(found) > 1:
         names = ", ".join(found)
-        raise DataError(f"{path} is an object with several lists ({names}); save the one that is meant as a file.")
+        raise DataError(
+            f"{path} is an object with several lists ({names}); save the one that is meant as a file."
+        )
     return next(iter(found.values()), "")
 
 
@@ -106,7 +110,9 @@ def _whole(path: Path) -> str:
         return whole.decode()
     except UnicodeDecodeError as error:
         line_number = whole.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}, line {line_number}: is not UTF-8; save the file as UTF-8.") from None
+        raise DataError(
+            f"{path}, line {line_number}: is not UTF-8; save the file as UTF-8."
+        ) from None
 
 
 def _listed_objects(path: Path, text: str) -> Iterator[Record]:
@@ -119,16 +125,27 @@ def _listed_objects(path: Path, text: str) -> Iterator[Record]:
         try:
             value, end = DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {error.lineno}: is not JSON: {error.msg} at column {error.colno}.") from None
+            raise DataError(
+                f"{path}, line {error.lineno}: is not JSON: {error.msg} at column {error.colno}."
+            ) from None
         except RecursionError:
-            raise DataError(f"{path}, line {line}: has too many brackets inside brackets.") from None
-        yield number, value if isinstance(value, dict) else Fault(number, "is no object; a list holds objects here.")
+            raise DataError(
+                f"{path}, line {line}: has too many brackets inside brackets."
+            ) from None
+        yield (
+            number,
+            value
+            if isinstance(value, dict)
+            else Fault(number, "is no object; a list holds objects here."),
+        )
         at = _skip(text, end)
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)
         elif text[at : at + 1] != "]":
             broken = text.count("\n", 0, at) + 1
-            raise DataError(f"{path}, line {broken}: is not JSON: a comma or the end of the list is missing.")
+            raise DataError(
+                f"{path}, line {broken}: is not JSON: a comma or the end of the list is missing."
+            )
 
 
 def _skip(text: str, at: int) -> int:
@@ -144,11 +161,17 @@ def _object(text: str) -> dict[str, Any]:
     try:
         parsed = DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error.msg} at column {error.colno}; each line is one object.") from error
+        raise ValueError(
+            f"is not JSON: {error.msg} at column {error.colno}; each line is one object."
+        ) from error
     except RecursionError as error:
-        raise ValueError("is not JSON that can be read: too many brackets inside brackets.") from error
+        raise ValueError(
+            "is not JSON that can be read: too many brackets inside brackets."
+        ) from error
     if not isinstance(parsed, dict):
-        raise ValueError('is JSON, but not an object; each line is one object, like {"text": "..."}.')
+        raise ValueError(
+            'is JSON, but not an object; each line is one object, like {"text": "..."}.'
+        )
     return parsed
 
 
@@ -170,7 +193,9 @@ def opened_parquet(path: Path) -> Iterator[Any]:
         with pyarrow.parquet.ParquetFile(path) as file:
             yield file
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a Parquet file or is damaged: {first_line(error)}.") from error
+        raise DataError(
+            f"{path} is not a Parquet file or is damaged: {first_line(error)}."
+        ) from error
 
 
 def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
@@ -181,7 +206,9 @@ def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
     dataset, _, split = name.removeprefix(HUB).partition(":")
     dataset, _, config = dataset.partition("@")
     if not dataset:
-        raise DataError(f"{name!r} is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT.")
+        raise DataError(
+            f"{name!r} is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
+        )
     try:
         from datasets import load_dataset
     except ImportError:
@@ -193,7 +220,9 @@ def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{name} cannot be loaded: {reason}") from error
-    yield from _rows(found.iter(batch_size=AT_ONCE), lambda table: _paths(table.schema, wanted, name))
+    yield from _rows(
+        found.iter(batch_size=AT_ONCE), lambda table: _paths(table.schema, wanted, name)
+    )
 
 
 def table_rows(table: Any, wanted: Wanted, where: str) -> Iterator[Record]:
@@ -207,7 +236,9 @@ def _paths(schema: Any, wanted: Wanted, where: str) -> dict[Key, list[Any]]:
     tree, paths = _tree(schema), {}
     for key in wanted.keys:
         if isinstance(key, int) and key > len(schema.names):
-            raise DataError(f"{where}: column {key} is asked for, but there are {len(schema.names)}.")
+            raise DataError(
+                f"{where}: column {key} is asked for, but there are {len(schema.names)}."
+            )
         name = schema.names[key - 1] if isinstance(key, int) else key
         try:
             inside, paths[key] = value_of(tree, name), path_of(tree, name)
@@ -217,16 +248,23 @@ def _paths(schema: Any, wanted: Wanted, where: str) -> dict[Key, list[Any]]:
             raise DataError(f"{where}: column {paths[key][0]!r} is there twice; rename one.")
         if inside is not None:
             names = ", ".join(f"{name}.{one}" for one in inside)
-            raise DataError(f"{where}: column {key!r} holds an object, not text; name what is in it: {names}.")
+            raise DataError(
+                f"{where}: column {key!r} holds an object, not text; name what is in it: {names}."
+            )
     return paths
 
 
 def _tree(fields: Iterable[Any]) -> dict[str, Any]:
     """Names of columns, with those inside of structures."""
-    return {field.name: _tree(field.type) if pyarrow.types.is_struct(field.type) else None for field in fields}
+    return {
+        field.name: _tree(field.type) if pyarrow.types.is_struct(field.type) else None
+        for field in fields
+    }
 
 
-def _rows(batches: Iterable[Any], paths_in: Callable[[Any], dict[Key, list[Any]]]) -> Iterator[Record]:
+def _rows(
+    batches: Iterable[Any], paths_in: Callable[[Any], dict[Key, list[Any]]]
+) -> Iterator[Record]:
     line = 0
     for batch in batches:
         paths = paths_in(batch)

@@ -117,7 +117,9 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
     bad: list[Fault] = []
     first: Fault | None = None
     reasons = Counter[str]()
-    for piece in counted(_pieces(records, wanted), f"reading {name}", rows=lambda piece: len(piece.lines)):
+    for piece in counted(
+        _pieces(records, wanted), f"reading {name}", rows=lambda piece: len(piece.lines)
+    ):
         seen += len(piece.lines) + len(piece.faults)
         table, empty = _good_rows(piece.columns, piece.lines, wanted)
         faults = [*piece.faults, *empty]
@@ -134,7 +136,11 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
     if not len(table):
         were = "was" if skipped == 1 else "were"
         why = f"{skipped} {were} bad and {seen - skipped} did not fit 'filter'."
-        shown = f" The first bad one is {unit} {first.line}: {first.sentence}" if first is not None else ""
+        shown = (
+            f" The first bad one is {unit} {first.line}: {first.sentence}"
+            if first is not None
+            else ""
+        )
         raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
     named = [(fault.line, fault.sentence) for fault in bad]
     notes = (told(named, skipped, name=name, unit=unit, more=skipped > len(bad)),) if bad else ()
@@ -177,7 +183,9 @@ def _strings(texts: Iterable[Any]) -> Any:
     return pyarrow.array(list(texts), pyarrow.string())
 
 
-def _good_rows(columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted: Wanted) -> tuple[Any, list[Fault]]:
+def _good_rows(
+    columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted: Wanted
+) -> tuple[Any, list[Fault]]:
     """The rows that fit the filter and have a text in every column, and a fault for each that has not."""
     compute = pyarrow.compute
     good = numpy.ones(len(lines), dtype=bool)
@@ -187,11 +195,15 @@ def _good_rows(columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted
     table = {}
     for name, key in wanted.fields.items():
         column = columns[key]
-        if name in ANNOTATIONS or wanted.empty:  # where nothing is known of attention, it may be empty
+        if (
+            name in ANNOTATIONS or wanted.empty
+        ):  # where nothing is known of attention, it may be empty
             table[name] = column.fill_null("")
             continue
         missing = _plain(column.is_null())
-        empty = _plain(compute.equal(compute.binary_length(column), 0)) | _plain(compute.utf8_is_space(column))
+        empty = _plain(compute.equal(compute.binary_length(column), 0)) | _plain(
+            compute.utf8_is_space(column)
+        )
         for row in numpy.flatnonzero(good & (missing | empty)):
             what = "has no value" if missing[row] else "is empty"
             faults.append(Fault(int(lines[row]), f"column {key!r} {what}.", wanted.files.get(key)))
@@ -260,11 +272,19 @@ def text_of(value: object, key: Key) -> str | None:
     try:
         if isinstance(value, UnicodeDecodeError):
             raise value
-        text = value.decode() if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else value
+        text = (
+            value.decode()
+            if isinstance(value, bytes)
+            else str(value).lower()
+            if isinstance(value, bool)
+            else value
+        )
         if text is None or (isinstance(text, str) and (text.isascii() or text.encode())):
             return text
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start + 1} of column {key!r} is not UTF-8.") from None
     except UnicodeEncodeError:
-        raise ValueError(f"column {key!r} holds half a character (a lone surrogate), which is no text.") from None
+        raise ValueError(
+            f"column {key!r} holds half a character (a lone surrogate), which is no text."
+        ) from None
     raise ValueError(f"column {key!r} holds {kind_of(value)}, not text.")

@@ -17,7 +17,9 @@ UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 """What programs write before UTF-16 text, in both byte orders."""
 WINDOWS = "cp1252"
 WINDOWS_LETTERS = frozenset(
-    "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£–—‘’‚“”„…«»°§©®·´¿¡\xa0".encode(WINDOWS)
+    "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£–—‘’‚“”„…«»°§©®·´¿¡\xa0".encode(
+        WINDOWS
+    )
 )
 """Bytes that such texts have: letters, quotes, dashes."""
 ENOUGH = 1000
@@ -65,7 +67,9 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         with gzip.open(path) if is_gzipped(path) else path.open("rb") as stream:
             yield cast(BinaryIO, stream)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not a gzip file or is damaged: {str(error).rstrip('.')}.") from error
+        raise DataError(
+            f"{path} is not a gzip file or is damaged: {str(error).rstrip('.')}."
+        ) from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
 
@@ -92,7 +96,9 @@ def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
     with opened(path) as stream:
         size = max(path.stat().st_size, 1)
         for block in _as_utf8(stream, path):
-            reached(min(getattr(stream, "fileobj", stream).tell() / size, 1.0))  # of a gzip file, what was unpacked
+            reached(
+                min(getattr(stream, "fileobj", stream).tell() / size, 1.0)
+            )  # of a gzip file, what was unpacked
             if number == 1 and (told := SEPARATOR.match(block)) and ".csv" in path.name.lower():
                 number, block = 2, block[told.end() :]
             yield number, block.removeprefix(MARK) if number == 1 else block
@@ -112,14 +118,18 @@ def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
                 some = BLOCK
             return
         encoding = WINDOWS
-        tell(f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8.")
+        tell(
+            f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8."
+        )
     text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
     try:
         while lines := text.readlines(some):
             yield "".join(line.removeprefix("\ufeff") for line in lines).encode()
             some = BLOCK
     except UnicodeError as error:
-        raise DataError(f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8.") from None
+        raise DataError(
+            f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8."
+        ) from None
     finally:
         text.detach()
 
@@ -129,11 +139,22 @@ def _check_text(stream: BinaryIO, path: Path) -> None:
     start = stream.read(LOOKED_AT)
     stream.seek(0)
     zero = b"\0" in start  # which texts do not have, but in UTF-16
-    kinds = [kind for begin, kind in BINARY.items() if start.startswith(begin) and (zero or begin in PLAIN)]
-    if not kinds and zero and _utf16(stream) is None and not _is_utf8(start.rpartition(b"\n")[0] or start):
+    kinds = [
+        kind
+        for begin, kind in BINARY.items()
+        if start.startswith(begin) and (zero or begin in PLAIN)
+    ]
+    if (
+        not kinds
+        and zero
+        and _utf16(stream) is None
+        and not _is_utf8(start.rpartition(b"\n")[0] or start)
+    ):
         kinds = ["a binary file"]
     if kinds:
-        raise DataError(f"{path} is {kinds[0]}, not text; give a text file in UTF-8, such as .txt, .csv or .jsonl.")
+        raise DataError(
+            f"{path} is {kinds[0]}, not text; give a text file in UTF-8, such as .txt, .csv or .jsonl."
+        )
 
 
 def _utf16(stream: BinaryIO) -> str | None:
@@ -141,7 +162,9 @@ def _utf16(stream: BinaryIO) -> str | None:
     start = stream.read(4)
     stream.seek(0)
     encoding = UTF16.get(start[:2])
-    if encoding is None and len(start) == 4:  # without a mark: every other byte of Latin letters is zero
+    if (
+        encoding is None and len(start) == 4
+    ):  # without a mark: every other byte of Latin letters is zero
         zeros = "".join("0" if byte == 0 else "x" for byte in start)
         encoding = {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
     return encoding
@@ -159,7 +182,9 @@ def is_windows(stream: BinaryIO) -> bool:
             for line in () if block.isascii() else io.BytesIO(block):
                 if line.isascii():
                     continue
-                if not WINDOWS_LETTERS.issuperset(byte for byte in line if byte >= 0x80) or _is_utf8(line):
+                if not WINDOWS_LETTERS.issuperset(
+                    byte for byte in line if byte >= 0x80
+                ) or _is_utf8(line):
                     return False
                 found += 1
     finally:
@@ -181,6 +206,8 @@ def check_file(path: Path) -> None:
         raise DataError(f"{path} is a folder, not a file; name a file in it.")
     if not path.exists():
         if not path.parent.is_dir():
-            raise DataError(f"{path} does not exist. There is no folder {str(path.parent)!r} either.")
+            raise DataError(
+                f"{path} does not exist. There is no folder {str(path.parent)!r} either."
+            )
         beside = [other.name for other in path.parent.iterdir()]
         raise DataError(f"{path} does not exist.{file_hint(path.name, beside)}")

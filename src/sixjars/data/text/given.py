@@ -22,7 +22,9 @@ from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 LARGEST: Final = 1 << 27
 """Bytes of a tokenizer's file."""
 _FORMAT: Final = 1
-_SPACES = re.compile("^[▁Ġ]|^##")  # how tokenizers mark a space before a token, or that there is none
+_SPACES = re.compile(
+    "^[▁Ġ]|^##"
+)  # how tokenizers mark a space before a token, or that there is none
 
 
 class Engine(Protocol):
@@ -57,7 +59,9 @@ class _HuggingFace:
             unknown = model["vocab"][model["unk_id"]][0]
         # What would cut, pad or frame a text is for the model it came from; a text that says [SEP] is only text.
         whole |= {"truncation": None, "padding": None, "post_processor": None}
-        whole["added_tokens"] = [one for one in whole.get("added_tokens") or [] if not one.get("special")]
+        whole["added_tokens"] = [
+            one for one in whole.get("added_tokens") or [] if not one.get("special")
+        ]
         self._tokenizer = Tokenizer.from_str(json.dumps(whole))
         numbers = self._tokenizer.get_vocab()
         self.names = [""] * (max(numbers.values(), default=-1) + 1)
@@ -65,17 +69,26 @@ class _HuggingFace:
             self.names[number] = token
         self.unknown = numbers.get(unknown) if unknown is not None else None
         holes = {number for number, name in enumerate(self.names) if not name}
-        self.special = holes | {numbers[name] for name in special if name in numbers and name != unknown}
+        self.special = holes | {
+            numbers[name] for name in special if name in numbers and name != unknown
+        }
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        return [
+            encoding.ids
+            for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        ]
 
     def decode(self, ids: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
         return text
 
     def normalize(self, text: str) -> str:
-        made = text if self._tokenizer.normalizer is None else self._tokenizer.normalizer.normalize_str(text)
+        made = (
+            text
+            if self._tokenizer.normalizer is None
+            else self._tokenizer.normalizer.normalize_str(text)
+        )
         return made.replace("▁", " ")
 
 
@@ -118,7 +131,11 @@ class GivenTokenizer(BaseTokenizer):
         self._content, self._library = content, library
         engine: Engine = _ENGINES[library](content)
         self._engine = engine
-        self._theirs = [at for at in range(len(engine.names)) if at not in engine.special and at != engine.unknown]
+        self._theirs = [
+            at
+            for at in range(len(engine.names))
+            if at not in engine.special and at != engine.unknown
+        ]
         if not self._theirs:
             raise ValueError("it has no tokens")
         self._ours = {number: len(SPECIAL) + at for at, number in enumerate(self._theirs)}
@@ -127,11 +144,15 @@ class GivenTokenizer(BaseTokenizer):
     @classmethod
     def read(cls, path: Path, what: str) -> "GivenTokenizer":
         """From a file; `what` names the field in messages."""
-        from sixjars.data.text.files import check_file  # whoever uses a model alone reads no such file
+        from sixjars.data.text.files import (
+            check_file,
+        )  # whoever uses a model alone reads no such file
 
         check_file(path)
         if path.stat().st_size > LARGEST:
-            raise DataError(f"{what}: {path} is larger than {LARGEST:,} bytes, so it is no tokenizer.")
+            raise DataError(
+                f"{what}: {path} is larger than {LARGEST:,} bytes, so it is no tokenizer."
+            )
         content = path.read_bytes()
         library = "tokenizer.json" if content.lstrip()[:1] == b"{" else "sentencepiece"
         try:
@@ -145,7 +166,9 @@ class GivenTokenizer(BaseTokenizer):
         assert not open
         for text in texts:
             if any("\ud800" <= letter <= "\udfff" for letter in text):
-                raise DataError(f"Text {shown(text)} holds half a character (a lone surrogate); remove it.")
+                raise DataError(
+                    f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
+                )
         rows = self._engine.encode([_tidy(text) for text in texts])
         return [[self._ours.get(number, UNK) for number in ids] for ids in rows]
 
@@ -172,7 +195,9 @@ class GivenTokenizer(BaseTokenizer):
         """Runs of its own tokens as texts, and between them unknown or copied words."""
         for own, run in groupby(ids, key=lambda number: UNK < number < self.size):
             if own:
-                yield self._engine.decode([self._theirs[number - len(SPECIAL)] for number in run]).strip()
+                yield self._engine.decode(
+                    [self._theirs[number - len(SPECIAL)] for number in run]
+                ).strip()
             else:
                 yield from (self._name(number, source_words) for number in run)
 
@@ -195,19 +220,27 @@ class GivenTokenizer(BaseTokenizer):
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""
         content = base64.b64encode(self._content).decode()
-        return json.dumps({"format": _FORMAT, "kind": "file", "library": self._library, "content": content})
+        return json.dumps(
+            {"format": _FORMAT, "kind": "file", "library": self._library, "content": content}
+        )
 
     @classmethod
     def from_json(cls, text: str) -> "GivenTokenizer":
         """The opposite of `to_json`."""
         try:
             whole = json.loads(text)
-            if whole["format"] != _FORMAT or whole["kind"] != "file" or whole["library"] not in _ENGINES:
+            if (
+                whole["format"] != _FORMAT
+                or whole["kind"] != "file"
+                or whole["library"] not in _ENGINES
+            ):
                 raise ValueError("it is of another format")
             return _made(base64.b64decode(whole["content"], validate=True), whole["library"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             reason = first_line(error)[:200]
-            raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error
+            raise RunError(
+                f"The saved tokenizer is damaged or of another version: {reason}."
+            ) from error
 
 
 def _made(content: bytes, library: str) -> GivenTokenizer:

@@ -17,7 +17,9 @@ def hold_lists(texts: Sequence[str], mark: str) -> bool:
     >>> hold_lists(["1", "3", "1,3"], ","), hold_lists(["1", "3", "7", "1,3,7"], ",")
     (False, True)
     """
-    parts = [[part for part in map(str.strip, text.casefold().split(mark)) if part] for text in texts]
+    parts = [
+        [part for part in map(str.strip, text.casefold().split(mark)) if part] for text in texts
+    ]
     if all(len(labels) < 3 and all(map(str.isdigit, labels)) for labels in parts):
         return False
     alone = {labels[0] for labels in parts if len(labels) == 1}

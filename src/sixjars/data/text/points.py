@@ -14,7 +14,9 @@ def points_of(text: str) -> list[tuple[float, ...]]:
     >>> points_of("0.12,0.7 0.3,0.25")
     [(0.12, 0.7), (0.3, 0.25)]
     """
-    points = [tuple(_number(spelled, point) for spelled in point.split(",")) for point in text.split()]
+    points = [
+        tuple(_number(spelled, point) for spelled in point.split(",")) for point in text.split()
+    ]
     if not points:
         raise ValueError("there is no point; write at least one, like 0.12,0.7 0.3,0.25.")
     for point in points:
@@ -54,9 +56,13 @@ def order_of(text: str, points: int) -> list[int]:
         raise ValueError("there is no position; write at least one, like 2 0 1.")
     for place in order:
         if place >= points:
-            raise ValueError(f"position {place} is not there: there are {points} points, counted from 0.")
+            raise ValueError(
+                f"position {place} is not there: there are {points} points, counted from 0."
+            )
         if order.count(place) > 1:
-            raise ValueError(f"position {place} comes {order.count(place)} times; each may come once.")
+            raise ValueError(
+                f"position {place} comes {order.count(place)} times; each may come once."
+            )
     return order
 
 
@@ -65,7 +71,9 @@ def whole_numbers(text: str) -> list[int]:
     words = text.split()
     for word in words:
         if not (word.isascii() and word.isdigit() and len(word) < 10):
-            raise ValueError(f"{shown(word)} is not a position; write whole numbers counted from 0, like 2 0 1.")
+            raise ValueError(
+                f"{shown(word)} is not a position; write whole numbers counted from 0, like 2 0 1."
+            )
     return [int(word) for word in words]
 
 
@@ -80,7 +88,9 @@ def text_of_points(value: Any) -> str:
     message = "must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numbers"
     if isinstance(value, str):
         return value
-    points = [point if isinstance(point, list) and point else [point] for point in _listed(value, message)]
+    points = [
+        point if isinstance(point, list) and point else [point] for point in _listed(value, message)
+    ]
     return " ".join(",".join(_spelled(number, message) for number in point) for point in points)
 
 
@@ -91,7 +101,11 @@ def text_of_order(value: Any) -> str:
     '2 0 1'
     """
     message = "must be a list of positions like [2, 0, 1]"
-    return value if isinstance(value, str) else " ".join(_spelled(place, message) for place in _listed(value, message))
+    return (
+        value
+        if isinstance(value, str)
+        else " ".join(_spelled(place, message) for place in _listed(value, message))
+    )
 
 
 def _listed(value: Any, message: str) -> list[Any]:
@@ -102,6 +116,8 @@ def _listed(value: Any, message: str) -> list[Any]:
 
 def _spelled(number: Any, message: str) -> str:
     plain = isinstance(number, int | float | str) and not isinstance(number, bool)
-    if not plain or len(str(number).split()) != 1:  # what is between spaces would be read as a point of its own
+    if (
+        not plain or len(str(number).split()) != 1
+    ):  # what is between spaces would be read as a point of its own
         raise ValueError(f"{message}, but has {shown(number)} in it.")
     return str(number).strip()

@@ -19,7 +19,14 @@ SEPARATOR: Final = ", "
 KINDS: Final = ("none", "sentences", "lines", "turns")
 """What a text may be made of."""
 
-_NAMES = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
+_NAMES = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+}
 
 
 def segments_of(text: str, kind: str) -> list[str]:
@@ -94,7 +101,9 @@ def text_of_labels(value: object) -> str:
         if not label:
             raise ValueError("holds an empty label.")
         if SEPARATOR.strip() in label:
-            raise ValueError(f"holds the label {shown(label)}, but a comma stands between labels; write it without.")
+            raise ValueError(
+                f"holds the label {shown(label)}, but a comma stands between labels; write it without."
+            )
     return SEPARATOR.join(labels)
 
 

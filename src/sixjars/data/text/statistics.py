@@ -20,7 +20,9 @@ SUBWORDS: Final = ((5_000, 2_000), (50_000, 4_000), (500_000, 8_000))
 """Vocabulary sizes for fewer texts than so many: on 20,000 pairs of Tatoeba 2,000 and 4,000 (26.9 and 25.2 BLEU) were
 better than 8,000 (22.4), of which most were too rare to learn."""
 MOST_SUBWORDS: Final = 16_000
-UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
+)
 """Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, which put no space between words."""
 LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 WORD_OR_MARK: Final = re.compile(r"\w+|[^\w\s]")

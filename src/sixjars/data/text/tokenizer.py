@@ -21,7 +21,17 @@ import numpy as np
 from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from sixjars.data.flat import as_array, begins_of, cut, flattened, ranges, rows_of, segment_ids, word_counts, words_of
+from sixjars.data.flat import (
+    as_array,
+    begins_of,
+    cut,
+    flattened,
+    ranges,
+    rows_of,
+    segment_ids,
+    word_counts,
+    words_of,
+)
 from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.joiners import folded
 from sixjars.data.text.segments import latest, segments_of
@@ -58,7 +68,8 @@ class TokenFile(Settings):
 
 # The brackets make the tags invisible in messages.
 Tokens = Annotated[
-    Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")] | Annotated[TokenFile, Tag("[file]")],
+    Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")]
+    | Annotated[TokenFile, Tag("[file]")],
     Discriminator(lambda value: "[file]" if isinstance(value, Mapping | TokenFile) else "[word]"),
 ]
 
@@ -90,10 +101,16 @@ def _counted(texts: Iterable[str], normalizer: normalizers.Normalizer) -> tuple[
     return words, spaces
 
 
-def _kept(counts: Mapping[str, int], settings: TokenSettings, *, always: Sequence[str] = ()) -> list[str]:
+def _kept(
+    counts: Mapping[str, int], settings: TokenSettings, *, always: Sequence[str] = ()
+) -> list[str]:
     """The most frequent tokens that `min_count` and `size` allow; equal counts by the alphabet."""
     often = sorted(
-        (token for token, count in counts.items() if count >= settings.min_count and token not in always),
+        (
+            token
+            for token, count in counts.items()
+            if count >= settings.min_count and token not in always
+        ),
         key=lambda token: (-counts[token], token),
     )
     return [*always, *often][: settings.size - len(SPECIAL)]
@@ -119,7 +136,9 @@ def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vo
         return [token for token, _ in splitter.pre_tokenize_str(word)]
 
     counts = _used(words, split)
-    return Vocabulary(_kept(folded(counts, settings.min_count) if spacing == "joiners" else counts, settings))
+    return Vocabulary(
+        _kept(folded(counts, settings.min_count) if spacing == "joiners" else counts, settings)
+    )
 
 
 def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
@@ -127,7 +146,12 @@ def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) 
     return Vocabulary(_kept(_used(words, list) + Counter({" ": spaces}), settings))
 
 
-def _fitted(words: Mapping[str, int], alphabet: Sequence[str], model: models.Model, trainer: trainers.Trainer) -> Any:
+def _fitted(
+    words: Mapping[str, int],
+    alphabet: Sequence[str],
+    model: models.Model,
+    trainer: trainers.Trainer,
+) -> Any:
     """What a trainer of the library makes of words, which end where a letter is not in the alphabet."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -146,11 +170,16 @@ def _bpe(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Voca
     """Byte pair encoding over letters: Sennrich, Haddow & Birch 2016 (https://arxiv.org/abs/1508.07909)."""
     alphabet = _kept(_used(words, list), settings, always=[MARK])
     trainer = trainers.BpeTrainer(
-        vocab_size=settings.size, min_frequency=settings.min_count, special_tokens=INSIDE, show_progress=False
+        vocab_size=settings.size,
+        min_frequency=settings.min_count,
+        special_tokens=INSIDE,
+        show_progress=False,
     )
     made = _fitted(words, alphabet, models.BPE(unk_token=INSIDE[UNK]), trainer)
     tokens = sorted(made["vocab"], key=made["vocab"].__getitem__)[len(INSIDE) :]
-    pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in made["merges"])  # versions differ
+    pairs = (
+        pair.split(" ") if isinstance(pair, str) else pair for pair in made["merges"]
+    )  # versions differ
     return Vocabulary(tokens, [(one, two) for one, two in pairs])
 
 
@@ -168,13 +197,20 @@ def _unigram(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> 
     # the same vocabulary.
     raw = {token: score for token, score in made if token not in INSIDE}
     lowest = min(raw.values())
-    bottom = lowest + 1e-4 * (len(alphabet) + 1)  # the trainer's letters without a count are 1e-4 apart
-    scores = {token: round(lowest if len(token) == 1 and score < bottom else score, 4) for token, score in raw.items()}
+    bottom = lowest + 1e-4 * (
+        len(alphabet) + 1
+    )  # the trainer's letters without a count are 1e-4 apart
+    scores = {
+        token: round(lowest if len(token) == 1 and score < bottom else score, 4)
+        for token, score in raw.items()
+    }
     if settings.min_count > 1:
         tokenizer = Tokenizer(unigram_model(_ranked(scores)))
         used = _used(words, lambda word: tokenizer.encode(MARK + word).tokens)
         scores = {
-            token: score for token, score in scores.items() if len(token) == 1 or used[token] >= settings.min_count
+            token: score
+            for token, score in scores.items()
+            if len(token) == 1 or used[token] >= settings.min_count
         }
     best = sorted(scores, key=lambda token: (len(token) > 1, -scores[token], token))  # letters stay
     return _ranked({token: scores[token] for token in best[: settings.size - len(SPECIAL)]})
@@ -211,7 +247,9 @@ class TextTokenizer(Spelling):
         """Learns a vocabulary from training texts; `what` names the field in messages."""
         return cls(learned(texts, settings, what), settings)
 
-    def grown(self, other: "TextTokenizer", settings: TokenSettings, *, extra: int = 0) -> "TextTokenizer":
+    def grown(
+        self, other: "TextTokenizer", settings: TokenSettings, *, extra: int = 0
+    ) -> "TextTokenizer":
         """The same with tokens of another after its own, as many as `size` and `extra` ones allow."""
         own = self._vocabulary.tokens
         known = set(own)
@@ -219,7 +257,9 @@ class TextTokenizer(Spelling):
         room = max(0, settings.size + extra - self.size)
         return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
 
-    def extended(self, words: Iterable[str], settings: TokenSettings, *, extra: int) -> "TextTokenizer":
+    def extended(
+        self, words: Iterable[str], settings: TokenSettings, *, extra: int
+    ) -> "TextTokenizer":
         """The same with the first `extra` of these words that it lacks, whatever `size` is.
 
         What texts never have as one token is passed over: a word with a space, or a hyphen in it.
@@ -309,7 +349,9 @@ class TextEncoding:
     def words(self, text: str) -> list[str]:
         """What stands at each position of a text, spelled as the tokenizer does."""
         segments = segments_of(text, self.segments)
-        row: list[str | None] = [word for segment in segments for word in (*self.tokenizer.split(segment), None)]
+        row: list[str | None] = [
+            word for segment in segments for word in (*self.tokenizer.split(segment), None)
+        ]
         return [word for word in self.short(row, end=None) if word is not None]
 
     def key(self) -> str:

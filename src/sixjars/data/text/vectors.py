@@ -96,7 +96,9 @@ def _width(line: bytes, path: Path) -> tuple[int, bool]:
     while width < len(fields) - 1 and _is_number(fields[-1 - width]):
         width += 1
     if not width:
-        raise DataError(f"{path}, line 1: holds no vector; a line is a word and its numbers, between spaces.")
+        raise DataError(
+            f"{path}, line 1: holds no vector; a line is a word and its numbers, between spaces."
+        )
     return width, False
 
 
@@ -113,7 +115,9 @@ def _fields(line: bytes, width: int, where: str) -> tuple[bytes, list[bytes]]:
     fields = line.rsplit(None, width)
     extra = fields[0].split()[1:] if fields else []
     if len(fields) <= width or (extra and all(map(_is_number, extra))):
-        raise DataError(f"{where}: has {max(len(line.split()) - 1, 0)} numbers, but a vector has {width}.")
+        raise DataError(
+            f"{where}: has {max(len(line.split()) - 1, 0)} numbers, but a vector has {width}."
+        )
     return fields[0].strip(), fields[1:]
 
 
@@ -127,13 +131,20 @@ def _vector(fields: list[bytes], where: str) -> Vectors:
     return vector.astype(numpy.float32)
 
 
-def _by_row(path: Path, wanted: Mapping[str, int], found: Mapping[bytes, Vectors]) -> tuple[Vectors, list[int]]:
+def _by_row(
+    path: Path, wanted: Mapping[str, int], found: Mapping[bytes, Vectors]
+) -> tuple[Vectors, list[int]]:
     rows = {
         row: found[spelling]
         for word, row in wanted.items()
-        for spelling in (word.lower().encode(errors="replace"), word.encode(errors="replace"))  # the last one counts
+        for spelling in (
+            word.lower().encode(errors="replace"),
+            word.encode(errors="replace"),
+        )  # the last one counts
         if spelling in found
     }
     if not rows:
-        raise DataError(f"{path} has a vector for none of the {len(wanted)} words of the vocabulary.")
+        raise DataError(
+            f"{path} has a vector for none of the {len(wanted)} words of the vocabulary."
+        )
     return numpy.stack([rows[row] for row in sorted(rows)]), sorted(rows)

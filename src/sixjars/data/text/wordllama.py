@@ -74,7 +74,9 @@ class PieceVectors:
         self._numbers: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
         added = tokenizer.get_added_tokens_decoder().items()
         special = {number for number, token in added if token.special}
-        empty = {number for piece, number in self._numbers.items() if piece == _BLANK or _is_byte(piece)}
+        empty = {
+            number for piece, number in self._numbers.items() if piece == _BLANK or _is_byte(piece)
+        }
         self._left_out = special | empty
         # Blanks are spelled here, so that the inside of a word can be looked up too.
         tokenizer.normalizer = normalizers.Sequence([])
@@ -117,7 +119,9 @@ class PieceVectors:
         places = [place for place, some in enumerate(chosen) if some]
         parts = [numpy.zeros((0, self.size), numpy.float32)]
         for begin in range(0, len(places), _AT_ONCE):
-            parts.append(self._composed([chosen[place] for place in places[begin : begin + _AT_ONCE]]))
+            parts.append(
+                self._composed([chosen[place] for place in places[begin : begin + _AT_ONCE]])
+            )
         return numpy.concatenate(parts), places
 
     def _pieces(self, spellings: Iterable[str]) -> dict[str, tuple[int, list[int]]]:
@@ -125,7 +129,10 @@ class PieceVectors:
         every = list(spellings)
         encoded = self._tokenizer.encode_batch(every, add_special_tokens=False)
         return {
-            spelling: (len(encoding.ids), [number for number in encoding.ids if number not in self._left_out])
+            spelling: (
+                len(encoding.ids),
+                [number for number in encoding.ids if number not in self._left_out],
+            )
             for spelling, encoding in zip(every, encoded, strict=True)
         }
 
@@ -138,7 +145,10 @@ class PieceVectors:
         flat = [number for spellings in chosen for pieces in spellings for number in pieces]
         counts = [sum(map(len, spellings)) for spellings in chosen]
         shares = [
-            1 / (len(spellings) * len(pieces) ** 0.5) for spellings in chosen for pieces in spellings for _ in pieces
+            1 / (len(spellings) * len(pieces) ** 0.5)
+            for spellings in chosen
+            for pieces in spellings
+            for _ in pieces
         ]
         weighted = self.values_PE[flat] * numpy.array(shares, dtype=numpy.float32)[:, None]
         sums: Vectors = numpy.add.reduceat(weighted, numpy.cumsum([0, *counts[:-1]]))
@@ -169,7 +179,10 @@ def _spellings(tokens: Sequence[str]) -> list[tuple[str, ...]]:
 
     A vocabulary without capitals has merged the cases, so that each token stands for all of them.
     """
-    plain = [_spelled(token, begins=begins) for token, begins in zip(tokens, _begin_words(tokens), strict=True)]
+    plain = [
+        _spelled(token, begins=begins)
+        for token, begins in zip(tokens, _begin_words(tokens), strict=True)
+    ]
     if any(token != token.lower() for token in plain):
         return [(token,) for token in plain]
     return [tuple(dict.fromkeys(_cased(token))) for token in plain]

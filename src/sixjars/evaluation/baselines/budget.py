@@ -116,14 +116,21 @@ class _Attempt(Generic[M]):
 
     def next(self, seconds: float, most: int, *, compares: bool) -> int:
         """How many rows the next attempt should learn from; 0 where more are not worth the time."""
-        once, each = (0.0, self.fitting + self.predicting) if compares else (self.predicting, self.fitting)
+        once, each = (
+            (0.0, self.fitting + self.predicting) if compares else (self.predicting, self.fitting)
+        )
         ratio = max((CAREFUL * seconds - once) / max(each, 1e-9), 0.0)
         rows = min(most, int(self.rows * min(ratio ** (1 / GROWTH), STEP)))
         return rows if rows > self.rows and rows >= min(2 * self.rows, most) else 0
 
 
 def learned_in_time(
-    learner: Learner[M, T], rows: Sequence[int], scored: Sequence[int], budget: Budget, *, seed: int = 0
+    learner: Learner[M, T],
+    rows: Sequence[int],
+    scored: Sequence[int],
+    budget: Budget,
+    *,
+    seed: int = 0,
 ) -> tuple[list[T], int]:
     """Predictions of the rows that are `scored`, and how many training rows there was time to learn from.
 
@@ -136,7 +143,9 @@ def learned_in_time(
     while count:
         limit = budget if best is None else budget.without(best.predicting)
         try:
-            best = _attempted(learner, [rows[at] for at in np.sort(order[:count])], sample, limit, len(scored))
+            best = _attempted(
+                learner, [rows[at] for at in np.sort(order[:count])], sample, limit, len(scored)
+            )
         except TooMuch:
             break
         count = best.next(budget.left, len(order), compares=learner.compares)

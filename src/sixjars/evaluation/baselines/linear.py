@@ -63,14 +63,21 @@ def linear(problem: Problem, budget: Budget) -> Predicted:
 
     learner = Learner(partial(fitted, problem), predict, problem.size)
     with quiet():
-        candidates, rows = learned_in_time(learner, problem.learned_from, problem.rows, budget, seed=problem.seed)
+        candidates, rows = learned_in_time(
+            learner, problem.learned_from, problem.rows, budget, seed=problem.seed
+        )
     return Predicted(candidates, rows=rows)
 
 
-def outputs(labels: Sequence[str], scores_RL: NDArray[np.float64], problem: Problem) -> list[tuple[str, ...]]:
+def outputs(
+    labels: Sequence[str], scores_RL: NDArray[np.float64], problem: Problem
+) -> list[tuple[str, ...]]:
     """The outputs of each row of scores, as the metrics compare them."""
     if problem.fields.output.multi_label:
-        chosen = ([label for label, score in zip(labels, row, strict=True) if score > 0] for row in scores_RL)
+        chosen = (
+            [label for label, score in zip(labels, row, strict=True) if score > 0]
+            for row in scores_RL
+        )
         return [(SEPARATOR.join(sorted(some)),) for some in chosen]
     order_RL = np.argsort(-scores_RL, axis=1, kind="stable")[:, : problem.most]
     return [tuple(labels[at] for at in row) for row in order_RL]
@@ -85,7 +92,9 @@ def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
         parts = [texts_RW[len(rows) * at :][: len(rows)] for at in range(len(problem.texts))]
     rows_RW = beside_each_other(parts, problem.features(problem.train, rows, check))
     multi_label = problem.fields.output.multi_label
-    targets = [set(text.split(SEPARATOR)) if multi_label else {text} for text in problem.targets(rows)]
+    targets = [
+        set(text.split(SEPARATOR)) if multi_label else {text} for text in problem.targets(rows)
+    ]
     labels = sorted(set().union(*targets) - {""})
     if len(labels) * rows_RW.shape[1] > MOST_WEIGHTS:
         raise TooMuch
@@ -101,14 +110,20 @@ def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
     return LinearModel(problem, words, labels, weights_WL, biases_L)
 
 
-def _one_against_others(rows_RW: Matrix, has_R: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:
+def _one_against_others(
+    rows_RW: Matrix, has_R: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], float]:
     """The weights of one label, and its bias."""
     from sklearn.linear_model import LogisticRegression
 
     if has_R.all():
         return np.zeros(rows_RW.shape[1]), 1.0
-    dual = rows_RW.shape[1] > rows_RW.shape[0]  # a weight for each row is then less than one for each word
-    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0).fit(rows_RW, has_R)
+    dual = (
+        rows_RW.shape[1] > rows_RW.shape[0]
+    )  # a weight for each row is then less than one for each word
+    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0).fit(
+        rows_RW, has_R
+    )
     return model.coef_[0], float(model.intercept_[0])
 
 

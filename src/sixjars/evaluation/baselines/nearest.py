@@ -64,7 +64,9 @@ def nearest(problem: Problem, budget: Budget) -> Predicted:
 
     learner = Learner(partial(memory_of, problem), predict, problem.size, compares=True)
     with quiet():
-        candidates, rows = learned_in_time(learner, problem.learned_from, problem.rows, budget, seed=problem.seed)
+        candidates, rows = learned_in_time(
+            learner, problem.learned_from, problem.rows, budget, seed=problem.seed
+        )
     return Predicted(candidates, rows=rows)
 
 

@@ -78,11 +78,19 @@ class NgramModel:
             check()
             real_T = (places_T > 0) & (before_T != NEVER)
             keys_T = before_T * self.wide + tokens_T
-            keys_G, first_G, inverse = np.unique(keys_T[real_T], return_index=True, return_inverse=True)
+            keys_G, first_G, inverse = np.unique(
+                keys_T[real_T], return_index=True, return_inverse=True
+            )
             code_T = np.full_like(tokens_T, NEVER)
             code_T[real_T] = inverse
             codes.append(code_T)
-            seen.append((keys_G, np.flatnonzero(real_T)[first_G], np.bincount(inverse, minlength=len(keys_G))))
+            seen.append(
+                (
+                    keys_G,
+                    np.flatnonzero(real_T)[first_G],
+                    np.bincount(inverse, minlength=len(keys_G)),
+                )
+            )
             before_T = self._next(code_T, places_T, order=number)
         self.orders = [self._order(keys_G, counts_G) for keys_G, _, counts_G in seen[-1:]]
         for number in range(order - 1, 0, -1):
@@ -102,7 +110,9 @@ class NgramModel:
         """The number of what stands before each token, as long as the n-gram of this order that ends there."""
         before_T = np.full_like(codes_T, NEVER)
         before_T[1:] = codes_T[:-1]
-        if order == 1:  # what stands before a first word is the sign, whose number comes after those of the words
+        if (
+            order == 1
+        ):  # what stands before a first word is the sign, whose number comes after those of the words
             before_T[1:][places_T[:-1] == 0] = self.begin
         before_T[places_T == 0] = NEVER
         return before_T
@@ -129,7 +139,9 @@ class NgramModel:
             seen = order.keys_G[at] == keys
             counts = np.where(seen, order.counts_G[at], 0)
             kept = np.maximum(counts - order.discount, 0.0) / total
-            chance_T[known_T] = kept + order.discount * order.follow[context] / total * chance_T[known_T]
+            chance_T[known_T] = (
+                kept + order.discount * order.follow[context] / total * chance_T[known_T]
+            )
             code_T = np.full_like(tokens_T, NEVER)
             code_T[known_T] = np.where(seen, at, NEVER)
             before_T = self._next(code_T, places_T, order=number)
@@ -166,7 +178,9 @@ def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
     _, offsets = problem.train.table.ids(problem.fields.output.name)
     size = NUMBERS * (offsets[-1] - offsets[0]) / max(len(problem.train), 1)
     learner = Learner(fit, predict, float(size))
-    likelihoods, count = learned_in_time(learner, problem.learned_from, problem.rows, budget, seed=problem.seed)
+    likelihoods, count = learned_in_time(
+        learner, problem.learned_from, problem.rows, budget, seed=problem.seed
+    )
     return Predicted(likelihoods=likelihoods, rows=count)
 
 

@@ -52,7 +52,8 @@ class Problem:
     def examples(self) -> list[Outcome]:
         """What outputs are compared with."""
         return [
-            Outcome(references_of(self.scored, group), given=given_of(self.scored, group[0])) for group in self.groups
+            Outcome(references_of(self.scored, group), given=given_of(self.scored, group[0]))
+            for group in self.groups
         ]
 
     @cached_property
@@ -90,7 +91,9 @@ class Problem:
     def counts_characters(self) -> bool:
         """Whether texts are single words, or in a script without spaces."""
         texts = [text[:BEGINNING] for text in self._sampled]
-        return are_unspaced(texts) or sum(len(text.split()) for text in texts) < FEW_WORDS * len(texts)
+        return are_unspaced(texts) or sum(len(text.split()) for text in texts) < FEW_WORDS * len(
+            texts
+        )
 
     @cached_property
     def size(self) -> float:
@@ -111,15 +114,23 @@ class Problem:
         for begin in range(0, len(rows), FEATURES_AT_ONCE):
             check()
             some = rows[begin : begin + FEATURES_AT_ONCE]
-            each = [field.frozen_features(dataset.table, some) for field in dataset.fields.inputs.values()]
-            blocks.append(np.concatenate([_even(vectors) for vectors in each if vectors is not None], axis=1))
+            each = [
+                field.frozen_features(dataset.table, some)
+                for field in dataset.fields.inputs.values()
+            ]
+            blocks.append(
+                np.concatenate([_even(vectors) for vectors in each if vectors is not None], axis=1)
+            )
         return np.concatenate(blocks)
 
     @cached_property
     def has_features(self) -> bool:
         """Whether some input has frozen features that are stored."""
         first = self.rows[:1]
-        return any(one.frozen_features(self.scored.table, first) is not None for one in self.fields.inputs.values())
+        return any(
+            one.frozen_features(self.scored.table, first) is not None
+            for one in self.fields.inputs.values()
+        )
 
 
 def _even(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -75,7 +75,10 @@ def grid_of(baselines: Sequence[Baseline]) -> tuple[list[str], list[list[str]]]:
     (['baseline', 'bleu', 'seconds'], [['copying the input', '3.2500', '0.0']])
     """
     metrics = list(dict.fromkeys(score.name for one in baselines for score in one.scores))
-    rows = [[one.name, *(_cell(one.value(metric)) for metric in metrics), f"{one.seconds:.1f}"] for one in baselines]
+    rows = [
+        [one.name, *(_cell(one.value(metric)) for metric in metrics), f"{one.seconds:.1f}"]
+        for one in baselines
+    ]
     return ["baseline", *metrics, "seconds"], rows
 
 

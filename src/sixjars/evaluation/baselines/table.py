@@ -28,13 +28,9 @@ ALWAYS: Final = 0.1
 """Seconds for a metric, even where a fit that is not interrupted has used up the time."""
 MOST_PAIRED: Final = 10_000
 """Examples that the paired bootstrap draws from: a second for a metric. More show all of it."""
-MISSING: Final = (
-    "scikit-learn is not installed, so {} is not among the baselines. Run: pip install 'sixjars[baselines]'"
-)
+MISSING: Final = "scikit-learn is not installed, so {} is not among the baselines. Run: pip install 'sixjars[baselines]'"
 FAILED: Final = "{} could not be computed: {}."
-LATE: Final = (
-    "there was no time for {}, or too little memory: baselines get a tenth of the time, or 2 s, and about 1 GB."
-)
+LATE: Final = "there was no time for {}, or too little memory: baselines get a tenth of the time, or 2 s, and about 1 GB."
 
 
 def has_input(problem: Problem) -> bool:
@@ -91,7 +87,9 @@ METHODS: Final[Mapping[Holds, tuple[Method, ...]]] = {
             needs_library=True,
         ),
         Method(called("a unigram model"), has_no_input, unigram, called("language")),
-        Method(called(f"a Kneser-Ney {ORDER}-gram model"), has_no_input, kneser_ney, called("language")),
+        Method(
+            called(f"a Kneser-Ney {ORDER}-gram model"), has_no_input, kneser_ney, called("language")
+        ),
     ),
     "positions": (Method(called("the order of the input"), always, in_order, called("order")),),
 }
@@ -105,7 +103,9 @@ def has_library() -> bool:
 
 def load_library(problem: Problem) -> None:
     """Import scikit-learn where a baseline needs it: that takes seconds once, which say nothing of the rows."""
-    if has_library() and any(one.needs_library and problem.rows and one.fits(problem) for one in methods_of(problem)):
+    if has_library() and any(
+        one.needs_library and problem.rows and one.fits(problem) for one in methods_of(problem)
+    ):
         with suppress(Exception):  # where it is broken, the baseline that needs it says so
             import_module("sklearn.feature_extraction.text")
             import_module("sklearn.linear_model")
@@ -116,7 +116,9 @@ def methods_of(problem: Problem) -> tuple[Method, ...]:
     return METHODS.get(problem.fields.output.holds, ())
 
 
-def measured(problem: Problem, metrics: Sequence[Metric], budget: Budget) -> tuple[list[Baseline], list[str]]:
+def measured(
+    problem: Problem, metrics: Sequence[Metric], budget: Budget
+) -> tuple[list[Baseline], list[str]]:
     """The baselines that there is time for, and what a person should know of those left out, a sentence each.
 
     The first metric is the most important one; `budget` is the time for all of it.
@@ -137,7 +139,9 @@ def measured(problem: Problem, metrics: Sequence[Metric], budget: Budget) -> tup
     return baselines, notes
 
 
-def _scored_baseline(method: Method, problem: Problem, metrics: Sequence[Metric], budget: Budget) -> Baseline:
+def _scored_baseline(
+    method: Method, problem: Problem, metrics: Sequence[Metric], budget: Budget
+) -> Baseline:
     """What one of them predicts, and its scores."""
     predicted = method.predict(problem, budget.share(LEARNING))
     seconds = budget.clock() - budget.began
@@ -157,7 +161,9 @@ def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
     return f"{method.name(problem)} (on {rows:,} rows)" if some else method.name(problem)
 
 
-def scored(predicted: Predicted, problem: Problem, metrics: Sequence[Metric], budget: Budget) -> Iterator[Score]:
+def scored(
+    predicted: Predicted, problem: Problem, metrics: Sequence[Metric], budget: Budget
+) -> Iterator[Score]:
     """The metrics that can be computed of a baseline, and that there is time for."""
     has = {"familiar", "given"} | ({"candidates"} if predicted.candidates is not None else set())
     has |= {"likelihood"} if predicted.likelihoods is not None else set()
@@ -168,7 +174,9 @@ def scored(predicted: Predicted, problem: Problem, metrics: Sequence[Metric], bu
                 yield from score(outcomes, [metric])
 
 
-def errors_of(predicted: Predicted, problem: Problem, metrics: Sequence[Metric]) -> dict[str, float]:
+def errors_of(
+    predicted: Predicted, problem: Problem, metrics: Sequence[Metric]
+) -> dict[str, float]:
     """How far the difference from the model may be off by chance, by the metrics that tell."""
     model = problem.model
     if model is None or len(problem.rows) > MOST_PAIRED:

@@ -45,7 +45,9 @@ def _exp_mean(sums: Sequence[float]) -> float:
         return math.inf
 
 
-LIKELIHOODS: Final = Sums(lambda outcomes: [(one.log_probability or 0.0, one.tokens) for one in outcomes], _exp_mean)
+LIKELIHOODS: Final = Sums(
+    lambda outcomes: [(one.log_probability or 0.0, one.tokens) for one in outcomes], _exp_mean
+)
 
 
 def mean_reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
@@ -63,13 +65,19 @@ def mean_reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
 
 
 def _reciprocal_rank(outcome: Outcome) -> float:
-    right = (rank for rank, text in enumerate(outcome.candidates, start=1) if text in outcome.references)
+    right = (
+        rank for rank, text in enumerate(outcome.candidates, start=1) if text in outcome.references
+    )
     return 1.0 / next(right, math.inf)
 
 
 def rank_how(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """The reciprocal rank depends on the number of candidates."""
-    return "any reference", f"candidates:{max(len(outcome.candidates) for outcome in outcomes)}", "case:mixed"
+    return (
+        "any reference",
+        f"candidates:{max(len(outcome.candidates) for outcome in outcomes)}",
+        "case:mixed",
+    )
 
 
 def macro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float:
@@ -113,7 +121,9 @@ def micro_sums(*, multi_label: bool = False) -> Sums:
 
     def rows(outcomes: Sequence[Outcome]) -> Rows:
         pairs = _pairs(outcomes, multi_label=multi_label)
-        return [(2 * len(true & predicted), len(true) + len(predicted)) for true, predicted in pairs]
+        return [
+            (2 * len(true & predicted), len(true) + len(predicted)) for true, predicted in pairs
+        ]
 
     return Sums(rows, lambda sums: sums[0] / max(1, sums[1]))
 
@@ -127,8 +137,15 @@ def _class_rows(outcomes: Sequence[Outcome], *, multi_label: bool) -> Rows:
     import numpy as np
 
     pairs = _pairs(outcomes, multi_label=multi_label)
-    place = {label: at for at, label in enumerate(sorted({label for both in pairs for one in both for label in one}))}
-    rows: Any = np.zeros((len(pairs), 2 * len(place)), dtype=np.int8)  # small, for thousands of labels
+    place = {
+        label: at
+        for at, label in enumerate(
+            sorted({label for both in pairs for one in both for label in one})
+        )
+    }
+    rows: Any = np.zeros(
+        (len(pairs), 2 * len(place)), dtype=np.int8
+    )  # small, for thousands of labels
     for row, (true, predicted) in zip(rows, pairs, strict=True):
         for label in true & predicted:
             row[2 * place[label]] = 2
@@ -153,7 +170,9 @@ def labels_exact(outcomes: Sequence[Outcome]) -> float:
     >>> labels_exact([Outcome(("grain, wheat",), ("wheat, grain",)), Outcome(("crude",), ("crude, gas",))])
     0.5
     """
-    return sum(true == predicted for true, predicted in _pairs(outcomes, multi_label=True)) / len(outcomes)
+    return sum(true == predicted for true, predicted in _pairs(outcomes, multi_label=True)) / len(
+        outcomes
+    )
 
 
 @final
@@ -221,9 +240,15 @@ def confusion(outcomes: Sequence[Outcome], *, most: int = 12) -> Confusion:
     place = {label: min(at, len(kept)) for at, label in enumerate(labels)}
     pairs = _pairs(outcomes, multi_label=False)
     counted = Counter((place[true], place[found]) for (true,), (found,) in pairs)
-    names = kept if len(kept) == len(labels) else [*kept, _REST if _REST not in kept else f"all {_REST}"]
+    names = (
+        kept
+        if len(kept) == len(labels)
+        else [*kept, _REST if _REST not in kept else f"all {_REST}"]
+    )
     size = range(len(names))
-    return Confusion(tuple(names), tuple(tuple(counted[row, column] for column in size) for row in size))
+    return Confusion(
+        tuple(names), tuple(tuple(counted[row, column] for column in size) for row in size)
+    )
 
 
 def labels_of(text: str) -> Labels:
@@ -244,5 +269,10 @@ def _pairs(outcomes: Sequence[Outcome], *, multi_label: bool) -> list[tuple[Labe
                 "candidates. Give at least one; the empty text is one."
             )
     read = labels_of if multi_label else lambda text: frozenset([text])
-    pairs = [([read(text) for text in outcome.references], read(outcome.candidates[0])) for outcome in outcomes]
-    return [(predicted if predicted in rights else rights[0], predicted) for rights, predicted in pairs]
+    pairs = [
+        ([read(text) for text in outcome.references], read(outcome.candidates[0]))
+        for outcome in outcomes
+    ]
+    return [
+        (predicted if predicted in rights else rights[0], predicted) for rights, predicted in pairs
+    ]

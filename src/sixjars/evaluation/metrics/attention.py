@@ -33,10 +33,14 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
     0.5
     """
-    return ALIGNMENT_ERRORS.value([*map(math.fsum, zip(*ALIGNMENT_ERRORS.rows(outcomes), strict=True))])
+    return ALIGNMENT_ERRORS.value(
+        [*map(math.fsum, zip(*ALIGNMENT_ERRORS.rows(outcomes), strict=True))]
+    )
 
 
-def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Sequence[int]) -> Links:
+def linked(
+    weights: Sequence[Sequence[float]], source: Sequence[int], target: Sequence[int]
+) -> Links:
     """Links between words from the weights between their tokens, as pairs of numbers (source word, target word).
 
     Each target word is linked to the source word with the most weight, and each source word to the target word that
@@ -64,7 +68,9 @@ def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Se
         for over, weight in sums.items():
             if weight > best.get(over, (EVEN / len(sums), word))[0]:
                 best[over] = weight, word
-    return symmetrized(frozenset(forward), frozenset((over, word) for over, (_, word) in best.items()), USUAL)
+    return symmetrized(
+        frozenset(forward), frozenset((over, word) for over, (_, word) in best.items()), USUAL
+    )
 
 
 def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -77,7 +83,9 @@ def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> posterior_error_rate([Outcome(("a b",), explained=frozenset({(0, 0)}), sure=frozenset({(0, 0), (1, 1)}))])
     0.33333333333333337
     """
-    return POSTERIOR_ERRORS.value([*map(math.fsum, zip(*POSTERIOR_ERRORS.rows(outcomes), strict=True))])
+    return POSTERIOR_ERRORS.value(
+        [*map(math.fsum, zip(*POSTERIOR_ERRORS.rows(outcomes), strict=True))]
+    )
 
 
 def _links(outcomes: Sequence[Outcome], *, explained: bool) -> Rows:
@@ -90,7 +98,9 @@ def _links(outcomes: Sequence[Outcome], *, explained: bool) -> Rows:
         found = outcome.explained if explained and outcome.explained is not None else outcome.links
         assert found is not None
         possible = outcome.sure | (outcome.possible or frozenset())
-        rows.append((len(found & outcome.sure) + len(found & possible), len(found) + len(outcome.sure)))
+        rows.append(
+            (len(found & outcome.sure) + len(found & possible), len(found) + len(outcome.sure))
+        )
     return rows
 
 
@@ -119,7 +129,9 @@ def object_focus(outcomes: Sequence[Outcome]) -> float:
     return _mean(_known(outcomes, "focus"))
 
 
-def focus_of(weights: Sequence[Sequence[float]], grid: tuple[int, int], boxes: Sequence[Box]) -> float | None:
+def focus_of(
+    weights: Sequence[Sequence[float]], grid: tuple[int, int], boxes: Sequence[Box]
+) -> float | None:
     """The `object_focus` of one example: the mean over its boxes; nothing without boxes.
 
     `weights` has a row for each word, with a weight for each cell of the grid of `(rows, columns)`, row by row.
@@ -137,10 +149,14 @@ def focus_of(weights: Sequence[Sequence[float]], grid: tuple[int, int], boxes: S
 def _focus(weights: Sequence[Sequence[float]], grid: tuple[int, int], box: Box) -> float:
     word, *sides = box
     if not 0 <= word < len(weights):
-        raise ShapeError(f"a box belongs to word {word}, but there are weights for {len(weights)} words.")
+        raise ShapeError(
+            f"a box belongs to word {word}, but there are weights for {len(weights)} words."
+        )
     left, top, right, bottom = (min(1.0, max(0.0, side)) for side in sides)
     if right <= left or bottom <= top:
-        raise DataError(f"the box {tuple(sides)} of word {word} covers nothing of the image. Give shares from 0 to 1.")
+        raise DataError(
+            f"the box {tuple(sides)} of word {word} covers nothing of the image. Give shares from 0 to 1."
+        )
     across, down = _covered(grid[1], left, right), _covered(grid[0], top, bottom)
     inside = [high * wide for high in down for wide in across]
     weight = math.fsum(one * share for one, share in zip(weights[word], inside, strict=True))
@@ -152,7 +168,9 @@ def _covered(count: int, low: float, high: float) -> list[float]:
     return [max(0.0, min(high * count, at + 1) - max(low * count, at)) for at in range(count)]
 
 
-def rationale_weight(weights: Sequence[float], of: Sequence[int], sentence: int, word: int) -> RationaleWeight | None:
+def rationale_weight(
+    weights: Sequence[float], of: Sequence[int], sentence: int, word: int
+) -> RationaleWeight | None:
     r"""Attention weight on the rationale, from the weights of a whole document; nothing where it is cut off there.
 
     .. math:: A_k = \sum_{j \in k} \alpha_j, \qquad \frac{\alpha_{k,w}}{A_k}, \qquad
@@ -206,7 +224,9 @@ def how_linked(outcomes: Sequence[Outcome], *, by: str) -> tuple[str, ...]:
 
 
 def _known(outcomes: Sequence[Outcome], need: Known) -> list[Any]:
-    return [found for found in (getattr(outcome, need) for outcome in outcomes) if found is not None]
+    return [
+        found for found in (getattr(outcome, need) for outcome in outcomes) if found is not None
+    ]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -222,15 +242,21 @@ def boxes_of(text: str, count: int, name: str) -> tuple[Box, ...]:
     try:
         pairs = [pair.split(":") for pair in text.split()]
         found = [(int(word), [float(share) for share in place.split(",")]) for word, place in pairs]
-        boxes = tuple((word, left, top, right, bottom) for word, (left, top, right, bottom) in found)
+        boxes = tuple(
+            (word, left, top, right, bottom) for word, (left, top, right, bottom) in found
+        )
         if not all(_covers(box) for box in boxes):
             raise ValueError("a box that covers nothing of the image")
     except ValueError:
-        message = f"boxes {text!r} must be like `2:0.1,0.1,0.4,0.3`: word, left, top, right, bottom."
+        message = (
+            f"boxes {text!r} must be like `2:0.1,0.1,0.4,0.3`: word, left, top, right, bottom."
+        )
         raise ValueError(message) from None
     over = [word for word, *_ in boxes if not 0 <= word < count]
     if over:
-        raise ValueError(f"a box belongs to word {over[0]}, but the {name} has {count} (counted from 0).")
+        raise ValueError(
+            f"a box belongs to word {over[0]}, but the {name} has {count} (counted from 0)."
+        )
     return boxes
 
 
@@ -249,7 +275,9 @@ def rationale_of(text: str, count: int) -> tuple[int, int] | None:
     except ValueError:
         raise ValueError(f"rationale {text!r} must be like `2 5`: sentence, word.") from None
     if sentence >= count:
-        raise ValueError(f"rationale names sentence {sentence}, but the source has {count} (counted from 0).")
+        raise ValueError(
+            f"rationale names sentence {sentence}, but the source has {count} (counted from 0)."
+        )
     return sentence, word
 
 

@@ -79,9 +79,13 @@ def _caption_rows(outcomes: Sequence[Outcome], *, n: int) -> Rows:
     for outcome in outcomes:
         words = caption_words(outcome.candidates[0])
         references = [caption_words(reference) for reference in outcome.references]
-        wanted = min((len(reference) for reference in references), key=lambda r: (abs(r - len(words)), r))
+        wanted = min(
+            (len(reference) for reference in references), key=lambda r: (abs(r - len(words)), r)
+        )
         matched = [_shared(words, references, order + 1) for order in range(n)]
-        rows.append([len(words), wanted, *matched, *(max(0, len(words) - order) for order in range(n))])
+        rows.append(
+            [len(words), wanted, *matched, *(max(0, len(words) - order) for order in range(n))]
+        )
     return rows
 
 
@@ -90,7 +94,9 @@ def _caption_bleu(sums: Sequence[float]) -> float:
     (length, wanted), matched, written = sums[:2], sums[2 : 2 + n], sums[2 + n :]
     if not all(matched):
         return 0.0
-    precisions = math.fsum(math.log(right / every) for right, every in zip(matched, written, strict=True))
+    precisions = math.fsum(
+        math.log(right / every) for right, every in zip(matched, written, strict=True)
+    )
     return 100 * min(1.0, math.exp(1 - wanted / length)) * math.exp(precisions / n)
 
 
@@ -101,7 +107,9 @@ def _shared(words: list[str], references: list[list[str]], n: int) -> int:
     return (Counter(ngrams(words, n)) & most).total()
 
 
-def why_zero(metrics: Sequence[Metric], scores: Sequence[Score], outcomes: Sequence[Outcome]) -> Iterator[str]:
+def why_zero(
+    metrics: Sequence[Metric], scores: Sequence[Score], outcomes: Sequence[Outcome]
+) -> Iterator[str]:
     """A sentence for each BLEU that is 0 since no output, or no reference, has as many words as its longest n-grams."""
     zero = {score.name for score in scores if score.value == 0}
     for metric in metrics:
@@ -109,7 +117,11 @@ def why_zero(metrics: Sequence[Metric], scores: Sequence[Score], outcomes: Seque
             continue
         right = [replace(one, candidates=(text,)) for one in outcomes for text in one.references]
         texts = {"output": outcomes, "reference": right}
-        short = [what for what, some in texts.items() if not any(row[-1] for row in metric.sums.rows(some))]
+        short = [
+            what
+            for what, some in texts.items()
+            if not any(row[-1] for row in metric.sums.rows(some))
+        ]
         if short:
             n, none = metric.name[4:] or "4", " and no ".join(short)
             yield (
@@ -144,7 +156,9 @@ def _rougeL(outcome: Outcome) -> float:  # noqa: N802
     if not any(common):
         return 0.0
     precision = max(common) / len(output)
-    recall = max(length / len(reference) for length, reference in zip(common, references, strict=True))
+    recall = max(
+        length / len(reference) for length, reference in zip(common, references, strict=True)
+    )
     return (1 + _BETA**2) * precision * recall / (recall + _BETA**2 * precision)
 
 
@@ -192,7 +206,10 @@ _Vector = tuple[dict[Ngram, float], float]
 
 def _vectors(words: list[str], rarity: dict[Ngram, float], most: float) -> list[_Vector]:
     """A vector for each order; an n-gram that no reference has is the rarest."""
-    weights = [{g: count * rarity.get(g, most) for g, count in Counter(ngrams(words, n)).items()} for n in _ORDERS]
+    weights = [
+        {g: count * rarity.get(g, most) for g, count in Counter(ngrams(words, n)).items()}
+        for n in _ORDERS
+    ]
     return [(some, math.sqrt(sum(weight * weight for weight in some.values()))) for some in weights]
 
 
@@ -201,7 +218,9 @@ def _cosine(output: list[_Vector], reference: list[_Vector]) -> float:
     total = 0.0
     for (ours, our_norm), (theirs, their_norm) in zip(output, reference, strict=True):
         if our_norm * their_norm:
-            shared = sum(min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in ours.keys() & theirs)
+            shared = sum(
+                min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in ours.keys() & theirs
+            )
             total += shared / (our_norm * their_norm)
     return total / len(_ORDERS)
 
@@ -234,7 +253,9 @@ def distinct_captions(outcomes: Sequence[Outcome]) -> float:
     >>> distinct_captions([Outcome(("x",), (text,)) for text in ("a dog", "A dog.", "a man", "a dog")])
     0.5
     """
-    return len({tuple(caption_words(outcome.candidates[0])) for outcome in outcomes}) / len(outcomes)
+    return len({tuple(caption_words(outcome.candidates[0])) for outcome in outcomes}) / len(
+        outcomes
+    )
 
 
 def vocabulary_used(outcomes: Sequence[Outcome]) -> float:
@@ -248,7 +269,9 @@ def vocabulary_used(outcomes: Sequence[Outcome]) -> float:
     >>> vocabulary_used([Outcome(("x",), (text,)) for text in ("a dog", "A dog.", "a man")])
     3.0
     """
-    return float(len({word for outcome in outcomes for word in caption_words(outcome.candidates[0])}))
+    return float(
+        len({word for outcome in outcomes for word in caption_words(outcome.candidates[0])})
+    )
 
 
 def seen_in_training(outcomes: Sequence[Outcome]) -> float:

@@ -57,7 +57,10 @@ def _copied(outcomes: Sequence[Outcome], *, n: int) -> Rows:
     texts = ((outcome.given or "", outcome.candidates[0]) for outcome in outcomes)
     pairs = [[ngrams(text.lower().split(), n) for text in both] for both in texts]
     known = [set(given) for given, _ in pairs]
-    return [(sum(one in inside for one in out), len(out)) for inside, (_, out) in zip(known, pairs, strict=True)]
+    return [
+        (sum(one in inside for one in out), len(out))
+        for inside, (_, out) in zip(known, pairs, strict=True)
+    ]
 
 
 COPIED: Final = Sums(partial(_copied, n=1), lambda sums: sums[0] / max(1, sums[1]))

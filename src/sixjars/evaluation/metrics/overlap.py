@@ -67,7 +67,10 @@ def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
 def _streams(outcomes: Sequence[Outcome]) -> list[list[str | None]]:
     width = max(len(outcome.references) for outcome in outcomes)
     return [
-        [outcome.references[place] if place < len(outcome.references) else None for outcome in outcomes]
+        [
+            outcome.references[place] if place < len(outcome.references) else None
+            for outcome in outcomes
+        ]
         for place in range(width)
     ]
 
@@ -135,8 +138,13 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
 
     kind, _, spaces = name.partition("_")
     words = SimpleNamespace(tokenize=lambda text: text.lower().split()) if spaces else None
-    scorer = RougeScorer([kind], use_stemmer=True, tokenizer=words)  # a tokenizer of its own stems for itself
-    best = (scorer.score_multi(outcome.references, outcome.candidates[0])[kind].fmeasure for outcome in outcomes)
+    scorer = RougeScorer(
+        [kind], use_stemmer=True, tokenizer=words
+    )  # a tokenizer of its own stems for itself
+    best = (
+        scorer.score_multi(outcome.references, outcome.candidates[0])[kind].fmeasure
+        for outcome in outcomes
+    )
     return math.fsum(best) / len(outcomes)
 
 
@@ -159,7 +167,9 @@ def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5
     """
-    return CHARACTER_ERRORS.value([*map(math.fsum, zip(*CHARACTER_ERRORS.rows(outcomes), strict=True))])
+    return CHARACTER_ERRORS.value(
+        [*map(math.fsum, zip(*CHARACTER_ERRORS.rows(outcomes), strict=True))]
+    )
 
 
 def word_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -183,7 +193,9 @@ def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -
     for outcome in outcomes:
         output = units(outcome.candidates[0])
         references = [units(reference) for reference in outcome.references]
-        fewest, shortfall = min((distance(output, reference), -len(reference)) for reference in references)
+        fewest, shortfall = min(
+            (distance(output, reference), -len(reference)) for reference in references
+        )
         rows.append((fewest, -shortfall))
     return rows
 

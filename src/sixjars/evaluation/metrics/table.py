@@ -74,7 +74,9 @@ def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
     >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
     1.0
     """
-    hits = sum(not set(outcome.references).isdisjoint(outcome.candidates[:k]) for outcome in outcomes)
+    hits = sum(
+        not set(outcome.references).isdisjoint(outcome.candidates[:k]) for outcome in outcomes
+    )
     return hits / len(outcomes)
 
 
@@ -83,17 +85,23 @@ def _accuracy_at(k: int) -> Metric:
 
 
 def _rouge(name: str) -> Metric:
-    return Metric(name, partial(overlap.rouge, name=name), how=partial(overlap.rouge_how, name=name))
+    return Metric(
+        name, partial(overlap.rouge, name=name), how=partial(overlap.rouge_how, name=name)
+    )
 
 
 def _rationale(name: str, level: attention.Level, how: str) -> Metric:
     compute = partial(attention.rationale_mean, level=level)
-    return Metric(name, compute, needs=_RATIONALE, how=partial(attention.how_known, how=how, need="rationale"))
+    return Metric(
+        name, compute, needs=_RATIONALE, how=partial(attention.how_known, how=how, need="rationale")
+    )
 
 
 _OF_ALL: Final = frozenset(
     {"bleu", "bleu1", "bleu2", "bleu3", "bleu4", "cider_d", "distinct_captions", "distinct1"}
-) | {*("distinct2", "vocabulary_used", "macro_f1", "micro_f1", "labels_macro_f1", "labels_micro_f1")}
+) | {
+    *("distinct2", "vocabulary_used", "macro_f1", "micro_f1", "labels_macro_f1", "labels_micro_f1")
+}
 """Metrics of all examples together: one alone has no value."""
 
 _SUMS: Final[dict[str, Sums]] = {
@@ -115,25 +123,39 @@ _SUMS: Final[dict[str, Sums]] = {
 """Metrics that are neither a mean over the examples nor of all together."""
 
 METRICS: Final[dict[str, Metric]] = {
-    metric.name: replace(metric, per_example=metric.name not in _OF_ALL, sums=_SUMS.get(metric.name))
+    metric.name: replace(
+        metric, per_example=metric.name not in _OF_ALL, sums=_SUMS.get(metric.name)
+    )
     for metric in (
         Metric("bleu", overlap.bleu, how=partial(overlap.sacre_signature, name="bleu")),
         Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
-        Metric("ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter"), slow=True),
+        Metric(
+            "ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter"), slow=True
+        ),
         *(_rouge(f"rouge{kind}{words}") for words in ("", "_spaces") for kind in "12L"),
         *(Metric(f"bleu{n}", partial(ngrams.caption_bleu, n=n), how=_CORPUS) for n in (1, 2, 3, 4)),
         Metric("rougeL_coco", ngrams.rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
-        Metric("cider_d", ngrams.cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)),
+        Metric(
+            "cider_d", ngrams.cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)
+        ),
         Metric("distinct_captions", ngrams.distinct_captions, how=(WORDS,)),
         Metric("vocabulary_used", ngrams.vocabulary_used, how=(WORDS,)),
         Metric("seen_in_training", ngrams.seen_in_training, "lower", _SEEN, how=("word for word",)),
         Metric("exact_match", exact_match, how=_ANY),
         _accuracy_at(1),
-        Metric("mean_reciprocal_rank", answers.mean_reciprocal_rank, how=answers.rank_how, nbest=10),
+        Metric(
+            "mean_reciprocal_rank", answers.mean_reciprocal_rank, how=answers.rank_how, nbest=10
+        ),
         Metric("macro_f1", answers.macro_f1, how=("mean of F1", *_ANY)),
         Metric("micro_f1", answers.micro_f1, how=("pooled", *_ANY)),
-        Metric("labels_macro_f1", partial(answers.macro_f1, multi_label=True), how=("mean of F1", *_LABELS)),
-        Metric("labels_micro_f1", partial(answers.micro_f1, multi_label=True), how=("pooled", *_LABELS)),
+        Metric(
+            "labels_macro_f1",
+            partial(answers.macro_f1, multi_label=True),
+            how=("mean of F1", *_LABELS),
+        ),
+        Metric(
+            "labels_micro_f1", partial(answers.micro_f1, multi_label=True), how=("pooled", *_LABELS)
+        ),
         Metric("labels_exact", answers.labels_exact, how=_LABELS),
         Metric(
             "character_error_rate",
@@ -141,20 +163,42 @@ METRICS: Final[dict[str, Metric]] = {
             "lower",
             how=("nearest reference", "unit:code point", "case:mixed"),
         ),
-        Metric("word_error_rate", overlap.word_error_rate, "lower", how=("nearest reference", *_SPACES)),
+        Metric(
+            "word_error_rate", overlap.word_error_rate, "lower", how=("nearest reference", *_SPACES)
+        ),
         Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES),
         Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
-        Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
+        Metric(
+            "perplexity",
+            answers.perplexity,
+            "lower",
+            _LIKELIHOOD,
+            ("first reference", "per token with <stop>"),
+        ),
         Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, _ATTENDED),
         Metric("posterior_error_rate", attention.posterior_error_rate, "lower", _LINKS, _EXPLAINED),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
-        Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
         Metric(
-            "tour_over_nearest", tours.tour_over_nearest, "lower", _INPUT, ("closed", "nearest from point 0", _VALID)
+            "tour_length_ratio",
+            tours.tour_length_ratio,
+            "lower",
+            _INPUT,
+            ("closed", "first reference", _VALID),
+        ),
+        Metric(
+            "tour_over_nearest",
+            tours.tour_over_nearest,
+            "lower",
+            _INPUT,
+            ("closed", "nearest from point 0", _VALID),
         ),
         Metric("valid_tours", tours.valid_tours, needs=_INPUT, how=("closed",)),
-        Metric("novel_bigrams", partial(novelty.novel_ngrams, n=2), needs=_INPUT, how=novelty.NOVELTY),
-        Metric("novel_trigrams", partial(novelty.novel_ngrams, n=3), needs=_INPUT, how=novelty.NOVELTY),
+        Metric(
+            "novel_bigrams", partial(novelty.novel_ngrams, n=2), needs=_INPUT, how=novelty.NOVELTY
+        ),
+        Metric(
+            "novel_trigrams", partial(novelty.novel_ngrams, n=3), needs=_INPUT, how=novelty.NOVELTY
+        ),
         Metric("copied_words", novelty.copied_words, needs=_INPUT, how=novelty.NOVELTY),
         _rationale("rationale_sentence", "sentence", "weight on the sentence that decides"),
         _rationale("rationale_word", "word", "share of its sentence"),
@@ -175,11 +219,17 @@ def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
     if re.fullmatch(f"{_ACCURACY}[1-9][0-9]{{0,8}}", name):
         return _accuracy_at(int(name.removeprefix(_ACCURACY)))
     if name.startswith(_ACCURACY):
-        raise RecipeError([f"metric {name!r} needs a whole number from 1 to 999999999 after the @, as accuracy@5."])
+        raise RecipeError(
+            [
+                f"metric {name!r} needs a whole number from 1 to 999999999 after the @, as accuracy@5."
+            ]
+        )
     for one in outside.components:
         if isinstance(one, Metric) and one.name == name:
             return one
-    if "." in name or outside.hands(name):  # called as the recipe calls it, which also expects it and chooses by it
+    if "." in name or outside.hands(
+        name
+    ):  # called as the recipe calls it, which also expects it and chooses by it
         found = outside.component(name, Metric, "metric", is_class=False)
         return replace(as_metric(found), name=name)
     known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in METRICS]
@@ -205,18 +255,28 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
     """
     wanted = _all_named(metrics)
     if not outcomes:
-        raise DataError("There are no outcomes, so there is nothing to score. Give at least one example.")
+        raise DataError(
+            "There are no outcomes, so there is nothing to score. Give at least one example."
+        )
     for metric in wanted:
         _check(metric, outcomes)
     return [
-        Score(metric.name, _value(metric, outcomes), _signature(metric, outcomes), metric.better, len(outcomes))
+        Score(
+            metric.name,
+            _value(metric, outcomes),
+            _signature(metric, outcomes),
+            metric.better,
+            len(outcomes),
+        )
         for metric in wanted
     ]
 
 
 def is_annotated(outcome: Outcome, metric: Metric) -> bool:
     """Whether the truth that a metric compares attention with is known of an outcome."""
-    return all(getattr(outcome, part) is not None for need, part in _TRUTHS.items() if need in metric.needs)
+    return all(
+        getattr(outcome, part) is not None for need, part in _TRUTHS.items() if need in metric.needs
+    )
 
 
 def value_alone(metric: Metric, outcome: Outcome) -> float | None:
@@ -233,7 +293,9 @@ def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise DataError(f"metric {metric.name} must return a number, but returned {shown(value)}.") from None
+        raise DataError(
+            f"metric {metric.name} must return a number, but returned {shown(value)}."
+        ) from None
 
 
 def _all_named(names: Sequence[str | Metric | Compute]) -> list[Metric]:
@@ -255,7 +317,9 @@ def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
     if nbest <= settings.nbest:
         return settings
     kind = "beam" if settings.kind == "greedy" else settings.kind
-    return settings.model_copy(update={"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)})
+    return settings.model_copy(
+        update={"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)}
+    )
 
 
 def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:
@@ -269,7 +333,9 @@ def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
     linked = any(outcome.sure is not None for outcome in outcomes)
     for number, outcome in enumerate(outcomes, start=1):
         if not outcome.references:
-            raise DataError(f"example {number} has no references, but a metric needs one right answer or more.")
+            raise DataError(
+                f"example {number} has no references, but a metric needs one right answer or more."
+            )
         has = {
             "candidates": bool(outcome.candidates),
             "likelihood": outcome.log_probability is not None and outcome.tokens > 0,
@@ -279,7 +345,9 @@ def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
         }
         for need, message in _LACKS.items():
             if need in metric.needs and not has[need]:
-                raise DataError(f"{metric.name} {message.format(f'example {number} of {len(outcomes)}')}")
+                raise DataError(
+                    f"{metric.name} {message.format(f'example {number} of {len(outcomes)}')}"
+                )
     for need, what in _ONE_AT_LEAST.items():
         if need in metric.needs and all(getattr(outcome, need) is None for outcome in outcomes):
             raise DataError(
@@ -296,5 +364,7 @@ def missed_of(expected: Mapping[str, float], scores: Sequence[Score]) -> tuple[s
         found = by_name[name]
         if found.value < floor if found.better == "higher" else found.value > floor:
             wanted = "at least" if found.better == "higher" else "at most"
-            missed.append(f"{name} is {found.value:.4g}, but the recipe expects {wanted} {floor:.4g}.")
+            missed.append(
+                f"{name} is {found.value:.4g}, but the recipe expects {wanted} {floor:.4g}."
+            )
     return tuple(missed)

@@ -77,7 +77,9 @@ def nearest_tour(points: Sequence[Point]) -> list[int]:
     return tour
 
 
-def _mean_ratio(outcomes: Sequence[Outcome], unit_of: Callable[[list[Point], Outcome], float]) -> float:
+def _mean_ratio(
+    outcomes: Sequence[Outcome], unit_of: Callable[[list[Point], Outcome], float]
+) -> float:
     ratios = []
     for points, tour, outcome in _valid(outcomes):
         length, unit = _length(points, tour), unit_of(points, outcome)
@@ -92,7 +94,9 @@ def _valid(outcomes: Sequence[Outcome]) -> Iterator[tuple[list[Point], list[int]
         try:
             points = points_of(outcome.given)
         except ValueError as error:
-            raise DataError(f"A tour is measured by its points, but {outcome.given!r} are none: {error}") from error
+            raise DataError(
+                f"A tour is measured by its points, but {outcome.given!r} are none: {error}"
+            ) from error
         tour = _tour(outcome.candidates[0], len(points))
         if tour is not None:
             yield points, tour, outcome

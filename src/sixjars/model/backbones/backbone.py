@@ -67,7 +67,9 @@ def frozen_below(backbone: Backbone, name: str) -> None:
     modules = [(inner_name(path), module) for path, module in backbone.named_modules()]
     below = list(takewhile(lambda named: not name or not named[0].startswith(name), modules))
     if len(below) == len(modules):
-        raise RecipeError([unknown("layer of the backbone", name, near_the_top([path for path, _ in modules]))])
+        raise RecipeError(
+            [unknown("layer of the backbone", name, near_the_top([path for path, _ in modules]))]
+        )
     for _, module in below:
         for weights in module.parameters(recurse=False):
             weights.requires_grad_(requires_grad=False)

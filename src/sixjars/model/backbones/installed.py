@@ -35,7 +35,12 @@ class InstalledBackbone(Backbone):
     shift: Tensor
 
     def __init__(
-        self, name: str, *, layer: str | None = None, size: int | None = None, pretrained: bool = True
+        self,
+        name: str,
+        *,
+        layer: str | None = None,
+        size: int | None = None,
+        pretrained: bool = True,
     ) -> None:
         super().__init__()
         wanted = preprocessing_of(name)

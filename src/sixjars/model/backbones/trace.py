@@ -68,8 +68,12 @@ class Trace:
                 pooled.append(output)
             weighted = next(module.parameters(recurse=False), None) is not None
             # A container hands on the very tensor of its last module, which may be a pooling.
-            beside = any(output is one for one in pooled) or isinstance(module, nn.Softmax | nn.Dropout)
-            layers.append(Layer(path, tuple(output.shape), _inputs(module, inputs), beside, weighted))
+            beside = any(output is one for one in pooled) or isinstance(
+                module, nn.Softmax | nn.Dropout
+            )
+            layers.append(
+                Layer(path, tuple(output.shape), _inputs(module, inputs), beside, weighted)
+            )
 
         hooks = [
             module.register_forward_hook(lambda *call, path=path: note(path, *call))
@@ -81,7 +85,9 @@ class Trace:
                 model(pixels)
         except (RuntimeError, ValueError, TypeError, AssertionError) as error:
             size = pixels.shape[-1]
-            raise RecipeError([f"{name} cannot take images of {size}×{size} pixels: {first_line(error)}."]) from error
+            raise RecipeError(
+                [f"{name} cannot take images of {size}×{size} pixels: {first_line(error)}."]
+            ) from error
         finally:
             for hook in hooks:
                 hook.remove()
@@ -95,16 +101,26 @@ class Trace:
             raise RecipeError([unknown(f"layer of {self.name}", layer, near_the_top(maps))])
         if len(found[layer].shape) != 4:
             shape = ", ".join(map(str, ("N", *found[layer].shape[1:])))
-            raise RecipeError([f"layer {layer!r} of {self.name} outputs ({shape}), but maps (N, C, h, w) are needed."])
+            raise RecipeError(
+                [
+                    f"layer {layer!r} of {self.name} outputs ({shape}), but maps (N, C, h, w) are needed."
+                ]
+            )
         return found[layer]
 
     def last_maps(self) -> Layer:
         """The last layer that outputs maps, and not only the patches that a transformer begins with."""
         at = self._last_map()
         weighted = [where for where, layer in enumerate(self.layers) if layer.weighted]
-        if at is None or self.channels_last or 2 * sum(where <= at for where in weighted) < len(weighted):
+        if (
+            at is None
+            or self.channels_last
+            or 2 * sum(where <= at for where in weighted) < len(weighted)
+        ):
             raise RecipeError(
-                [f"{self.name} has no maps (N, C, h, w) at its end; take a convolutional network, or name a 'layer'."]
+                [
+                    f"{self.name} has no maps (N, C, h, w) at its end; take a convolutional network, or name a 'layer'."
+                ]
             )
         return self.layers[at]
 

@@ -21,7 +21,15 @@ from sixjars.model.fast.compiled import used_for
 from sixjars.model.fast.contracts import Sources
 from sixjars.model.fast.segments import non_empty, softmax_in_segments
 from sixjars.model.fast.unrolled import has_kernels
-from sixjars.model.layers import Start, StateProjection, by_source, key_powers, linear, masked_softmax, powers
+from sixjars.model.layers import (
+    Start,
+    StateProjection,
+    by_source,
+    key_powers,
+    linear,
+    masked_softmax,
+    powers,
+)
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
@@ -37,7 +45,9 @@ class Score(nn.Module):
     Keys are W h (of dot, h itself), computed once for each source.
     """
 
-    def __init__(self, kind: ScoreName, *, source_size: int, state_size: int, size: int = 0, tag: str = "att") -> None:
+    def __init__(
+        self, kind: ScoreName, *, source_size: int, state_size: int, size: int = 0, tag: str = "att"
+    ) -> None:
         super().__init__()
         self.kind: ScoreName = kind
         self.tag = tag
@@ -50,7 +60,9 @@ class Score(nn.Module):
             return
         if kind == "additive":
             self.query = nn.Linear(state_size, size, bias=False)  # U
-        self.key = nn.Linear(source_size, size if kind == "additive" else state_size, bias=False)  # W
+        self.key = nn.Linear(
+            source_size, size if kind == "additive" else state_size, bias=False
+        )  # W
         if kind == "additive":
             self.score = nn.Linear(size, 1, bias=False)  # V
 
@@ -73,7 +85,9 @@ class Score(nn.Module):
             return torch.bmm(keys, by_source(query, keys.shape[0]).transpose(1, 2)).transpose(1, 2)
         query_BN1A = by_source(self.query(query), keys.shape[0]).unsqueeze(2)
         mixed_BNSA = query_BN1A + keys.unsqueeze(1)
-        scores_BNS1: Tensor = self.score(mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_())
+        scores_BNS1: Tensor = self.score(
+            mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_()
+        )
         return scores_BNS1.squeeze(-1)
 
     def from_powers(self, query: Tensor, raised: Tensor) -> Tensor:
@@ -81,7 +95,10 @@ class Score(nn.Module):
         powers_BN1A = by_source(powers(self.query(query)), raised.shape[0]).unsqueeze(2)
         one, count = query.new_ones(()), 1 + powers_BN1A.numel() * raised.shape[1] // AT_ONCE
         parts = zip(powers_BN1A.chunk(count), raised.unsqueeze(1).chunk(count), strict=True)
-        scores = [self.score(torch.addcmul(one, queries, keys).reciprocal_()).squeeze(-1) for queries, keys in parts]
+        scores = [
+            self.score(torch.addcmul(one, queries, keys).reciprocal_()).squeeze(-1)
+            for queries, keys in parts
+        ]
         return torch.cat(scores).mul_(-2)
 
     def equation(self, query: str, vector: str) -> str:
@@ -135,7 +152,9 @@ class Attention(Bridge):
         super().__init__()
         self.context_size = source_size
         self.first = StateProjection(summary_size or source_size, state_size, state_count, start)
-        self.score = Score(score, source_size=source_size, state_size=state_size, size=size or HIDDEN)
+        self.score = Score(
+            score, source_size=source_size, state_size=state_size, size=size or HIDDEN
+        )
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
@@ -156,8 +175,14 @@ class Attention(Bridge):
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys, returned and never kept on the module."""
         first, keys = self.first(encoded.summary), self.score.keys(encoded.memory)
-        raised = key_powers(keys) if self.score.kind == "additive" and not torch.is_grad_enabled() else None
-        return Prepared(first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=raised)
+        raised = (
+            key_powers(keys)
+            if self.score.kind == "additive" and not torch.is_grad_enabled()
+            else None
+        )
+        return Prepared(
+            first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=raised
+        )
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
@@ -188,7 +213,11 @@ class Attention(Bridge):
 
     def scoring(self) -> tuple[Tensor | None, Tensor | None]:
         """The weights of the score."""
-        return (self.score.query.weight, self.score.score.weight[0]) if self.score.kind == "additive" else (None, None)
+        return (
+            (self.score.query.weight, self.score.score.weight[0])
+            if self.score.kind == "additive"
+            else (None, None)
+        )
 
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""
@@ -239,15 +268,21 @@ class TwoLevelAttention(Bridge):
             )
         self.context_size = source_size
         self.first = StateProjection(summary_size or segment_size, state_size, state_count, start)
-        self.segments = Score("additive", source_size=segment_size, state_size=state_size, size=size, tag="att,seg")
-        self.words = Score("additive", source_size=source_size, state_size=state_size, size=size, tag="att,word")
+        self.segments = Score(
+            "additive", source_size=segment_size, state_size=state_size, size=size, tag="att,seg"
+        )
+        self.words = Score(
+            "additive", source_size=source_size, state_size=state_size, size=size, tag="att,word"
+        )
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """The encoder must have two levels."""
         if plan.encoder.has_segments:
             return super().misfits(plan)
-        return [f"model.bridge: two_level needs an encoder of kind hierarchy, but it is {plan.kind('encoder')}."]
+        return [
+            f"model.bridge: two_level needs an encoder of kind hierarchy, but it is {plan.kind('encoder')}."
+        ]
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state, and the keys of both levels."""
@@ -268,16 +303,24 @@ class TwoLevelAttention(Bridge):
         assert prepared.segments is not None
         assert prepared.segment_keys is not None
         level = prepared.segments
-        shares_BNP = masked_softmax(self.segments(query, prepared.segment_keys), level.mask.unsqueeze(1))
+        shares_BNP = masked_softmax(
+            self.segments(query, prepared.segment_keys), level.mask.unsqueeze(1)
+        )
         within_BNS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, level)
-        weights_BNS = shares_BNP.gather(2, level.segment_of.unsqueeze(1).expand_as(within_BNS)) * within_BNS
+        weights_BNS = (
+            shares_BNP.gather(2, level.segment_of.unsqueeze(1).expand_as(within_BNS)) * within_BNS
+        )
         vectors_BND = torch.bmm(weights_BNS, prepared.memory)
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
     def scoring(self) -> tuple[Tensor, ...]:
         """The weights of both scores; one product gives both queries."""
         words, segments = self.words, self.segments
-        return torch.cat([words.query.weight, segments.query.weight]), words.score.weight[0], segments.score.weight[0]
+        return (
+            torch.cat([words.query.weight, segments.query.weight]),
+            words.score.weight[0],
+            segments.score.weight[0],
+        )
 
     def equations(self) -> list[str]:
         """Weights of both levels, and the context vector."""

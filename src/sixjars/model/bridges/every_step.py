@@ -28,7 +28,9 @@ class EveryStep(Bridge):
 
     grouped = True
 
-    def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
+    def __init__(
+        self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear"
+    ) -> None:
         super().__init__()
         self.context_size = summary_size
         self.first = StateProjection(summary_size, state_size, state_count, start)

@@ -29,7 +29,9 @@ class InitialState(Bridge):
     context_size = 0
     grouped = True
 
-    def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
+    def __init__(
+        self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear"
+    ) -> None:
         super().__init__()
         self.first = StateProjection(summary_size, state_size, state_count, start)
 

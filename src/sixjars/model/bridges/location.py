@@ -15,7 +15,14 @@ from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Radius, Size
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.bridges.attention import HIDDEN, Score
-from sixjars.model.layers import Start, StateProjection, by_source, for_queries, masked_softmax, wide
+from sixjars.model.layers import (
+    Start,
+    StateProjection,
+    by_source,
+    for_queries,
+    masked_softmax,
+    wide,
+)
 
 
 @final
@@ -67,7 +74,9 @@ class LocationAttention(Bridge):
         if plan.decoder.searches:
             return super().misfits(plan)
         kind = plan.kind("decoder")
-        return [f"model.bridge: location needs a decoder that outputs several tokens, but it is {kind}; use attention."]
+        return [
+            f"model.bridge: location needs a decoder that outputs several tokens, but it is {kind}; use attention."
+        ]
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys."""

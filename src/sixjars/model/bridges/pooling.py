@@ -78,7 +78,9 @@ class AttentionPooling(Bridge):
             pooled_BF, shares_BP = self._pooled(level.memory, level.mask)
             within_BS = level.weights
             if within_BS is None:
-                within_BS = softmax_in_segments(torch.zeros_like(mask_BS, dtype=memory_BSD.dtype), mask_BS, level)
+                within_BS = softmax_in_segments(
+                    torch.zeros_like(mask_BS, dtype=memory_BSD.dtype), mask_BS, level
+                )
             weights_BS = shares_BP.gather(1, level.segment_of) * within_BS * mask_BS
         if self.reads_summary:
             pooled_BF = torch.cat([pooled_BF, encoded.summary], dim=-1)
@@ -92,7 +94,9 @@ class AttentionPooling(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """A context of no features, and the weights of the start."""
         assert prepared.keys is not None
-        return Context(for_queries(prepared.summary[:, :0], query), for_queries(prepared.keys, query))
+        return Context(
+            for_queries(prepared.summary[:, :0], query), for_queries(prepared.keys, query)
+        )
 
     def equations(self) -> list[str]:
         """The pooled summary, and the initial state made from it."""

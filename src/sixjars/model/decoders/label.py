@@ -42,10 +42,21 @@ class LabelDecoder(Decoder):
 
     produces = "classes"
     searches = False
-    letters = {"mix.weight": "W_c", "mix.bias": "b_c", "output.weight": "V_out", "output.bias": "b_out"}
+    letters = {
+        "mix.weight": "W_c",
+        "mix.bias": "b_c",
+        "output.weight": "V_out",
+        "output.bias": "b_out",
+    }
 
     def __init__(
-        self, *, bridge: Bridge, classes: int, multi_label: bool = False, size: Size = 128, dropout: Share = 0.0
+        self,
+        *,
+        bridge: Bridge,
+        classes: int,
+        multi_label: bool = False,
+        size: Size = 128,
+        dropout: Share = 0.0,
     ) -> None:
         super().__init__()
         self.bridge = bridge
@@ -65,7 +76,9 @@ class LabelDecoder(Decoder):
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """Labels with a probability each have no distribution to smooth."""
         if plan.smoothing and plan.output.multi_label:
-            return ["loss.smoothing: with multi_label each label is a yes or no of its own; remove it."]
+            return [
+                "loss.smoothing: with multi_label each label is a yes or no of its own; remove it."
+            ]
         return []
 
     @classmethod
@@ -82,7 +95,9 @@ class LabelDecoder(Decoder):
     def choose(self, encoded: Encoded) -> StepOutput:
         """The log probability of every label, (B, V)."""
         logits_BV, context = self._logits(encoded)
-        normalised = functional.logsigmoid if self.multi_label else partial(torch.log_softmax, dim=-1)
+        normalised = (
+            functional.logsigmoid if self.multi_label else partial(torch.log_softmax, dim=-1)
+        )
         return StepOutput(normalised(wide(logits_BV)), context.weights)
 
     def _logits(self, encoded: Encoded) -> tuple[Tensor, Context]:
@@ -92,13 +107,22 @@ class LabelDecoder(Decoder):
             state_BH = torch.tanh(self.mix(torch.cat([state_BH, context.vector], dim=-1)))
         return self.output(self.dropout(state_BH)), context
 
-    def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
+    def answer(
+        self, encoded: Encoded, search: Search, prefix: Padded | None = None
+    ) -> list[list[Hypothesis]]:
         """The most probable labels of each row, `nbest` of them; with `multi_label` one set of all that apply."""
         output = self.choose(encoded)
         chosen = _all_likely if self.multi_label else partial(_best, nbest=search.settings.nbest)
-        weights = [()] * output.rows if output.weights is None else [(tuple(row),) for row in output.weights.tolist()]
+        weights = (
+            [()] * output.rows
+            if output.weights is None
+            else [(tuple(row),) for row in output.weights.tolist()]
+        )
         rows = zip(output.log_probabilities.cpu(), weights, strict=True)
-        return [[Hypothesis(labels, whole, whole, own) for labels, whole in chosen(log_V)] for log_V, own in rows]
+        return [
+            [Hypothesis(labels, whole, whole, own) for labels, whole in chosen(log_V)]
+            for log_V, own in rows
+        ]
 
     def loss_equation(self) -> str:
         """Cross entropy, of all labels together or of each."""
@@ -114,8 +138,14 @@ class LabelDecoder(Decoder):
 
     def equations(self) -> list[str]:
         """What the label is chosen from, and its probability."""
-        mixed, state = ([], "s_0") if self.mix is None else (["s_1 = tanh(W_c [s_0, c_1] + b_c)"], "s_1")
-        chance = "σ(V_out {} + b_out): each label on its own" if self.multi_label else "softmax(V_out {} + b_out)"
+        mixed, state = (
+            ([], "s_0") if self.mix is None else (["s_1 = tanh(W_c [s_0, c_1] + b_c)"], "s_1")
+        )
+        chance = (
+            "σ(V_out {} + b_out): each label on its own"
+            if self.multi_label
+            else "softmax(V_out {} + b_out)"
+        )
         return [*mixed, f"P(y | x) = {chance.format(state)}"]
 
 
@@ -125,7 +155,10 @@ Chosen = list[tuple[tuple[int, ...], float]]
 
 def _best(log_V: Tensor, nbest: int) -> Chosen:
     best = log_V.topk(min(nbest, len(log_V)))
-    return [((label,), value) for label, value in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
+    return [
+        ((label,), value)
+        for label, value in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
 
 
 def _all_likely(log_V: Tensor) -> Chosen:

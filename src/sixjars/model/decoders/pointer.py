@@ -56,7 +56,13 @@ class PointerDecoder(Generator):
     """
 
     produces = "positions"
-    letters = {"key.weight": "W_1", "query.weight": "W_2", "score.weight": "v_ptr", "go": "h_go", "stop": "k_stop"}
+    letters = {
+        "key.weight": "W_1",
+        "query.weight": "W_2",
+        "score.weight": "v_ptr",
+        "go": "h_go",
+        "stop": "k_stop",
+    }
     state_shape = staticmethod(state_shape)
     special = SpecialTokens(go=GO, stop=STOP, banned=(PAD, UNK))
 
@@ -81,7 +87,9 @@ class PointerDecoder(Generator):
         self.query = nn.Linear(size, attention, bias=False)  # W_2
         self.score = nn.Linear(attention, 1, bias=False)  # v_ptr
         self.go = nn.Parameter(torch.randn(source_size) * source_size**-0.5)  # h_go
-        self.stop = nn.Parameter(torch.randn(attention) * attention**-0.5) if visits == "some" else None  # k_stop
+        self.stop = (
+            nn.Parameter(torch.randn(attention) * attention**-0.5) if visits == "some" else None
+        )  # k_stop
 
     @classmethod
     def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +100,9 @@ class PointerDecoder(Generator):
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """A pointer has no vocabulary to smooth over."""
         if plan.smoothing:
-            return ["loss.smoothing: a pointer has no vocabulary to spread the probability over; remove it."]
+            return [
+                "loss.smoothing: a pointer has no vocabulary to spread the probability over; remove it."
+            ]
         return []
 
     @property
@@ -114,7 +124,9 @@ class PointerDecoder(Generator):
         states_BTH, _ = self.rnn.unroll(inputs_BTD, first.state, self.bridge, prepared)
         chosen_BTS = pointed_BTS.int().cumsum(1) > 0
         logits_BTV, _ = self._logits(states_BTH, chosen_BTS, prepared)
-        return DecoderOutput(logits_BTV, torch.softmax(wide(logits_BTV), dim=-1)[..., len(SPECIAL) :])
+        return DecoderOutput(
+            logits_BTV, torch.softmax(wide(logits_BTV), dim=-1)[..., len(SPECIAL) :]
+        )
 
     def longest(self, encoded: Encoded) -> int:
         """Every position once and `<stop>`, whatever the settings say: half a tour is none."""
@@ -131,7 +143,9 @@ class PointerDecoder(Generator):
         """As its bridge is."""
         return self.bridge.grouped
 
-    def step(self, token: Tensor, state: PointerState, prepared: Prepared) -> tuple[StepOutput, PointerState]:
+    def step(
+        self, token: Tensor, state: PointerState, prepared: Prepared
+    ) -> tuple[StepOutput, PointerState]:
         """One token of each row (R,), and what may follow it (R, V); -inf is what may not."""
         sources = prepared.rows  # whose N rows take the place of the steps of a target
         token_BN = by_source(token, sources)
@@ -139,11 +153,17 @@ class PointerDecoder(Generator):
         inputs_BND = self._inputs(token_BN, pointed_BNS, prepared.memory)
         after, _ = self.rnn.step(inputs_BND.flatten(0, 1), state.state, self.bridge, prepared)
         chosen_BNS = by_source(state.chosen, sources) | pointed_BNS
-        logits_BNV, may_BNV = self._logits(by_source(after.hidden[:, -1], sources), chosen_BNS, prepared)
-        log_probabilities_BNV = torch.log_softmax(wide(logits_BNV), dim=-1).masked_fill(~may_BNV, -torch.inf)
+        logits_BNV, may_BNV = self._logits(
+            by_source(after.hidden[:, -1], sources), chosen_BNS, prepared
+        )
+        log_probabilities_BNV = torch.log_softmax(wide(logits_BNV), dim=-1).masked_fill(
+            ~may_BNV, -torch.inf
+        )
         log_probabilities_RV = log_probabilities_BNV.flatten(0, 1)
         weights_RS = log_probabilities_RV[:, len(SPECIAL) :].exp()
-        return StepOutput(log_probabilities_RV, weights_RS), PointerState(after, chosen_BNS.flatten(0, 1))
+        return StepOutput(log_probabilities_RV, weights_RS), PointerState(
+            after, chosen_BNS.flatten(0, 1)
+        )
 
     @staticmethod
     def _pointed(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -156,11 +176,15 @@ class PointerDecoder(Generator):
         found_BTD = torch.bmm(pointed_BTS.to(memory_BSD.dtype), memory_BSD)
         return torch.where((tokens_BT == GO).unsqueeze(-1), self.go.to(found_BTD.dtype), found_BTD)
 
-    def _logits(self, states_BTH: Tensor, chosen_BTS: Tensor, prepared: Prepared) -> tuple[Tensor, Tensor]:
+    def _logits(
+        self, states_BTH: Tensor, chosen_BTS: Tensor, prepared: Prepared
+    ) -> tuple[Tensor, Tensor]:
         """The logit of every token, the lowest there is where it may not come; and whether it may. Both (B, T, V)."""
         assert prepared.pointer_keys is not None
         query_BTA = self.query(self.dropout(states_BTH))
-        scores_BTS = self.score(torch.tanh(prepared.pointer_keys.unsqueeze(1) + query_BTA.unsqueeze(2))).squeeze(-1)
+        scores_BTS = self.score(
+            torch.tanh(prepared.pointer_keys.unsqueeze(1) + query_BTA.unsqueeze(2))
+        ).squeeze(-1)
         free_BTS = prepared.mask.unsqueeze(1) & ~chosen_BTS
         ends_BT1 = ~free_BTS.any(-1, keepdim=True)
         stop_BT1 = scores_BTS.new_zeros(ends_BT1.shape)

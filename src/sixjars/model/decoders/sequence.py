@@ -18,7 +18,16 @@ from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.special import GO, PAD, STOP, UNK
-from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
+from sixjars.flow.values import (
+    Context,
+    DecoderOutput,
+    Encoded,
+    LinearLogits,
+    Padded,
+    Prepared,
+    State,
+    StepOutput,
+)
 from sixjars.model.conditional import QUERY, ConditionalRecurrent
 from sixjars.model.fast.compiled import log_probabilities
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
@@ -43,14 +52,18 @@ class CopyGate(nn.Module):
         super().__init__()
         self.gate = nn.Linear(inputs, 1)  # w_gen, b_gen
 
-    def forward(self, logits: Tensor, inputs: Tensor, weights: Tensor | None, copy_ids: Tensor | None) -> Tensor:
+    def forward(
+        self, logits: Tensor, inputs: Tensor, weights: Tensor | None, copy_ids: Tensor | None
+    ) -> Tensor:
         """Log P of all numbers, (B, T, V + S).
 
         From the logits of the vocabulary (B, T, V), the inputs of the gate (B, T, I), the attention weights (B, T, S)
         and the numbers of what stands at each source position (B, S).
         """
         if weights is None or copy_ids is None:
-            raise ShapeError("copying: true needs attention and a source whose words the decoder could output.")
+            raise ShapeError(
+                "copying: true needs attention and a source whose words the decoder could output."
+            )
         gate_BT1 = wide(self.gate(inputs))
         generated_BTV = self._share(gate_BT1) * torch.softmax(wide(logits), dim=-1)
         all_BTW = nn.functional.pad(generated_BTV, (0, copy_ids.shape[1]))
@@ -61,7 +74,11 @@ class CopyGate(nn.Module):
 
     def _share(self, gate: Tensor) -> Tensor:
         """σ of a gate; in use written out: the sigmoid of some runtimes of exported graphs has few digits near 0."""
-        return torch.sigmoid(gate) if self.training else 1.0 / (1.0 + torch.exp(-gate.clamp(min=LOWEST)))
+        return (
+            torch.sigmoid(gate)
+            if self.training
+            else 1.0 / (1.0 + torch.exp(-gate.clamp(min=LOWEST)))
+        )
 
     def equations(self) -> list[str]:
         """The gate, and the two distributions that it mixes."""
@@ -121,10 +138,16 @@ class SequenceDecoder(Generator):
                 needs = "conditional: true needs a bridge of kind attention, location or two_level"
                 raise ShapeError(f"{needs}, but it is {type(bridge).__name__}.")
             bridge.query_letter = QUERY
-            sizes = {"input_size": embedding.size, "context_size": bridge.context_size, "size": size}
+            sizes = {
+                "input_size": embedding.size,
+                "context_size": bridge.context_size,
+                "size": size,
+            }
             self.rnn = ConditionalRecurrent(cell=cell, **sizes, layers=layers, dropout=dropout)
         else:
-            self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
+            self.rnn = Recurrent(
+                cell=cell, input_size=width, size=size, layers=layers, dropout=dropout
+            )
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(size, embedding.table.num_embeddings)  # V_out, b_out
         if tied:
@@ -147,13 +170,19 @@ class SequenceDecoder(Generator):
         settings, faults = plan.settings["decoder"], []
         if not plan.bridge.follows_state:
             needs = f"needs a bridge of kind attention, location or two_level, but it is {plan.kind('bridge')}."
-            faults = [f"model.decoder.{key}: {needs}" for key in ("copying", "conditional") if settings[key]]
+            faults = [
+                f"model.decoder.{key}: {needs}"
+                for key in ("copying", "conditional")
+                if settings[key]
+            ]
         if not settings["copying"]:
             return faults
         source = next(iter(plan.inputs.values()), None)
         faults += [f"model.decoder.copying: {fault}" for fault in plan.output.copy_misfits(source)]
         if plan.smoothing:
-            faults.append("loss.smoothing: a decoder that copies cannot output every word of every source; remove it.")
+            faults.append(
+                "loss.smoothing: a decoder that copies cannot output every word of every source; remove it."
+            )
         return faults
 
     @classmethod
@@ -166,7 +195,9 @@ class SequenceDecoder(Generator):
         state, prepared = self.start(encoded)
         embedded_BTE = self._embedded(shift_right(target.values, GO))
         states_BTH, context = self.rnn.unroll(embedded_BTE, state, self.bridge, prepared)
-        return DecoderOutput(self._scores(states_BTH, embedded_BTE, context, prepared), context.weights)
+        return DecoderOutput(
+            self._scores(states_BTH, embedded_BTE, context, prepared), context.weights
+        )
 
     def start(self, encoded: Encoded) -> tuple[State, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
@@ -185,7 +216,9 @@ class SequenceDecoder(Generator):
         after, context = self.rnn.step(embedded_RE, state, self.bridge, prepared)
         # The rows of a source take the place of the steps of a target: all share what is prepared for it.
         by = partial(by_source, sources=prepared.rows)
-        output = DecoderOutput(self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared))
+        output = DecoderOutput(
+            self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared)
+        )
         logits_RV = output.logits.flatten(0, 1)
         if logits_RV.is_cuda:  # elsewhere a kernel overwrites them by their log softmax
             return StepOutput(logits_RV, context.weights, are_logits=True), after
@@ -193,22 +226,34 @@ class SequenceDecoder(Generator):
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""
-        known = tokens if self.copy_gate is None else tokens.masked_fill(tokens >= self.output.out_features, UNK)
+        known = (
+            tokens
+            if self.copy_gate is None
+            else tokens.masked_fill(tokens >= self.output.out_features, UNK)
+        )
         embedded: Tensor = self.embedding(known)
         return embedded
 
-    def _scores(self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared) -> Tensor | LinearLogits:
+    def _scores(
+        self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared
+    ) -> Tensor | LinearLogits:
         weight = self.embedding.matrix() if self.tied else self.output.weight
         linear = LinearLogits(self.dropout(states), weight, self.output.bias)
         if self.copy_gate is None:
             return linear
         inputs_BTI = torch.cat([states, context.vector, embedded], dim=-1)
-        mixed: Tensor = self.copy_gate(linear.logits(), inputs_BTI, context.weights, prepared.copy_ids)
+        mixed: Tensor = self.copy_gate(
+            linear.logits(), inputs_BTI, context.weights, prepared.copy_ids
+        )
         return mixed
 
     def equations(self) -> list[str]:
         """The recurrence, the output layer, and the copy gate."""
-        reads = "[E_dec[y_{t-1}], c_t]" if self.bridge.context_size and not self.conditional else "E_dec[y_{t-1}]"
+        reads = (
+            "[E_dec[y_{t-1}], c_t]"
+            if self.bridge.context_size and not self.conditional
+            else "E_dec[y_{t-1}]"
+        )
         matrix = "E_dec" if self.tied else "V_out"
         output = "P(y_t | y_1..y_{t-1}, x)" if self.copy_gate is None else "P_V(y_t)"
         return [

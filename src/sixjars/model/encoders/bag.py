@@ -77,10 +77,14 @@ class NgramVectors(nn.Module):
         self.words = nn.Embedding(vocabulary, size)  # E_gram1
         self.pairs = nn.Embedding(1 + buckets, size)  # E_gram2; pair 0 is none
         for table in (self.words, self.pairs):
-            nn.init.normal_(table.weight, std=0.01)  # nearly no evidence before something is learned
+            nn.init.normal_(
+                table.weight, std=0.01
+            )  # nearly no evidence before something is learned
         self.word_weights: Tensor
         self.pair_weights: Tensor
-        self.register_buffer("word_weights", weighing_column(torch.ones(vocabulary), len(SPECIAL)))  # E_idf1
+        self.register_buffer(
+            "word_weights", weighing_column(torch.ones(vocabulary), len(SPECIAL))
+        )  # E_idf1
         self.register_buffer("pair_weights", weighing_column(torch.ones(1 + buckets), 1))  # E_idf2
         self.dropout = nn.Dropout(dropout)
 
@@ -97,7 +101,9 @@ class NgramVectors(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Token ids (B, S) to evidence (B, N)."""
         words_BS, pairs_BS = self.features(ids, mask)
-        weights_BM = torch.cat([self.word_weights[words_BS], self.pair_weights[pairs_BS]], dim=1).squeeze(-1)
+        weights_BM = torch.cat(
+            [self.word_weights[words_BS], self.pair_weights[pairs_BS]], dim=1
+        ).squeeze(-1)
         counts_BM = torch.cat([occurrences(words_BS), occurrences(pairs_BS)], dim=1).float()
         # Dropout scales what it keeps, which the norm takes back: it only chooses.
         weights_BM = self.dropout(weights_BM * (1 + counts_BM.log()) / counts_BM)
@@ -119,7 +125,9 @@ class NgramVectors(nn.Module):
             word_counts += texts_with(words_BS, len(word_counts))
             pair_counts += texts_with(pairs_BS, len(pair_counts))
             total += text.rows
-        self.word_weights.copy_(weighing_column(inverse_frequency(word_counts, total), len(SPECIAL)))
+        self.word_weights.copy_(
+            weighing_column(inverse_frequency(word_counts, total), len(SPECIAL))
+        )
         self.pair_weights.copy_(weighing_column(inverse_frequency(pair_counts, total), 1))
         # Rows that weigh nothing are never learned: zeros take no room in a compressed page.
         self.words.weight[self.word_weights.squeeze(1) == 0] = 0.0
@@ -226,7 +234,9 @@ class WideDeepEncoder(Encoder):
         """Token ids (B, S) to annotations (B, S, D) and the summary with the evidence."""
         encoded = self.deep(source)
         evidence_BN = self.ngrams(source.values, source.mask)
-        return Encoded(encoded.memory, source.mask, torch.cat([encoded.summary, evidence_BN], dim=-1))
+        return Encoded(
+            encoded.memory, source.mask, torch.cat([encoded.summary, evidence_BN], dim=-1)
+        )
 
     def equations(self) -> list[str]:
         """The recurrence, the evidence, and both."""

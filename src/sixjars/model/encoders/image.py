@@ -30,7 +30,12 @@ class ImageEncoder(Encoder):
     (torch.Size([2, 16, 8]), (4, 4))
     """
 
-    letters = {"cells.weight": "γ_r", "cells.bias": "δ_r", "whole.weight": "γ_v", "whole.bias": "δ_v"}
+    letters = {
+        "cells.weight": "γ_r",
+        "cells.bias": "δ_r",
+        "whole.weight": "γ_v",
+        "whole.bias": "δ_v",
+    }
 
     def __init__(self, *, backbone: VisualInput, dropout: Share = 0.0) -> None:
         super().__init__()
@@ -77,7 +82,11 @@ class ImageQuestionEncoder(Encoder):
     """
 
     def __init__(
-        self, *, image: ImageEncoder, question: TextEncoder, summary: Literal["both", "question"] = "both"
+        self,
+        *,
+        image: ImageEncoder,
+        question: TextEncoder,
+        summary: Literal["both", "question"] = "both",
     ) -> None:
         super().__init__()
         self.image = image
@@ -113,12 +122,16 @@ class ImageQuestionEncoder(Encoder):
             reason = f"{bridge} ignores the summary, which alone holds the question"
             faults.append(f"model.bridge: {reason}; use attention, with summary: question.")
         if plan.settings["encoder"].get("summary") == "question" and not plan.bridge.follows_state:
-            faults.append(f"model.encoder.summary: question needs a bridge of kind attention, but it is {bridge}.")
+            faults.append(
+                f"model.encoder.summary: question needs a bridge of kind attention, but it is {bridge}."
+            )
         return faults
 
     def equations(self) -> list[str]:
         """Image, question, and how they are joined."""
         both = self.summary == "both"
-        image = [line.replace("h_T", "v̂") for line in self.image.equations() if both or "h_T" not in line]
+        image = [
+            line.replace("h_T", "v̂") for line in self.image.equations() if both or "h_T" not in line
+        ]
         question = self.question.equations(state="q", at="k", summary="q_T")
         return [*image, *question, "h_T = [q_T, v̂]" if both else "h_T = q_T"]

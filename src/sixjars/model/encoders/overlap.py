@@ -80,7 +80,9 @@ class WordOverlap(nn.Module):
         self.word_weights: Tensor
         self.mean: Tensor
         self.spread: Tensor
-        self.register_buffer("word_weights", weighing_column(torch.ones(vocabulary), len(SPECIAL)))  # E_idf
+        self.register_buffer(
+            "word_weights", weighing_column(torch.ones(vocabulary), len(SPECIAL))
+        )  # E_idf
         self.register_buffer("mean", torch.zeros(NUMBERS))  # μ_o
         self.register_buffer("spread", torch.ones(NUMBERS))  # σ_o
 
@@ -117,7 +119,9 @@ class WordOverlap(nn.Module):
         for sentence in (sentence for pair in kept for sentence in pair):
             word_counts += texts_with(sentence.values * sentence.mask, len(word_counts))
         sentences = sum(2 * first.rows for first, _ in kept)
-        self.word_weights.copy_(weighing_column(inverse_frequency(word_counts, sentences), len(SPECIAL)))
+        self.word_weights.copy_(
+            weighing_column(inverse_frequency(word_counts, sentences), len(SPECIAL))
+        )
         numbers_RO = torch.cat([self.measured(vectors, first, second) for first, second in kept])
         self.mean.copy_(numbers_RO.mean(0))
         self.spread.copy_(numbers_RO.std(0, correction=0).clamp(min=LEAST_SPREAD))

@@ -53,11 +53,15 @@ class PairEncoder(Encoder):
         "comparison.bias": "b_cmp",
     }
 
-    def __init__(self, *, sentence: TextEncoder, compare: Literal["summaries", "words"] = "summaries") -> None:
+    def __init__(
+        self, *, sentence: TextEncoder, compare: Literal["summaries", "words"] = "summaries"
+    ) -> None:
         super().__init__()
         self.sentence = sentence
         self.output_size = 4 * sentence.output_size
-        self.summary_size = 4 * (sentence.summary_size if compare == "summaries" else sentence.output_size)
+        self.summary_size = 4 * (
+            sentence.summary_size if compare == "summaries" else sentence.output_size
+        )
         self.shared_word: nn.Parameter | None = None
         self.comparison: nn.Linear | None = None
         self.overlap: WordOverlap | None = None
@@ -104,7 +108,10 @@ class PairEncoder(Encoder):
         if self.overlap is None:
             return Encoded(memory_BSM, second.mask, _compared(first.summary, second.summary))
         overlap_BO = self.overlap(self.sentence.embedding.matrix(), sentence1, sentence2)
-        summaries = [self._pooled(_aligned(first, second), first.mask), self._pooled(memory_BSM, second.mask)]
+        summaries = [
+            self._pooled(_aligned(first, second), first.mask),
+            self._pooled(memory_BSM, second.mask),
+        ]
         return Encoded(memory_BSM, second.mask, torch.cat([*summaries, overlap_BO], dim=-1))
 
     def _encoded(self, sentence: Padded, other: Padded) -> Encoded:
@@ -114,7 +121,9 @@ class PairEncoder(Encoder):
         # Of unit length, as they are compared: longer ones learn rows by heart before the overlap is learned.
         vectors_BNE = nn.functional.normalize(self.sentence.embedding(sentence.values), dim=-1)
         is_shared_BN1 = _shared(sentence, other).unsqueeze(-1)
-        states, summary = self.sentence.rnn(vectors_BNE + is_shared_BN1 * self.shared_word, sentence.mask)
+        states, summary = self.sentence.rnn(
+            vectors_BNE + is_shared_BN1 * self.shared_word, sentence.mask
+        )
         return Encoded(states, sentence.mask, summary)
 
     def _pooled(self, comparisons: Tensor, mask: Tensor) -> Tensor:
@@ -152,7 +161,9 @@ class PairEncoder(Encoder):
 
 def _aligned(sentence: Encoded, other: Encoded) -> Tensor:
     """Each word beside the words of the other sentence that it attends to, (B, N, M)."""
-    weights = masked_softmax(sentence.memory @ other.memory.transpose(1, 2), other.mask.unsqueeze(1))
+    weights = masked_softmax(
+        sentence.memory @ other.memory.transpose(1, 2), other.mask.unsqueeze(1)
+    )
     return _compared(sentence.memory, weights @ other.memory * sentence.mask.unsqueeze(-1))
 
 

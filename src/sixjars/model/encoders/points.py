@@ -48,7 +48,13 @@ class PointsEncoder(Encoder):
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
         """Half the size in each direction."""
         half = size // 2
-        return {"embedding": half, "cell": "gru", "size": half, "direction": "both", "dropout": dropout}
+        return {
+            "embedding": half,
+            "cell": "gru",
+            "size": half,
+            "direction": "both",
+            "dropout": dropout,
+        }
 
     def forward(self, points: Padded) -> Encoded:
         """Coordinates (B, S, N) to annotations (B, S, D) and a summary (B, D)."""

@@ -52,7 +52,13 @@ class TextEncoder(Encoder):
         """Half the size in each direction; for labels, of which a few words decide, dropout also on the words."""
         half = size // 2
         embedding = {"size": half, **({"dropout": dropout} if labels else {})}
-        return {"cell": "gru", "size": half, "direction": "both", "dropout": dropout, "embedding": embedding}
+        return {
+            "cell": "gru",
+            "size": half,
+            "direction": "both",
+            "dropout": dropout,
+            "embedding": embedding,
+        }
 
     def forward(self, source: Padded) -> Encoded:
         """Token ids (B, S) to annotations (B, S, D) and a summary (B, D)."""
@@ -62,7 +68,10 @@ class TextEncoder(Encoder):
     def equations(self, *, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
         """The recurrence over the words, with the letter of its states, their index, and the letter of the summary."""
         reads = f"E_{self.rnn.tag}[x_{at}]"
-        return [*self.embedding.equations(), *self.rnn.equations(reads=reads, state=state, at=at, summary=summary)]
+        return [
+            *self.embedding.equations(),
+            *self.rnn.equations(reads=reads, state=state, at=at, summary=summary),
+        ]
 
 
 @final
@@ -72,7 +81,11 @@ class WordAttention(nn.Module):
     Yang et al. 2016 (https://aclanthology.org/N16-1174/), equations 5 to 7.
     """
 
-    letters: ClassVar[Mapping[str, str]] = {"key.weight": "W_in", "key.bias": "b_in", "query.weight": "u_in"}
+    letters: ClassVar[Mapping[str, str]] = {
+        "key.weight": "W_in",
+        "key.bias": "b_in",
+        "query.weight": "u_in",
+    }
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -149,7 +162,13 @@ class HierarchyEncoder(Encoder):
         """For labels as in the hierarchical attention network; else one direction over the segments."""
         words = TextEncoder.suggest(size, dropout, labels=labels)
         if labels:
-            return {"words": words, "size": size // 2, "dropout": dropout, "direction": "both", "pool": "attention"}
+            return {
+                "words": words,
+                "size": size // 2,
+                "dropout": dropout,
+                "direction": "both",
+                "pool": "attention",
+            }
         return {"words": words, "size": size, "dropout": dropout}
 
     def forward(self, source: Padded) -> Encoded:
@@ -162,15 +181,23 @@ class HierarchyEncoder(Encoder):
             )
         states_QD, vectors_MD, weights_Q = self._encoded(source.values, segments)
         memory_BSD = _gathered(states_QD, segments.position_index, source.mask)
-        weights_BS = None if weights_Q is None else _gathered(weights_Q, segments.position_index, source.mask)
+        weights_BS = (
+            None
+            if weights_Q is None
+            else _gathered(weights_Q, segments.position_index, source.mask)
+        )
         real_BP = segments.segment_index >= 0
-        upper_BPU, summary_BU = self.rnn(_gathered(vectors_MD, segments.segment_index, real_BP), real_BP)
+        upper_BPU, summary_BU = self.rnn(
+            _gathered(vectors_MD, segments.segment_index, real_BP), real_BP
+        )
         level = SegmentLevel(upper_BPU, real_BP, segments.segment_of, weights_BS)
         return Encoded(memory_BSD, source.mask, summary_BU, Layout("segments"), level)
 
     def _encoded(self, ids: Tensor, segments: Segments) -> tuple[Tensor, Tensor, Tensor | None]:
         """All packs, laid end to end: the states of all places, the vectors of all segments, the weights."""
-        known = nn.functional.pad(ids.flatten(), (1, 0))  # -1, where a segment is shorter, is the word in front
+        known = nn.functional.pad(
+            ids.flatten(), (1, 0)
+        )  # -1, where a segment is shorter, is the word in front
         # A pack has segments of all texts of the batch as its rows: one call encodes them, whatever text they are of.
         states, vectors, weights = [], [], []
         for pack_NL in segments.packs:
@@ -186,7 +213,11 @@ class HierarchyEncoder(Encoder):
 
     def equations(self) -> list[str]:
         """The words of segment n, its vector, and the recurrence over segments."""
-        pooled = [] if self.pool is None else ["ω_nk = softmax_k(u_inᵀ tanh(W_in h_nk + b_in))", "z_n = Σ_k ω_nk h_nk"]
+        pooled = (
+            []
+            if self.pool is None
+            else ["ω_nk = softmax_k(u_inᵀ tanh(W_in h_nk + b_in))", "z_n = Σ_k ω_nk h_nk"]
+        )
         words = self.words.equations(at="nk", summary="" if pooled else "z_n")
         segments = self.rnn.equations(reads="z_n", state="g", at="n")
         joined = "h_j = h_nk, where word j is word k of segment n"

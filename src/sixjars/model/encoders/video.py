@@ -53,16 +53,22 @@ class VideoEncoder(Encoder):
         super().__init__()
         features = backbone.features
         if features is not None and features.positions != (None,):
-            raise ShapeError(f"a file of features has {features}, but a video needs (T, C), a vector for each frame.")
+            raise ShapeError(
+                f"a file of features has {features}, but a video needs (T, C), a vector for each frame."
+            )
         if features is not None and reads != "frames":
-            raise ShapeError(f"model.encoder.reads: {reads} needs the cells of each frame, but the features have none.")
+            raise ShapeError(
+                f"model.encoder.reads: {reads} needs the cells of each frame, but the features have none."
+            )
         self.backbone = backbone
         self.reads = reads
         self.dropout = nn.Dropout(dropout)
         self.clips: nn.Conv3d | None = None
         width = 0 if reads == "clips" else backbone.shape.vector
         if reads != "frames":
-            self.clips = nn.Conv3d(backbone.shape.channels, size, (CLIP, 3, 3), padding=(CLIP // 2, 1, 1))  # W_3, b_3
+            self.clips = nn.Conv3d(
+                backbone.shape.channels, size, (CLIP, 3, 3), padding=(CLIP // 2, 1, 1)
+            )  # W_3, b_3
             width += size
         self.norm = nn.LayerNorm(width)  # γ_x, δ_x
         self.rnn = DirectionalRNN(width, cell, size, layers, direction, dropout)
@@ -85,7 +91,9 @@ class VideoEncoder(Encoder):
         features = [] if self.reads == "clips" else [vector_BFK]
         if self.clips is not None:
             features.append(self._clips(maps_BFCHW, self.clips))
-        memory_BFD, summary_BD = self.rnn(self.dropout(self.norm(torch.cat(features, dim=-1))), video.mask)
+        memory_BFD, summary_BD = self.rnn(
+            self.dropout(self.norm(torch.cat(features, dim=-1))), video.mask
+        )
         return Encoded(memory_BFD, video.mask, summary_BD, Layout("frames"))
 
     @staticmethod
@@ -98,7 +106,9 @@ class VideoEncoder(Encoder):
         """The features of each frame, their normalisation, and the recurrence."""
         half = CLIP // 2
         window = f"W_3 * r_{{j-{half}..j+{half}}} + b_3"
-        clips = [f"κ_j = mean(relu({window})): over the cells; * is a convolution over frames and cells"]
+        clips = [
+            f"κ_j = mean(relu({window})): over the cells; * is a convolution over frames and cells"
+        ]
         features = {"frames": "v_j", "clips": "κ_j", "both": "[v_j, κ_j]"}[self.reads]
         return [
             *self.backbone.equations(at="_j"),

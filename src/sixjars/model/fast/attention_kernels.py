@@ -31,7 +31,9 @@ def _chunk(size: int, most: int) -> int:
 def _tanh(x, QUICK: tl.constexpr):
     """In 32 bits; `QUICK` where 11 bits are enough, because it is stored in 16."""
     if QUICK:
-        return tl.inline_asm_elementwise("tanh.approx.f32 $0, $1;", "=r,r", [x], tl.float32, True, 1)
+        return tl.inline_asm_elementwise(
+            "tanh.approx.f32 $0, $1;", "=r,r", [x], tl.float32, True, 1
+        )
     return 2.0 * tl.sigmoid(2.0 * x) - 1.0
 
 
@@ -51,7 +53,9 @@ def _attend_kernel(
         q = tl.load(query + row * query_b + a, a < A, 0.0).to(tl.float32)
         v = tl.load(score + a, a < A, 0.0).to(tl.float32)
         both = real_S[:, None] & (a < A)[None, :]
-        k = tl.load(keys + source * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(tl.float32)
+        k = tl.load(keys + source * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(
+            tl.float32
+        )
         terms += _tanh(k + q[None, :], QUICK) * v[None, :]
     scores_S = tl.sum(terms, axis=1)
     highest = tl.max(tl.where(real_S, scores_S, -float("inf")), axis=0)
@@ -62,7 +66,9 @@ def _attend_kernel(
     for begin in tl.static_range(0, D, D_CHUNK):
         d = begin + tl.arange(0, D_CHUNK)
         both = real_S[:, None] & (d < D)[None, :]
-        h = tl.load(memory + source * S * D + at_S[:, None] * D + d[None, :], both, 0.0).to(tl.float32)
+        h = tl.load(memory + source * S * D + at_S[:, None] * D + d[None, :], both, 0.0).to(
+            tl.float32
+        )
         tl.store(context + row * D + d, tl.sum(h * weights_S[:, None], axis=0), d < D)
 
 
@@ -94,7 +100,11 @@ def _attend_back_kernel(
         both = inside_S[:, None] & (a < A)[None, :]
         k = tl.load(keys + row * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(tl.float32)
         tanh = _tanh(k + q[None, :], QUICK)
-        tl.store(d_query + row * d_query_b + a, v * tl.sum(d_scores_S[:, None] * (1.0 - tanh * tanh), axis=0), a < A)
+        tl.store(
+            d_query + row * d_query_b + a,
+            v * tl.sum(d_scores_S[:, None] * (1.0 - tanh * tanh), axis=0),
+            a < A,
+        )
 
 
 @triton.jit
@@ -117,7 +127,11 @@ def _keys_kernel(
         d_v += e[:, None] * tanh
         d_k += e[:, None] * (1.0 - tanh * tanh)
     tl.store(d_keys + place, d_k * v[None, :], both)
-    tl.store(d_score + (tl.program_id(2) * tl.num_programs(0) + row) * A + a, tl.sum(d_v, axis=0), inside_A)
+    tl.store(
+        d_score + (tl.program_id(2) * tl.num_programs(0) + row) * A + a,
+        tl.sum(d_v, axis=0),
+        inside_A,
+    )
 
 
 def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
@@ -126,7 +140,9 @@ def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
     quick = keys.dtype in {torch.bfloat16, torch.float16}
     sizes = {"A": keys.shape[2], "D": memory.shape[2], "QUICK": quick, "POSITIONS": positions}
     chunks = {"A_CHUNK": _chunk(keys.shape[2], NUMBERS // positions)}
-    return sizes | chunks | {"D_CHUNK": _chunk(memory.shape[2], numbers // positions), "num_warps": 4}
+    return (
+        sizes | chunks | {"D_CHUNK": _chunk(memory.shape[2], numbers // positions), "num_warps": 4}
+    )
 
 
 def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
@@ -148,7 +164,12 @@ class FusedAdditive(Attending):
     def __init__(self, sources: Sources, steps: int) -> None:
         keys, memory, mask, score = sources
         assert score is not None
-        dense = Sources(keys.contiguous(), memory.contiguous(), mask.contiguous().view(torch.uint8), score.contiguous())
+        dense = Sources(
+            keys.contiguous(),
+            memory.contiguous(),
+            mask.contiguous().view(torch.uint8),
+            score.contiguous(),
+        )
         super().__init__(dense, steps)
         flags = self._flags(NUMBERS)
         self.quick, self.positions = flags["QUICK"], flags["POSITIONS"]
@@ -182,7 +203,10 @@ class FusedAdditive(Attending):
         rows, positions, size = keys.shape
         wide, chunk = min(self.positions, 32), 64
         parts = triton.cdiv(positions, wide)
-        d_keys, d_score = torch.empty_like(keys), keys.new_empty(parts * rows, size, dtype=torch.float32)
+        d_keys, d_score = (
+            torch.empty_like(keys),
+            keys.new_empty(parts * rows, size, dtype=torch.float32),
+        )
         _keys_kernel[rows, triton.cdiv(size, chunk), parts](
             queries, keys, score, self.d_scores, d_keys, d_score, queries.stride(0), queries.stride(1),
             self.d_scores.stride(0), len(queries), positions, size, QUICK=self.quick, POSITIONS=wide, CHUNK=chunk,

@@ -87,7 +87,11 @@ def _gru_back_kernel(
     output = _at(output, row, batch, output_k, output_b, at)
     d_after = _gradient(output, passed, kept, row * H + at, inside, PARTS)
     saved += row * 5 * H + at
-    reset, update, new = _read(saved, inside), _read(saved + H, inside), _read(saved + 2 * H, inside)
+    reset, update, new = (
+        _read(saved, inside),
+        _read(saved + H, inside),
+        _read(saved + 2 * H, inside),
+    )
     d_new = d_after * (1.0 - update) * (1.0 - new * new)
     d_reset = d_new * _read(saved + 3 * H, inside) * reset * (1.0 - reset)
     d_update = d_after * (_read(saved + 4 * H, inside) - new) * update * (1.0 - update)
@@ -116,7 +120,9 @@ def _lstm_kernel(
     enter = tl.sigmoid(_gate(given, more, recurrent, bias, inside, MORE))
     forget = tl.sigmoid(_gate(given + H, more + H, recurrent + H, bias + H, inside, MORE))
     new = _tanh(_gate(given + 2 * H, more + 2 * H, recurrent + 2 * H, bias + 2 * H, inside, MORE))
-    output = tl.sigmoid(_gate(given + 3 * H, more + 3 * H, recurrent + 3 * H, bias + 3 * H, inside, MORE))
+    output = tl.sigmoid(
+        _gate(given + 3 * H, more + 3 * H, recurrent + 3 * H, bias + 3 * H, inside, MORE)
+    )
     before = _read(_at(memory, row, batch, memory_k, memory_b, at), inside)
     kept = forget * before + enter * new
     shown = _tanh(kept)
@@ -144,8 +150,16 @@ def _lstm_back_kernel(
     if MEMORY:
         d_cell += _read(d_memory + row * H + at, inside)
     saved += row * 6 * H + at
-    enter, forget, new = _read(saved, inside), _read(saved + H, inside), _read(saved + 2 * H, inside)
-    out, shown, before = _read(saved + 3 * H, inside), _read(saved + 4 * H, inside), _read(saved + 5 * H, inside)
+    enter, forget, new = (
+        _read(saved, inside),
+        _read(saved + H, inside),
+        _read(saved + 2 * H, inside),
+    )
+    out, shown, before = (
+        _read(saved + 3 * H, inside),
+        _read(saved + 4 * H, inside),
+        _read(saved + 5 * H, inside),
+    )
     d_cell += d_after * out * (1.0 - shown * shown)
     given = _at(given, row, batch, given_k, given_b, at)
     tl.store(given, d_cell * new * enter * (1.0 - enter), inside)
@@ -157,7 +171,11 @@ def _lstm_back_kernel(
 
 def _placed(*tensors: Tensor) -> list[Tensor | int]:
     """Each tensor, (K, B, …) or (B, …), with its strides of K and B."""
-    return [part for one in tensors for part in (one, one.stride(0) if one.dim() > 2 else 0, one.stride(-2))]
+    return [
+        part
+        for one in tensors
+        for part in (one, one.stride(0) if one.dim() > 2 else 0, one.stride(-2))
+    ]
 
 
 def _given(given: Summands, recurrent: Summands) -> tuple[list[Any], dict[str, bool]]:
@@ -177,7 +195,9 @@ def _launch(kernel: Any, like: Tensor, *arguments: Any, **flags: Any) -> None:
     """A kernel with a program for each row and block of features of a tensor (…, B, H)."""
     batch, size = like.shape[-2:]
     block = min(triton.next_power_of_2(size), 512)
-    kernel[like.numel() // size, triton.cdiv(size, block)](*arguments, batch, size, BLOCK=block, **flags)
+    kernel[like.numel() // size, triton.cdiv(size, block)](
+        *arguments, batch, size, BLOCK=block, **flags
+    )
 
 
 @final
@@ -187,7 +207,12 @@ class FusedGRU(Cell):
     gives_alike = False
 
     def forward(
-        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Tensor | None, after: Tensor
+        self,
+        given: Summands,
+        recurrent: Summands,
+        hidden: Tensor,
+        memory: Tensor | None,
+        after: Tensor,
     ) -> tuple[Tensor | None, Saved]:
         """As `PlainGRU`."""
         saved = hidden.new_empty(*hidden.shape[:-1], 5 * hidden.shape[-1])
@@ -196,12 +221,25 @@ class FusedGRU(Cell):
         return None, (saved,)
 
     def backward(
-        self, d_after: Summands, d_memory: Tensor | None, saved: Saved, d_given: Tensor, d_recurrent: Tensor
+        self,
+        d_after: Summands,
+        d_memory: Tensor | None,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
     ) -> tuple[Tensor | None, Tensor | None]:
         """As `PlainGRU`."""
         d_hidden = d_after[0].new_empty(d_after[0].shape)
         reads, flags = _later(d_after)
-        _launch(_gru_back_kernel, d_hidden, *reads, *_placed(d_given, d_recurrent), *saved, d_hidden, **flags)
+        _launch(
+            _gru_back_kernel,
+            d_hidden,
+            *reads,
+            *_placed(d_given, d_recurrent),
+            *saved,
+            d_hidden,
+            **flags,
+        )
         return d_hidden, None
 
 
@@ -210,25 +248,51 @@ class FusedLSTM(Cell):
     """An LSTM, one kernel for a step; its memory cell has 32 bits."""
 
     def forward(
-        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Tensor | None, after: Tensor
+        self,
+        given: Summands,
+        recurrent: Summands,
+        hidden: Tensor,
+        memory: Tensor | None,
+        after: Tensor,
     ) -> tuple[Tensor | None, Saved]:
         """As `PlainLSTM`."""
         assert memory is not None
         cell = hidden.new_empty(hidden.shape, dtype=torch.float32)
         saved = hidden.new_empty(*hidden.shape[:-1], 6 * hidden.shape[-1])
         reads, flags = _given(given, recurrent)
-        _launch(_lstm_kernel, hidden, *reads, *_placed(recurrent[0], memory, after), cell, saved, **flags)
+        _launch(
+            _lstm_kernel,
+            hidden,
+            *reads,
+            *_placed(recurrent[0], memory, after),
+            cell,
+            saved,
+            **flags,
+        )
         return cell, (saved,)
 
     def backward(
-        self, d_after: Summands, d_memory: Tensor | None, saved: Saved, d_given: Tensor, d_recurrent: Tensor
+        self,
+        d_after: Summands,
+        d_memory: Tensor | None,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
     ) -> tuple[Tensor | None, Tensor | None]:
         """As `PlainLSTM`."""
         d_before = d_after[0].new_empty(d_after[0].shape, dtype=torch.float32)
         d_cell = d_before if d_memory is None else d_memory
         (reads, flags), remembers = _later(d_after), d_memory is not None
         _launch(
-            _lstm_back_kernel, d_before, *reads, *_placed(d_given), *saved, d_cell, d_before, MEMORY=remembers, **flags
+            _lstm_back_kernel,
+            d_before,
+            *reads,
+            *_placed(d_given),
+            *saved,
+            d_cell,
+            d_before,
+            MEMORY=remembers,
+            **flags,
         )
         return None, d_before
 

@@ -15,7 +15,16 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sixjars.model.fast.contracts import Back, Cell, LayerState, Made, Memory, Saved, Sources, Summands
+from sixjars.model.fast.contracts import (
+    Back,
+    Cell,
+    LayerState,
+    Made,
+    Memory,
+    Saved,
+    Sources,
+    Summands,
+)
 from sixjars.model.fast.steps import Attending, summed
 from sixjars.model.layers import key_powers
 
@@ -100,7 +109,9 @@ def _sizes(like: Tensor) -> tuple[int, int, int]:
 
 def _later(d_after: Summands, most: int) -> tuple[tuple[Tensor, ...], list[Place]]:
     """The summands of a gradient, to be held while a kernel reads them, and as many places; those beyond are added."""
-    held = _dense(*d_after[: most - 1], *([summed(d_after[most - 1 :])] if len(d_after) >= most else []))
+    held = _dense(
+        *d_after[: most - 1], *([summed(d_after[most - 1 :])] if len(d_after) >= most else [])
+    )
     return held, [*map(_place, held), *[NOWHERE] * (most - len(held))]
 
 
@@ -113,7 +124,9 @@ class CompiledGRU(Cell):
     def __init__(self, kernels: Library) -> None:
         self.run = kernels.run
 
-    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
+    def forward(
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """As `PlainGRU`."""
         (hidden,), sizes = _dense(hidden), _sizes(hidden)
         saved = hidden.new_empty(sizes[0], 4 * sizes[2])
@@ -121,7 +134,14 @@ class CompiledGRU(Cell):
         self.run("gru", *sizes, *places, *_place(hidden), *_place(after), saved.data_ptr())
         return None, (saved, hidden)
 
-    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
+    def backward(
+        self,
+        d_after: Summands,
+        d_memory: Memory,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
+    ) -> Back:
         """As `PlainGRU`."""
         made, hidden = saved
         d_hidden = hidden.new_empty(hidden.shape)
@@ -138,16 +158,33 @@ class CompiledLSTM(Cell):
     def __init__(self, kernels: Library) -> None:
         self.run = kernels.run
 
-    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
+    def forward(
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """As `PlainLSTM`."""
         assert memory is not None
         (memory,), sizes = _dense(memory), _sizes(hidden)
         cell, saved = hidden.new_empty(hidden.shape), hidden.new_empty(sizes[0], 5 * sizes[2])
         _held, places = _given(given, recurrent)
-        self.run("lstm", *sizes, *places, *_place(memory), *_place(after), cell.data_ptr(), saved.data_ptr())
+        self.run(
+            "lstm",
+            *sizes,
+            *places,
+            *_place(memory),
+            *_place(after),
+            cell.data_ptr(),
+            saved.data_ptr(),
+        )
         return cell, (saved, memory)
 
-    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
+    def backward(
+        self,
+        d_after: Summands,
+        d_memory: Memory,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
+    ) -> Back:
         """As `PlainLSTM`."""
         made, memory = saved
         d_before = memory.new_empty(memory.shape)
@@ -168,7 +205,9 @@ def compiled_cell(name: str, like: Tensor) -> Cell | None:
     return None if kernels is None or name not in COMPILED else COMPILED[name](kernels)
 
 
-def compiled_step(name: str, given: Tensor, recurrent: Tensor, before: LayerState) -> LayerState | None:
+def compiled_step(
+    name: str, given: Tensor, recurrent: Tensor, before: LayerState
+) -> LayerState | None:
     """The state (B, H) after a step in use, from g and r (B, G); nothing where it has no kernel."""
     kernels, (hidden, memory) = used_for(given), before
     states = [one for one in before if one is not None]
@@ -178,7 +217,14 @@ def compiled_step(name: str, given: Tensor, recurrent: Tensor, before: LayerStat
     held = _dense(given, recurrent, hidden if memory is None else memory)
     after = torch.empty_like(hidden, memory_format=torch.contiguous_format)
     cell = None if memory is None else torch.empty_like(after)
-    places = *_place(held[0]), *NOWHERE, *_place(held[1]), *NOWHERE, *_place(held[2]), *_place(after)
+    places = (
+        *_place(held[0]),
+        *NOWHERE,
+        *_place(held[1]),
+        *NOWHERE,
+        *_place(held[2]),
+        *_place(after),
+    )
     kernels.run(name, *_sizes(after), *places, *(() if cell is None else (cell.data_ptr(),)), 0)
     return after, cell
 
@@ -187,23 +233,35 @@ def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]
     """What a kernel reads, all of it dense, and the powers of the keys, or the keys where those are not exact."""
     keys, memory, mask, score = sources
     assert score is not None
-    dense = Sources(keys.contiguous(), memory.contiguous(), mask.contiguous().view(torch.uint8), score.contiguous())
+    dense = Sources(
+        keys.contiguous(),
+        memory.contiguous(),
+        mask.contiguous().view(torch.uint8),
+        score.contiguous(),
+    )
     return dense, dense.keys if raised is None else raised.contiguous()
 
 
-def attend(query: Tensor, sources: Sources, raised: Tensor | None, kernels: Library) -> tuple[Tensor, Tensor] | None:
+def attend(
+    query: Tensor, sources: Sources, raised: Tensor | None, kernels: Library
+) -> tuple[Tensor, Tensor] | None:
     """One step in use: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source.
 
     Nothing where these do not fit together: torch says why.
     """
     read, batch = [query, sources.keys, sources.memory, sources.score], len(sources.mask)
-    wide = all(one is not None and one.dtype == torch.float32 for one in read) and sources.mask.dtype == torch.bool
+    wide = (
+        all(one is not None and one.dtype == torch.float32 for one in read)
+        and sources.mask.dtype == torch.bool
+    )
     if not wide or batch == 0 or len(query) % batch or query.shape[1:] != sources.keys.shape[2:]:
         return None
     dense, keys = _attended(sources, raised)
     (query,), (_, positions, width) = _dense(query), dense.memory.shape
     rows, size = query.shape
-    context_RD, weights_RS, scratch_RA = (query.new_empty(rows, count) for count in (width, positions, size))
+    context_RD, weights_RS, scratch_RA = (
+        query.new_empty(rows, count) for count in (width, positions, size)
+    )
     sizes = rows, rows // batch, positions, size, width, raised is not None
     places = *_place(query), *_place(weights_RS), *_place(context_RD)
     others = (keys, dense.memory, dense.score, dense.mask, scratch_RA)
@@ -231,7 +289,9 @@ class CompiledAdditive(Attending):
         """One kernel."""
         context_BD, weights_BS = self.contexts[at], self.weights[at]
         places = *_place(query), *_place(weights_BS), *_place(context_BD)
-        self.run("attend", self.rows, 1, *self.sizes, *places, *self.reads, self.scratch_BA.data_ptr())
+        self.run(
+            "attend", self.rows, 1, *self.sizes, *places, *self.reads, self.scratch_BA.data_ptr()
+        )
         return context_BD
 
     def backward(self, at: int, queries: Tensor, d_weights: Tensor | None, d_query: Tensor) -> None:
@@ -242,12 +302,25 @@ class CompiledAdditive(Attending):
         read = *_place(queries[at]), *_place(self.weights[at]), *_place(self.d_contexts[at])
         extra = NOWHERE if others is None else _place(others)
         written = (one.data_ptr() for one in (self.scratch_BA, self.d_scores[at], *self.sums))
-        self.run("attend_back", self.rows, *self.sizes, *read, *extra, *_place(d_query), *self.reads, *written)
+        self.run(
+            "attend_back",
+            self.rows,
+            *self.sizes,
+            *read,
+            *extra,
+            *_place(d_query),
+            *self.reads,
+            *written,
+        )
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
         """The sums over all steps, times what all their summands have in common."""
         sums, self.sums = self.sums, None
-        d_keys, d_score = (torch.zeros_like(self.keys), torch.zeros_like(self.scratch_BA)) if sums is None else sums
+        d_keys, d_score = (
+            (torch.zeros_like(self.keys), torch.zeros_like(self.scratch_BA))
+            if sums is None
+            else sums
+        )
         return d_keys.mul_(4.0 * self.score), d_score.sum(0).mul_(-2.0)
 
 
@@ -271,7 +344,11 @@ def gradient(
 
 def fits_loss(logits: Tensor, truth: Tensor, factor: Tensor) -> bool:
     """Whether a kernel may read them: tokens (N,) of the vocabulary as 64-bit numbers, and as many 32-bit factors."""
-    if truth.dtype != torch.int64 or factor.dtype != torch.float32 or not 0 < len(logits) == len(truth) == len(factor):
+    if (
+        truth.dtype != torch.int64
+        or factor.dtype != torch.float32
+        or not 0 < len(logits) == len(truth) == len(factor)
+    ):
         return False
     return 0 <= int(truth.amin()) and int(truth.amax()) < logits.shape[1]
 
@@ -280,6 +357,8 @@ def log_probabilities(logits: Tensor) -> Tensor:
     """The log softmax of each row of logits (R, V), in 32 bits at least; in use a kernel overwrites them."""
     kernels = used_for(logits)
     if kernels is None or not logits.is_contiguous() or logits.dim() != 2:
-        return torch.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+        return torch.log_softmax(
+            logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32)
+        )
     kernels.run("log_softmax", *logits.shape, logits.data_ptr())
     return logits

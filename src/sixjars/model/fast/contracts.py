@@ -58,14 +58,23 @@ class Cell(ABC):
     """Whether δg and δr are the same, so that one tensor holds both."""
 
     @abstractmethod
-    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
+    def forward(
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """H' into `after`, from g and r (…, B, G), h and m (…, B, H); the memory cell m', and what was saved.
 
         g and r have one summand or two: what passes through W, and the bias.
         """
 
     @abstractmethod
-    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
+    def backward(
+        self,
+        d_after: Summands,
+        d_memory: Memory,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
+    ) -> Back:
         """δg and δr into their tensors, from δh' and δm'; δh without what passes through W, and δm.
 
         δh' has one to three summands: of the output, through W of the step after, and what else that step kept. δm'

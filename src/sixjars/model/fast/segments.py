@@ -41,7 +41,9 @@ def softmax_in_segments(scores: Tensor, mask: Tensor, level: SegmentLevel) -> Te
 
 def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:
     """The upper level without the segments that have no real position: attention on them would be lost."""
-    positions_BP = torch.zeros_like(level.mask, dtype=torch.long).scatter_add(1, level.segment_of, mask.long())
+    positions_BP = torch.zeros_like(level.mask, dtype=torch.long).scatter_add(
+        1, level.segment_of, mask.long()
+    )
     return replace(level, mask=level.mask & (positions_BP > 0))
 
 
@@ -50,7 +52,12 @@ def upper_of(prepared: Prepared, score: Tensor | None) -> Upper:
     assert prepared.segments is not None
     assert prepared.segment_keys is not None
     assert score is not None
-    return Upper(prepared.segment_keys.to(score.dtype), prepared.segments.mask, prepared.segments.segment_of, score)
+    return Upper(
+        prepared.segment_keys.to(score.dtype),
+        prepared.segments.mask,
+        prepared.segments.segment_of,
+        score,
+    )
 
 
 @final
@@ -64,13 +71,17 @@ class TwoLevel(Attending):
     def __init__(self, sources: Sources, upper: Upper, steps: int) -> None:
         super().__init__(sources, steps)
         self.words = Additive(sources._replace(memory=sources.memory[..., :0]), steps)
-        self.segments = Additive(Sources(upper.keys, upper.keys[..., :0], upper.mask, upper.score), steps)
+        self.segments = Additive(
+            Sources(upper.keys, upper.keys[..., :0], upper.mask, upper.score), steps
+        )
         self.level = SegmentLevel(upper.keys, upper.mask, upper.segment_of)
         self.features = sources.keys.shape[2]
 
     def forward(self, at: int, query: Tensor) -> Tensor:
         """Share 1 among the segments and the share of each among its words, then sum the memory by it."""
-        shares_BP = masked_softmax(wide(self.segments.scores(query[:, self.features :])), self.level.mask)
+        shares_BP = masked_softmax(
+            wide(self.segments.scores(query[:, self.features :])), self.level.mask
+        )
         scores_BS = wide(self.words.scores(query[:, : self.features]))
         within_BS = softmax_in_segments(scores_BS, self.sources.mask, self.level)
         self.segments.weights[at], self.words.weights[at] = shares_BP, within_BS
@@ -81,10 +92,15 @@ class TwoLevel(Attending):
         d_weights_BS, shares_BP = self.weight_gradients(at, d_weights), self.segments.weights[at]
         parts_BS, of_BS = self.words.weights[at] * d_weights_BS, self.level.segment_of
         means_BP = torch.zeros_like(shares_BP).scatter_add_(1, of_BS, parts_BS)
-        torch.mul(self.weights[at], d_weights_BS - means_BP.gather(1, of_BS), out=self.words.d_scores[at])
+        torch.mul(
+            self.weights[at], d_weights_BS - means_BP.gather(1, of_BS), out=self.words.d_scores[at]
+        )
         mean_B1 = (shares_BP * means_BP).sum(1, keepdim=True)
         torch.mul(shares_BP, means_BP - mean_B1, out=self.segments.d_scores[at])
-        for score, part in ((self.words, slice(None, self.features)), (self.segments, slice(self.features, None))):
+        for score, part in (
+            (self.words, slice(None, self.features)),
+            (self.segments, slice(self.features, None)),
+        ):
             d_scores = score.d_scores[at].to(d_query.dtype)
             d_query[:, part] = score.query_gradient(queries[at, :, part], d_scores)
 

@@ -22,7 +22,9 @@ def summed(parts: Summands) -> Tensor:
     """Their sum; of a bias (K, G) too, which is the same for all rows."""
     total = parts[0]
     for part in parts[1:]:
-        total = total + (part if part.dim() == total.dim() or part.dim() == 1 else part.unsqueeze(1))
+        total = total + (
+            part if part.dim() == total.dim() or part.dim() == 1 else part.unsqueeze(1)
+        )
     return total
 
 
@@ -44,14 +46,22 @@ class Factor:
 
     @cached_property
     def _turned(self) -> list[Any]:
-        return [torch.ops.mkldnn._reorder_linear_weight(matrix.t(), None) for matrix in self.matrices]
+        return [
+            torch.ops.mkldnn._reorder_linear_weight(matrix.t(), None) for matrix in self.matrices
+        ]
 
-    def times(self, rows: Tensor, *, bias: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    def times(
+        self, rows: Tensor, *, bias: Tensor | None = None, out: Tensor | None = None
+    ) -> Tensor:
         """Rows times Wᵀ, plus b, (…, I) -> (…, O), into `out` where it is given."""
         if self.packs:
             return _by_matrices(rows, self._packed, bias, out)
         multiply = torch.mm if self.weight.dim() == 2 else torch.bmm
-        return multiply(rows, self.weight.mT, out=out) if bias is None else torch.addmm(bias, rows, self.weight.t())
+        return (
+            multiply(rows, self.weight.mT, out=out)
+            if bias is None
+            else torch.addmm(bias, rows, self.weight.t())
+        )
 
     def back(self, rows: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Rows times W, (…, O) -> (…, I), into `out` where it is given."""
@@ -61,10 +71,16 @@ class Factor:
 
     def plus(self, given: Tensor, rows: Tensor) -> Summands:
         """Given (B, O) and rows times Wᵀ, whose sum is made at once, or by the kernel that reads it."""
-        return (product(rows, self._packed[0], total=given),) if self.packs else (given, self.times(rows))
+        return (
+            (product(rows, self._packed[0], total=given),)
+            if self.packs
+            else (given, self.times(rows))
+        )
 
 
-def _by_matrices(rows: Tensor, matrices: list[Any], bias: Tensor | None, out: Tensor | None) -> Tensor:
+def _by_matrices(
+    rows: Tensor, matrices: list[Any], bias: Tensor | None, out: Tensor | None
+) -> Tensor:
     if len(matrices) == 1:
         made = product(rows, matrices[0], None if bias is None else bias.view(-1))
         return made if out is None else out.copy_(made)
@@ -76,12 +92,21 @@ def _by_matrices(rows: Tensor, matrices: list[Any], bias: Tensor | None, out: Te
 class PlainRNN(Cell):
     """As `torch.nn.RNN`."""
 
-    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
+    def forward(
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """tanh(g + r)."""
         torch.tanh(summed(given) + summed(recurrent), out=after)
         return None, (after,)
 
-    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
+    def backward(
+        self,
+        d_after: Summands,
+        d_memory: Memory,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
+    ) -> Back:
         """Nothing of the state before is kept beside W."""
         (after,) = saved
         torch.mul(summed(d_after), 1.0 - after * after, out=d_given)
@@ -94,7 +119,9 @@ class PlainGRU(Cell):
 
     gives_alike = False
 
-    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
+    def forward(
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """The reset gate multiplies after W."""
         size, given_G, recurrent_G = hidden.shape[-1], summed(given), summed(recurrent)
         gates = (given_G[..., : 2 * size] + recurrent_G[..., : 2 * size]).sigmoid_()
@@ -104,7 +131,14 @@ class PlainGRU(Cell):
         torch.lerp(new, hidden, update, out=after)
         return None, (gates, new, recurrent_new, hidden)
 
-    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
+    def backward(
+        self,
+        d_after: Summands,
+        d_memory: Memory,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
+    ) -> Back:
         """The recurrent's candidate passes through the reset gate; the other gates are alike."""
         gates, new, recurrent_new, hidden = saved
         size, d_hidden = hidden.shape[-1], summed(d_after)
@@ -124,7 +158,9 @@ class PlainGRU(Cell):
 class PlainLSTM(Cell):
     """As `torch.nn.LSTM`."""
 
-    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
+    def forward(
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """Its gates in torch's order: enter, forget, new, output."""
         assert memory is not None
         gates = summed((*given, *recurrent))
@@ -137,7 +173,14 @@ class PlainLSTM(Cell):
         torch.mul(output, shown, out=after)
         return cell, (gates, shown, memory)
 
-    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
+    def backward(
+        self,
+        d_after: Summands,
+        d_memory: Memory,
+        saved: Saved,
+        d_given: Tensor,
+        d_recurrent: Tensor,
+    ) -> Back:
         """The memory cell has a gradient of its own."""
         gates, shown, memory = saved
         enter, forget, new, output = gates.chunk(4, dim=-1)
@@ -187,7 +230,11 @@ class Attending(ABC):
     def summed_memory(self, at: int, weights: Tensor) -> Tensor:
         """c_t, (B, D), by these weights, (B, S), which are kept."""
         context_BD, self.weights[at] = self.contexts[at], weights
-        torch.bmm(weights.to(context_BD.dtype).unsqueeze(1), self.sources.memory, out=context_BD.unsqueeze(1))
+        torch.bmm(
+            weights.to(context_BD.dtype).unsqueeze(1),
+            self.sources.memory,
+            out=context_BD.unsqueeze(1),
+        )
         return context_BD
 
     def weight_gradients(self, at: int, d_weights: Tensor | None) -> Tensor:
@@ -245,7 +292,9 @@ class Product(Plain):
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
         """Σ_t δe_jt q_t."""
-        return torch.bmm(self.d_scores.permute(1, 2, 0).to(queries.dtype), queries.transpose(0, 1)), None
+        return torch.bmm(
+            self.d_scores.permute(1, 2, 0).to(queries.dtype), queries.transpose(0, 1)
+        ), None
 
 
 @final
@@ -260,14 +309,22 @@ class Additive(Plain):
         super().__init__(sources, steps)
         assert sources.score is not None
         self.score, self.raised = sources.score, key_powers(sources.keys)
-        self.g_BSA, self.one, self.twice = torch.empty_like(sources.keys), self.score.new_ones(()), -2.0 * self.score
+        self.g_BSA, self.one, self.twice = (
+            torch.empty_like(sources.keys),
+            self.score.new_ones(()),
+            -2.0 * self.score,
+        )
         self.d_keys, self.d_score = torch.zeros_like(sources.keys), torch.zeros_like(self.score)
 
     def _g(self, query: Tensor) -> Tensor:
         """Of a query, in the place of that of the query before. Without powers it is g - ½, which is more exact."""
         if self.raised is None:
-            return torch.add(self.sources.keys, query.unsqueeze(1), out=self.g_BSA).tanh_().mul_(-0.5)
-        return torch.addcmul(self.one, self.raised, powers(query).unsqueeze(1), out=self.g_BSA).reciprocal_()
+            return (
+                torch.add(self.sources.keys, query.unsqueeze(1), out=self.g_BSA).tanh_().mul_(-0.5)
+            )
+        return torch.addcmul(
+            self.one, self.raised, powers(query).unsqueeze(1), out=self.g_BSA
+        ).reciprocal_()
 
     def scores(self, query: Tensor) -> Tensor:
         """V_attᵀ tanh(q_t + k_j), or less ΣV_att."""

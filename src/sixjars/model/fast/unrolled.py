@@ -45,7 +45,9 @@ class Stage:
     Its states before and after each step are (…, T, B, H); W, (…, Q, H), may have U_att below it.
     """
 
-    def __init__(self, cell: Cell, weight: Tensor, bias: Tensor, before: Tensor, after: Tensor) -> None:
+    def __init__(
+        self, cell: Cell, weight: Tensor, bias: Tensor, before: Tensor, after: Tensor
+    ) -> None:
         self.cell, self.factor, self.bias, self.gates = cell, Factor(weight), bias, bias.shape[-1]
         self.states, self.before, self.after = before, before.unbind(-3), after.unbind(-3)
         more = weight.shape[-2] - self.gates
@@ -72,7 +74,9 @@ class Stage:
 
     def open(self) -> None:
         """Make room for the gradients of all steps."""
-        self.d_recurrent = self.states.new_empty(*self.states.shape[:-1], self.factor.weight.shape[-2])
+        self.d_recurrent = self.states.new_empty(
+            *self.states.shape[:-1], self.factor.weight.shape[-2]
+        )
         shares = self.d_recurrent[..., : self.gates]
         self.d_given = shares if self.cell.gives_alike else torch.empty_like(shares)
         self.d_steps = list(zip(self.d_given.unbind(-3), shares.unbind(-3), strict=True))
@@ -101,13 +105,21 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, name: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor
+        ctx: Any,
+        name: str,
+        given: Tensor,
+        hidden: Tensor,
+        memory: Tensor | None,
+        weight: Tensor,
+        bias: Tensor,
     ) -> Tensor:
         """Step by step."""
         recurrences, steps, rows, _ = given.shape
         hidden_KTBH = given.new_empty(recurrences, steps + 1, rows, hidden.shape[-1])
         hidden_KTBH[:, 0] = hidden
-        ctx.stage = stage = Stage(cell_of(name, given), weight, bias, hidden_KTBH[:, :-1], hidden_KTBH[:, 1:])
+        ctx.stage = stage = Stage(
+            cell_of(name, given), weight, bias, hidden_KTBH[:, :-1], hidden_KTBH[:, 1:]
+        )
         with torch.autocast(given.device.type, enabled=False):
             for at, given_KBG in enumerate(given.unbind(1)):
                 memory = stage.forward((given_KBG,), stage.recur(at), at, memory)
@@ -129,7 +141,9 @@ class Recurrence(torch.autograd.Function):
             return None, stage.d_given, d_hidden, d_memory, *stage.weight_gradients()
 
 
-def recurrence(cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor:
+def recurrence(
+    cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor
+) -> Tensor:
     """The states (K, T, B, H), from g of all positions (K, T, B, G), first ones (K, B, H), W (K, G, H), b' (K, G)."""
     return cast("Tensor", Recurrence.apply(cell, given, hidden, memory, weight, bias))  # type: ignore[no-untyped-call]
 
@@ -172,10 +186,14 @@ class Unrolled(torch.autograd.Function):
     """The same as autograd wants it; `unrolled` names the arguments."""
 
     @staticmethod
-    def forward(ctx: Any, cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, *rest: Any) -> Any:
+    def forward(
+        ctx: Any, cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, *rest: Any
+    ) -> Any:
         """All steps."""
         layers = [Layer(*rest[at : at + 4]) for at in range(9, len(rest), 4)]
-        attends = attending(Sources(*rest[:4]), len(given), None if rest[4] is None else Upper(*rest[4:8]))
+        attends = attending(
+            Sources(*rest[:4]), len(given), None if rest[4] is None else Upper(*rest[4:8])
+        )
         ctx.loop = loop = Loop(cell_of(cell, given), given, attends, layers, rest[8])
         ctx.set_materialize_grads(False)
         with torch.autocast(given.device.type, enabled=False):
@@ -184,17 +202,40 @@ class Unrolled(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None) -> Any:
+    def backward(
+        ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None
+    ) -> Any:
         """All steps back, then every weight at once."""
         loop: Loop = ctx.loop
-        d_states = torch.zeros_like(loop.hidden[-1][1:]) if d_states is None else d_states.contiguous()
+        d_states = (
+            torch.zeros_like(loop.hidden[-1][1:]) if d_states is None else d_states.contiguous()
+        )
         with torch.autocast(d_states.device.type, enabled=False):
             d_hidden, d_memory = loop.backward(d_states, d_contexts, d_weights)
             d_keys, d_score = loop.attending.key_gradients(loop.queries)
             d_upper_keys, d_upper_score = loop.attending.upper_gradients(loop.queries)
-            d_sources = d_keys, loop.attending.memory_gradient(), None, d_score, d_upper_keys, None, None, d_upper_score
-            first = torch.stack(d_hidden), None if d_memory[0] is None else torch.stack(cast("list[Tensor]", d_memory))
-            return None, (loop.middle or loop.stages[0]).d_given, *first, *d_sources, None, *loop.weight_gradients()
+            d_sources = (
+                d_keys,
+                loop.attending.memory_gradient(),
+                None,
+                d_score,
+                d_upper_keys,
+                None,
+                None,
+                d_upper_score,
+            )
+            first = (
+                torch.stack(d_hidden),
+                None if d_memory[0] is None else torch.stack(cast("list[Tensor]", d_memory)),
+            )
+            return (
+                None,
+                (loop.middle or loop.stages[0]).d_given,
+                *first,
+                *d_sources,
+                None,
+                *loop.weight_gradients(),
+            )
 
 
 @final
@@ -206,18 +247,32 @@ class Loop:
     the highest.
     """
 
-    def __init__(self, cell: Cell, given: Tensor, attends: Attending, layers: list[Layer], kept: Tensor | None) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        given: Tensor,
+        attends: Attending,
+        layers: list[Layer],
+        kept: Tensor | None,
+    ) -> None:
         (steps, rows, _), self.attending, self.kept = given.shape, attends, kept
         self.middle: Stage | None = None
         conditional = layers[0].inputs is None
         self.layers = layers[1:] if conditional else layers
-        self.hidden = [given.new_empty(steps + 1, rows, layer.recurrent.shape[1]) for layer in self.layers]
-        before, after = [states[:-1] for states in self.hidden], [states[1:] for states in self.hidden]
+        self.hidden = [
+            given.new_empty(steps + 1, rows, layer.recurrent.shape[1]) for layer in self.layers
+        ]
+        before, after = (
+            [states[:-1] for states in self.hidden],
+            [states[1:] for states in self.hidden],
+        )
         if conditional:
             between_TBH = torch.empty_like(before[0])
             self.middle = Stage(cell, *layers[0][2:], before[0], between_TBH)
             before[0] = between_TBH
-        self.stages = [Stage(cell, *of[2:], *at) for of, *at in zip(self.layers, before, after, strict=True)]
+        self.stages = [
+            Stage(cell, *of[2:], *at) for of, *at in zip(self.layers, before, after, strict=True)
+        ]
         self.below = [Factor(layer.inputs) for layer in self.layers if layer.inputs is not None]
         self.asks = 0 if conditional else len(self.layers) - 1
 
@@ -230,9 +285,15 @@ class Loop:
                 memory[0] = self.middle.forward((given[at],), self.middle.recur(at), at, memory[0])
             recurrent = [stage.recur(at) for stage in self.stages]
             inputs = self.attending.forward(at, self.queries[at])
-            for number, (stage, layer, below) in enumerate(zip(self.stages, self.layers, self.below, strict=True)):
+            for number, (stage, layer, below) in enumerate(
+                zip(self.stages, self.layers, self.below, strict=True)
+            ):
                 inputs = self._inputs(number, at) if number else inputs
-                now = below.plus(given[at], inputs) if layer.bias is None else (below.times(inputs, bias=layer.bias),)
+                now = (
+                    below.plus(given[at], inputs)
+                    if layer.bias is None
+                    else (below.times(inputs, bias=layer.bias),)
+                )
                 memory[number] = stage.forward(now, recurrent[number], at, memory[number])
 
     @property
@@ -258,11 +319,15 @@ class Loop:
         for at in reversed(range(len(d_states))):
             d_output, own = d_states[at], list[Tensor | None]()
             for number, stage in reversed(list(enumerate(self.stages))):
-                kept, d_memory[number] = stage.backward(at, (d_output, *later[number]), d_memory[number])
+                kept, d_memory[number] = stage.backward(
+                    at, (d_output, *later[number]), d_memory[number]
+                )
                 own.insert(0, kept)
                 if number:
                     d_output = self.below[number].back(stage.d_given[at])
-                    d_output = d_output if self.kept is None else d_output * self.kept[at, number - 1]
+                    d_output = (
+                        d_output if self.kept is None else d_output * self.kept[at, number - 1]
+                    )
             d_query = self._through_attention(at, d_contexts, d_weights)
             later = [stage.passed(at, kept) for stage, kept in zip(self.stages, own, strict=True)]
             if self.stages[self.asks].made is None:
@@ -272,14 +337,18 @@ class Loop:
                 later[0] = self.middle.passed(at, kept)
         return [summed(parts) for parts in later], d_memory
 
-    def _through_attention(self, at: int, d_contexts: Tensor | None, d_weights: Tensor | None) -> Tensor:
+    def _through_attention(
+        self, at: int, d_contexts: Tensor | None, d_weights: Tensor | None
+    ) -> Tensor:
         """δc_t into its place, and δq_t, which has one where it passes through U_att."""
         into, asking = self.attending.d_contexts[at], self.stages[self.asks]
         self.below[0].back(self.stages[0].d_given[at], out=into)
         if d_contexts is not None:
             into += d_contexts[at]
         queries, through = self.queries, asking.made is not None
-        d_query = asking.d_recurrent[at, :, asking.gates :] if through else torch.empty_like(queries[at])
+        d_query = (
+            asking.d_recurrent[at, :, asking.gates :] if through else torch.empty_like(queries[at])
+        )
         self.attending.backward(at, queries, None if d_weights is None else d_weights[at], d_query)
         return d_query
 

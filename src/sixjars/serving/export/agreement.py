@@ -56,7 +56,9 @@ class Agreement:
     def check(self) -> None:
         """Refuse to change too many answers."""
         if self.same < LEAST * self.examples:
-            raise RunError(f"with int8 only {self}, but {LEAST:.0%} must be; nothing was written. Use --precision 32.")
+            raise RunError(
+                f"with int8 only {self}, but {LEAST:.0%} must be; nothing was written. Use --precision 32."
+            )
 
     def __str__(self) -> str:
         share = f"{self.same} of {self.examples} answers are those of torch ({self.same / self.examples:.1%})"
@@ -71,15 +73,28 @@ def compare(
     search: SearchSettings | None = None,
 ) -> Agreement:
     """The answers of the exported run beside those of torch, with the search of the run or another."""
-    draws = (search or predictor.recipe.evaluation.search).kind == "sample"  # which depends on the number of an input
+    draws = (
+        search or predictor.recipe.evaluation.search
+    ).kind == "sample"  # which depends on the number of an input
     with examples_of(run, predictor, data) as inputs:
         ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
-        again = [predictor.nbest([one], search=search)[0] for one in inputs[:ALONE]] if draws else ours[:ALONE]
+        again = (
+            [predictor.nbest([one], search=search)[0] for one in inputs[:ALONE]]
+            if draws
+            else ours[:ALONE]
+        )
     same, difference = 0, 0.0
     for at in range(len(inputs)):
         both = list(zip([*ours, *again][at :: len(inputs)], theirs[at :: len(inputs)], strict=True))
-        if all([[one.text, one.error is None] for one in own] == [few[:2] for few in other] for own, other in both):
-            pairs = ((one.log_probability, few[2]) for own, other in both for one, few in zip(own, other, strict=True))
+        if all(
+            [[one.text, one.error is None] for one in own] == [few[:2] for few in other]
+            for own, other in both
+        ):
+            pairs = (
+                (one.log_probability, few[2])
+                for own, other in both
+                for one, few in zip(own, other, strict=True)
+            )
             difference = max(difference, *(abs(one - two) for one, two in pairs))
             same += 1
     return Agreement(len(inputs), same, difference)
@@ -96,18 +111,29 @@ def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
     paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
     command, given = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)], json.dumps(inputs)
     done = subprocess.run(
-        command, input=given, capture_output=True, text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": paths}
+        command,
+        input=given,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": paths},
     )
     if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1][:300].rstrip(".")
+        reason = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1][:300].rstrip(
+            "."
+        )
         raise RunError(f"the exported model does not run in a process of its own: {reason}.")
     return list(json.loads(done.stdout))
 
 
 @contextmanager
-def examples_of(run: RunFolder, predictor: Predictor, data: str | os.PathLike[str] | None) -> Iterator[list[Any]]:
+def examples_of(
+    run: RunFolder, predictor: Predictor, data: str | os.PathLike[str] | None
+) -> Iterator[list[Any]]:
     """Inputs of the test set of a run, or of other data; those in files or archives as files of their own."""
-    dataset = scored_dataset(run) if data is None else file_dataset(run, predictor.fields, Path(data))
+    dataset = (
+        scored_dataset(run) if data is None else file_dataset(run, predictor.fields, Path(data))
+    )
     count = min(EXAMPLES, len(dataset))
     if not dataset.fields.inputs:
         yield [" ".join(text.split()[:BEGIN]) for text in dataset.targets[:count]]

@@ -44,7 +44,11 @@ def whole_card(folder: Path, search: SearchSettings, fields: Fields) -> str:
     import onnx
 
     graph = onnx.load(folder / WHOLE).graph
-    lengths = {_sizes(one)[1]: f"positions of {one.name[:-7]}" for one in graph.input if one.name.endswith(".values")}
+    lengths = {
+        _sizes(one)[1]: f"positions of {one.name[:-7]}"
+        for one in graph.input
+        if one.name.endswith(".values")
+    }
     limit = f"at most {search.max_length} tokens, `<stop>` included"
     ranked = f" {order_in_words(search)}" if search.kind == "beam" else ""
     lines = [
@@ -90,21 +94,34 @@ def _ids(fields: Fields) -> list[str]:
     lines = [f"- ids: {', '.join(f'{number} is `{name}`' for number, name in enumerate(SPECIAL))}"]
     for name, field in fields.inputs.items():
         if field.is_media:
-            lines.append(f"- `{name}`: a square; `pixels` (its side) and `fit` (how it is cut) are in `model.json`")
+            lines.append(
+                f"- `{name}`: a square; `pixels` (its side) and `fit` (how it is cut) are in `model.json`"
+            )
     if not size:
-        lines.append(f"- of the output, {first} is the first position of the input, {first + 1} the second, and so on")
+        lines.append(
+            f"- of the output, {first} is the first position of the input, {first + 1} the second, and so on"
+        )
     if fields.link is not None:
-        lines.append(f"- of the output, {size} is the word at the first position of the input, copied, and so on")
+        lines.append(
+            f"- of the output, {size} is the word at the first position of the input, copied, and so on"
+        )
     return lines
 
 
 def _texts(fields: Fields) -> list[str]:
     """How texts become ids, and ids a text."""
-    given = {name: field for name, field in fields.inputs.items() if field.facts().get("vocabulary")}
+    given = {
+        name: field for name, field in fields.inputs.items() if field.facts().get("vocabulary")
+    }
     given = given if fields.inputs else {"prefix": fields.output}
     lines = []
     for name, field in given.items():
-        lines += ["", f"### From a text to `{name}.values`", "", *read_in_words(field, limited=bool(fields.inputs))]
+        lines += [
+            "",
+            f"### From a text to `{name}.values`",
+            "",
+            *read_in_words(field, limited=bool(fields.inputs)),
+        ]
     if fields.output.facts().get("vocabulary"):
         lines += ["", "### From `tokens` to a text", "", *written_in_words(fields.output)]
     return lines

@@ -41,14 +41,22 @@ def _padded(field: Field, lengths: list[int], random: torch.Generator) -> Padded
     blank = field.blank()
     mask_BS = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
     values = _random(field, (*mask_BS.shape, *blank.values.shape[2:]), blank.values.dtype, random)
-    values = values * mask_BS.view(*mask_BS.shape, *(1 for _ in blank.values.shape[2:])).to(values.dtype)
+    values = values * mask_BS.view(*mask_BS.shape, *(1 for _ in blank.values.shape[2:])).to(
+        values.dtype
+    )
     return Padded(values, mask_BS, None if blank.segments is None else _segments(lengths, mask_BS))
 
 
-def _random(field: Field, shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator) -> Tensor:
+def _random(
+    field: Field, shape: tuple[int, ...], dtype: torch.dtype, random: torch.Generator
+) -> Tensor:
     if dtype.is_floating_point:
         return torch.randn(shape, generator=random).to(dtype)
-    least, most = (0, 256) if dtype == torch.uint8 else (len(SPECIAL), max(len(SPECIAL) + 1, _vocabulary(field)))
+    least, most = (
+        (0, 256)
+        if dtype == torch.uint8
+        else (len(SPECIAL), max(len(SPECIAL) + 1, _vocabulary(field)))
+    )
     return torch.randint(least, most, shape, generator=random).to(dtype)
 
 

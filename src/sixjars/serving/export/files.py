@@ -33,9 +33,7 @@ from sixjars.serving.export.whole import search_inside, write_whole
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
-USAGE = (
-    '`sixjars_runtime.load("OUT").predict("INPUT")` in Python (`pip install sixjars-runtime`), where OUT is this folder'
-)
+USAGE = '`sixjars_runtime.load("OUT").predict("INPUT")` in Python (`pip install sixjars-runtime`), where OUT is this folder'
 """How an exported run is used."""
 
 
@@ -104,17 +102,25 @@ def export(
     return Exported(target, agreement)
 
 
-def _write(run: RunFolder, predictor: Predictor, folder: Path, search: SearchSettings | None) -> None:
+def _write(
+    run: RunFolder, predictor: Predictor, folder: Path, search: SearchSettings | None
+) -> None:
     # Not the predictor's own network: on a CPU its matrices are packed, which no graph can hold.
     network = run.network(Blueprint.of(run.recipe, run.outside), predictor.fields).eval()
     exportable(network.encoder)
-    with torch.enable_grad():  # without it, a network takes paths that depend on the values that it reads
+    with (
+        torch.enable_grad()
+    ):  # without it, a network takes paths that depend on the values that it reads
         about = _write_graphs(predictor, network, folder, search)
     (folder / "fields").mkdir()
     for name, field in predictor.fields.all.items():
         (folder / "fields" / f"{name}.json").write_text(field.to_json(), encoding="utf-8")
-    (folder / "model.json").write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    card = model_card(run, use=USAGE if search is None else f"{USAGE}, or with any ONNX runtime as told below")
+    (folder / "model.json").write_text(
+        json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    card = model_card(
+        run, use=USAGE if search is None else f"{USAGE}, or with any ONNX runtime as told below"
+    )
     more = "" if search is None else whole_card(folder, search, predictor.fields)
     (folder / "README.md").write_text(card + more, encoding="utf-8")
 
@@ -144,16 +150,23 @@ def _check_fields(fields: Fields) -> None:
 def _extractors(fields: Fields) -> dict[str, Any]:
     """The frozen backbones that compute the features of files, by input; some extractors have no weights."""
     found = {name: field.equipment.extractor for name, field in fields.inputs.items()}
-    return {name: one for name, one in found.items() if one is not None and one.fingerprint is not None}
+    return {
+        name: one for name, one in found.items() if one is not None and one.fingerprint is not None
+    }
 
 
 def _write_backbones(extractors: Mapping[str, Any], folder: Path) -> None:
     """Each as a graph of its own."""
     for name, extractor in extractors.items():
         side = extractor.pixels
-        examples = [{"pixels": torch.randint(0, 256, (count, 3, side, side)).byte()} for count in (3, 1, 2, 5)]
+        examples = [
+            {"pixels": torch.randint(0, 256, (count, 3, side, side)).byte()}
+            for count in (3, 1, 2, 5)
+        ]
         what = f"the backbone {extractor.name}"
-        write_graph(folder / f"{name}.onnx", _features(extractor), [extractor.backbone], examples, what=what)
+        write_graph(
+            folder / f"{name}.onnx", _features(extractor), [extractor.backbone], examples, what=what
+        )
 
 
 def _features(extractor: Any) -> Function:
@@ -167,7 +180,9 @@ def _write_graphs(
     fields = predictor.fields
     examples = [inputs_of(fields, *shape) for shape in SHAPES]
     encoded = [network.encode(example) for example in examples]
-    what = " and ".join(f"the {role} {type(one).__name__}" for role, one in network.named_children())
+    what = " and ".join(
+        f"the {role} {type(one).__name__}" for role, one in network.named_children()
+    )
     extractors = _extractors(fields)
     if search is not None:
         write_whole(Stages(network, search, extractors), fields, folder, what=what)
@@ -176,7 +191,13 @@ def _write_graphs(
         if network.decoder.searches:
             _write_generator(network, folder, examples, what)
         else:
-            write_graph(folder / "choose.onnx", lambda value: _chosen(network, value), [network], examples, what=what)
+            write_graph(
+                folder / "choose.onnx",
+                lambda value: _chosen(network, value),
+                [network],
+                examples,
+                what=what,
+            )
     generator = cast(Generator, network.decoder)
     searches = network.decoder.searches
     return {
@@ -203,7 +224,9 @@ def _described(field: Field) -> dict[str, Any]:
     return {"kind": field.kind, "settings": field.settings.model_dump(mode="json"), **pixels}
 
 
-def _write_generator(network: Network, folder: Path, examples: list[dict[str, Padded]], what: str) -> None:
+def _write_generator(
+    network: Network, folder: Path, examples: list[dict[str, Padded]], what: str
+) -> None:
     """The step first: what it does not read, the encoder need not give."""
     generator = cast(Generator, network.decoder)
 
@@ -223,7 +246,9 @@ def _write_generator(network: Network, folder: Path, examples: list[dict[str, Pa
         rows = begun.pop("mask").shape[0]
         states.append({"token": torch.full((rows,), generator.special.go), **begun})
     read = write_graph(folder / "step.onnx", step, [generator], states, what=what)
-    write_graph(folder / "encoder.onnx", encode, [network], examples, what=what, keeps={*read, "mask"})
+    write_graph(
+        folder / "encoder.onnx", encode, [network], examples, what=what, keeps={*read, "mask"}
+    )
 
 
 def _chosen(network: Network, value: Any) -> Value:
@@ -232,15 +257,24 @@ def _chosen(network: Network, value: Any) -> Value:
     blank = torch.zeros(encoded.mask.shape[0], 1, dtype=torch.long)
     output = network.decoder.teach(encoded, Padded(blank, blank == 0))
     logits = output.logits[:, 0]
-    chances = torch.nn.functional.logsigmoid(logits) if output.multi_label else torch.log_softmax(logits, dim=-1)
+    chances = (
+        torch.nn.functional.logsigmoid(logits)
+        if output.multi_label
+        else torch.log_softmax(logits, dim=-1)
+    )
     weights = {} if output.weights is None else {"weights": output.weights[:, 0]}
     return {"log_probabilities": chances, **weights, "mask": encoded.mask.clone()}
 
 
 def _beyond(generator: Generator, encoded: list[Encoded]) -> int | None:
     """How many tokens more than the source has positions an output may have, where the source decides."""
-    found = {None if (most := generator.longest(one)) is None else most - one.mask.shape[1] for one in encoded}
+    found = {
+        None if (most := generator.longest(one)) is None else most - one.mask.shape[1]
+        for one in encoded
+    }
     if len(found) > 1:
         name = f"the decoder {type(generator).__name__}"
-        raise RunError(f"{name} cannot be exported: the length of its outputs depends on more than the source's.")
+        raise RunError(
+            f"{name} cannot be exported: the length of its outputs depends on more than the source's."
+        )
     return found.pop()

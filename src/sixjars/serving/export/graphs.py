@@ -36,13 +36,17 @@ SURE = 200.0
 class _Graph(nn.Module):
     """A function of values as one of tensors, with the modules whose weights it reads."""
 
-    def __init__(self, modules: Sequence[nn.Module], function: Function, like: Value, outputs: Sequence[str]) -> None:
+    def __init__(
+        self, modules: Sequence[nn.Module], function: Function, like: Value, outputs: Sequence[str]
+    ) -> None:
         super().__init__()
         self.owned = nn.ModuleList(modules)
         self.function, self.like, self.outputs = function, like, outputs
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        found = flat(self.function(filled(self.like, dict(zip(flat(self.like), tensors, strict=True)))))
+        found = flat(
+            self.function(filled(self.like, dict(zip(flat(self.like), tensors, strict=True))))
+        )
         return tuple(found[name] for name in self.outputs)
 
 
@@ -63,7 +67,10 @@ def write_graph(
     with naming(what):
         import onnx
 
-        given, made = [flat(example) for example in examples], [flat(function(example)) for example in examples]
+        given, made = (
+            [flat(example) for example in examples],
+            [flat(function(example)) for example in examples],
+        )
         model = graph_of(function, modules, examples, name=path.name, keeps=keeps)
         onnx.save_model(model, str(path))
         compare(path, given, made)
@@ -98,18 +105,24 @@ def graph_of(
     names = Symbols(given)
     model = _exported(_Graph(modules, function, examples[0], outputs), given, names)
     names.check(name, model.graph.input, _sizes(given))
-    read = {one for node in model.graph.node for one in node.input} | {one.name for one in model.graph.output}
+    read = {one for node in model.graph.node for one in node.input} | {
+        one.name for one in model.graph.output
+    }
     kept = [one for one in model.graph.input if one.name in read]
     del model.graph.input[:], model.graph.value_info[:]
     model.graph.input.extend(kept)
     names.declare(model.graph.input, _sizes(given))
-    names.declare(model.graph.output, _sizes([{name: one[name] for name in outputs} for one in made]))
+    names.declare(
+        model.graph.output, _sizes([{name: one[name] for name in outputs} for one in made])
+    )
     return model
 
 
 def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], names: "Symbols") -> Any:
     """The model as torch writes it."""
-    arguments = tuple(tensor.clone() for tensor in given[0].values())  # one that is there twice would be a constant
+    arguments = tuple(
+        tensor.clone() for tensor in given[0].values()
+    )  # one that is there twice would be a constant
     dimensions = {size: torch.export.Dim(name) for size, name in names.known.items()}
     dynamic = tuple(
         {axis: dimensions[size] for axis, size in enumerate(sizes) if size in dimensions}
@@ -140,7 +153,9 @@ class Symbols:
     def check(self, graph: str, inputs: Any, sizes: Mapping[str, Sequence[Sizes]]) -> None:
         """Refuse a graph that takes one size alone where there may be any: torch fixes a size without a word."""
         for value in inputs:
-            for dimension, size in zip(value.type.tensor_type.shape.dim, sizes[value.name], strict=True):
+            for dimension, size in zip(
+                value.type.tensor_type.shape.dim, sizes[value.name], strict=True
+            ):
                 if size in self.known and not dimension.dim_param:
                     raise RunError(
                         f"the graph {graph} would take {value.name} with {dimension.dim_value} "
@@ -154,7 +169,9 @@ class Symbols:
                 zip(value.type.tensor_type.shape.dim, sizes[value.name], strict=True)
             ):
                 if len(set(size)) > 1:
-                    dimension.dim_param = self.known.setdefault(size, f"{value.name}_{axis}".replace(".", "_"))
+                    dimension.dim_param = self.known.setdefault(
+                        size, f"{value.name}_{axis}".replace(".", "_")
+                    )
                 else:
                     dimension.dim_value = size[0]
 
@@ -165,10 +182,14 @@ def _sizes(found: Sequence[Mapping[str, Tensor]]) -> dict[str, list[Sizes]]:
     return {name: list(zip(*of, strict=True)) for name, of in shapes.items()}
 
 
-def compare(path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Mapping[str, Tensor]]) -> None:
+def compare(
+    path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Mapping[str, Tensor]]
+) -> None:
     """Refuse a file whose values are not those of torch at every example."""
     session = session_of(path)
-    names, outputs = ([one.name for one in some] for some in (session.get_inputs(), session.get_outputs()))
+    names, outputs = (
+        [one.name for one in some] for some in (session.get_inputs(), session.get_outputs())
+    )
     for tensors, wanted in zip(given, made, strict=True):
         found = session.run(outputs, {name: tensors[name].detach().numpy() for name in names})
         for name, values in zip(outputs, found, strict=True):
@@ -176,7 +197,9 @@ def compare(path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Ma
             near = TOLERANCE if true.dtype.kind == "f" else 0.0
             if values.shape != true.shape or not np.allclose(values, true, near, near):
                 shapes = f"{values.shape} and {true.shape}"
-                raise RunError(f"the graph {path.name} gives other values of {name} than torch ({shapes}).")
+                raise RunError(
+                    f"the graph {path.name} gives other values of {name} than torch ({shapes})."
+                )
 
 
 def session_of(path: Path) -> Any:
@@ -219,10 +242,18 @@ def filled(value: Any, tensors: Mapping[str, Tensor], name: str = "") -> Any:
     """The same value made of other tensors."""
     if isinstance(value, Tensor):
         return tensors[name]
-    made = {key: filled(one, tensors, f"{name}.{key}" if name else key) for key, one in _inside(value)}
+    made = {
+        key: filled(one, tensors, f"{name}.{key}" if name else key) for key, one in _inside(value)
+    }
     if isinstance(value, Tensors):
         return replace(value, **made)
-    return tuple(made.values()) if isinstance(value, tuple) else made if isinstance(value, Mapping) else value
+    return (
+        tuple(made.values())
+        if isinstance(value, tuple)
+        else made
+        if isinstance(value, Mapping)
+        else value
+    )
 
 
 def _inside(value: Any) -> Iterator[tuple[str, Any]]:
@@ -252,7 +283,9 @@ def as_gru(rnn: nn.RNN) -> nn.GRU:
     True
     """
     sizes = rnn.input_size, rnn.hidden_size, rnn.num_layers
-    gru = nn.GRU(*sizes, batch_first=rnn.batch_first, dropout=rnn.dropout, bidirectional=rnn.bidirectional)
+    gru = nn.GRU(
+        *sizes, batch_first=rnn.batch_first, dropout=rnn.dropout, bidirectional=rnn.bidirectional
+    )
     own = dict(rnn.named_parameters())
     with torch.no_grad():
         for name, weight in gru.named_parameters():

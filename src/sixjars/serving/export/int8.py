@@ -19,7 +19,9 @@ def quantise(folder: Path) -> None:
 
     step = next((path for name in (WHOLE, "step.onnx") if (path := folder / name).is_file()), None)
     if step is None:
-        raise RunError("this run chooses a label and has no step to quantise; leave --precision out.")
+        raise RunError(
+            "this run chooses a label and has no step to quantise; leave --precision out."
+        )
     before = folder / "before.onnx"
     step.rename(before)
     how: dict[str, Any] = {"weight_type": QuantType.QUInt8, "per_channel": True}

@@ -27,16 +27,24 @@ class JoinedGraphs:
         graph = self._renamed(part, model, {})
         self._graph.node.extend(graph.node)
         self._graph.initializer.extend(graph.initializer)
-        self._called |= {old.name: new.name for old, new in zip(model.graph.output, graph.output, strict=True)}
+        self._called |= {
+            old.name: new.name for old, new in zip(model.graph.output, graph.output, strict=True)
+        }
 
     def loop(self, part: str, model: Any, *, times: str, carried: str) -> None:
         """A graph as the body of a loop, run at most so many `times`; what it gives as `after` is `carried`."""
         from onnx import helper
 
         names = [one.name for one in model.graph.output]
-        before = {name: carried + name.removeprefix(AFTER) for name in names if name.partition(".")[0] == AFTER}
+        before = {
+            name: carried + name.removeprefix(AFTER)
+            for name in names
+            if name.partition(".")[0] == AFTER
+        }
         kept = [name for name in names if name not in before and name != GOES]
-        body = self._renamed(part, model, {name: f"{part}/{name}" for name in (MADE, *before.values())})
+        body = self._renamed(
+            part, model, {name: f"{part}/{name}" for name in (MADE, *before.values())}
+        )
         outputs = {old: _untied(new) for old, new in zip(names, body.output, strict=True)}
         asked, goes = f"{part}/asked", f"{part}/{GOES}"
         if GOES not in names:
@@ -55,14 +63,20 @@ class JoinedGraphs:
         from onnx import helper
 
         for one in outputs:
-            self._graph.node.append(helper.make_node("Identity", [self._called[one.name]], [one.name], name=one.name))
+            self._graph.node.append(
+                helper.make_node("Identity", [self._called[one.name]], [one.name], name=one.name)
+            )
         self._graph.output.extend(outputs)
         like = self._like
-        return helper.make_model(self._graph, opset_imports=like.opset_import, ir_version=like.ir_version)
+        return helper.make_model(
+            self._graph, opset_imports=like.opset_import, ir_version=like.ir_version
+        )
 
     def _renamed(self, part: str, model: Any, inside: Mapping[str, str]) -> Any:
         """A copy of a graph with names that no other part has; its inputs are `inside` it, or what others gave."""
-        names = {one.name: inside.get(one.name) or self._called[one.name] for one in model.graph.input}
+        names = {
+            one.name: inside.get(one.name) or self._called[one.name] for one in model.graph.input
+        }
         graph = type(model.graph)()
         graph.CopyFrom(model.graph)
         _rename(graph, part, names)

@@ -50,7 +50,9 @@ class Stages:
 
     def searched(self, given: Mapping[str, Padded]) -> list[list[Hypothesis]]:
         """What torch finds."""
-        return self.generator.answer(self._encoded(given), Searcher(self.settings), given.get(PREFIX))
+        return self.generator.answer(
+            self._encoded(given), Searcher(self.settings), given.get(PREFIX)
+        )
 
     def forced(self, given: Mapping[str, Padded], outputs: Padded) -> list[Hypothesis]:
         """One output for each source as torch finds it probable; `<stop>` is given too where it was reached."""
@@ -64,14 +66,27 @@ class Stages:
             prefix = Padded(F.pad(prefix.values, (0, 1)), F.pad(prefix.mask, (0, 1)))
         state, prepared = self.generator.start(encoded)
         most = self.generator.longest(encoded)
-        longest = torch.tensor(self.settings.max_length) if most is None else torch.ones(most).long().sum()
-        known = {"prepared": prepared, "mask": encoded.mask.clone(), "longest": longest, FORCED: prefix}
-        running = KINDS[self.settings.kind].begun(self._problem(known, state.repeat(beam_rows(self.settings))))
+        longest = (
+            torch.tensor(self.settings.max_length)
+            if most is None
+            else torch.ones(most).long().sum()
+        )
+        known = {
+            "prepared": prepared,
+            "mask": encoded.mask.clone(),
+            "longest": longest,
+            FORCED: prefix,
+        }
+        running = KINDS[self.settings.kind].begun(
+            self._problem(known, state.repeat(beam_rows(self.settings)))
+        )
         if running.output is not None:
             running = replace(running, output=self._nothing_output(running.token))
         if isinstance(running, BeamRunning) and self.settings.coverage_penalty:
             nothing_BS = torch.zeros_like(encoded.mask, dtype=torch.float32)
-            running = replace(running, covered=nothing_BS.repeat_interleave(beam_rows(self.settings), dim=0))
+            running = replace(
+                running, covered=nothing_BS.repeat_interleave(beam_rows(self.settings), dim=0)
+            )
         return {**known, "running": self._split(running)}
 
     def step(self, value: Value) -> Value:
@@ -79,7 +94,11 @@ class Stages:
         running = self._joined(value["running"])
         problem = self._problem(value, running.state)
         after, column = KINDS[self.settings.kind].advanced(problem, running, value["made"])
-        return {"after": self._split(after), "column": column.mapped(self._by_source), "goes": after.going().any()}
+        return {
+            "after": self._split(after),
+            "column": column.mapped(self._by_source),
+            "goes": after.going().any(),
+        }
 
     def greedy(self, value: Value) -> Value:
         """What greedy search found, from what all steps made, (T, B, 1, …)."""
@@ -90,7 +109,9 @@ class Stages:
         problem = self._problem(value, running.state)
         found = row_ends(problem, column.token, column.gained, running.total, column.weights)
         tokens, *others = (one.unsqueeze(1) for one in found)
-        return _found(tokens, others, None if column.weights is None else column.weights.unsqueeze(1))
+        return _found(
+            tokens, others, None if column.weights is None else column.weights.unsqueeze(1)
+        )
 
     def ends(self, value: Value) -> Value:
         """Where the hypotheses of a beam ended, the best first, and how many steps there were."""
@@ -103,14 +124,18 @@ class Stages:
         """One step backwards, after `made` of them: what each hypothesis output, and its row before that."""
         column, row_BN = value["column"], value["row"]
         step_1 = (column.token.shape[0] - 1 - value["made"]).reshape(1)
-        token_R, parent_R = (one.index_select(0, step_1).flatten() for one in (column.token, column.parent))
+        token_R, parent_R = (
+            one.index_select(0, step_1).flatten() for one in (column.token, column.parent)
+        )
         before_BN = row_before(step_1, parent_R, row_BN, value["ended"].count)
         return {"after": before_BN, "trace": {"token": token_R[row_BN], "row": before_BN.clone()}}
 
     def beam(self, value: Value) -> Value:
         """What beam search found, from what all steps backwards made, (T, B, N)."""
         ended, weights_BNTS = value["ended"], None
-        tokens_BNT, rows_BNT = (value["trace"][name].flip(0).permute(1, 2, 0) for name in ("token", "row"))
+        tokens_BNT, rows_BNT = (
+            value["trace"][name].flip(0).permute(1, 2, 0) for name in ("token", "row")
+        )
         if value["column"].weights is not None:
             weights_TRS = value["column"].weights.flatten(1, 2)
             weights_BNTS = weights_TRS[torch.arange(weights_TRS.shape[0]), rows_BNT]
@@ -119,7 +144,9 @@ class Stages:
 
     def _encoded(self, given: Mapping[str, Padded]) -> Encoded:
         if PREFIX in given:
-            return self.network.encode({NOTHING: given[PREFIX].mapped(lambda tensor: tensor[:, :0])})
+            return self.network.encode(
+                {NOTHING: given[PREFIX].mapped(lambda tensor: tensor[:, :0])}
+            )
         return self.network.encode({name: self._seen(name, one) for name, one in given.items()})
 
     def _seen(self, name: str, given: Padded) -> Padded:
@@ -137,7 +164,9 @@ class Stages:
         return Problem(
             step=self._scored,
             state=state,
-            prepared=prepared if prepared is None or self.generator.grouped else prepared.repeat(rows),
+            prepared=prepared
+            if prepared is None or self.generator.grouped
+            else prepared.repeat(rows),
             longest=value.get("longest"),  # type: ignore[arg-type] # a tensor, since a graph is for any
             rows=rows,
             settings=settings,
@@ -181,15 +210,23 @@ def _of_rows(running: Any, change: Callable[[Tensor], Tensor]) -> Any:
     """With what there is for each row changed; a beam also knows something of each source."""
     if not isinstance(running, BeamRunning):
         return running.mapped(change)
-    covered, output = (None if one is None else change(one) for one in (running.covered, running.output))
+    covered, output = (
+        None if one is None else change(one) for one in (running.covered, running.output)
+    )
     state = running.state.mapped(change)
-    return replace(running, token=change(running.token), state=state, covered=covered, output=output)
+    return replace(
+        running, token=change(running.token), state=state, covered=covered, output=output
+    )
 
 
 def _found(tokens_BNT: Tensor, ends_BN: Iterable[Tensor], weights_BNTS: Tensor | None) -> Value:
     """Hypotheses as the graph gives them, with `<pad>` behind their ends."""
     score_BN, log_BN, count_BN, finished_BN = (one.clone() for one in ends_BN)
     own_BNT = torch.arange(tokens_BNT.shape[2]) < count_BN.unsqueeze(2)
-    found = {"tokens": torch.where(own_BNT, tokens_BNT, PAD), "length": count_BN, "log_probability": log_BN}
+    found = {
+        "tokens": torch.where(own_BNT, tokens_BNT, PAD),
+        "length": count_BN,
+        "log_probability": log_BN,
+    }
     weights = {} if weights_BNTS is None else {"weights": weights_BNTS}
     return {**found, "score": score_BN, "finished": finished_BN, **weights}

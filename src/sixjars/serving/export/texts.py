@@ -8,7 +8,9 @@ from sixjars.data.text.joiners import JOINER, STAND_IN
 from sixjars.data.text.spelling import MARK, has_marked_words
 from sixjars.flow.special import SPECIAL, UNK
 
-MARKED = f"replace every `{MARK}` in a word by `_`, and put `{MARK}` before the word, the first one too"
+MARKED = (
+    f"replace every `{MARK}` in a word by `_`, and put `{MARK}` before the word, the first one too"
+)
 SPLITS = {
     "characters": ["join the words with one space; each code point is a token, the spaces too"],
     "spaces": ["each word is a token"],
@@ -37,13 +39,20 @@ SPLITS = {
     ],
 }
 """How words become tokens, by the kind of the vocabulary; of words, by where they end."""
-LIBRARIES = {"tokenizer.json": "a `tokenizer.json` of Hugging Face", "sentencepiece": "a SentencePiece model"}
+LIBRARIES = {
+    "tokenizer.json": "a `tokenizer.json` of Hugging Face",
+    "sentencepiece": "a SentencePiece model",
+}
 NUMBERED = f"its tokens without the special ones, in its order, are {len(SPECIAL)}, {len(SPECIAL) + 1}, and so on"
 
 
 def read_in_words(field: Field, *, limited: bool = True) -> list[str]:
     """How a text becomes ids: a numbered list; `limited` where a length is a matter of the field."""
-    about, settings, file = json.loads(field.to_json()), field.settings.model_dump(), f"`fields/{field.name}.json`"
+    about, settings, file = (
+        json.loads(field.to_json()),
+        field.settings.model_dump(),
+        f"`fields/{field.name}.json`",
+    )
     steps = []
     if settings["segments"] != "none":
         steps.append(
@@ -58,7 +67,9 @@ def read_in_words(field: Field, *, limited: bool = True) -> list[str]:
     else:
         steps += ["lowercase every code point"] if about["lowercase"] else []
         steps += ["Unicode NFC; split it into words at white space", *SPLITS[_kind(about)]]
-        steps.append(f"the id of a token is {len(SPECIAL)} + its place in `tokens` of {file}, from 0; of others, {UNK}")
+        steps.append(
+            f"the id of a token is {len(SPECIAL)} + its place in `tokens` of {file}, from 0; of others, {UNK}"
+        )
     if limited:
         steps.append(_limited(settings))
     return [f"{number}. {step}" for number, step in enumerate(steps, 1)]
@@ -68,16 +79,23 @@ def written_in_words(field: Field) -> list[str]:
     """How ids become a text: a numbered list."""
     about, file = json.loads(field.to_json()), f"`fields/{field.name}.json`"
     if about["kind"] == "file":
-        return [f"1. decode the ids with {_given(about)}, which is `content` of {file} in base64; {NUMBERED}"]
+        return [
+            f"1. decode the ids with {_given(about)}, which is `content` of {file} in base64; {NUMBERED}"
+        ]
     kind = _kind(about)
-    names = f"take `tokens[id - {len(SPECIAL)}]` of {file} for each id, and `{SPECIAL[UNK]}` for {UNK}"
+    names = (
+        f"take `tokens[id - {len(SPECIAL)}]` of {file} for each id, and `{SPECIAL[UNK]}` for {UNK}"
+    )
     if kind in ("characters", "spaces"):
         return [f"1. {names}", f"2. join them{' with one space' if kind == 'spaces' else ''}"]
     if kind == "punctuation":
         seams = f"`{JOINER} {JOINER}`, ` {JOINER}` and `{JOINER} `, in this order, and those at the ends"
         return [f"1. {names}", f"2. join them with one space, and leave out every {seams}"]
     unknown = f" (`{MARK}{SPECIAL[UNK]}`)" if kind == "marked" else ""
-    return [f"1. {names}{unknown}", f"2. join them, replace every `{MARK}` by a space, and leave out the first space"]
+    return [
+        f"1. {names}{unknown}",
+        f"2. join them, replace every `{MARK}` by a space, and leave out the first space",
+    ]
 
 
 def _kind(about: dict[str, Any]) -> str:
@@ -95,6 +113,10 @@ def _limited(settings: dict[str, Any]) -> str:
     most = settings["max_length"]
     if settings["on_long"] not in (None, "cut"):
         return f"a row has at least one id, and at most {most}"
-    cut = "the last turns are read, as many as fit" if settings["segments"] == "turns" else "the others are cut off"
+    cut = (
+        "the last turns are read, as many as fit"
+        if settings["segments"] == "turns"
+        else "the others are cut off"
+    )
     ends = "" if settings["segments"] == "none" else ", one for the end of each segment counted"
     return f"a row has at least one id, and at most {most}{ends}; {cut}"

@@ -29,16 +29,24 @@ STEPS = (7, 2, 4, 3)
 """That were made before each example of a later stage; the first is no other size of its example."""
 
 
-def search_inside(predictor: Predictor, /, whole: str | None = None, **given: Any) -> SearchSettings | None:
+def search_inside(
+    predictor: Predictor, /, whole: str | None = None, **given: Any
+) -> SearchSettings | None:
     """The search that a graph is to have: the run's own of this kind, with what is given on top; a beam gives all."""
     if whole is None:
         if given:
-            raise DataError(f"{next(iter(given))} is of a search; only a whole one is written, so say --whole too.")
+            raise DataError(
+                f"{next(iter(given))} is of a search; only a whole one is written, so say --whole too."
+            )
         return None
     if not predictor.ability.searches:
-        raise DataError("this run chooses a label, so there is no search to write; leave --whole out.")
+        raise DataError(
+            "this run chooses a label, so there is no search to write; leave --whole out."
+        )
     if whole == "sample":
-        raise DataError("sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam.")
+        raise DataError(
+            "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam."
+        )
     if whole not in KINDS:
         raise RecipeError([unknown("whole", whole, KINDS)], "export")
     if "kind" in given:
@@ -71,7 +79,10 @@ def _model(stages: Stages, given: Sequence[dict[str, Padded]]) -> Any:
 
     step = graph(stages.step, *shared, modules=[stages.network])
     read = {one.name for one in step.graph.input}
-    keeps = {name for name in flat(known[0]) if name in read or name.startswith("running.")} | {"longest", "mask"}
+    keeps = {name for name in flat(known[0]) if name in read or name.startswith("running.")} | {
+        "longest",
+        "mask",
+    }
     backbones = [one.backbone for one in stages.extractors.values()]
     first = graph_of(stages.begin, [stages.network, *backbones], given, name=WHOLE, keeps=keeps)
     whole = JoinedGraphs(first)
@@ -84,7 +95,9 @@ def _model(stages: Stages, given: Sequence[dict[str, Padded]]) -> Any:
             one |= stages.ends(one)
             one["trace"] = _repeated(stages.back, one, "row", steps, "trace")
         whole.add("ends", ends)
-        whole.loop("back", graph(stages.back, MADE, "row", "ended", "column"), times="steps", carried="row")
+        whole.loop(
+            "back", graph(stages.back, MADE, "row", "ended", "column"), times="steps", carried="row"
+        )
         last = graph(stages.beam, "ended", "trace", "column")
     whole.add("found", last)
     [mask] = (one for one in first.graph.output if one.name == "mask")
@@ -111,14 +124,18 @@ def _repeated(stage: Any, value: dict[str, Any], carried: str, times: int, kept:
         made.append(after[kept])
     value[MADE] = torch.tensor(times - 1)
     tensors = [flat(one) for one in made]
-    return filled(made[0], {name: torch.stack([one[name] for one in tensors]) for name in tensors[0]})
+    return filled(
+        made[0], {name: torch.stack([one[name] for one in tensors]) for name in tensors[0]}
+    )
 
 
 def _inputs(stages: Stages, fields: Fields, rows: int, longest: int) -> dict[str, Padded]:
     """Random inputs of the whole graph: pixels in place of features, and how outputs begin where there is no input."""
     found = inputs_of(fields, rows, longest)
     if not fields.inputs:
-        return {PREFIX: inputs_of(Fields({PREFIX: fields.output}, fields.output), rows, longest)[PREFIX]}
+        return {
+            PREFIX: inputs_of(Fields({PREFIX: fields.output}, fields.output), rows, longest)[PREFIX]
+        }
     for name, extractor in stages.extractors.items():
         shape = (*found[name].mask.shape, 3 * extractor.pixels**2)
         found[name] = replace(found[name], values=torch.randint(0, 256, shape).byte())
@@ -128,13 +145,23 @@ def _inputs(stages: Stages, fields: Fields, rows: int, longest: int) -> dict[str
 def _compare(stages: Stages, given: Sequence[dict[str, Padded]], path: Path) -> None:
     """Refuse a graph whose hypotheses are not those of the toolkit's search."""
     session = session_of(path)
-    names, outputs = ([one.name for one in some] for some in (session.get_inputs(), session.get_outputs()))
+    names, outputs = (
+        [one.name for one in some] for some in (session.get_inputs(), session.get_outputs())
+    )
     for example in given:
         tensors = flat(example)
-        found = dict(zip(outputs, session.run(outputs, {name: tensors[name].numpy() for name in names}), strict=True))
+        found = dict(
+            zip(
+                outputs,
+                session.run(outputs, {name: tensors[name].numpy() for name in names}),
+                strict=True,
+            )
+        )
         if not _same(stages, example, found):
             shape = tuple(next(iter(tensors.values())).shape)
-            raise RunError(f"the graph {WHOLE} finds other hypotheses than torch for inputs of the shape {shape}.")
+            raise RunError(
+                f"the graph {WHOLE} finds other hypotheses than torch for inputs of the shape {shape}."
+            )
 
 
 def _same(stages: Stages, given: Mapping[str, Padded], found: Mapping[str, Any]) -> bool:
@@ -148,13 +175,20 @@ def _same(stages: Stages, given: Mapping[str, Padded], found: Mapping[str, Any])
         if own[some].shape != true.shape or not np.allclose(own[some], true, TOLERANCE, TOLERANCE):
             return False
     for place in range(real.shape[1]):
-        tokens, length, done = (torch.tensor(found[name][:, place]) for name in ("tokens", "length", "finished"))
+        tokens, length, done = (
+            torch.tensor(found[name][:, place]) for name in ("tokens", "length", "finished")
+        )
         places, end = torch.arange(tokens.shape[1] + 1), length.unsqueeze(1)
-        outputs = torch.where(places < end, nn.functional.pad(tokens, (0, 1)), stages.generator.special.stop)
+        outputs = torch.where(
+            places < end, nn.functional.pad(tokens, (0, 1)), stages.generator.special.stop
+        )
         forced = stages.forced(given, Padded(outputs, places < end + done.unsqueeze(1)))
         for row in real[:, place].nonzero()[0]:
             one, own = forced[row], found["log_probability"][row, place]
-            if (one.tokens, one.finished) != (tuple(tokens[row, : length[row]].tolist()), bool(done[row])):
+            if (one.tokens, one.finished) != (
+                tuple(tokens[row, : length[row]].tolist()),
+                bool(done[row]),
+            ):
                 return False
             if not np.isclose(own, one.log_probability, TOLERANCE, TOLERANCE):
                 return False

@@ -26,7 +26,14 @@ from sixjars.serving.server.messages import (
 )
 from sixjars.serving.server.metrics import SIZES, Metrics
 from sixjars.serving.server.page import page, policy
-from sixjars.serving.server.requests import Uploads, in_time, inputs_of, message_of, received, while_there
+from sixjars.serving.server.requests import (
+    Uploads,
+    in_time,
+    inputs_of,
+    message_of,
+    received,
+    while_there,
+)
 from sixjars.serving.server.served import Asked, Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
@@ -37,17 +44,29 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": Refusal, "description": "The token is missing or wrong."},
     403: {"model": Refusal, "description": "From a page of another origin, or under another name."},
     404: {"model": Refusal, "description": "There is no such model."},
-    405: {"model": Refusal, "description": "Another method than that of this path, which `Allow` names."},
+    405: {
+        "model": Refusal,
+        "description": "Another method than that of this path, which `Allow` names.",
+    },
     408: {"model": Refusal, "description": "The request took too long to arrive."},
     413: {"model": Refusal, "description": "The request is too large."},
     415: {"model": Refusal, "description": "Neither JSON nor a form with files."},
     422: {"model": Refusal, "description": "The request, or its search, makes no sense."},
-    503: {"model": Refusal, "description": "Too many wait; come again after the seconds in Retry-After."},
+    503: {
+        "model": Refusal,
+        "description": "Too many wait; come again after the seconds in Retry-After.",
+    },
     504: {"model": Refusal, "description": "It took longer than the time limit."},
 }
-STAYED = {"model": Refusal, "description": "A run stays as it was, or they are being read again already."}
+STAYED = {
+    "model": Refusal,
+    "description": "A run stays as it was, or they are being read again already.",
+}
 EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"text/event-stream": {}}, "description": "`token` after each step, then `end` (or `error`)."}
+    200: {
+        "content": {"text/event-stream": {}},
+        "description": "`token` after each step, then `end` (or `error`).",
+    }
 }
 
 
@@ -67,7 +86,9 @@ class Serving:
     def __init__(self, runs: Sequence[Served], settings: ServerSettings, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
         self.runs = {run.name: run for run in runs}
-        self.batchers = {run.name: Batcher(run.work, settings, self._told(run.name)) for run in runs}
+        self.batchers = {
+            run.name: Batcher(run.work, settings, self._told(run.name)) for run in runs
+        }
         self.reloading = False
 
     def _told(self, name: str) -> Callable[[Sequence[Job], float], None]:
@@ -86,17 +107,26 @@ class Serving:
         if name is None:
             raise HTTPException(422, f"request.model: name one of {', '.join(self.runs)}.")
         if name not in self.runs:
-            raise HTTPException(404, f"there is no model {name[:100]!r}; there are: {', '.join(self.runs)}.")
+            raise HTTPException(
+                404, f"there is no model {name[:100]!r}; there are: {', '.join(self.runs)}."
+            )
         return self.runs[name]
 
     async def answer(self, run: Served, asked: Asked) -> Any:
         """What the run answers; 503 where too many wait, 504 after the time limit."""
-        batcher, most = self.batchers[run.name], asked.how.most_streams if asked.tell is not None else None
+        batcher, most = (
+            self.batchers[run.name],
+            asked.how.most_streams if asked.tell is not None else None,
+        )
         try:
             async with asyncio.timeout(self.settings.time_limit):
-                return await batcher.answer(asked.inputs, asked.how, asked, streams=asked.tell is not None, most=most)
+                return await batcher.answer(
+                    asked.inputs, asked.how, asked, streams=asked.tell is not None, most=most
+                )
         except TimeoutError:
-            raise HTTPException(504, f"this took longer than {self.settings.time_limit:g} seconds.") from None
+            raise HTTPException(
+                504, f"this took longer than {self.settings.time_limit:g} seconds."
+            ) from None
         except Full:
             raise _busy("too many inputs wait; try again later.") from None
         except Closed:
@@ -108,7 +138,9 @@ class Serving:
                 raise
             raise _busy(TOO_LARGE) from None
 
-    def asked(self, message: PredictRequest, uploads: Uploads, *, streams: bool = False) -> tuple[Served, Asked]:
+    def asked(
+        self, message: PredictRequest, uploads: Uploads, *, streams: bool = False
+    ) -> tuple[Served, Asked]:
         """The run and what it is asked."""
         run = self.named(message.model)
         with told_as(422):
@@ -120,7 +152,9 @@ class Serving:
         """Read one run again, or all; those that cannot be read stay as they were, and it is told why."""
         runs = [self.named(name)] if name is not None else list(self.runs.values())
         if self.reloading:
-            raise HTTPException(409, "runs are being read again already; ask again when that has ended.")
+            raise HTTPException(
+                409, "runs are being read again already; ask again when that has ended."
+            )
         self.reloading = True
         try:
             faults = [fault for run in runs if (fault := await self._reloaded(run)) is not None]
@@ -136,7 +170,11 @@ class Serving:
         try:
             await asyncio.to_thread(run.reload)
         except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
-            told = sentence_of(error) if isinstance(error, SixJarsError) else f"{type(error).__name__}: {error}"
+            told = (
+                sentence_of(error)
+                if isinstance(error, SixJarsError)
+                else f"{type(error).__name__}: {error}"
+            )
             fault = f"{run.name} stays as it was: {told}"
         self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(fault is None).lower())
         return fault
@@ -155,7 +193,9 @@ def _json(values: Any) -> Response:
 
 
 def application(
-    runs: Sequence[Served], settings: ServerSettings, started: Callable[[Serving], None] = lambda serving: None
+    runs: Sequence[Served],
+    settings: ServerSettings,
+    started: Callable[[Serving], None] = lambda serving: None,
 ) -> Guard:
     """The application around some runs; `started` is called in its event loop."""
     metrics = Metrics()
@@ -169,7 +209,12 @@ def application(
         await serving.close()
 
     app = FastAPI(
-        title="sixjars", version=version_of(), lifespan=living, docs_url=None, redoc_url=None, responses=REFUSALS
+        title="sixjars",
+        version=version_of(),
+        lifespan=living,
+        docs_url=None,
+        redoc_url=None,
+        responses=REFUSALS,
     )
     guard = Guard(app, settings, metrics)
     _answering(app, state, [run.message() for run in runs], settings)
@@ -178,11 +223,18 @@ def application(
 
 
 def _answering(
-    app: FastAPI, state: Mapping[str, Serving], runs: Sequence[ModelMessage], settings: ServerSettings
+    app: FastAPI,
+    state: Mapping[str, Serving],
+    runs: Sequence[ModelMessage],
+    settings: ServerSettings,
 ) -> None:
     """The paths that compute; what OpenAPI says of them depends on the runs."""
 
-    @app.post("/v1/predict", openapi_extra=predict_body(runs, settings), responses={200: {"model": PredictResponse}})
+    @app.post(
+        "/v1/predict",
+        openapi_extra=predict_body(runs, settings),
+        responses={200: {"model": PredictResponse}},
+    )
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
@@ -201,14 +253,22 @@ def _answering(
                 run.check_stream(asked)
             events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
         await while_there(request, events.begin())
-        return StreamingResponse(events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        return StreamingResponse(
+            events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+        )
 
-    @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses={200: {"model": ReloadResponse}, 409: STAYED})
+    @app.post(
+        "/v1/reload",
+        openapi_extra=RELOAD_BODY,
+        responses={200: {"model": ReloadResponse}, 409: STAYED},
+    )
     async def reload(request: Request) -> Response:
         """Read runs again from their folders, without losing a request."""
         async with in_time(settings):
             body = await request.body()
-        return _json({"reloaded": await state["serving"].reload(message_of(ReloadRequest, body).model)})
+        return _json(
+            {"reloaded": await state["serving"].reload(message_of(ReloadRequest, body).model)}
+        )
 
 
 def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
@@ -217,7 +277,9 @@ def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
     @app.get("/v1/models", responses={200: {"model": ModelsResponse}})
     async def models() -> Response:
         """The runs that are served, and what each is asked."""
-        return _json({"models": [run.message().model_dump() for run in state["serving"].runs.values()]})
+        return _json(
+            {"models": [run.message().model_dump() for run in state["serving"].runs.values()]}
+        )
 
     @app.get("/healthz", response_class=PlainTextResponse)
     async def healthz() -> str:

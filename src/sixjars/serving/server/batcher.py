@@ -76,7 +76,9 @@ Work = Callable[[Sequence[Job], Callable[[], None]], Results]
 class Batcher:
     """The line in front of one run, and the thread that computes; `told` gets each batch and its seconds."""
 
-    def __init__(self, work: Work, settings: ServerSettings, told: Callable[[Sequence[Job], float], None]) -> None:
+    def __init__(
+        self, work: Work, settings: ServerSettings, told: Callable[[Sequence[Job], float], None]
+    ) -> None:
         self._work, self._settings, self._told = work, settings, told
         self._loop = asyncio.get_running_loop()
         self._line: deque[Job] = deque()
@@ -177,7 +179,11 @@ class Batcher:
                 self._change.wait()
                 self._idle = False
             until = monotonic() + self._settings.wait_ms / 1000
-            while self._wanted > len(self._line) and not self._closing and (left := until - monotonic()) > 0:
+            while (
+                self._wanted > len(self._line)
+                and not self._closing
+                and (left := until - monotonic()) > 0
+            ):
                 self._change.wait(left)
             batch = self._taken(self._line[0])
             self._wanted = len(batch) if len(batch) > 1 else 0

@@ -9,10 +9,17 @@ from sixjars.serving.server.settings import ServerSettings
 EXAMPLES: dict[str, Any] = {
     "texts": {"value": {"inputs": ["I am going home", "my sister is reading a book"]}},
     "beam": {
-        "value": {"model": "en-hi", "inputs": ["I am going home"], "search": {"kind": "beam", "width": 5}, "nbest": 3}
+        "value": {
+            "model": "en-hi",
+            "inputs": ["I am going home"],
+            "search": {"kind": "beam", "width": 5},
+            "nbest": 3,
+        }
     },
     "attention": {"value": {"inputs": ["I am going home"], "weights": True}},
-    "fields": {"value": {"inputs": [{"sentence1": "A dog runs.", "sentence2": "An animal moves."}]}},
+    "fields": {
+        "value": {"inputs": [{"sentence1": "A dog runs.", "sentence2": "An animal moves."}]}
+    },
     "turns": {"value": {"inputs": [["hello", "hello, how can I help?", "where is the station"]]}},
     "points": {"value": {"inputs": [[[0.1, 0.7], [0.3, 0.2], [0.9, 0.5]]]}},
 }
@@ -35,7 +42,11 @@ def _body(
 ) -> dict[str, Any]:
     """The two forms of a request: JSON, or a form with files and the same JSON in it."""
     schema = _schema(runs, settings, most)
-    files = {"type": "array", "items": {"type": "string", "format": "binary"}, "maxItems": settings.max_inputs}
+    files = {
+        "type": "array",
+        "items": {"type": "string", "format": "binary"},
+        "maxItems": settings.max_inputs,
+    }
     form: dict[str, Any] = {
         "type": "object",
         "properties": {"request": schema | {"description": "The same JSON."}, "files": files},
@@ -43,7 +54,11 @@ def _body(
     }
     if len(runs) == 1 and len(runs[0].inputs) == 1 and runs[0].inputs[0].file:
         inputs = {"anyOf": [schema["properties"]["inputs"], {"type": "null"}]}
-        without = {**schema, "properties": {**schema["properties"], "inputs": inputs}, "required": []}
+        without = {
+            **schema,
+            "properties": {**schema["properties"], "inputs": inputs},
+            "required": [],
+        }
         alone = {"files": files | {"minItems": 1, "maxItems": most}, "request": without}
         asked = {"properties": {"request": schema}, "required": ["request"]}
         form["properties"] = {"files": files, "request": without}
@@ -54,7 +69,10 @@ def _body(
         "required": True,
         "content": {
             "application/json": {"schema": schema, "examples": _named(examples, runs)},
-            "multipart/form-data": {"schema": form, "encoding": {"request": {"contentType": "application/json"}}},
+            "multipart/form-data": {
+                "schema": form,
+                "encoding": {"request": {"contentType": "application/json"}},
+            },
         },
     }
 
@@ -66,7 +84,9 @@ def _schema(runs: Sequence[ModelMessage], settings: ServerSettings, most: int) -
     [items] = [one["items"] for one in properties["inputs"]["anyOf"] if one.get("type") == "array"]
     properties["inputs"] = {"type": "array", "items": items, "minItems": 1, "maxItems": most}
     searches = any(run.searches for run in runs)
-    nbest = 1 if most == 1 and searches else settings.max_search  # a stream of labels has as many as are asked for
+    nbest = (
+        1 if most == 1 and searches else settings.max_search
+    )  # a stream of labels has as many as are asked for
     limits = {"type": "integer", "minimum": 1, "maximum": nbest}
     properties["nbest"] = properties["nbest"] | {"anyOf": [limits, {"type": "null"}]}
     properties["search"] = _search(runs, settings, properties["search"], streams=most == 1)
@@ -77,11 +97,19 @@ def _schema(runs: Sequence[ModelMessage], settings: ServerSettings, most: int) -
 
 
 def _search(
-    runs: Sequence[ModelMessage], settings: ServerSettings, schema: Mapping[str, Any], *, streams: bool
+    runs: Sequence[ModelMessage],
+    settings: ServerSettings,
+    schema: Mapping[str, Any],
+    *,
+    streams: bool,
 ) -> dict[str, Any]:
     """The settings of search, as far as this server allows them; none where no run searches."""
     if not any(run.searches for run in runs):
-        return {"type": "object", "additionalProperties": False, "description": "No run that is served searches."}
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "description": "No run that is served searches.",
+        }
     properties = {name: dict(one) for name, one in schema["properties"].items()}
     for name in ("width", "nbest"):
         properties[name]["maximum"] = settings.max_search

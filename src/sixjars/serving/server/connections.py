@@ -32,7 +32,9 @@ def most_of(settings: ServerSettings) -> int:
     except ImportError:  # Windows
         return wanted
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return wanted if files == resource.RLIM_INFINITY else min(wanted, max(files - SPARE, files // 2))
+    return (
+        wanted if files == resource.RLIM_INFINITY else min(wanted, max(files - SPARE, files // 2))
+    )
 
 
 def bounded(most: int, head: float = HEAD) -> Any:

@@ -25,7 +25,15 @@ from sixjars.serving.server.settings import ServerSettings
 
 OPEN: Final = {"/", "/healthz", "/readyz"}
 """What needs no token: the page itself, which asks for one, and whether the server is well."""
-KNOWN: Final = {*OPEN, "/v1/predict", "/v1/stream", "/v1/models", "/v1/reload", "/metrics", "/openapi.json"}
+KNOWN: Final = {
+    *OPEN,
+    "/v1/predict",
+    "/v1/stream",
+    "/v1/models",
+    "/v1/reload",
+    "/metrics",
+    "/openapi.json",
+}
 """Paths that are counted under their own name."""
 LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 SITES: Final = {None, "none", "same-origin"}
@@ -69,7 +77,10 @@ class Guard:
 
         self.in_progress += 1
         try:
-            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            headers = {
+                name.decode("latin-1").lower(): value.decode("latin-1")
+                for name, value in scope["headers"]
+            }
             refused = self.refused(scope["method"], scope["path"], headers)
             body.most = self._most(headers)
             if refused is not None:
@@ -96,7 +107,9 @@ class Guard:
             return 413, self._too_large(self._most(headers))
         return None
 
-    def _stranger(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
+    def _stranger(
+        self, method: str, path: str, headers: Mapping[str, str]
+    ) -> tuple[int, str] | None:
         """Under another name, from a page of others, or without the token."""
         host = headers.get("host", "")
         if (
@@ -104,7 +117,10 @@ class Guard:
             and self.settings.token is None
             and _name(host) not in LOOPBACK | {self.settings.host}
         ):
-            return 403, "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost."
+            return (
+                403,
+                "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost.",
+            )
         if method not in READS:
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
             if origin not in (None, f"http://{host}", f"https://{host}") or site not in SITES:
@@ -137,7 +153,9 @@ class Guard:
             await drained(body.receive, body.most)
         if body.read > body.most:
             raise HTTPException(413, self._too_large(body.most))
-        raise HTTPException(503, "too large requests at once; try again later.", {"Retry-After": "1"})
+        raise HTTPException(
+            503, "too large requests at once; try again later.", {"Retry-After": "1"}
+        )
 
 
 @final
@@ -174,6 +192,8 @@ async def drained(receive: Receive, most: int) -> None:
 async def _refuse(send: Send, status: int, sentence: str) -> None:
     body = json.dumps({"detail": sentence}).encode()
     headers: list[Any] = [(b"content-type", b"application/json")]
-    headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(status, [])
+    headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(
+        status, []
+    )
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -7,7 +7,9 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictInt, WithJsonSche
 from sixjars.recipe.schema import Settings
 from sixjars.recipe.sections import SearchSettings
 
-InputValue = Annotated[Any, WithJsonSchema({"description": "A text, a list of them, or an object of them by field."})]
+InputValue = Annotated[
+    Any, WithJsonSchema({"description": "A text, a list of them, or an object of them by field."})
+]
 """One input. What is wrong with it is told beside it, so that it does not spoil the others."""
 
 
@@ -25,7 +27,9 @@ def _whole_numbers(values: Any) -> Any:
 
 
 SearchKeys = Annotated[
-    dict[str, Any], BeforeValidator(_whole_numbers), WithJsonSchema(SearchSettings.model_json_schema())
+    dict[str, Any],
+    BeforeValidator(_whole_numbers),
+    WithJsonSchema(SearchSettings.model_json_schema()),
 ]
 
 

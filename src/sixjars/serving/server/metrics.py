@@ -41,7 +41,9 @@ class Metrics:
     def see(self, name: str, value: float, bounds: tuple[float, ...], **labels: str) -> None:
         """One value of a histogram."""
         key = name, tuple(labels.items())
-        self._histograms[key][next((bound for bound in bounds if value <= bound), float("inf"))] += 1
+        self._histograms[key][
+            next((bound for bound in bounds if value <= bound), float("inf"))
+        ] += 1
         self._sums[key] += value
 
     def text(self, gauges: Mapping[tuple[str, Labels], float]) -> str:
@@ -68,6 +70,9 @@ class Metrics:
 
 
 def _labels(labels: Labels) -> str:
-    escaped = ((key, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for key, value in labels)
+    escaped = (
+        (key, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
+        for key, value in labels
+    )
     inside = ",".join(f'{key}="{value}"' for key, value in escaped)
     return f"{{{inside}}}" if inside else ""

@@ -11,7 +11,11 @@ from sixjars.serving.pages import live, script, style
 def page() -> str:
     """The whole document."""
     own = style() + live("serving.server", "page.css")
-    return live("serving.server", "page.html").replace("/* style */", own).replace("/* script */", _script())
+    return (
+        live("serving.server", "page.html")
+        .replace("/* style */", own)
+        .replace("/* script */", _script())
+    )
 
 
 @cache

@@ -52,8 +52,16 @@ class Uploads:
         found = [path for path, given in self.names.items() if given == wanted]
         if len(found) == 1:
             return found[0]
-        there = f"uploaded are: {', '.join(self.names.values())}" if self.names else "no file was uploaded"
-        wrong = "is the name of several uploaded files; give each its own" if found else f"is no uploaded file; {there}"
+        there = (
+            f"uploaded are: {', '.join(self.names.values())}"
+            if self.names
+            else "no file was uploaded"
+        )
+        wrong = (
+            "is the name of several uploaded files; give each its own"
+            if found
+            else f"is no uploaded file; {there}"
+        )
         return Unreadable(f"{shown(name)} {wrong}.")
 
 
@@ -96,7 +104,9 @@ async def in_time(settings: ServerSettings) -> AsyncIterator[None]:
         async with asyncio.timeout(settings.time_limit):
             yield
     except TimeoutError:
-        raise HTTPException(408, f"the request took longer than {settings.time_limit:g} seconds to arrive.") from None
+        raise HTTPException(
+            408, f"the request took longer than {settings.time_limit:g} seconds to arrive."
+        ) from None
     except ClientDisconnect:
         raise _went_away() from None
 
@@ -124,7 +134,9 @@ def _went_away() -> HTTPException:
 
 
 @asynccontextmanager
-async def received(request: Request, settings: ServerSettings) -> AsyncIterator[tuple[PredictRequest, Uploads]]:
+async def received(
+    request: Request, settings: ServerSettings
+) -> AsyncIterator[tuple[PredictRequest, Uploads]]:
     """The message of a request and its files, which are there until its end."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON:
@@ -134,7 +146,11 @@ async def received(request: Request, settings: ServerSettings) -> AsyncIterator[
     elif kind == FORM:
         with tempfile.TemporaryDirectory(prefix="sixjars-") as folder:
             async with in_time(settings):
-                parts = {"max_files": settings.max_inputs, "max_fields": 2, "max_part_size": settings.json_bytes}
+                parts = {
+                    "max_files": settings.max_inputs,
+                    "max_fields": 2,
+                    "max_part_size": settings.json_bytes,
+                }
                 async with request.form(**parts) as form:
                     found = await _of_form(form, Uploads(Path(folder)))
             yield found
@@ -144,7 +160,9 @@ async def received(request: Request, settings: ServerSettings) -> AsyncIterator[
 
 async def _of_form(form: FormData, uploads: Uploads) -> tuple[PredictRequest, Uploads]:
     if unknown := sorted(set(form) - {"request", "files"}):
-        raise HTTPException(422, f"a form has the parts 'request' and 'files', but this has {shown(unknown[0])}.")
+        raise HTTPException(
+            422, f"a form has the parts 'request' and 'files', but this has {shown(unknown[0])}."
+        )
     text, files = form.get("request", "{}"), form.getlist("files")
     if not isinstance(text, str):
         raise HTTPException(422, "the part 'request' of the form must be JSON, but is a file.")
@@ -181,7 +199,9 @@ def _input(one: Any, uploads: Uploads, names: list[str], files: list[str], most:
         found[name] = uploads.path(value) if name in files else value
         if isinstance(found[name], Unreadable):
             return Unreadable(f"the {name} {found[name].sentence}")
-    if files and set(found) != set(names):  # a path of this machine under another name must not get through
+    if files and set(found) != set(
+        names
+    ):  # a path of this machine under another name must not get through
         return Unreadable(f"must name {' and '.join(names)}.")
     return found if found else one
 

@@ -61,7 +61,9 @@ def serve(
     allowed, given = tuple(allow), tuple(components)
 
     def opened(place: Path) -> Callable[[], Predictor]:
-        return lambda: load(place, device=device, precision=precision, allow=allowed, components=given)
+        return lambda: load(
+            place, device=device, precision=precision, allow=allowed, components=given
+        )
 
     compiled_for(device_named(device).type, "32")  # it will answer for long
     listener = listening(wanted)
@@ -90,7 +92,11 @@ def named(runs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
     for run in runs:
         name, equals, place = str(run).partition("=")
         path = Path(place if equals and not Path(run).exists() else run)
-        name = name if equals and not Path(run).exists() else path.resolve().name.removesuffix(".sixjars")
+        name = (
+            name
+            if equals and not Path(run).exists()
+            else path.resolve().name.removesuffix(".sixjars")
+        )
         if name in found:
             raise DataError(f"two runs are called {name}; give one another name: NAME={path}.")
         found[name] = path
@@ -115,13 +121,17 @@ def listening(settings: ServerSettings) -> socket.socket:
     try:
         made = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
+        reason = (
+            os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
+        )
         told = f"cannot listen on {settings.host}, port {settings.port}: {reason}"
         raise DataError(f"{told}; choose another --port or --host.") from None
     # Connections inherit both. An answer is two writes, and without this the second may wait 40 ms for the first.
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # an answer that nobody reads would be kept for ever
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * max(settings.time_limit, 1)))
+        made.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * max(settings.time_limit, 1))
+        )
     return made
 
 
@@ -138,10 +148,14 @@ def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
             tasks.add(task)  # or it may be collected before it ends
             task.add_done_callback(tasks.discard)
 
-        with suppress(RuntimeError, ValueError, NotImplementedError, AttributeError):  # another thread, or Windows
+        with suppress(
+            RuntimeError, ValueError, NotImplementedError, AttributeError
+        ):  # another thread, or Windows
             loop.add_signal_handler(signal.SIGHUP, again)
 
-    return application([Served(name, opened, settings) for name, opened in runs.items()], settings, started)
+    return application(
+        [Served(name, opened, settings) for name, opened in runs.items()], settings, started
+    )
 
 
 async def _reloaded(serving: "Serving") -> None:

@@ -49,7 +49,9 @@ class How:
     @property
     def most_streams(self) -> int:
         """Most streams that are written side by side: as many as one batch of predictions has inputs."""
-        return most_together(self.run.recipe.evaluation.batch_examples, self.run.fields.inputs.values())
+        return most_together(
+            self.run.recipe.evaluation.batch_examples, self.run.fields.inputs.values()
+        )
 
 
 @final
@@ -75,7 +77,9 @@ class Asked:
 class Served:
     """A run with its name; `open` reads it, now and whenever it has changed."""
 
-    def __init__(self, name: str, open_it: Callable[[], Predictor], settings: ServerSettings) -> None:
+    def __init__(
+        self, name: str, open_it: Callable[[], Predictor], settings: ServerSettings
+    ) -> None:
         self.name, self.settings = name, settings
         self._open = open_it
         self.predictor = open_it()
@@ -122,24 +126,42 @@ class Served:
                 )
         longest = max(own.max_length, 1000)
         if search.max_length > longest:
-            raise DataError(f"search.max_length is {search.max_length}, but this server allows {longest}.")
+            raise DataError(
+                f"search.max_length is {search.max_length}, but this server allows {longest}."
+            )
         keeps = asked.weights or asked.view
-        tokens = len(asked.inputs or ()) * search.nbest * search.max_length if run.ability.searches else 0
+        tokens = (
+            len(asked.inputs or ()) * search.nbest * search.max_length
+            if run.ability.searches
+            else 0
+        )
         if tokens > (most := WITH_WEIGHTS if keeps else WITHOUT):
             raise DataError(
                 f"the outputs of this request may have {tokens:,} tokens, but this server allows {most:,}"
                 f"{' with weights' if keeps else ''}; ask for fewer inputs or outputs, or a smaller max_length."
             )
         if search.coverage_penalty and not run.has_attention:
-            raise DataError("search.coverage_penalty needs attention, but this run has none; leave it out.")
+            raise DataError(
+                "search.coverage_penalty needs attention, but this run has none; leave it out."
+            )
         return How(run, search, asked.weights, asked.view)
 
-    def _check_unused(self, asked: PredictRequest, given: Mapping[str, Any], kind: str | None) -> None:
+    def _check_unused(
+        self, asked: PredictRequest, given: Mapping[str, Any], kind: str | None
+    ) -> None:
         """Refuse settings that would not be used, and are wrong."""
         if kind is None and "kind" in asked.search:
-            raise DataError("search.kind: should be greedy, beam or sample, but is None; or leave it out.")
+            raise DataError(
+                "search.kind: should be greedy, beam or sample, but is None; or leave it out."
+            )
         if asked.nbest is not None and "nbest" in given:  # the other takes its place
-            search_of(self.predictor.recipe.evaluation.search, kind, given, self.predictor.ability, "this request")
+            search_of(
+                self.predictor.recipe.evaluation.search,
+                kind,
+                given,
+                self.predictor.ability,
+                "this request",
+            )
 
     def check_stream(self, asked: Asked) -> None:
         """Refuse what has no beginning before its end."""
@@ -147,7 +169,9 @@ class Served:
         if count != 1:
             raise DataError(f"request.inputs: a stream has one input, but there are {count}.")
         if how.run.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
-            raise DataError("a stream has one output, of greedy search or sampling; ask /v1/predict for a beam.")
+            raise DataError(
+                "a stream has one output, of greedy search or sampling; ask /v1/predict for a beam."
+            )
 
     def work(self, jobs: Sequence[Job], between: Callable[[], None]) -> Results:
         """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer.
@@ -177,9 +201,13 @@ class Served:
             return _streamed(jobs, check, between)
         how, run = asked[0].how, asked[0].how.run
         requests = [
-            run.prepare(one, number=at, search=how.search) for own in asked for at, one in enumerate(own.inputs)
+            run.prepare(one, number=at, search=how.search)
+            for own in asked
+            for at, one in enumerate(own.inputs)
         ]
-        found = iter(run.answers(requests, how.search, details=how.weights or how.view, check=check))
+        found = iter(
+            run.answers(requests, how.search, details=how.weights or how.view, check=check)
+        )
         return [[_row(run, own, next(found)) for _ in own.inputs] for own in asked]
 
 
@@ -213,7 +241,12 @@ def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) ->
 def _field(own: Any, columns: Mapping[str, str]) -> FieldMessage:
     shown, column = own.settings.model_dump(mode="json", include=SHOWN), columns[own.name]
     return FieldMessage(
-        name=own.name, column=column, kind=own.kind, file=own.is_media, describes=own.describe(), settings=shown
+        name=own.name,
+        column=column,
+        kind=own.kind,
+        file=own.is_media,
+        describes=own.describe(),
+        settings=shown,
     )
 
 
@@ -233,12 +266,17 @@ def _drawn(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> str:
     """Attention as HTML; the outputs alone where there is none."""
     order = order_in_words(asked.how.search) if run.ability.searches else ""
     if not any(one.weights for one in found):
-        said = "".join(f"<li>{escape(one.text)} <small>probability {one.probability:.3g}</small></li>" for one in found)
+        said = "".join(
+            f"<li>{escape(one.text)} <small>probability {one.probability:.3g}</small></li>"
+            for one in found
+        )
         told = f'<p class="note">{order or BY_PROBABILITY}</p>' if len(found) > 1 else ""
         return f'<ol class="outputs">{said}</ol>{told}'
     view = view_of(run, found, order=order)
     own = {Path(path).name: name for path, name in asked.names.items()}
-    return fragment(replace(view, inputs={key: own.get(text, text) for key, text in view.inputs.items()}))
+    return fragment(
+        replace(view, inputs={key: own.get(text, text) for key, text in view.inputs.items()})
+    )
 
 
 def sentence_of(error: SixJarsError) -> str:

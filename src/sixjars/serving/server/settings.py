@@ -52,16 +52,22 @@ class ServerSettings:
                 f"others can reach {self.host}, so requests need a token: add --token, or listen on 127.0.0.1."
             )
         if self.token is not None and not re.fullmatch(r"[!-~]+", self.token):
-            raise DataError("the token must be made of ASCII letters, digits and signs, without spaces.")
+            raise DataError(
+                "the token must be made of ASCII letters, digits and signs, without spaces."
+            )
         if not 0 <= self.port <= 65535:
             raise DataError(f"port must lie between 0 and 65535, but is {self.port}.")
         for name in ("batch", "queue", "max_inputs", "max_text", "max_upload_mb", "max_search"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name} must be at least 1, but is {getattr(self, name)}.")
         if not 0 < self.time_limit <= 86400 or not 0 <= self.wait_ms <= 1000:
-            raise DataError("time_limit must lie between 0 seconds and a day, and wait_ms between 0 and 1000.")
+            raise DataError(
+                "time_limit must lie between 0 seconds and a day, and wait_ms between 0 and 1000."
+            )
         if self.queue < self.max_inputs:
-            raise DataError(f"queue is {self.queue}, but one request may have {self.max_inputs} inputs (max_inputs).")
+            raise DataError(
+                f"queue is {self.queue}, but one request may have {self.max_inputs} inputs (max_inputs)."
+            )
 
     @property
     def loopback(self) -> bool:

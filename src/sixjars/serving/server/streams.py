@@ -24,12 +24,16 @@ class Stream:
     computed: the files of the request.
     """
 
-    def __init__(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
+    def __init__(
+        self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
         self._told = 0
         self._first: tuple[str, Any] | None = None
-        self._task = asyncio.create_task(self._compute(answer, replace(asked, tell=self._tell), kept))
+        self._task = asyncio.create_task(
+            self._compute(answer, replace(asked, tell=self._tell), kept)
+        )
 
     def _tell(self, made: Written) -> None:
         """Called by the thread that computes; where a batch failed, for some tokens again."""
@@ -41,14 +45,18 @@ class Stream:
         with suppress(RuntimeError):  # the loop has ended, and nobody reads
             self._loop.call_soon_threadsafe(self._events.put_nowait, ("token", values))
 
-    async def _compute(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
+    async def _compute(
+        self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack
+    ) -> None:
         async with kept:
             try:
                 self._events.put_nowait(("end", await answer(asked)))
             except HTTPException as error:
                 self._events.put_nowait(("error", error))
             except Exception as error:  # noqa: BLE001 - told to whoever reads
-                self._events.put_nowait(("error", HTTPException(500, f"this failed: {type(error).__name__}.")))
+                self._events.put_nowait(
+                    ("error", HTTPException(500, f"this failed: {type(error).__name__}."))
+                )
 
     async def begin(self) -> None:
         """Wait for the first event; where that is an error, it is raised, so that it becomes the status."""
@@ -69,7 +77,13 @@ class Stream:
                 name, values = event
                 if isinstance(values, HTTPException):
                     values = {"detail": values.detail, "status": values.status_code}
-                yield b"event: " + name.encode() + b"\ndata: " + to_json(values, inf_nan_mode="null") + b"\n\n"
+                yield (
+                    b"event: "
+                    + name.encode()
+                    + b"\ndata: "
+                    + to_json(values, inf_nan_mode="null")
+                    + b"\n\n"
+                )
                 if name in LAST:
                     return
                 event = await self._events.get()

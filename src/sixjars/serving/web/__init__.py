@@ -62,9 +62,14 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     """
     opened = open_run(run)
     if out.exists() and (not out.is_dir() or any(path.name not in FILES for path in out.iterdir())):
-        raise RunError(f"{out} is there already and holds something else; choose an empty folder for the page.")
+        raise RunError(
+            f"{out} is there already and holds something else; choose an empty folder for the page."
+        )
     parts = parts_of(opened.recipe)
-    model, predictor = Blueprint.of(opened.recipe, opened.outside).plan, Predictor(opened, device="cpu")
+    model, predictor = (
+        Blueprint.of(opened.recipe, opened.outside).plan,
+        Predictor(opened, device="cpu"),
+    )
     fields, columns = predictor.fields, titles(predictor)
     tensors = {name: tensor.float().numpy() for name, tensor in _weights(predictor).items()}
     inputs = [_field(field, columns) for field in fields.inputs.values()]
@@ -82,7 +87,12 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     fingerprint = sha256(json.dumps(plan).encode() + planes(tensors.values())).hexdigest()
     weights = packed({"page": fingerprint, **plan}, tensors.values())
     marked = any(has_marked_words(field["learned"] or {}) for field in (*inputs, output))
-    has = features(opened.recipe, searches=model.decoder.searches, attends=predictor.has_attention, marked=marked)
+    has = features(
+        opened.recipe,
+        searches=model.decoder.searches,
+        attends=predictor.has_attention,
+        marked=marked,
+    )
     page = _page(opened.recipe, len(weights), fingerprint, style(parts, has))
     for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
         write_whole(out / name, content)
@@ -103,7 +113,9 @@ def _weights(run: Predictor) -> dict[str, Tensor]:
     for path, module in run.network.named_modules():
         if isinstance(module, VisualInput) and module.backbone is None:
             [frozen] = [one.backbone for one in extractors if isinstance(one, Features)]
-            found |= {f"{path}.backbone.{name}": tensor for name, tensor in frozen.state_dict().items()}
+            found |= {
+                f"{path}.backbone.{name}": tensor for name, tensor in frozen.state_dict().items()
+            }
     return found
 
 
@@ -120,7 +132,13 @@ def _example(run: Predictor, given: str | None) -> dict[str, str]:
     if sample is None or not run.fields.inputs:
         return {}
     drawn = generate(
-        run.recipe.task, size=0, valid=0, test=1, seed=sample.seed, longest=sample.longest, kind=sample.kind
+        run.recipe.task,
+        size=0,
+        valid=0,
+        test=1,
+        seed=sample.seed,
+        longest=sample.longest,
+        kind=sample.kind,
     )
     [row], columns = drawn["test"], sample_columns(run.recipe)
     with TemporaryDirectory() as folder:
@@ -141,7 +159,11 @@ def _shown(field: Field, text: str) -> str:
 
 def _page(recipe: Recipe, size: int, fingerprint: str, looks: str) -> bytes:
     task = TASKS[recipe.task]
-    names = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title), "size": f"{size / 1e6:.1f} MB"}
+    names = {
+        "title": escape(task.name.replace("_", " ")),
+        "about": escape(task.title),
+        "size": f"{size / 1e6:.1f} MB",
+    }
     template = Template(SCRIPT.joinpath("index.html").read_text("utf-8"))
     return template.substitute(names, fingerprint=fingerprint, style=looks).encode()
 
@@ -152,4 +174,9 @@ def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
     settings = {key: values[key] for key in PUBLIC if key in values}
     settings |= {"pixels": field.facts()["pixels"]} if field.is_media else {}
     learned = json.loads(field.to_json()) if field.learns else None
-    return {"name": field.name, "column": columns[field.name], "settings": settings, "learned": learned}
+    return {
+        "name": field.name,
+        "column": columns[field.name],
+        "settings": settings,
+        "learned": learned,
+    }

@@ -32,7 +32,12 @@ def packed(header: Mapping[str, Any], tensors: Iterable[NDArray[np.float32]]) ->
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     begin, numbers = pack("<I", len(text)) + text, planes(tensors)
     ended = pack("<II", zlib.crc32(numbers, zlib.crc32(begin)), (len(begin) + len(numbers)) % 2**32)
-    return GZIP + _deflated(begin, TEXT, zlib.Z_FULL_FLUSH) + _deflated(numbers, NUMBERS, zlib.Z_FINISH) + ended
+    return (
+        GZIP
+        + _deflated(begin, TEXT, zlib.Z_FULL_FLUSH)
+        + _deflated(numbers, NUMBERS, zlib.Z_FINISH)
+        + ended
+    )
 
 
 def planes(tensors: Iterable[NDArray[np.float32]]) -> bytes:
@@ -44,5 +49,7 @@ def planes(tensors: Iterable[NDArray[np.float32]]) -> bytes:
 
 def _deflated(content: bytes, strategy: int, end: int) -> bytes:
     """Compressed without a frame, so that another part may follow."""
-    made = zlib.compressobj(zlib.Z_BEST_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, strategy)
+    made = zlib.compressobj(
+        zlib.Z_BEST_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, strategy
+    )
     return made.compress(content) + made.flush(end)

@@ -27,7 +27,8 @@ FILES: Collection[Part] = [("field", "image"), ("field", "video")]
 VISUAL: Collection[Part] = [("encoder", kind) for kind in ("image", "image_question", "video")]
 ASKED: Collection[Part] = [("encoder", "image_question")]
 SEQUENCES: Collection[Part] = [
-    ("encoder", kind) for kind in ("text", "pair", "hierarchy", "wide_deep", "points", "image_question", "video")
+    ("encoder", kind)
+    for kind in ("text", "pair", "hierarchy", "wide_deep", "points", "image_question", "video")
 ]
 NGRAMS: Collection[Part] = [("encoder", "bag"), ("encoder", "wide_deep")]
 SCORES: Collection[Part] = [
@@ -70,15 +71,24 @@ def parts_of(recipe: Recipe) -> list[Part]:
     for key, folder, value in _wanted(recipe):
         known = {Path(file.name).stem for file in SCRIPT.joinpath(folder).iterdir()}
         if not isinstance(value, str) or value not in known:
-            shown, allowed = value if isinstance(value, str) else "a file of your own", ", ".join(sorted(known))
-            raise RunError(f"{key} is {shown}, which cannot run in a browser yet; what can is {allowed}.")
+            shown, allowed = (
+                value if isinstance(value, str) else "a file of your own",
+                ", ".join(sorted(known)),
+            )
+            raise RunError(
+                f"{key} is {shown}, which cannot run in a browser yet; what can is {allowed}."
+            )
         found[folder, value] = None
     return list(found)
 
 
 def _wanted(recipe: Recipe) -> Iterator[tuple[str, str, Any]]:
     """The key of each setting that has a file, the folder of its files, and its value."""
-    model = {"encoder": recipe.model.encoder, "bridge": recipe.model.bridge, "decoder": recipe.model.decoder}
+    model = {
+        "encoder": recipe.model.encoder,
+        "bridge": recipe.model.bridge,
+        "decoder": recipe.model.decoder,
+    }
     yield from ((f"model.{role}.kind", role, section["kind"]) for role, section in model.items())
     for role, section in model.items():
         yield from _inner(f"model.{role}", section)
@@ -108,7 +118,10 @@ def script(parts: Collection[Part], features: Collection[str]) -> bytes:
     names += ["figure", *views, *AFTER] if attends else ["outputs", *AFTER]
     controls = [live("serving", f"{name}.js", features) for name in ("inputs", *_controls(parts))]
     lit = [live_files(["view"], "js", {*features, *views})] if attends else []
-    first, *others = (kept(SCRIPT.joinpath(f"{name}.js").read_text("utf-8"), {*features, *views}) for name in names)
+    first, *others = (
+        kept(SCRIPT.joinpath(f"{name}.js").read_text("utf-8"), {*features, *views})
+        for name in names
+    )
     return "\n".join([first, *lit, *controls, *others]).encode()
 
 
@@ -117,7 +130,10 @@ def style(parts: Collection[Part], features: Collection[str]) -> str:
     attends = "attends" in features
     views = live_files(["colours", *(["view", *_views(parts)] if attends else [])], "css", features)
     inputs = [live("serving", f"{name}.css", features) for name in ("inputs", *_controls(parts))]
-    own = [SCRIPT.joinpath(name).read_text("utf-8") for name in ("page.css", *([] if attends else ["outputs.css"]))]
+    own = [
+        SCRIPT.joinpath(name).read_text("utf-8")
+        for name in ("page.css", *([] if attends else ["outputs.css"]))
+    ]
     return "".join([views, *inputs, *(kept(text, features) for text in own)])
 
 

@@ -26,12 +26,16 @@ UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImpl
 def is_table(given: object) -> bool:
     """Whether this has columns with names. The type is asked: some tables would compute for an answer."""
     kind = type(given)
-    return not isinstance(given, Mapping) and (hasattr(kind, "column_names") or hasattr(kind, "columns"))
+    return not isinstance(given, Mapping) and (
+        hasattr(kind, "column_names") or hasattr(kind, "columns")
+    )
 
 
 def is_column(given: object) -> bool:
     """Whether this is a column or an array: several values, with a method that makes a list of them."""
-    return not isinstance(given, BYTES) and any(callable(getattr(given, name, None)) for name in AS_LIST)
+    return not isinstance(given, BYTES) and any(
+        callable(getattr(given, name, None)) for name in AS_LIST
+    )
 
 
 def is_missing(value: object) -> bool:
@@ -40,7 +44,11 @@ def is_missing(value: object) -> bool:
     >>> is_missing(None), is_missing(float("nan")), is_missing("")
     (True, True, False)
     """
-    return value is None or type(value).__name__ in MISSING or (isinstance(value, float) and value != value)
+    return (
+        value is None
+        or type(value).__name__ in MISSING
+        or (isinstance(value, float) and value != value)
+    )
 
 
 def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[list[Any], bool]:
@@ -60,7 +68,9 @@ def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[lis
     if isinstance(given, str | os.PathLike):
         return [given], True
     if is_table(given):
-        return _rows({name: _column(given, *path) for name, path in _paths(given, columns).items()}), False
+        return _rows(
+            {name: _column(given, *path) for name, path in _paths(given, columns).items()}
+        ), False
     items = several_of(given)
     if isinstance(items, str):  # an array without dimensions
         return [items], True
@@ -81,12 +91,16 @@ def several_of(given: Any) -> Any:
     if is_column(given):
         return _values(given)
     if isinstance(given, BYTES) or not isinstance(given, Iterable):
-        raise DataError(f"give a text, or a list of inputs, but not {shown(given)} ({type(given).__name__}).")
+        raise DataError(
+            f"give a text, or a list of inputs, but not {shown(given)} ({type(given).__name__})."
+        )
     items = list(given)
     table = next((at for at, item in enumerate(items, start=1) if is_table(item)), None)
     if table is not None:
         kind = type(items[table - 1]).__name__
-        raise DataError(f"input {table} is a whole table ({kind}); give each table alone, or all of them as one.")
+        raise DataError(
+            f"input {table} is a whole table ({kind}); give each table alone, or all of them as one."
+        )
     return items
 
 
@@ -96,7 +110,12 @@ def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
     if isinstance(item, tuple) and callable(named):
         return named()
     labels = getattr(item, "index", None)
-    if isinstance(item, str | list | tuple) or callable(labels) or not is_column(item) or not is_column(labels):
+    if (
+        isinstance(item, str | list | tuple)
+        or callable(labels)
+        or not is_column(item)
+        or not is_column(labels)
+    ):
         return item
     names = _values(labels)
     is_row = {*columns.values()} <= {name for name in names if isinstance(name, str)}
@@ -111,14 +130,23 @@ def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
     names, item = list(columns), as_row(item, columns)
     is_value = isinstance(item, str | list | os.PathLike) or is_missing(item)
     if not isinstance(item, Mapping) and not (is_value and len(names) == 1):
-        expected = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
+        expected = (
+            f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
+        )
         raise ValueError(f"must be {expected} but is {shown(item)}.")
     row = {names[0]: item} if is_value else _by_field(item, columns)
     if row is None:
-        raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, item)) or 'no key'}.")
+        raise ValueError(
+            f"must name {' and '.join(names)}, but has {', '.join(map(str, item)) or 'no key'}."
+        )
     if empty := [name for name, value in row.items() if is_missing(value)]:
-        raise ValueError(f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'} no value.")
-    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in row.items()}
+        raise ValueError(
+            f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'} no value."
+        )
+    return {
+        name: os.fspath(value) if isinstance(value, os.PathLike) else value
+        for name, value in row.items()
+    }
 
 
 def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, Any] | None:
@@ -133,13 +161,17 @@ def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, A
     return None
 
 
-def _columns_of_dict(given: Mapping[Any, Any], columns: Mapping[str, Key], takes: Takes) -> dict[str, list[Any]] | None:
+def _columns_of_dict(
+    given: Mapping[Any, Any], columns: Mapping[str, Key], takes: Takes
+) -> dict[str, list[Any]] | None:
     """The columns of a dict that has a list for each field; nothing where it is one input."""
     tables = [name for name, value in given.items() if is_table(value)]
     if tables:
         raise DataError(f"{shown(tables[0])} of the dict is a whole table; give that table alone.")
     row = _by_field(given, columns)
-    if not row or not all(isinstance(value, list | tuple) or is_column(value) for value in row.values()):
+    if not row or not all(
+        isinstance(value, list | tuple) or is_column(value) for value in row.values()
+    ):
         return None
     lists = {name: _values(value) for name, value in row.items()}
     if any(_is_value(name, row[name], lists[name], takes) for name in row):
@@ -159,7 +191,10 @@ def _is_value(name: str, given: Any, values: Any, takes: Takes) -> bool:
 
 def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Rows by field, of columns that are equally long."""
-    return [dict(zip(columns, map(_cell, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(columns, map(_cell, row), strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]:
@@ -180,7 +215,9 @@ def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]
             )
         first, *inside = [key] if key in names else key.split(".")
         if first not in names:
-            raise DataError(f"the table has no column {key!r}, which this run reads; its columns: {there}.")
+            raise DataError(
+                f"the table has no column {key!r}, which this run reads; its columns: {there}."
+            )
         paths[name] = (_once(names, first), *inside)
     return paths
 
@@ -193,7 +230,9 @@ def _names(table: Any) -> list[Any]:
     names = table.column_names if hasattr(type(table), "column_names") else table.columns
     if names is None:
         kind = type(table).__name__
-        raise DataError(f"the columns of this {kind} are not known; make a pandas or Arrow table of it.")
+        raise DataError(
+            f"the columns of this {kind} are not known; make a pandas or Arrow table of it."
+        )
     return list(names)
 
 
@@ -219,7 +258,9 @@ def _column(table: Any, name: str, *inside: str) -> list[Any]:
 
 def _values(column: Any) -> Any:
     """A column as a list; one text, where an array has no dimensions."""
-    method = next((getattr(column, name) for name in AS_LIST if callable(getattr(column, name, None))), None)
+    method = next(
+        (getattr(column, name) for name in AS_LIST if callable(getattr(column, name, None))), None
+    )
     return list(column) if method is None else method()
 
 

@@ -30,7 +30,9 @@ def _of_machine() -> Iterator[int]:
             if line.startswith("MemAvailable:"):
                 yield int(line.split()[1]) * 1024
                 return
-    with suppress(OSError, ValueError, AttributeError):  # no Linux: all that there is, for nobody says what is free
+    with suppress(
+        OSError, ValueError, AttributeError
+    ):  # no Linux: all that there is, for nobody says what is free
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -42,7 +44,11 @@ def _of_groups() -> Iterator[int]:
         for path in {"/", *paths}:
             for folder, most, now in (
                 (_GROUPS / path.lstrip("/"), "memory.max", "memory.current"),
-                (_GROUPS / "memory" / path.lstrip("/"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
+                (
+                    _GROUPS / "memory" / path.lstrip("/"),
+                    "memory.limit_in_bytes",
+                    "memory.usage_in_bytes",
+                ),
             ):
                 yield from _left(folder, most, now)
 
@@ -50,9 +56,15 @@ def _of_groups() -> Iterator[int]:
 def _left(folder: Path, most: str, now: str) -> Iterator[int]:
     """What one group leaves; files that it keeps in memory are given back where others need it."""
     with suppress(OSError, ValueError):
-        limit, used = int((folder / most).read_text()), int((folder / now).read_text())  # "max" is no number
+        limit, used = (
+            int((folder / most).read_text()),
+            int((folder / now).read_text()),
+        )  # "max" is no number
         kept = [line.split() for line in (folder / "memory.stat").read_text().splitlines()]
-        files = max((int(size) for name, size in kept if name in ("inactive_file", "total_inactive_file")), default=0)
+        files = max(
+            (int(size) for name, size in kept if name in ("inactive_file", "total_inactive_file")),
+            default=0,
+        )
         yield max(0, limit - used + files)
 
 

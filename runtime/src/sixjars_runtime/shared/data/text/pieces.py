@@ -25,8 +25,16 @@ def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int
     found: list[int] = []
     for at, number in enumerate(ids):
         before, own = alone[ids[at - 1]] if at else "", alone[number]
-        apart = decode([ids[at - 1], number], words) == f"{before} {own}" if at and before and own else True
-        goes_on = bool(found) and bool(before) and (not before.strip() or (not apart and _meet(before, own)))
+        apart = (
+            decode([ids[at - 1], number], words) == f"{before} {own}"
+            if at and before and own
+            else True
+        )
+        goes_on = (
+            bool(found)
+            and bool(before)
+            and (not before.strip() or (not apart and _meet(before, own)))
+        )
         found.append(found[-1] + (not goes_on) if found else 0)
     return found
 
@@ -34,7 +42,9 @@ def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int
 def _meet(before: str, own: str) -> bool:
     """Whether a letter follows a letter; half a character is one too. Scripts without spaces have no words to join."""
     both = before[-1], own[0]
-    return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in both) and not any(map(_unspaced, both))
+    return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in both) and not any(
+        map(_unspaced, both)
+    )
 
 
 def _unspaced(letter: str) -> bool:

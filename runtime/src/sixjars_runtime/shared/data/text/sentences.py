@@ -44,7 +44,9 @@ STARTERS: Final = frozenset(
 )
 """Words that, with a capital letter, tell a new sentence rather than a name."""
 _KNOWN = NAME_FOLLOWS | NUMBER_FOLLOWS | MAY_END
-_ENDINGS = frozenset("com org net edu gov io js pdf doc txt csv xml html zip exe jpg png gif mp3".split())
+_ENDINGS = frozenset(
+    "com org net edu gov io js pdf doc txt csv xml html zip exe jpg png gif mp3".split()
+)
 """Of web names and files, that no sentence begins with."""
 _FULL = "।॥。！？｡"
 _STRONG = "?!‽؟۔"
@@ -58,7 +60,9 @@ _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _MAYBE_BREAK = re.compile(rf"[{_BREAKS}<]")  # quick to look for
 _BREAK = re.compile(rf"[{_BREAKS}]+|(?:<br\s{{0,9}}/?>\s*+)+", re.IGNORECASE)
 _MARK = re.compile(rf"{_MARKS}++(?:{_SPACE}++{_MARKS}++)*+")
-_AFTER_QUOTED = re.compile(rf"""(?:{_CLOSING}|['’"])*+(?:{_SPACE}++(?:{_CLOSING}|''|"(?=[\s,;]|$)))*+""")
+_AFTER_QUOTED = re.compile(
+    rf"""(?:{_CLOSING}|['’"])*+(?:{_SPACE}++(?:{_CLOSING}|''|"(?=[\s,;]|$)))*+"""
+)
 """What may close a sentence inside quotation marks; in a text already cut into words, a space may come before it."""
 _AFTER = re.compile(rf"""(?:{_CLOSING}|['’]|"(?!\w))*+(?:{_SPACE}++(?:{_CLOSING}|''))*+""")
 _AHEAD = re.compile(r"(?P<gap>\s*+)(?P<signs>(?:[^\w\s]{1,8}+\s?+){0,3}+)(?P<word>\w{0,16}+)")
@@ -119,7 +123,12 @@ def _pieces(line: str, *, cased: bool) -> Iterator[str]:
 
 def _ends(line: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
     """Whether a mark ends the sentence that begins at `begin`; with what closes it, it would end at `end`."""
-    if mark[0] == "." and cased and line[end : end + 1] == " " and line[end + 1 : end + 2].isupper():
+    if (
+        mark[0] == "."
+        and cased
+        and line[end : end + 1] == " "
+        and line[end + 1 : end + 2].isupper()
+    ):
         # Most full stops: a word of small letters before, a capital letter after. The rules below would say the same.
         word = line[max(line.rfind(" ", begin, mark.start()) + 1, begin) : mark.start()]
         if len(word) > 1 and word.isalpha() and word.islower() and word not in _KNOWN:
@@ -132,7 +141,9 @@ def _ends(line: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) 
     assert ahead is not None
     if cased and ahead["word"][:1].islower():
         return False
-    if not ahead["gap"] and not _glued(line, mark, ahead["word"], line[ahead.end() : ahead.end() + 1]):
+    if not ahead["gap"] and not _glued(
+        line, mark, ahead["word"], line[ahead.end() : ahead.end() + 1]
+    ):
         return False
     return mark[0] != "." or not _abbreviated(line, begin, mark.start(), ahead, cased=cased)
 
@@ -165,7 +176,9 @@ def _abbreviated(line: str, begin: int, at: int, ahead: re.Match[str], *, cased:
     spellings = {last} if cased and not last.isupper() else {last, last.lower(), last.capitalize()}
     if spellings & NAME_FOLLOWS:
         return True
-    if spellings & NUMBER_FOLLOWS and (following[:1].isdigit() or bool(_ROMAN.fullmatch(following))):
+    if spellings & NUMBER_FOLLOWS and (
+        following[:1].isdigit() or bool(_ROMAN.fullmatch(following))
+    ):
         return True
     initial = len(last) == 1 and (last.isupper() or (last.islower() and not cased))
     if initial or spellings & MAY_END or _DOTTED.fullmatch(last):

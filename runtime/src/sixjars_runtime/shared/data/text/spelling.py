@@ -11,7 +11,13 @@ from typing import Any, Final, Literal, Protocol, Self, final
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from sixjars_runtime.shared.data.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
+from sixjars_runtime.shared.data.text.joiners import (
+    JOINER,
+    STAND_IN,
+    stand_ins,
+    text_of,
+    without_joiners,
+)
 from sixjars_runtime.shared.data.text.pieces import leads
 from sixjars_runtime.shared.errors import RunError, first_line, shown
 from sixjars_runtime.shared.flow.special import GO, PAD, SPECIAL, STOP, UNK
@@ -23,10 +29,14 @@ MARK: Final = "▁"
 """Begins a token that follows a space or the start of the text, where tokens have marks."""
 
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
-_MARKED = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # a punctuation mark or symbol, and the mark before it
+_MARKED = Regex(
+    rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]"
+)  # a punctuation mark or symbol, and the mark before it
 _SIGNS = r"\p{P}\p{S}\uFE0E\uFE0F\u20E3"  # also what says that the sign before it is an emoji: ✔️, 1️⃣
 _SIGN = f"[{_SIGNS}]"
-_JOINED = Regex(rf"{JOINER}?[{_SIGN}&&[^{JOINER}]](?:{JOINER}(?!{_SIGN}))?")  # and the joiners of its sides
+_JOINED = Regex(
+    rf"{JOINER}?[{_SIGN}&&[^{JOINER}]](?:{JOINER}(?!{_SIGN}))?"
+)  # and the joiners of its sides
 _SEAM = Regex(rf"(?<=\S)(?={_SIGN})|(?<={_SIGN})(?=[^{_SIGNS}\s])")  # where a joiner is put
 KINDS: Final = ("bpe", "characters", "unigram", "words")
 MARKED_WORDS: Final = "punctuation, words with marks"
@@ -35,7 +45,11 @@ _FORMAT: Final = 3
 _FORMAT_OF_MARKS: Final = 2  # still that of all other kinds, which have not changed since
 Spacing = Literal["marks", "joiners", "bare"]
 """A mark begins each token after a space; a joiner is where no space is; or nothing but the tokens."""
-_RESERVED: Final = {"marks": [(MARK, "_")], "joiners": [(JOINER, STAND_IN)], "bare": []}  # what a text may not hold
+_RESERVED: Final = {
+    "marks": [(MARK, "_")],
+    "joiners": [(JOINER, STAND_IN)],
+    "bare": [],
+}  # what a text may not hold
 _HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
 _KEPT: Final = 2**17  # words whose ids are kept
 
@@ -76,12 +90,16 @@ class Vocabulary:
     """For a unigram language model: the log probability of each token."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tokens, list) or not all(isinstance(token, str) for token in self.tokens):
+        if not isinstance(self.tokens, list) or not all(
+            isinstance(token, str) for token in self.tokens
+        ):
             raise ValueError("its tokens are not a list of texts")
         known = {*INSIDE, *self.tokens}
         if len(known) != len(INSIDE) + len(self.tokens):
             raise ValueError("a token is there twice")
-        if not all({one, two, one + two} <= known for one, two in self.merges):  # the library would panic
+        if not all(
+            {one, two, one + two} <= known for one, two in self.merges
+        ):  # the library would panic
             raise ValueError("a merge is not of tokens, or does not give one")
         if not all(map(isfinite, self.scores)):
             raise ValueError("a score is not finite")
@@ -93,7 +111,9 @@ def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
     model: models.Model
     if settings.tokens == "words":
         if spacing_of(settings) == "joiners":
-            numbers |= {form: numbers[other] for form, other in stand_ins(vocabulary.tokens).items()}
+            numbers |= {
+                form: numbers[other] for form, other in stand_ins(vocabulary.tokens).items()
+            }
         model = models.WordLevel(numbers, unk_token=INSIDE[UNK])
     elif settings.tokens == "unigram":
         model = unigram_model(vocabulary)
@@ -228,13 +248,20 @@ class Spelling(BaseTokenizer):
         rows = self._rows_of(new)
         if open:
             assert self.can_copy
-            rows = [self._with_hashes(word, ids) if UNK in ids else ids for word, ids in zip(new, rows, strict=True)]
+            rows = [
+                self._with_hashes(word, ids) if UNK in ids else ids
+                for word, ids in zip(new, rows, strict=True)
+            ]
         if self._kind == "characters":
             space = self._tokenizer.token_to_id(" ")
             before = space if space is not None else self._hash(" ") if open else UNK
             rows = [[before, *ids] for ids in rows]
-        same: dict[tuple[int, ...], list[int]] = {}  # most words outside the vocabulary have the same ids
-        found = {word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)}
+        same: dict[
+            tuple[int, ...], list[int]
+        ] = {}  # most words outside the vocabulary have the same ids
+        found = {
+            word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)
+        }
         if len(kept) < _KEPT:
             kept.update(found)
         return [found[word] if word in found else kept[word] for word in words]
@@ -251,11 +278,16 @@ class Spelling(BaseTokenizer):
         split = iter(self._batch(others) if others else [])
 
         def looked_up(word: str) -> list[int]:
-            number = self._tokenizer.token_to_id(begin + (word.lower() if self._lowercase else word))
+            number = self._tokenizer.token_to_id(
+                begin + (word.lower() if self._lowercase else word)
+            )
             return [UNK if number is None else number]
 
         # In order: rows that lie beside each other in memory are put together faster later.
-        return [looked_up(word) if is_whole else next(split).ids for word, is_whole in zip(words, whole, strict=True)]
+        return [
+            looked_up(word) if is_whole else next(split).ids
+            for word, is_whole in zip(words, whole, strict=True)
+        ]
 
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
         """Ids with the hash of its word in place of each `<unk>`."""
@@ -303,12 +335,15 @@ class Spelling(BaseTokenizer):
             return " ".join(tokens)
         if self._kind == "words":
             tokens = [
-                self._spaced(number, before, source_words) for number, before in zip(kept, ["", *tokens], strict=False)
+                self._spaced(number, before, source_words)
+                for number, before in zip(kept, ["", *tokens], strict=False)
             ]
         text = "".join(tokens)
         return text.replace(MARK, " ").removeprefix(" ") if self._spacing == "marks" else text
 
-    def _as_in_source(self, ids: Sequence[int], tokens: list[str], source_words: Sequence[str]) -> list[str]:
+    def _as_in_source(
+        self, ids: Sequence[int], tokens: list[str], source_words: Sequence[str]
+    ) -> list[str]:
         """Tokens, where those beside a copied word may be spelled as beside it in the source.
 
         A mark takes that form, if it stands in for it: of `3,500` the comma, where the vocabulary has no comma between
@@ -369,13 +404,20 @@ class Spelling(BaseTokenizer):
 
     def like(self, settings: TokenSettings) -> TokenizerSettings:
         """Settings for more tokens of its own spelling, which may be that of an older run."""
-        return TokenizerSettings(self._kind, self._split, self._lowercase, settings.size, settings.min_count)
+        return TokenizerSettings(
+            self._kind, self._split, self._lowercase, settings.size, settings.min_count
+        )
 
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""
         form = _FORMAT if self._spacing == "joiners" else _FORMAT_OF_MARKS
         split = "punctuation" if self._split == MARKED_WORDS else self._split
-        settings = {"format": form, "kind": self._kind, "split": split, "lowercase": self._lowercase}
+        settings = {
+            "format": form,
+            "kind": self._kind,
+            "split": split,
+            "lowercase": self._lowercase,
+        }
         return json.dumps(settings | vars(self._vocabulary), ensure_ascii=False)
 
     @classmethod
@@ -386,7 +428,9 @@ class Spelling(BaseTokenizer):
             kind, split, lowercase = whole["kind"], whole["split"], whole["lowercase"]
             is_known = whole["format"] in (_FORMAT_OF_MARKS, _FORMAT) and kind in KINDS
             if not is_known or not isinstance(lowercase, bool):
-                raise ValueError(f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}")
+                raise ValueError(
+                    f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}"
+                )
             if split not in ("punctuation", "spaces"):
                 raise ValueError(f"split {shown(split)}")
             split = MARKED_WORDS if has_marked_words(whole) else split
@@ -396,4 +440,6 @@ class Spelling(BaseTokenizer):
             raise RunError("The saved tokenizer is damaged: it is nested too deep.") from None
         except Exception as error:
             reason = first_line(error)[:200]
-            raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error
+            raise RunError(
+                f"The saved tokenizer is damaged or of another version: {reason}."
+            ) from error
