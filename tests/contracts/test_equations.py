@@ -287,21 +287,26 @@ def test_pairs_of_sentences(kind: Callable[..., Bridge], cell: str, layers: int)
     compare(Model(encoder, decoder, inputs, Padded.of([[1], [2], [3]])))
 
 
+@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("kind", [InitialState, Attention, AttentionPooling])
 @pytest.mark.parametrize(("cell", "layers"), [("rnn", 1), ("gru", 2), ("lstm", 1)])
-def test_pairs_of_sentences_by_words(kind: Callable[..., Bridge], cell: str, layers: int) -> None:
-    """Words of both sentences, an unknown word in both, and sentences that have nothing in common."""
+def test_pairs_of_sentences_by_words(
+    kind: Callable[..., Bridge], cell: str, layers: int, counted: bool
+) -> None:
+    """Words of both sentences, an unknown word in both, and sentences that have nothing in common.
+
+    Also a sentence of unknown words alone, and a pair whose words no training sentence has.
+    """
     encoder = PairEncoder(sentence=text(cell, "both", layers), compare="words")
     decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
-    first, second = (
-        Padded.of([[5, 3, 7, 8], [9], [4, 10, 11]]),
-        Padded.of([[8, 3], [5, 6, 7], [11, 11]]),
-    )
-    compare(
-        Model(
-            encoder, decoder, {"sentence1": first, "sentence2": second}, Padded.of([[1], [2], [3]])
-        )
-    )
+    first = Padded.of([[5, 3, 7, 8], [9], [4, 10, 11], [5, 8], [6, 4]])
+    second = Padded.of([[8, 3], [5, 6, 7], [11, 11], [3], [6]])
+    inputs = {"sentence1": first, "sentence2": second}
+    model = Model(encoder, decoder, inputs, Padded.of([[1], [2], [3], [4], [1]]))
+    if counted:
+        training = (Padded.of([[5, 9, 8], [10, 11]]), Padded.of([[8, 7], [11]]))
+        encoder.count([dict(zip(inputs, training, strict=True))])
+    compare(model)
 
 
 @pytest.mark.parametrize("deep", [False, True])

@@ -111,6 +111,28 @@ class WordOverlap(nn.Module):
             ]
         return torch.stack(numbers, dim=1)
 
+    def equations(self) -> list[str]:
+        """The nine numbers; x̂_nk is the vector of a word divided by its length, m_nk whether both sentences have it."""
+        return [
+            "w_nk = E_idf[x_nk] / Σ_k E_idf[x_nk], or 0 where no word of the sentence counts: E_idf of a word is "
+            "log((1 + L) / (1 + M)) + 1 where M of L training sentences have it, 0 where none has",
+            "q_n = Σ_k w_nk x̂_nk",
+            "ρ_kj = x̂_{1k}ᵀ x̂_{2j}, or -1 where w_{1k} or w_{2j} is 0",
+            "o_1 = q_1ᵀ q_2 / sqrt((q_1ᵀ q_1) (q_2ᵀ q_2)), or 0 where q_1 or q_2 is 0",
+            *(
+                line
+                for number, n, word, other, count in ((2, 1, "k", "j", "K"), (6, 2, "j", "k", "S"))
+                for line in (
+                    f"o_{number} = Σ_{word} w_{{{n}{word}}} max_{other} ρ_kj",
+                    f"o_{number + 1} = min_{word} max_{other} ρ_kj, over words whose w is above 0; 1 where none is",
+                    f"o_{number + 2} = Σ_{word} w_{{{n}{word}}} m_{{{n}{word}}}",
+                    f"o_{number + 3} = {count} / {WORDS_OF_A_UNIT}",
+                )
+            ),
+            f"o = {SCALE:g} ([{', '.join(f'o_{number}' for number in range(1, NUMBERS + 1))}] - μ_o) / σ_o: "
+            "μ_o and σ_o are mean and spread over the training pairs",
+        ]
+
     @torch.no_grad()
     def count(self, vectors: Tensor, pairs: Iterable[tuple[Padded, Padded]]) -> None:
         """Take the weights of words, log((1 + n) / (1 + n_x)) + 1, and mean and spread of the numbers."""

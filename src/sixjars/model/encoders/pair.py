@@ -141,21 +141,23 @@ class PairEncoder(Encoder):
             "a_j = Σ_k β_jk h_{1k}",
             "h_j = [h_{2j}, a_j, abs(h_{2j} - a_j), h_{2j} ⊙ a_j]",
         ]
-        if self.comparison is None:
+        if self.overlap is None:
             words = self.sentence.equations(at="nk", summary="z_n")
             return [*words, *align, "h_T = [z_1, z_2, abs(z_1 - z_2), z_1 ⊙ z_2]"]
         embedding, rnn = self.sentence.embedding, self.sentence.rnn
-        reads = f"(E_{rnn.tag}[x_nk] + m_nk e_same)"
+        vector = f"E_{rnn.tag}[x_nk]"
         return [
             *embedding.equations(),
             "m_nk is 1 where the other sentence has the word x_nk too, else 0; <unk> is never the same word",
-            *rnn.equations(reads=reads, state="h", at="nk", summary=""),
+            f"x̂_nk = {vector} / sqrt({vector}ᵀ {vector})",
+            *rnn.equations(reads="(x̂_nk + m_nk e_same)", state="h", at="nk", summary=""),
             *align,
             "v_j = relu(W_cmp h_j + b_cmp)",
             "γ_kj = softmax_j(h_{2j}ᵀ h_{1k})",
             "a′_k = Σ_j γ_kj h_{2j}",
             "u_k = relu(W_cmp [h_{1k}, a′_k, abs(h_{1k} - a′_k), h_{1k} ⊙ a′_k] + b_cmp)",
-            "h_T = [mean_k u_k, max_k u_k, mean_j v_j, max_j v_j]",
+            *self.overlap.equations(),
+            "h_T = [mean_k u_k, max_k u_k, mean_j v_j, max_j v_j, o]",
         ]
 
 
