@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.shared.data.media.images import (
-    Fit,
-    check_size,
-    decoding,
-    framed,
-    in_colour,
-    need_pillow,
-)
+from sixjars_runtime.shared.data.media.images import Fit, check_size, decoding, framed, in_colour, need_pillow
 from sixjars_runtime.shared.errors import DataError, MissingExtra, ShapeError
 
 if TYPE_CHECKING:

@@ -11,13 +11,7 @@ from typing import Any, Final, Literal, Protocol, Self, final
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from sixjars_runtime.shared.data.text.joiners import (
-    JOINER,
-    STAND_IN,
-    stand_ins,
-    text_of,
-    without_joiners,
-)
+from sixjars_runtime.shared.data.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
 from sixjars_runtime.shared.data.text.pieces import leads
 from sixjars_runtime.shared.errors import RunError, first_line, shown
 from sixjars_runtime.shared.flow.special import GO, PAD, SPECIAL, STOP, UNK
