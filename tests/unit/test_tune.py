@@ -261,7 +261,7 @@ def test_a_search_that_is_killed_keeps_its_trials(
     )
 
 
-@pytest.mark.usefixtures("quick_trials")
+@pytest.mark.usefixtures("quick_trials", "heeds_ctrl_c")
 def test_a_signal_waits_until_the_journal_is_written(
     recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ validation set; the test set is not touched.
 
 import math
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, Literal, final
 
 from sixjars.errors import DataError, Interrupted, RecipeError, shown
@@ -430,14 +432,37 @@ def alarm(seconds: float, rang: threading.Event) -> Iterator[None]:
             pause = AGAIN
 
     thread = threading.Thread(target=wait, name="alarm", daemon=True)
-    if threading.current_thread() is threading.main_thread():
-        thread.start()
-    try:
-        yield
-    finally:
+    with _interruptible(rang) as can_interrupt:
+        if can_interrupt:
+            thread.start()
         try:
-            off.set()
-            if thread.is_alive():
-                thread.join()  # an interrupt under way comes here, not after the end
+            yield
         finally:
-            off.set()  # again, for the interrupt may have come before the first time
+            try:
+                off.set()
+                if thread.is_alive():
+                    thread.join()  # an interrupt under way comes here, not after the end
+            finally:
+                off.set()  # again, for the interrupt may have come before the first time
+
+
+@contextmanager
+def _interruptible(rang: threading.Event) -> Iterator[bool]:
+    """Let the alarm through, and nothing else, where Ctrl-C is ignored, as in a background job of a script.
+
+    False in other threads than the main one, which alone can be interrupted.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield is_main
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if rang.is_set():
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield True
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
