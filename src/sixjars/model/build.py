@@ -197,7 +197,7 @@ def resolved(
     others = {key: kinds for key in section if key not in own and (kinds := _kinds_with(key, role))}
     rest = {key: value for key, value in section.items() if key not in {"kind", *others}}
     settings, faults = checked(schema, rest, f"model.{role}")
-    faults += [_of_other_kinds(role, kind, key, kinds) for key, kinds in others.items()]
+    faults += [_of_other_kinds(role, kind, key, kinds, schema) for key, kinds in others.items()]
     return {} if settings is None or faults else {"kind": kind, **settings.model_dump()}, faults
 
 
@@ -208,10 +208,15 @@ def _kinds_with(key: str, role: str) -> list[str]:
     ]
 
 
-def _of_other_kinds(role: str, kind: str, key: str, kinds: Sequence[str]) -> str:
-    """For somebody who has changed the kind alone."""
+def _of_other_kinds(
+    role: str, kind: str, key: str, kinds: Sequence[str], schema: type[Settings]
+) -> str:
+    """For somebody who has changed the kind alone, or who looks for a key that stands in a section inside."""
+    sections = {name: field.annotation for name, field in schema.model_fields.items()}
+    inside = [name for name, part in sections.items() if key in getattr(part, "model_fields", ())]
+    has = f", which has {' and '.join(f'{name}.{key}' for name in inside)}" if inside else ""
     return (
-        f"model.{role}: key {key!r} is one of kind {' or '.join(kinds)}, but the kind is {kind}; remove it, "
+        f"model.{role}: key {key!r} is one of kind {' or '.join(kinds)}, but the kind is {kind}{has}; remove it, "
         f"or replace the section: 'model.{role}={{kind: {kind}}}'."
     )
 

@@ -154,7 +154,7 @@ class SequenceDecoder(Generator):
             if size != embedding.size:
                 raise ShapeError(
                     f"tied: true needs embeddings of the hidden size, but decoder.size is {size} and "
-                    f"decoder.embedding.size is {embedding.size}."
+                    f"decoder.embedding.size is {embedding.size}. Make them equal, or use tied: false."
                 )
             del self.output.weight
         self.copy_gate = CopyGate(inputs=size + width) if copying else None
