@@ -631,7 +631,7 @@ def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
     )
     assert (
         "3 rows are few, so the recipe cross-validates (learning.folds: 3): a score on a small part of them would be "
-        "luck, and the model that is kept learns from all of them. For one model in about 1/4 of the time write "
+        "luck, and the model that is kept learns from all of them. For one model in about a quarter of the time write "
         "`folds: null` and `test: 0.1`.\n"
     ) in said.err
     said = call("train", tmp_path / "few.yaml", "learning.folds=5", "--out", tmp_path / "few")
