@@ -234,9 +234,9 @@ def test_sentencepiece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.SentencePieceProcessor = Processor
     monkeypatch.setitem(sys.modules, "sentencepiece", library)
     (tmp_path / "spm.model").write_bytes("<unk> <s> </s> ▁the ▁cat".encode())
-    field = TextField("source", TextSettings(tokens={"file": str(tmp_path / "spm.model")})).learned(
+    field = TextField("source", TextSettings(tokens={"file": str(tmp_path / "spm.model")})).learned(  # type: ignore[arg-type]
         []
-    )  # type: ignore[arg-type]
+    )
     assert field.tokenizer.size == 6
     assert field.tokenizer.encode("the cat </s> dog") == [4, 5, UNK, UNK]
     again = field.restored(field.to_json())

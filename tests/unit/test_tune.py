@@ -160,9 +160,9 @@ def test_higher_is_better_where_the_metric_says_so(recipe: Maker, tmp_path: Path
         for n, s in enumerate((0.2, 0.9, 0.9), start=1)
     ]
     assert [
-        Tuning(tmp_path, "m", way, {}, tuple(rows)).best_trial["number"]
+        Tuning(tmp_path, "m", way, {}, tuple(rows)).best_trial["number"]  # type: ignore[index]
         for way in ("higher", "lower")
-    ] == [2, 1]  # type: ignore[index]
+    ] == [2, 1]
 
 
 def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path: Path) -> None:

@@ -251,9 +251,9 @@ def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
     """The fields of a recipe, before anything is learned."""
     task, settings = TASKS[recipe.task], recipe.data.fields
     made = {name: field_class(one.kind, outside)(name, one) for name, one in settings.items()}
-    options = class_of("decoder", recipe.model.decoder, outside).target_options(
+    options = class_of("decoder", recipe.model.decoder, outside).target_options(  # type: ignore[attr-defined]
         recipe.model.decoder
-    )  # type: ignore[attr-defined]
+    )
     output = made[task.output.name].equipped(Equipment(target_options=options))
     return Fields({slot.name: made[slot.name] for slot in task.inputs}, output)
 
