@@ -160,13 +160,21 @@ class RunFolder:
 def best_of(
     records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
 ) -> dict[str, float]:
-    """The best validation, as training keeps it: of equal scores the one with the lower loss.
+    """The best validation, as training keeps it."""
+    return best_first(records, metric, better=better)[0]
 
-    >>> best_of([{"step": 1, "f": 1.0, "loss": 2.0}, {"step": 2, "f": 1.0, "loss": 1.0}], "f", better="higher")
+
+def best_first(
+    records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
+) -> list[dict[str, float]]:
+    """The validations as training ranks them: of equal scores the one with the lower loss comes first.
+
+    >>> records = [{"step": 1, "f": 1.0, "loss": 2.0}, {"step": 2, "f": 1.0, "loss": 1.0}]
+    >>> best_first(records, "f", better="higher")[0]
     {'step': 2, 'f': 1.0, 'loss': 1.0}
     """
     sign = 1.0 if better == "lower" else -1.0
-    return min(records, key=lambda record: (sign * record[metric], record["loss"]))
+    return sorted(records, key=lambda record: (sign * record[metric], record["loss"]))
 
 
 def first_score(records: Sequence[dict[str, float]]) -> str | None:

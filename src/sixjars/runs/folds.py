@@ -15,7 +15,7 @@ from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import Reporter, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, notes_on, splits_of
-from sixjars.runs.folder import RunFolder, best_of
+from sixjars.runs.folder import RunFolder, best_first
 
 
 def fold_recipes(recipe: Recipe) -> list[Recipe]:
@@ -43,27 +43,36 @@ def fold_runs(run: RunFolder) -> list[RunFolder]:
 
 
 def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
-    """The run that learns from all rows, for as many epochs as were best on average: no row is left to stop it by.
+    """The run that learns from all rows, for as many epochs as the folds did on average.
 
-    In updates, for the best one may be in the middle of an epoch; a fold lacks one part of the rows of an epoch.
+    No row is left to stop it by. The end is in updates, for the best checkpoint may be in the
+    middle of an epoch. A fold lacks one part of the rows of an epoch, so updates, and those between
+    two validations, are scaled: the last checkpoints, whose mean is kept, then lie where those of
+    the folds lay. With the interval of the folds the mean took in weights that had learned too
+    little: AG news had 0.868 on its development set in place of 0.877 (0.887 in the folds).
     """
     more_rows = len(folds) / (len(folds) - 1)
-    steps = max(1, round(more_rows * fmean(best_step(one) for one in folds)))
-    ends = {"steps": steps, "epochs": None, "patience": None, "metric": "loss"}
-    learning = run.recipe.learning.model_copy(update=ends)
+    learning = run.recipe.learning
+    steps = more_rows * fmean(last_kept_step(fold) for fold in folds)
+    ends: dict[str, Any] = {"steps": max(1, round(steps)), "epochs": None, "patience": None}
+    if learning.validate_every is not None:
+        ends["validate_every"] = max(1, round(more_rows * learning.validate_every))
+    learning = learning.model_copy(update=ends | {"metric": "loss"})
     return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
 
 
-def best_step(run: RunFolder) -> float:
-    """The update whose checkpoint a run kept, from its log."""
-    name = run.recipe.learning.metric or "loss"
+def last_kept_step(run: RunFolder) -> float:
+    """The last update whose weights are in the model that a run kept: the best, or the mean of the best."""
+    learning = run.recipe.learning
+    name = learning.metric or "loss"
     better = "lower" if name == "loss" else metric_named(name, run.outside).better
     records = run.history()
     if not records or any(name not in record for record in records):
         raise RunError(
             f"{run.folder / 'log.jsonl'} does not have {name} of each validation, so no best is known."
         )
-    return best_of(records, name, better=better)["step"]
+    kept = best_first(records, name, better=better)[: learning.average]
+    return max(record["step"] for record in kept)
 
 
 def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
