@@ -1,7 +1,8 @@
-"""The contract of a field: everything about one kind of value, so that nobody else asks which kind it is.
+"""The contract of a field: everything about one kind of value, so that no other file asks for it.
 
-A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction take one path: raw
-values become text (`text_of`), are checked (`check`), admitted (`admit`), encoded (`encoders`) and padded (`column`).
+A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction
+take one path: raw values become text (`text_of`), are checked (`check`), admitted (`admit`),
+encoded (`encoders`) and padded (`column`).
 
 Dims: B rows, S positions, N numbers of a position.
 """
@@ -32,7 +33,7 @@ from sixjars.recipe.data import FieldSettings
 
 
 class FeatureExtractor(Protocol):
-    """What an image or video field is handed: from pixels to the numbers that an encoder reads."""
+    """Turns the pixels of an image or video field into the numbers that an encoder reads."""
 
     @property
     def name(self) -> str:
@@ -52,7 +53,7 @@ class FeatureExtractor(Protocol):
 
     @property
     def vector(self) -> int:
-        """How many of the last numbers of a frame describe the whole of it; none where they are pixels."""
+        """How many of the last numbers of a frame describe all of it; none of pixels."""
 
     def plan(self) -> dict[str, Any]:
         """All that the numbers depend on, besides the pixels."""
@@ -93,9 +94,10 @@ class Positions:
 
 
 class Field(ABC):
-    """One field of the examples of a task, with its settings and what it learned from the training set.
+    """One field of a task's examples: its settings, and what it learned from the training set.
 
-    A field of your own sets `kind`, `holds` and `settings_class`, and gives at least `arrays`, `blank`, `describe`.
+    A field of your own sets `kind`, `holds` and `settings_class`, and gives at least `arrays`,
+    `blank`, `describe`.
     """
 
     kind: ClassVar[str]
@@ -137,9 +139,9 @@ class Field(ABC):
 
     def equipped(self, equipment: Equipment) -> Self:
         """The same field with what it may need besides its settings."""
-        made = copy(self)
-        made.equipment = equipment
-        return made
+        field = copy(self)
+        field.equipment = equipment
+        return field
 
     def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
         """Settings that its role in the task does not allow, a sentence each."""
@@ -158,7 +160,7 @@ class Field(ABC):
         return None
 
     def as_text(self, value: object) -> str:
-        """A value as the text that is kept of it; ValueError with half a sentence, whose beginning the caller knows."""
+        """The text that is kept of a value; ValueError with the second half of a sentence."""
         if isinstance(value, str):
             return value
         raise ValueError(f"must be a text, but is {shown(value)}.")
@@ -172,35 +174,37 @@ class Field(ABC):
             raise ValueError(f"the {self.name} {error}") from None
 
     def arguments(self, given: str) -> list[Any]:
-        """The values that one argument of a command means; where a list is one value, JSON may be written."""
+        """The values that one argument of a command means; JSON where a list is one value."""
         if self.lists == "value" and given.lstrip().startswith("["):
             with suppress(ValueError, RecursionError):  # a text may begin with a bracket too
                 return [json.loads(given)]
         return [given]
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """ValueError with a sentence if a text is no value of this field; `row` has the other fields of the example."""
+        """Raise ValueError if a text is no value of this field; `row` has the other fields."""
         if not text.strip():
             raise ValueError(f"the {self.name} is empty.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values pass the check; a bad one is an error, or left out and counted.
 
-        Readers refuse empty values already, so where a kind has no check of its own there is nothing to do.
+        Readers refuse empty values already, so where a kind has no check of its own there is
+        nothing to do.
         """
         if type(self).check is Field.check:
             return examples
         faults: dict[int, str] = {}
         batches = examples.table.drop_columns([LINE]).to_batches(4096)
-        for at, row in enumerate(row for some in batches for row in some.to_pylist()):
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for number, row in enumerate(rows):
             try:
                 self.check(row[self.name], row)
             except ValueError as error:
-                faults[at] = str(error)
+                faults[number] = str(error)
         return without_bad(examples, faults, skip=skip) if faults else examples
 
     def settled(self, train: Examples) -> Self:
-        """With what the admitted training set decides about which examples of the other sets are admitted."""
+        """With what the admitted training set decides about admitting other sets."""
         return self
 
     def normalize(self, text: str) -> str:
@@ -208,7 +212,7 @@ class Field(ABC):
         return text
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """With what the training texts teach: a vocabulary, labels; what it knows already keeps its number."""
+        """With what the training texts teach: a vocabulary, labels; known ones keep their ids."""
         return self
 
     def to_json(self) -> str:
@@ -232,12 +236,11 @@ class Field(ABC):
     def column(self, table: Table, *, training: bool = False) -> Column:
         """All rows of a table, to take padded batches from; `training` says what for."""
         arrays = self.arrays(table.texts(self.name))
-        return ArrayColumn(
-            arrays.__getitem__, np.array([len(array) for array in arrays], dtype=np.int64)
-        )
+        lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+        return ArrayColumn(arrays.__getitem__, lengths)
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
-        """Which rows can be learned from; of the others there is nothing to learn, or the settings leave them out."""
+        """Which rows can be learned from; the others teach nothing, or settings leave them out."""
         return np.ones(len(table), dtype=bool)
 
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
@@ -245,7 +248,7 @@ class Field(ABC):
         return np.zeros(len(rows), dtype=bool)
 
     def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
-        """One vector for each of some rows, (R, N), where frozen features are stored; nothing where there are none."""
+        """One vector for each of some rows, (R, N), where frozen features are stored, else None."""
         return None
 
     @abstractmethod
@@ -265,7 +268,7 @@ class Field(ABC):
     def replacing_unknown(
         self, ids: Sequence[int], weights: Sequence[Sequence[float]], source: "Field", text: str
     ) -> tuple[Sequence[int], list[str]]:
-        """The ids with `<unk>` replaced by a copy of the position of `text` with the most attention, and its words."""
+        """Ids with `<unk>` replaced by copies from where attention was, and the words of `text`."""
         return ids, []
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
@@ -273,19 +276,19 @@ class Field(ABC):
         return Positions()
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
-        """For each token of each text, which word it belongs to; a value that is no text is one word."""
+        """For each token of each text, the index of its word; other values are one word."""
         return [[0] for _ in texts]
 
     def backdrop(self, text: str) -> Any:
-        """What a picture of attention is drawn on: the image, the frames, the points; nothing for a text."""
+        """What attention is drawn on: the image, the frames, the points; nothing for a text."""
         return None
 
     def facts(self) -> dict[str, Any]:
-        """What a network must know: sizes of vocabularies, of points, of images; as `fact_names` names them."""
+        """What a network must know: sizes of vocabularies, points, images; see `fact_names`."""
         return {}
 
     def assumed(self) -> Self:
-        """The same field as if it had learned as much as its settings allow, where the data is not at hand."""
+        """The same field as if it had learned as much as its settings allow, without data."""
         return self
 
     @abstractmethod
@@ -294,7 +297,7 @@ class Field(ABC):
 
     @classmethod
     def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
-        """Settings for a starter recipe, from the texts of a column (none where there is no data yet).
+        """Settings for a starter recipe from the texts of a column, which may be none.
 
         `tokens` is what the task takes for a token, `long` whether its encoder reads long texts.
         """
@@ -309,3 +312,11 @@ class Field(ABC):
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Settings for a column with these values; nothing if it cannot hold this kind of field."""
         return {} if all(isinstance(value, str) for value in values) else None
+
+
+def are_text_lists(values: Sequence[object]) -> bool:
+    """Whether every value is a list of texts, with one at least."""
+    for value in values:
+        if not (isinstance(value, list) and value and all(isinstance(text, str) for text in value)):
+            return False
+    return True

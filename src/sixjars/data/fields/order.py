@@ -39,7 +39,7 @@ class OrderField(Field):
 
     @property
     def complete(self) -> bool:
-        """Whether every order must have all positions, because the decoder stops only when none is left."""
+        """Whether every order must have all positions: the decoder stops when none is left."""
         return bool((self.equipment.target_options or {}).get("complete"))
 
     def as_text(self, value: object) -> str:
@@ -47,7 +47,7 @@ class OrderField(Field):
         return text_of_order(value)
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """The positions must be those of the input, which is written with a space between its points."""
+        """The positions must be those of the input, whose points have spaces between them."""
         count = len(next(iter(row.values())).split())
         try:
             visited = len(order_of(text, count))
@@ -55,14 +55,15 @@ class OrderField(Field):
             raise ValueError(f"the {self.name}: {error}") from None
         if self.complete and visited < count:
             raise ValueError(
-                f"the {self.name} has {visited} of {count} points, but model.decoder.visits is all; say visits: some."
+                f"the {self.name} has {visited} of {count} points, but model.decoder.visits is "
+                "all; say visits: some."
             )
 
     def normalize(self, text: str) -> str:
         """Single spaces, no zeros in front."""
-        return " ".join(
-            str(int(word)) if word.isascii() and word.isdigit() else word for word in text.split()
-        )
+        words = text.split()
+        plain = (str(int(word)) if word.isascii() and word.isdigit() else word for word in words)
+        return " ".join(plain)
 
     def encoders(self) -> dict[str, IdEncoder]:
         """Its own tokens."""
@@ -86,10 +87,8 @@ class OrderField(Field):
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """One text for each token."""
-        return [
-            SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL))
-            for number in ids
-        ]
+        count = len(SPECIAL)
+        return [SPECIAL[token] if token < count else str(token - count) for token in ids]
 
     def describe(self) -> str:
         """What the positions are."""
@@ -98,11 +97,8 @@ class OrderField(Field):
     @classmethod
     def decoder_options(cls, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Whether every order visits all points."""
-        points, orders = columns.values()
-        every = all(
-            len(row.split()) == len(order.split())
-            for row, order in zip(points, orders, strict=True)
-        )
+        pairs = zip(*columns.values(), strict=True)
+        every = all(len(points.split()) == len(order.split()) for points, order in pairs)
         return {"visits": "all" if every else "some"}
 
     @classmethod

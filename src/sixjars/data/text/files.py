@@ -16,14 +16,11 @@ MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 """What programs write before UTF-16 text, in both byte orders."""
 WINDOWS = "cp1252"
-WINDOWS_LETTERS = frozenset(
-    "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£–—‘’‚“”„…«»°§©®·´¿¡\xa0".encode(
-        WINDOWS
-    )
-)
+_LETTERS = "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£"
+_MARKS = "–—‘’‚“”„…«»°§©®·´¿¡\xa0"
+WINDOWS_LETTERS = frozenset((_LETTERS + _MARKS).encode(WINDOWS))
 """Bytes that such texts have: letters, quotes, dashes."""
-ENOUGH = 1000
-"""Lines with such bytes that are looked at."""
+ENOUGH = 1000  # lines with such bytes that are looked at
 BINARY = {
     b"\x89PNG": "an image (PNG)",
     b"\xff\xd8\xff": "an image (JPEG)",
@@ -39,8 +36,7 @@ BINARY = {
 """How files begin that people take for text, and what they are."""
 PLAIN = (b"\x1f\x8b", b"%PDF-")
 """Of these, beginnings that no text has, though a zero may be far behind them."""
-LOOKED_AT = 4096
-"""Bytes in which a zero tells that a file is no text."""
+LOOKED_AT = 4096  # bytes in which a zero tells that a file is no text
 FIRST, BLOCK = 1 << 16, 1 << 22
 """Bytes that are read at once: at first few, as often only the first lines are looked at."""
 
@@ -75,7 +71,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 SEPARATOR = re.compile(rb"(?:\xef\xbb\xbf)?sep=[,;|\t]\r?\n")
-"""A first line that Excel writes and reads in CSV files; which mark it names is seen in the rows too."""
+"""A first line that Excel writes and reads in CSV files; the rows show which mark it names."""
 
 
 def is_empty(path: Path) -> bool:
@@ -85,7 +81,7 @@ def is_empty(path: Path) -> bool:
 
 
 def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
-    r"""Every line with its number, from 1, as it is in the file. Only `\n` ends a line; an empty file is refused."""
+    r"""Every line as it is in the file, with its number from 1. Only `\n` ends a line."""
     for number, block in blocks_of(path):
         yield from enumerate(io.BytesIO(block), number)
 
@@ -95,12 +91,12 @@ def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
     number, block = 1, None
     with opened(path) as stream:
         size = max(path.stat().st_size, 1)
+        file = getattr(stream, "fileobj", stream)  # of a gzip file, the packed one
         for block in _as_utf8(stream, path):
-            reached(
-                min(getattr(stream, "fileobj", stream).tell() / size, 1.0)
-            )  # of a gzip file, what was unpacked
-            if number == 1 and (told := SEPARATOR.match(block)) and ".csv" in path.name.lower():
-                number, block = 2, block[told.end() :]
+            reached(min(file.tell() / size, 1.0))
+            line = SEPARATOR.match(block) if number == 1 else None
+            if line and ".csv" in path.name.lower():
+                number, block = 2, block[line.end() :]
             yield number, block.removeprefix(MARK) if number == 1 else block
             number += block.count(b"\n")
     if block is None:
@@ -108,24 +104,26 @@ def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
 
 
 def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Whole lines of a stream in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are encoded anew."""
+    """Whole lines in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are converted."""
     _check_text(stream, path)
-    encoding, some = _utf16(stream), FIRST
+    encoding = _utf16(stream)
+    size = FIRST
     if encoding is None:
         if not is_windows(stream):
-            while block := stream.read(some) + stream.readline():
+            while block := stream.read(size) + stream.readline():
                 yield block
-                some = BLOCK
+                size = BLOCK
             return
         encoding = WINDOWS
         tell(
-            f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8."
+            f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it "
+            "as UTF-8."
         )
     text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
     try:
-        while lines := text.readlines(some):
+        while lines := text.readlines(size):
             yield "".join(line.removeprefix("\ufeff") for line in lines).encode()
-            some = BLOCK
+            size = BLOCK
     except UnicodeError as error:
         raise DataError(
             f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8."
@@ -139,21 +137,15 @@ def _check_text(stream: BinaryIO, path: Path) -> None:
     start = stream.read(LOOKED_AT)
     stream.seek(0)
     zero = b"\0" in start  # which texts do not have, but in UTF-16
-    kinds = [
-        kind
-        for begin, kind in BINARY.items()
-        if start.startswith(begin) and (zero or begin in PLAIN)
-    ]
-    if (
-        not kinds
-        and zero
-        and _utf16(stream) is None
-        and not _is_utf8(start.rpartition(b"\n")[0] or start)
-    ):
-        kinds = ["a binary file"]
-    if kinds:
+    kind = ""
+    for begin, name in BINARY.items():
+        if start.startswith(begin) and (zero or begin in PLAIN):
+            kind = kind or name
+    if zero and not kind and _utf16(stream) is None:
+        kind = "" if _is_utf8(start.rpartition(b"\n")[0] or start) else "a binary file"
+    if kind:
         raise DataError(
-            f"{path} is {kinds[0]}, not text; give a text file in UTF-8, such as .txt, .csv or .jsonl."
+            f"{path} is {kind}, not text; give a text file in UTF-8, such as .txt, .csv or .jsonl."
         )
 
 
@@ -162,9 +154,8 @@ def _utf16(stream: BinaryIO) -> str | None:
     start = stream.read(4)
     stream.seek(0)
     encoding = UTF16.get(start[:2])
-    if (
-        encoding is None and len(start) == 4
-    ):  # without a mark: every other byte of Latin letters is zero
+    if encoding is None and len(start) == 4:
+        # Without a mark: every other byte of Latin letters is zero.
         zeros = "".join("0" if byte == 0 else "x" for byte in start)
         encoding = {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
     return encoding
@@ -173,23 +164,22 @@ def _utf16(stream: BinaryIO) -> str | None:
 def is_windows(stream: BinaryIO) -> bool:
     """Whether a stream has one byte for each letter, as Excel saves CSV in western Europe.
 
-    So where no line with an umlaut or the like is UTF-8, and all such bytes are letters or quotes of Windows-1252. In a
-    file that has lines in UTF-8, the others are damaged.
+    So where no line with an umlaut or the like is UTF-8, and all such bytes are letters or quotes
+    of Windows-1252. In a file that has lines in UTF-8, the others are damaged.
     """
-    found = 0
+    count = 0
     try:
-        while found < ENOUGH and (block := stream.read(BLOCK) + stream.readline()):
+        while count < ENOUGH and (block := stream.read(BLOCK) + stream.readline()):
             for line in () if block.isascii() else io.BytesIO(block):
                 if line.isascii():
                     continue
-                if not WINDOWS_LETTERS.issuperset(
-                    byte for byte in line if byte >= 0x80
-                ) or _is_utf8(line):
+                letters = {byte for byte in line if byte >= 0x80}
+                if not letters <= WINDOWS_LETTERS or _is_utf8(line):
                     return False
-                found += 1
+                count += 1
     finally:
         stream.seek(0)
-    return found > 0
+    return count > 0
 
 
 def _is_utf8(line: bytes) -> bool:
