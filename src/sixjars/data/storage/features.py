@@ -1,8 +1,8 @@
-"""What is costly to compute for an image or a video (pixels, features) is computed once, and memory-mapped afterwards.
+"""Pixels and features of media files, computed once and memory-mapped afterwards.
 
-Each call of `add` writes one safetensors file, a shard: the frames of all its records in one tensor, and an index. A
-check sum covers each record and is compared when the record is first taken. Work that was killed goes on where it
-stopped, and any number of processes may add at the same time.
+Each call of `add` writes one safetensors file, a shard: the frames of all its records in one
+tensor, and an index. A check sum covers each record and is compared when the record is first taken.
+Work that was killed goes on where it stopped, and any number of processes may add at the same time.
 
 Dims: B batch, F frames, N numbers of a frame, X frames of all records of a shard.
 """
@@ -24,19 +24,18 @@ from safetensors.numpy import save_file
 from sixjars.data.storage.cache import disk_faults, made_whole, set_aside, sweep, touch
 from sixjars.errors import DataError, ShapeError
 
-FORMAT: Final = 2
-"""Changes when the form of the files does, so that no old file is read."""
+FORMAT: Final = 2  # changes when the form of the files does, so that no old file is read
 _WHAT = "Pixels and features"
 
-Form = tuple[int, numpy.dtype[Any]]
-"""Numbers of a frame, and their dtype."""
+Form = tuple[int, numpy.dtype[Any]]  # numbers of a frame, and their dtype
 
 
 def rounded(numbers: NDArray[Any]) -> NDArray[Any]:
     """Features in 16 bits, which take half the space; pixels have 8.
 
-    Only what is read again and again is rounded, and a prediction is not: a graph or a browser that computes the same
-    backbone finds other last digits, and rounding would make some of them a difference a thousand times as large.
+    Only what is read again and again is rounded, and a prediction is not: a graph or a browser that
+    computes the same backbone finds other last digits, and rounding would make some of them a
+    difference a thousand times as large.
 
     >>> rounded(numpy.array([1.0001, 2.5])), rounded(numpy.array([7], dtype=numpy.uint8)).dtype
     (array([1. , 2.5], dtype=float16), dtype('uint8'))
@@ -76,7 +75,7 @@ class MemoryStore:
 
 @final
 class FeatureStore:
-    """Records in files. Whatever the numbers depend on is in the plan, so another plan is another folder.
+    """Records in files; another plan, which has all that the numbers depend on, is another folder.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -103,8 +102,8 @@ class FeatureStore:
     def add(self, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> None:
         """Keeps a record (F, N) for each key, all of them or none.
 
-        Every call is a file of its own: add some hundred records at once, not one. If another process adds the
-        same key, either record may be found later.
+        Every call is a file of its own: add some hundred records at once, not one. If another
+        process adds the same key, either record may be found later.
         """
         if len(keys) != len(records):
             raise ShapeError(f"There are {len(keys)} keys, but {len(records)} records.")
@@ -112,9 +111,8 @@ class FeatureStore:
             return
         for record in records:
             if record.ndim != 2 or not len(record):
-                raise ShapeError(
-                    f"A record must have one frame or more, each of some numbers, but is {record.shape}."
-                )
+                form = "one frame or more, each of some numbers"
+                raise ShapeError(f"A record must have {form}, but is {record.shape}.")
             self._agree((record.shape[1], record.dtype))
         path = self.folder / f"{_hash(json.dumps(list(keys)))}.safetensors"
         with disk_faults(_WHAT, self.folder):
@@ -153,8 +151,7 @@ class FeatureStore:
             for path in sorted(self.folder.glob("*.safetensors")):
                 known = self._shards.get(path.name)
                 if known is None or known.damaged:
-                    shard = _opened(path)
-                    if shard is not None:
+                    if (shard := _opened(path)) is not None:
                         self._take_in(shard)
 
     def _take_in(self, shard: "_Shard") -> None:
@@ -209,7 +206,7 @@ class _Shard:
         return record
 
     def _give_up(self) -> None:
-        """Numbers that changed on the disk cannot be used: the file goes, so that its keys are missing again."""
+        """Numbers that changed on the disk cannot be used: the file goes, its keys are missing."""
         self.damaged = True
         try:
             self.path.unlink(missing_ok=True)
@@ -229,10 +226,9 @@ def _write(path: Path, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> 
         "frames": [len(record) for record in records],
         "sums": [zlib.crc32(numpy.ascontiguousarray(record).data) for record in records],
     }
-    with made_whole(path) as made:
-        save_file(
-            {"frames": numpy.concatenate(records)}, made, metadata={"index": json.dumps(index)}
-        )
+    metadata = {"index": json.dumps(index)}
+    with made_whole(path) as making:
+        save_file({"frames": numpy.concatenate(records)}, making, metadata=metadata)
 
 
 def _opened(path: Path) -> _Shard | None:
@@ -242,11 +238,10 @@ def _opened(path: Path) -> _Shard | None:
         with safe_open(path, framework="numpy") as file:
             index = json.loads((file.metadata() or {})["index"])
             shard = _Shard(path, index, file.get_slice("frames"))
-            whole = file.get_slice("frames").get_shape()[0] == sum(shard.frames)
-            whole = whole and path.stem == _hash(
-                json.dumps(shard.keys)
-            )  # so that no key can have changed
+            is_whole = file.get_slice("frames").get_shape()[0] == sum(shard.frames)
+            # The name is a hash of the keys, so that no key can have changed.
+            is_whole = is_whole and path.stem == _hash(json.dumps(shard.keys))
     except (FileNotFoundError, SafetensorError, ValueError, KeyError, TypeError):
         return None
     touch(path)
-    return shard if whole else None
+    return shard if is_whole else None

@@ -1,4 +1,4 @@
-"""Tables that grow while they are made: in memory while they are small, then in a file that nobody else sees."""
+"""Tables that grow while they are made: in memory while small, then in a file without a name."""
 
 import tempfile
 from typing import Any, Final, final
@@ -8,13 +8,12 @@ import pyarrow
 from sixjars.data.flat import batches_of, mapped
 from sixjars.data.storage.cache import cache_folder, disk_faults
 
-IN_MEMORY: Final = 1 << 25
-"""Bytes of a table that is not put into a file."""
+IN_MEMORY: Final = 1 << 25  # bytes of a table that is not put into a file
 
 
 @final
 class Spool:
-    """Collects the pieces of a table. A file has no name, so that it goes with this process, whatever ends it.
+    """Collects the pieces of a table. Its file has no name, so that it ends with this process.
 
     >>> spool = Spool()
     >>> spool.add(pyarrow.table({"text": ["one"]}))
@@ -63,10 +62,10 @@ class Spool:
 
 def filtered(table: Any, kept: Any) -> Any:
     """The rows of a table that a truth array keeps, made some at a time."""
-    spool, at = Spool(), 0
+    spool = Spool()
+    at = 0
     for batch in batches_of(table):
-        spool.add(
-            pyarrow.Table.from_batches([batch.filter(pyarrow.array(kept[at : at + len(batch)]))])
-        )
+        rows = batch.filter(pyarrow.array(kept[at : at + len(batch)]))
+        spool.add(pyarrow.Table.from_batches([rows]))
         at += len(batch)
     return spool.table() if at else table
