@@ -19,20 +19,21 @@ class FeatureShape:
     channels: int
     """C, the numbers of each vector."""
     positions: tuple[int | None, ...] = ()
-    """Nothing where there is one vector, (None,) where there are any number, the rows and columns of a grid."""
+    """() for one vector, (None,) for any number of vectors, the rows and columns of a grid."""
 
     @classmethod
     def of(cls, shape: tuple[int, ...]) -> "FeatureShape":
-        """Of an array (C), (N, C) or (H, W, C); the number of regions or frames may differ between examples."""
+        """Of an array (C), (N, C) or (H, W, C); the number of regions or frames may differ."""
         *before, channels = shape
         return cls(channels, (None,) if len(before) == 1 else tuple(before))
 
     @property
     def grid(self) -> tuple[int, int] | None:
         """Rows and columns, where the positions are cells."""
-        if len(self.positions) != 2 or self.positions[0] is None or self.positions[1] is None:
-            return None
-        return self.positions[0], self.positions[1]
+        match self.positions:
+            case (int(rows), int(columns)):
+                return rows, columns
+        return None
 
     def __str__(self) -> str:
         if not self.positions:

@@ -1,4 +1,4 @@
-"""What search and decoders know of each other: a step, the tokens that mean something, and what was found.
+"""What search and decoders share: a step, the tokens with a meaning, and hypotheses.
 
 Dims: R rows open in search (B times beam width).
 """
@@ -12,8 +12,7 @@ from torch import Tensor
 from sixjars.flow.values import StepOutput
 
 Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
-"""All that search knows of a model: a token for each row, (R,), and a state (any `Rows`) to log probabilities and a
-new state."""
+"""All that search knows of a model: tokens (R,) and state (any `Rows`) in, scores and state out."""
 
 
 @final
@@ -28,7 +27,7 @@ class SpecialTokens:
     banned: tuple[int, ...] = ()
     """What else is never output, such as `<pad>`."""
     unknown: int | None = None
-    """`<unk>`, where there is such a token; whether it may be output is for the search settings to say."""
+    """`<unk>`, where there is such a token; search settings say whether it may be output."""
 
 
 @final
