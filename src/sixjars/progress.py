@@ -24,7 +24,7 @@ _ROWS: Final = 512
 @final
 @dataclass(frozen=True)
 class Summary:
-    """What is known before the first step.
+    """The facts that are shown before the first step.
 
     >>> Summary({"device": "cpu, 32-bit"}).lines()
     ['device        cpu, 32-bit']
@@ -36,51 +36,51 @@ class Summary:
     """How outputs are chosen when an epoch is scored; nothing where a model does not search."""
 
     def lines(self) -> list[str]:
-        """One for each fact."""
+        """A line for each fact."""
         return [f"{name:12}  {fact}" for name, fact in self.facts.items()]
 
 
 class Reporter:
-    """Whoever wants to know how training goes; this one ignores it all.
+    """Receives the progress of training; this base class ignores it.
 
     >>> Reporter().begin(step=0, total=9)
     """
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
-        """So many rows are read, counted or tokenized, of about so many, if that is known."""
+        """Called while rows are read, counted or tokenized; `total` is an estimate or None."""
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
-        """So much of the data is ready."""
+        """Called when a part of the data is ready."""
 
     def note(self, sentence: str) -> None:
-        """Something about the data that a person should know."""
+        """Called with a sentence about the data."""
 
     def summary(self, found: Summary) -> None:
-        """What will be trained, on what."""
+        """Called before training, with its facts."""
 
     def begin(self, *, step: int, total: int) -> None:
-        """Training starts at step `step` of at most `total`."""
+        """Called when training starts at step `step` of at most `total`."""
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        """A step was made."""
+        """Called after each step."""
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """The model was scored."""
+        """Called after each validation."""
 
     def stopped(self, sentence: str) -> None:
-        """Training ended before its last step, and why."""
+        """Called with the reason if training ends before its last step."""
 
     def tried(self, sentence: str) -> None:
-        """A trial of a parameter search is over."""
+        """Called after each trial of a hyperparameter search."""
 
     def end(self) -> None:
-        """Training is over, whatever ended it."""
+        """Called at the end of training, also after an error."""
 
 
 @final
 @dataclass
 class _Listener:
-    """Whom to report to, what was told already, and how much of a file was read."""
+    """A reporter, the notes that it has had, and the share of a file that was read."""
 
     reporter: Reporter
     told: set[str] = field(default_factory=set)
@@ -92,7 +92,7 @@ _LISTENER: ContextVar[_Listener | None] = ContextVar("_LISTENER", default=None)
 
 @contextmanager
 def listening(reporter: Reporter) -> Iterator[None]:
-    """Rows that are `counted` meanwhile are reported to this one, and so is what is told."""
+    """Report the rows that are `counted` inside, and notes, to this reporter."""
     token = _LISTENER.set(_Listener(reporter))
     try:
         yield
@@ -101,7 +101,7 @@ def listening(reporter: Reporter) -> Iterator[None]:
 
 
 def tell(sentence: str) -> None:
-    """A note for whoever is listening; a file that is read twice is told of once."""
+    """Give a note to the listener, once."""
     if (listener := _LISTENER.get()) is not None and sentence not in listener.told:
         listener.told.add(sentence)
         listener.reporter.note(sentence)
@@ -120,7 +120,7 @@ def counted(
     rows: Callable[[T], int] | None = None,
     total: int | None = None,
 ) -> Iterator[T]:
-    """The same items, counted as `rows` for whoever listens, of how many; only with a name.
+    """The same items; how many `rows` they have is reported under the name `what`.
 
     >>> list(counted("abc", "reading mails.csv"))
     ['a', 'b', 'c']
@@ -142,7 +142,7 @@ def counted(
 
 
 def number_of(count: float, noun: str) -> str:
-    """So many of something, in the form that fits one too.
+    """A number with its noun, in the singular or plural.
 
     >>> number_of(1, "bad row"), number_of(2000, "epoch")
     ('1 bad row', '2000 epochs')
@@ -153,7 +153,7 @@ def number_of(count: float, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time for a person, who needs no more than one unit or two.
+    """A time in one or two units.
 
     >>> duration(42.4), duration(200), duration(5000), duration(200_000)
     ('42 s', '3 min', '1 h 23 min', '2 d 7 h')
@@ -168,7 +168,7 @@ def duration(seconds: float) -> str:
 
 
 def in_time(seconds: float) -> str:
-    """A time that may be shorter than a second.
+    """As `duration`, for times that may be shorter than a second.
 
     >>> in_time(0.2), in_time(12.3)
     ('less than a second', '12 s')
@@ -177,7 +177,7 @@ def in_time(seconds: float) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words with commas, and the last with 'and'.
+    """Join words with commas and 'and'.
 
     >>> listed(["a", "b", "c"])
     'a, b and c'
@@ -208,7 +208,7 @@ class ConsoleProgress(Reporter):
         self.steps_at: list[float] = []
 
     def _begin(self, what: str, total: int | None, **values: Any) -> "Progress":
-        """A bar with count, rate and time left, where there is a terminal."""
+        """Start a bar with count, rate and time left."""
         from rich import progress as bars
 
         self.end()
@@ -231,7 +231,7 @@ class ConsoleProgress(Reporter):
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _is_due(self) -> bool:
-        """Whether there is no bar to look at, and the last line was a while ago."""
+        """Whether a line should be written: no bar, and the last line is old."""
         if self.console.is_terminal or self.clock() - self.told_at < PAUSE:
             return False
         self.told_at = self.clock()
@@ -253,7 +253,7 @@ class ConsoleProgress(Reporter):
             self._line(f"{what}: {rows:,} rows {text}")
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
-        """Show a bar of its own until all is ready; then one line that stays."""
+        """Show a bar until all is ready; then print one line."""
         bar = self.bar if self.bar is not None and self.what == what else self._begin(what, total)
         bar.update(self.task, completed=done, total=total)
         if done >= total:
@@ -263,14 +263,14 @@ class ConsoleProgress(Reporter):
             self._line(f"{what}: {done:,} of {total:,}")
 
     def summary(self, found: Summary) -> None:
-        """A block that stays."""
+        """Print the facts."""
         self.end()
         self.search = found.search
         for line in found.lines():
             self._line(line)
 
     def note(self, sentence: str) -> None:
-        """A line that stays."""
+        """Print a note."""
         self.console.print(f"note: {sentence}", highlight=False, soft_wrap=True, markup=False)
 
     def begin(self, *, step: int, total: int) -> None:
@@ -281,7 +281,7 @@ class ConsoleProgress(Reporter):
         self.steps_at = [self.clock()]
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        """Move the bar, or write a line now and then; soon also how long all steps will take."""
+        """Move the bar or print a line now and then; once, print the estimated time."""
         speed = f"loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
         if self.bar is not None:
             self.bar.update(self.task, completed=step, more=speed)
@@ -301,7 +301,7 @@ class ConsoleProgress(Reporter):
             self._line(f"step {step:,} of {self.total:,}  {speed}  about {left} left")
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """One line that stays: the training loss, then the scores on the validation set."""
+        """Print the training loss and the scores on the validation set."""
         named = {"step", "epoch", "rate", "train_loss", "loss"}
         line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6,.0f}"
         if "train_loss" in record:
@@ -315,16 +315,16 @@ class ConsoleProgress(Reporter):
         self.told_at = self.clock()
 
     def stopped(self, sentence: str) -> None:
-        """A line that stays."""
+        """Print the reason."""
         self._line(sentence)
 
     def tried(self, sentence: str) -> None:
-        """A line that stays."""
+        """Print the result of the trial."""
         self.end()
         self._line(sentence)
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None

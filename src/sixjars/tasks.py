@@ -19,7 +19,7 @@ class Slot:
     """What people call its column; the first name is used where there is no data yet."""
 
     def called(self, *columns: str) -> "Slot":
-        """The same field under the names that it has in files of this task."""
+        """The same field with the column names of another task."""
         return replace(self, columns=columns)
 
 
@@ -97,7 +97,7 @@ class Task:
         object.__setattr__(self, "slots", (*self.inputs, self.output))
 
     def role(self) -> str:
-        """Inputs and output in words, for messages."""
+        """The inputs and the output in words, for messages."""
         reads = " and ".join(slot.name for slot in self.inputs) or "no input"
         article = "an" if self.output.name[0] in "aeiou" else "a"
         return f"{self.name} reads {reads} and outputs {article} {self.output.name}"
@@ -280,7 +280,7 @@ TASK_NAMED = TASKS | {other: task for task in TASKS.values() for other in task.a
 
 
 def own_name(name: str) -> str:
-    """A name of a task, or of a recipe or corpus of it, as the task calls itself.
+    """The own name of a task, or of a recipe or corpus of it, for another name of the task.
 
     >>> own_name("text_classification"), own_name("text_classification/imdb_flat")
     ('document_classification', 'document_classification/imdb_flat')

@@ -1,4 +1,4 @@
-"""Annotations: columns that say where a model should attend; and the links of alignments."""
+"""Annotations: columns that say where a model should attend, and links of alignments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Places = tuple[tuple[int, int], ...]  # pairs (source position, target position)
 @final
 @dataclass(frozen=True)
 class Annotation:
-    """A kind of annotation."""
+    """A kind of annotation: its key, its field, and its names in metrics and messages."""
 
     key: str
     """Of the data section, and of a synthetic corpus."""
@@ -42,7 +42,7 @@ class TrueLinks(NamedTuple):
 
 
 def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> TrueLinks:
-    """`0-0 1-2 1?3`: sure links, and possible ones with a question mark.
+    """Read `0-0 1-2 1?3`: sure links, and possible ones with a question mark.
 
     `counts` are the words of source and target, `names` what those are called.
 

@@ -1,4 +1,4 @@
-"""Rows that a field cannot use."""
+"""Rows that a field cannot use, and what is said about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ LEAVE_ROWS_OUT: Final = f"{_MEND} rows out."
 
 @contextmanager
 def remedied() -> Iterator[None]:
-    """An error about a bad row says that such rows may be left out, unless it has other advice."""
+    """Say in errors about bad rows that these may be left out, unless there is other advice."""
     try:
         yield
     except DataError as error:
@@ -57,7 +57,7 @@ def without_bad(
 
 
 def told(bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, more: bool) -> str:
-    """Where the first bad rows are, and what is wrong with each, in one note; `more` are not named.
+    """A note on the first bad rows, and what is wrong with each; `more` if others follow.
 
     >>> told([(3, "the line is empty.")], 1, name="a.tsv", unit="line", more=False)
     'a.tsv: 1 bad row was skipped. Line 3: the line is empty.'

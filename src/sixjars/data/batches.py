@@ -22,18 +22,18 @@ Rows = NDArray[np.int64]  # numbers of examples
 
 
 class Column(Protocol):
-    """What batches know of a field."""
+    """All values of a field, from which padded batches are taken."""
 
     lengths: NDArray[np.int64]
     """Positions of each row."""
 
     def padded(self, rows: Rows) -> Padded:
-        """These rows in one rectangle."""
+        """These rows as one padded value."""
 
 
 @final
 class IdColumn:
-    """Ids; a row ends in `stop`, if given, unless it is cut at `limit`, for then it goes on.
+    """Token ids; each row ends in `stop`, if given, unless `limit` cuts it.
 
     >>> flat = np.array([7, 8, 9], dtype=np.int32), np.array([0, 2, 3])
     >>> column = IdColumn(flat, stop=2, limit=1)
@@ -93,13 +93,13 @@ class ArrayColumn:
 
 @final
 class EmptyColumn:
-    """No input at all: rows without positions."""
+    """The column of a task without input: rows without positions."""
 
     def __init__(self, count: int) -> None:
         self.lengths = np.zeros(count, dtype=np.int64)
 
     def padded(self, rows: Rows) -> Padded:
-        """As many empty rows."""
+        """As many rows of no positions."""
         return Padded.of([[] for _ in rows])
 
 
@@ -107,21 +107,21 @@ DEFAULT_EXAMPLES = 64
 
 
 class Joint(Protocol):
-    """What inputs and target must be put together for, such as words that are copied."""
+    """What ties inputs and target of a batch together, such as words that are copied."""
 
     def check(self, inputs: Mapping[str, Column]) -> None:
-        """Refuses columns that cannot be joined."""
+        """Refuse columns that cannot be joined."""
 
     def join(
         self, rows: Rows, inputs: Mapping[str, Padded], target: Padded
     ) -> tuple[dict[str, Padded], Padded]:
-        """The same rows, joined."""
+        """Join the padded inputs and target of some rows."""
 
 
 @final
 @dataclass(frozen=True)
 class Plan(Sequence[list[Tensor]]):
-    """The rows of each update of an epoch, made when they are asked for, to save memory."""
+    """The batches of each update of an epoch, cut when they are asked for, to save memory."""
 
     order: Rows
     borders: Rows
@@ -135,7 +135,7 @@ class Plan(Sequence[list[Tensor]]):
         return -(-len(self.chosen) // self.accumulate)
 
     def __getitem__(self, at: Any) -> Any:
-        """One update, or consecutive ones."""
+        """The rows of the batches of one update; or the plan of consecutive updates."""
         updates = range(len(self))[at]
         size = self.accumulate
         if isinstance(updates, range):
@@ -146,7 +146,7 @@ class Plan(Sequence[list[Tensor]]):
 
 
 def by_length(inputs: Rows, targets: Rows, noise: NDArray[np.float64] | None = None) -> Rows:
-    """Rows by the length of their input, then of their target, then by `noise`.
+    """Sort rows by the length of their input, then of their target, then by `noise`.
 
     >>> by_length(np.array([2, 1, 1, 1]), np.array([1, 2, 1, 1]), np.array([0.0, 0.0, 0.5, 0.4]))
     array([3, 2, 1, 0])
@@ -161,7 +161,7 @@ def by_length(inputs: Rows, targets: Rows, noise: NDArray[np.float64] | None = N
 
 
 def token_borders(inputs: Rows, targets: Rows, limit: int) -> Rows:
-    """Where batches of consecutive rows begin and the last ends, each as large as the limit allows.
+    """Cut consecutive rows into batches, each as large as the limit allows.
 
     Rows come by the length of their input, so none before was longer. A row alone may be over the
     limit.
@@ -185,7 +185,7 @@ def token_borders(inputs: Rows, targets: Rows, limit: int) -> Rows:
 
 @final
 class Batches:
-    """All batches of a dataset.
+    """All batches of a dataset, and the plan of each epoch.
 
     Rows are sorted by length, those of equal lengths at random; cut into batches; and the batches
     shuffled. The same seed and epoch give the same plan on any machine, so a run goes on in the
@@ -224,13 +224,13 @@ class Batches:
         return len(self.target_lengths)
 
     def have_few_shapes(self) -> None:
-        """From now on segments are packed into few shapes, for graphs, at the cost of padding."""
+        """Pack segments into few shapes from now on, for CUDA graphs; padding grows."""
         for column in self.inputs.values():
             if isinstance(column, SegmentColumn):
                 column.few_shapes = True
 
     def plan(self, *, epoch: int, accumulate: int = 1) -> Plan:
-        """The row numbers of every batch of an epoch, in groups that make one update each."""
+        """The batches of an epoch, grouped into updates of `accumulate` each."""
         noise = np.random.default_rng([self.seed, epoch])
         # Chance decides among equal lengths alone, so however rows are ordered, the batches have
         # the same widths.
@@ -249,7 +249,7 @@ class Batches:
 
     @cached_property
     def _borders(self) -> Rows:
-        """Where batches begin and the last ends, which lengths alone decide."""
+        """Where batches begin and the last ends; the lengths alone decide."""
         order = by_length(self.input_lengths, self.target_lengths)
         return self._borders_of(order[self.usable[order]])
 
@@ -260,7 +260,7 @@ class Batches:
         return token_borders(*lengths, self.batch_tokens)
 
     def _drawn(self, order: Rows, noise: "np.random.Generator") -> Rows:
-        """The rows of an epoch, each as often as its weight says; a fraction draws among them."""
+        """The rows of an epoch, each as often as its weight; a fraction draws among them."""
         if self.weights is None:
             return order
         weights = self.weights[order]
@@ -271,7 +271,7 @@ class Batches:
         return np.repeat(order, times)
 
     def in_order(self, examples: int, rows: Sequence[int] | None = None) -> list[Tensor]:
-        """Every row once (or those given) for scoring: longest first, nothing random."""
+        """Batches for scoring: every row once (or those given), longest first."""
         order = np.argsort(-(self.input_lengths + self.target_lengths), kind="stable")
         if rows is not None:
             order = order[np.isin(order, np.fromiter(rows, dtype=np.int64))]
@@ -279,19 +279,19 @@ class Batches:
         return [torch.from_numpy(order[begin : begin + examples]) for begin in begins]
 
     def updates_per_epoch(self, accumulate: int) -> int:
-        """The same for every epoch: chance only orders rows of equal lengths."""
+        """How many updates an epoch has, the same for all epochs."""
         return -(-self._batches_at_first // accumulate)
 
     def target_tokens(self, rows: Tensor) -> int:
-        """How much the decoder outputs for these rows: tokens with `<stop>`, or labels."""
+        """How many tokens (with `<stop>`) or labels these targets have together."""
         return int(self.target_lengths[rows.numpy()].sum())
 
     def share(self, rows: Tensor, *, rank: int, world: int) -> Tensor:
-        """The rows of a batch for one of `world` processes; none if it has fewer than that."""
+        """The part of a batch for one of `world` processes; empty if there are too few rows."""
         return rows[rank::world]
 
     def collate(self, rows: Tensor) -> Batch:
-        """These rows as padded tensors."""
+        """Pad these rows, join them, and add the true alignment."""
         numbers = rows.numpy()
         inputs = {name: column.padded(numbers) for name, column in self.inputs.items()}
         target = self.target.padded(numbers)

@@ -1,4 +1,4 @@
-"""Words of the source that a decoder may copy: numbers for what its vocabulary does not hold.
+"""Copying source words: ids for words that the decoder's vocabulary does not have.
 
 In stored data a word outside the vocabulary is a number from its size on, a hash of the word (see
 `text.tokenizer`), so that the same word has the same number in source and target without a list of
@@ -27,7 +27,7 @@ _SHIFT = 32  # an id takes fewer bits, so row and id fit one number
 
 
 def copyable(ids_BS: Tensor, mask_BS: Tensor, size: int) -> Tensor:
-    """The output of copying each source position: its id, or `size` + its word's first position.
+    """What copying outputs at each source position: an id, or `size` + the word's first position.
 
     >>> copyable(torch.tensor([[5, 99, 7, 99]]), torch.ones(1, 4, dtype=torch.bool), 10)
     tensor([[ 5, 11,  7, 11]])
@@ -60,7 +60,7 @@ def copied(target_BT: Tensor, ids_BS: Tensor, mask_BS: Tensor, size: int) -> Ten
 def _outside(
     ids: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The words outside a vocabulary: row, position, and a number for the word in this row.
+    """The rows and positions of words outside a vocabulary, and a number for each word.
 
     The number holds the row too, so that one `unique` finds the words of all rows and never mixes
     two of them.
@@ -82,7 +82,7 @@ class Copying:
     """Which input is copied from."""
 
     def check(self, inputs: Mapping[str, Column]) -> None:
-        """Refuse an input that its vocabulary splits otherwise than the target's."""
+        """Refuse an input that its own and the target's vocabulary split differently."""
         lengths = inputs[self.source].lengths
         differ = np.flatnonzero(self.words.lengths != lengths)
         if len(differ):
@@ -96,7 +96,7 @@ class Copying:
     def join(
         self, rows: Rows, inputs: Mapping[str, Padded], target: Padded
     ) -> tuple[dict[str, Padded], Padded]:
-        """The input with its copy ids, and the target with words to copy in place of `<unk>`."""
+        """Add copy ids to the input, and replace `<unk>` in the target by words to copy."""
         words = self.words.padded(rows)
         copy_BS = copyable(words.values, words.mask, self.size)
         target_BT = copied(target.values, words.values, words.mask, self.size)
@@ -121,11 +121,11 @@ class CopyLink:
         return f"copies of {self.source.name}"
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """The source as the target's vocabulary numbers it."""
+        """Encodes the source with the target's vocabulary."""
         return {self._name: self.source.encoding(self.target.tokenizer, copies=True)}
 
     def joint(self, table: Table) -> Copying:
-        """What puts words to copy into batches."""
+        """The joint that adds copy ids to batches."""
         words = self.source.id_column(table.ids(self._name))
         return Copying(words, self.target.tokenizer.size, self.source.name)
 
@@ -136,5 +136,5 @@ class CopyLink:
         return words
 
     def shown(self, words: Sequence[str]) -> list[str]:
-        """The same without the tokenizer's marks."""
+        """The words without the tokenizer's marks."""
         return [self.target.tokenizer.plain(word) for word in words]

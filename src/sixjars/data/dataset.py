@@ -1,4 +1,4 @@
-"""The fields of a task together, and one split of its data: encoded examples for batches."""
+"""The fields of a task, and one split of its data: encoded examples for batches."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,28 +29,28 @@ NOTHING = "nothing"  # what stands for the input of a task that has none: rows w
 @final
 @dataclass(frozen=True)
 class Fields:
-    """The fields of a task: what is read, and what is output."""
+    """The input fields and the output field of a task."""
 
     inputs: Mapping[str, Field]
     output: Field
 
     @property
     def all(self) -> dict[str, Field]:
-        """Inputs first, then the output."""
+        """All fields by name, the output last."""
         return {**self.inputs, self.output.name: self.output}
 
     @cached_property
     def link(self) -> CopyLink | None:
-        """What ties the output to an input, such as words that are copied."""
+        """The link from which the output copies words, if it does."""
         return self.output.link(self.inputs)
 
     def mapped(self, change: Callable[[Field], Field]) -> "Fields":
-        """The same with every field changed."""
+        """The same with `change` applied to every field."""
         inputs = {name: change(field) for name, field in self.inputs.items()}
         return Fields(inputs, change(self.output))
 
     def learned(self, train: Examples) -> "Fields":
-        """With what the training set teaches."""
+        """The fields with what the training set teaches: vocabularies, labels."""
 
         def taught(field: Field) -> Field:
             if not field.learns:
@@ -64,25 +64,25 @@ class Fields:
         return self.mapped(taught)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """The examples whose values can be used by every field."""
+        """The examples whose values every field can use."""
         for field in self.all.values():
             examples = field.admit(examples, skip=skip)
         return examples
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """What turns texts into ids that are stored, by name."""
+        """The encoders that turn texts into ids, by name."""
         encoders: dict[str, IdEncoder] = {}
         for field in self.all.values():
             encoders |= field.encoders()
         return encoders | ({} if self.link is None else self.link.encoders())
 
     def facts(self) -> dict[str, dict[str, Any]]:
-        """What a network must know of each field."""
+        """The facts of each field that a network needs."""
         return {name: field.facts() for name, field in self.all.items()}
 
 
 def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:
-    """Tokens, and how many of them are unknown."""
+    """How many tokens there are, and how many of them are unknown."""
     tokens = sum(int((row != STOP).sum()) for row in ids)
     return tokens, sum(int((row == UNK).sum()) for row in ids)
 
@@ -105,13 +105,13 @@ class Dataset:
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
-        """Encoded once, kept in the cache and memory-mapped from there."""
+        """A dataset that is encoded once, kept in the cache and memory-mapped."""
         table = cached(examples, fields.encoders(), folder=cache_folder())
         return cls(table, fields, examples.where, examples.skipped, examples.notes)
 
     @classmethod
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
-        """Encoded now, for a prediction; only the fields that the examples have."""
+        """A dataset for a prediction, encoded now; only the fields that the examples have."""
         present = set(examples.table.column_names)
         every = fields.encoders().items()
         encoders = {name: encoder for name, encoder in every if encoder.column in present}
@@ -156,7 +156,7 @@ class Dataset:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """How often each row is drawn in an epoch, where that is not once."""
+        """How often each row is drawn in an epoch; None where each is drawn once."""
         if not self.table.has(DRAWN):
             return None
         return np.array([float(text.split()[1]) for text in self.table.texts(DRAWN)])
@@ -190,7 +190,7 @@ class Dataset:
 
     @property
     def why_dropped(self) -> str:
-        """How many rows for each reason, in words."""
+        """The dropped rows by reason, in words."""
         counts = self._sorted_out[1].items()
         return ", ".join(f"{count:,} {reason}" for reason, count in counts if count)
 
@@ -273,7 +273,7 @@ class Dataset:
         training: bool = False,
         guided: bool = False,
     ) -> Batches:
-        """Padded batches.
+        """Padded batches of this dataset.
 
         Those of `training` leave out what cannot be learned from; `guided` ones carry the true
         alignment.
@@ -301,11 +301,11 @@ class Dataset:
         return self.fields.all[name].column(self.table, training=training)
 
     def lengths(self, name: str) -> Sequence[int]:
-        """How many positions of each row an encoder gets."""
+        """The number of positions of each row, as an encoder gets them."""
         return [int(length) for length in self._column(name).lengths]
 
     def known_tokens(self, name: str) -> tuple[int, float] | None:
-        """How many tokens the texts of a field have, and the share in the vocabulary."""
+        """The number of tokens of a text field, and the share of known ones."""
         field = self.fields.all[name]
         vocabulary = field.facts().get("vocabulary")
         if vocabulary is None or name not in field.encoders():
@@ -318,7 +318,7 @@ class Dataset:
         return len(ids), known / max(len(ids), 1)
 
     def label_counts(self) -> dict[str, int]:
-        """How many rows have each label of the list."""
+        """The number of rows with each label of the list."""
         field = self.fields.output
         counts = np.bincount(self.table.ids(field.name)[0], minlength=field.facts()["classes"])
         return {field.decode([number]): int(count) for number, count in enumerate(counts)}

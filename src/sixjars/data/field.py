@@ -1,4 +1,4 @@
-"""The contract of a field: everything about one kind of value, so that no other file asks for it.
+"""The contract of a field: all that is particular about one kind of value.
 
 A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction
 take one path: raw values become text (`text_of`), are checked (`check`), admitted (`admit`),
@@ -37,35 +37,35 @@ class FeatureExtractor(Protocol):
 
     @property
     def name(self) -> str:
-        """For progress and messages."""
+        """Its name, for progress and messages."""
 
     @property
     def pixels(self) -> int:
-        """Of each side of the squares that it takes."""
+        """The side of the squares that it takes, in pixels."""
 
     @property
     def cells(self) -> bool:
-        """Whether it gives the cells of each frame, or its vector alone."""
+        """Whether it gives the cells of each frame, not only one vector."""
 
     @property
     def fingerprint(self) -> str | None:
-        """Changes with its weights; nothing where it has none."""
+        """A hash of its weights; None where it has none."""
 
     @property
     def vector(self) -> int:
-        """How many of the last numbers of a frame describe all of it; none of pixels."""
+        """How many of the last numbers of a frame are its vector; 0 for pixels."""
 
     def plan(self) -> dict[str, Any]:
         """All that the numbers depend on, besides the pixels."""
 
     def __call__(self, pixels: Tensor, /) -> Tensor:
-        """(X, 3, H, W) to (X, N)."""
+        """Features (X, N) of frames (X, 3, H, W)."""
 
 
 @final
 @dataclass(frozen=True)
 class Equipment:
-    """What a field may need besides its settings."""
+    """The tools of a field besides its settings: files, features, reporting."""
 
     places: tuple[Path, ...] = (Path(),)
     """Folders and .zip files that names of files are looked up in."""
@@ -84,7 +84,7 @@ class Equipment:
 @final
 @dataclass(frozen=True)
 class Positions:
-    """What stands at each position of an input, for pictures of attention."""
+    """The tokens at the positions of an input, to draw attention over them."""
 
     tokens: tuple[str, ...] = ()
     segments: tuple[int, ...] = ()
@@ -138,7 +138,7 @@ class Field(ABC):
         self.settings = settings
 
     def equipped(self, equipment: Equipment) -> Self:
-        """The same field with what it may need besides its settings."""
+        """The same field with its equipment."""
         field = copy(self)
         field.equipment = equipment
         return field
@@ -156,7 +156,7 @@ class Field(ABC):
         return [f"data.{self.name}: must be a text, but is of kind {self.kind}."]
 
     def link(self, inputs: "Mapping[str, Field]") -> CopyLink | None:
-        """What ties this output to an input, if something does."""
+        """The link by which this output copies words of an input, if it does."""
         return None
 
     def as_text(self, value: object) -> str:
@@ -167,14 +167,14 @@ class Field(ABC):
 
     @final
     def text_of(self, value: object) -> str:
-        """The same; ValueError with a whole sentence."""
+        """As `as_text`, but ValueError has a whole sentence."""
         try:
             return self.as_text(value)
         except ValueError as error:
             raise ValueError(f"the {self.name} {error}") from None
 
     def arguments(self, given: str) -> list[Any]:
-        """The values that one argument of a command means; JSON where a list is one value."""
+        """The values of one command-line argument; JSON where a list is one value."""
         if self.lists == "value" and given.lstrip().startswith("["):
             with suppress(ValueError, RecursionError):  # a text may begin with a bracket too
                 return [json.loads(given)]
@@ -204,29 +204,29 @@ class Field(ABC):
         return without_bad(examples, faults, skip=skip) if faults else examples
 
     def settled(self, train: Examples) -> Self:
-        """With what the admitted training set decides about admitting other sets."""
+        """The field with what the admitted training set decides for other sets."""
         return self
 
     def normalize(self, text: str) -> str:
-        """A value as it is compared with others."""
+        """The form in which a value is compared with others."""
         return text
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """With what the training texts teach: a vocabulary, labels; known ones keep their ids."""
+        """The field with what training texts teach (vocabulary, labels); known ids stay."""
         return self
 
     def to_json(self) -> str:
-        """What was learned, to be kept in a run."""
+        """The learned state as JSON, to be kept in a run."""
         return "null"
 
     def restored(self, text: str) -> Self:
-        """The same field with what `to_json` kept."""
+        """The field with a state that `to_json` wrote."""
         return self
 
     # From text to tensors.
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """What encodes its texts into ids that are kept, by name; nothing where there are none."""
+        """The encoders of its texts whose ids are stored, by name; none for other kinds."""
         return {}
 
     def arrays(self, texts: Sequence[str]) -> list[NDArray[Any]]:
@@ -234,17 +234,17 @@ class Field(ABC):
         raise NotImplementedError(f"{type(self).__name__} must give `arrays` or `column`.")
 
     def column(self, table: Table, *, training: bool = False) -> Column:
-        """All rows of a table, to take padded batches from; `training` says what for."""
+        """All rows of a table as a column that gives padded batches."""
         arrays = self.arrays(table.texts(self.name))
         lengths = np.array([len(array) for array in arrays], dtype=np.int64)
         return ArrayColumn(arrays.__getitem__, lengths)
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
-        """Which rows can be learned from; the others teach nothing, or settings leave them out."""
+        """The rows that can be learned from: not left out by settings, and not without content."""
         return np.ones(len(table), dtype=bool)
 
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
-        """Which of some rows were longer than what is read of them, or of a target learned."""
+        """Which of some rows are longer than the part that is encoded."""
         return np.zeros(len(rows), dtype=bool)
 
     def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
@@ -253,7 +253,7 @@ class Field(ABC):
 
     @abstractmethod
     def blank(self) -> Padded:
-        """One small value, (1, S) or (1, S, N), such as a network could be given."""
+        """A small value, (1, S) or (1, S, N), as an example for a network."""
 
     # From ids to text, and to what a person reads.
 
@@ -262,7 +262,7 @@ class Field(ABC):
         raise NotImplementedError(f"no decoder outputs a field of kind {self.kind}.")
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """The same token by token."""
+        """The tokens of a decoder's output."""
         raise NotImplementedError(f"no decoder outputs a field of kind {self.kind}.")
 
     def replacing_unknown(
@@ -272,7 +272,7 @@ class Field(ABC):
         return ids, []
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
-        """What stands at each of the `count` positions that an encoder made of a row."""
+        """The tokens, segments and words at the `count` positions of a row."""
         return Positions()
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
@@ -280,20 +280,20 @@ class Field(ABC):
         return [[0] for _ in texts]
 
     def backdrop(self, text: str) -> Any:
-        """What attention is drawn on: the image, the frames, the points; nothing for a text."""
+        """The image, frames or points that attention is drawn on; None for a text."""
         return None
 
     def facts(self) -> dict[str, Any]:
-        """What a network must know: sizes of vocabularies, points, images; see `fact_names`."""
+        """The parameters of a network that the field decides; see `fact_names`."""
         return {}
 
     def assumed(self) -> Self:
-        """The same field as if it had learned as much as its settings allow, without data."""
+        """The field as if it had learned as much as its settings allow, without data."""
         return self
 
     @abstractmethod
     def describe(self) -> str:
-        """What its values are, for `explain`."""
+        """A description of its values, for `explain`."""
 
     @classmethod
     def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows of different lengths on end in one array, texts as words, and work on all cores.
+"""Rows of different lengths in one flat array, texts as words, and work on all cores.
 
 Whatever is done to a word is done once for all the times it is there. That is why large corpora are
 read fast: the different words of some thousand texts are few, and finding them is left to Arrow,
@@ -35,7 +35,7 @@ _MERGED: Final = 1 << 20  # words of several arrays whose counts wait to be adde
 
 
 def flattened(rows: Sequence[Sequence[int]]) -> Flat:
-    """Rows on end, and where each begins.
+    """Put rows one after the other in one array.
 
     >>> flattened([[7, 8], [], [9]])
     (array([7, 8, 9], dtype=int32), array([0, 2, 2, 3]))
@@ -45,7 +45,7 @@ def flattened(rows: Sequence[Sequence[int]]) -> Flat:
 
 
 def rows_of(flat: Flat) -> list[list[int]]:
-    """The rows again.
+    """The rows of a flat array, as lists.
 
     >>> rows_of(flattened([[7, 8], [], [9]]))
     [[7, 8], [], [9]]
@@ -77,7 +77,7 @@ def slices(ids: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
 
 
 def places_of(ids: NDArray[np.int32], number: int) -> NDArray[np.int64]:
-    """Where an id stands.
+    """The positions of an id in an array.
 
     >>> places_of(np.array([7, 2, 7], dtype=np.int32), 7)
     array([0, 2])
@@ -89,7 +89,7 @@ def places_of(ids: NDArray[np.int32], number: int) -> NDArray[np.int64]:
 
 
 def cut(flat: Flat, limit: int) -> Flat:
-    """As much of each row as a limit allows.
+    """Cut each row at a limit.
 
     >>> cut(flattened([[7, 8, 9], [6]]), 2)
     (array([7, 8, 6], dtype=int32), array([0, 2, 3]))
@@ -136,7 +136,7 @@ def _give_back() -> None:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -185,7 +185,7 @@ def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
 @final
 @dataclass(frozen=True)
 class TextStream:
-    """Texts one after the other; as `pyarrow` arrays where somebody can use those."""
+    """An iterable of texts, which are also there as `pyarrow` arrays."""
 
     arrays: Iterable[Any]
 
@@ -262,7 +262,7 @@ def word_counts(texts: Iterable[str]) -> tuple[dict[str, int], int]:
 
 
 def _arrays(texts: Iterable[str]) -> Iterator[Any]:
-    """As many texts as are worked on at once, as `pyarrow` arrays."""
+    """The texts as `pyarrow` arrays of a size for one thread."""
     if isinstance(texts, TextStream):
         yield from texts.arrays
         return
@@ -282,7 +282,7 @@ def _counted(texts: Any) -> tuple[Any, int]:
 
 
 def _merged(tables: Sequence[Any]) -> Any:
-    """Tables of counts as one, in which each word is once."""
+    """Add up tables of counts, so that each word is there once."""
     import pyarrow
 
     summed = pyarrow.concat_tables(tables).group_by("word").aggregate([("count", "sum")])

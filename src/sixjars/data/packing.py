@@ -1,4 +1,4 @@
-"""Columns of texts in segments, packed into a few rectangles, segments of like length together.
+"""Texts in segments, packed into a few rectangles of segments of like length.
 
 Dims: B rows, S positions, P segments of a row, M segments of all rows, N segments of a pack,
       L its width, K widths that a pack may have.
@@ -32,7 +32,7 @@ Numbers = NDArray[np.int64]
 
 @final
 class SegmentColumn:
-    """Ids of texts in segments, stored with `<stop>` behind each; given without, and packed.
+    """Ids of texts in segments, stored with a `<stop>` behind each, which batches leave out.
 
     >>> flat = np.array([7, 8, STOP, 9, STOP, 6], dtype=np.int32), np.array([0, 5, 6])
     >>> column = SegmentColumn(flat)  # the second row was cut before its `<stop>`

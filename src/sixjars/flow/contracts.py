@@ -23,7 +23,7 @@ Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"
 
 
 class FieldInfo(Protocol):
-    """What components may know of a field of the data."""
+    """The part of a field that components may know."""
 
     name: str
     holds: ClassVar[Holds]
@@ -48,7 +48,7 @@ class Component(nn.Module, ABC):
     """The letter of each parameter in the equations, by its name; the name `""` is for all."""
 
     def equations(self) -> list[str]:
-        """What this component computes, line by line; a prototype may have none."""
+        """The equations that this component computes; a prototype may have none."""
         return []
 
     def letter(self, name: str) -> str:
@@ -151,7 +151,7 @@ class Bridge(Component):
 
     @abstractmethod
     def start(self, encoded: Encoded) -> Prepared:
-        """All that can be computed once for each source."""
+        """Compute all that is the same for every step."""
 
     @abstractmethod
     def step(self, query: Tensor, prepared: Prepared) -> Context:
@@ -176,7 +176,7 @@ class Bridge(Component):
 
     @classmethod
     def misfits(cls, plan: "ModelPlan") -> list[str]:
-        """Attention needs positions."""
+        """A sentence if there is attention, but no positions."""
         if cls.has_attention and not plan.encoder.attendable:
             bridge, encoder = plan.kind("bridge"), plan.kind("encoder")
             fault = f"{bridge} has nothing to attend to: model.encoder is {encoder}."
@@ -187,7 +187,7 @@ class Bridge(Component):
 @final
 @dataclass(frozen=True)
 class StateShape:
-    """What a decoder's initial state is made of."""
+    """The size of a decoder's initial state."""
 
     state_size: int
     """H, the size of one vector; also of the query that a bridge receives."""
@@ -232,11 +232,11 @@ class Decoder(Component):
     @staticmethod
     @abstractmethod
     def state_shape(settings: Mapping[str, Any]) -> StateShape:
-        """What a bridge must supply for the initial state of a decoder with these settings."""
+        """The size of the initial state of a decoder with these settings."""
 
     @classmethod
     def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """What the output field must know of this decoder, such as whether words are copied."""
+        """Options for the output field, such as whether words are copied."""
         return {}
 
     @property
@@ -256,10 +256,10 @@ class Decoder(Component):
 
     @abstractmethod
     def loss_equation(self) -> str:
-        """What training minimizes."""
+        """The equation of the loss."""
 
     def answer_equation(self) -> str:
-        """How an output is chosen, where no search does it."""
+        """The equation by which an output is chosen, where there is no search."""
         return ""
 
 
@@ -270,7 +270,7 @@ class Generator(Decoder):
 
     @property
     def grouped(self) -> bool:
-        """Whether `step` is, as a bridge may be; what such a step returns may be overwritten."""
+        """Whether `step` takes grouped queries; its outputs may be overwritten by the next."""
         return False
 
     @abstractmethod
@@ -288,13 +288,13 @@ class Generator(Decoder):
     def answer(
         self, encoded: Encoded, search: Search, prefix: Padded | None = None
     ) -> list[list[Hypothesis]]:
-        """What search finds."""
+        """The hypotheses that search finds."""
         state, prepared = self.start(encoded)
         longest = self.longest(encoded)
         return search.find(self, state, prepared, longest=longest, prefix=prefix)
 
     def loss_equation(self) -> str:
-        """Cross entropy of every token."""
+        """The equation of the cross entropy of every token."""
         return "L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), divided by the number of tokens"
 
 

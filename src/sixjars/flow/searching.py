@@ -18,7 +18,7 @@ Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
 @final
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The tokens that mean something to search."""
+    """The tokens with a meaning for search."""
 
     go: int
     """The input of the first step; never output (unless `<stop>` is the same token)."""

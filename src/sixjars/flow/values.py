@@ -28,7 +28,7 @@ class Tensors:
         return self.mapped(lambda tensor: tensor.to(device, non_blocking=is_cuda))
 
     def tensors(self) -> list[Tensor]:
-        """All of them, those of nested values included, always in the same order."""
+        """All tensors, those of nested values included, always in the same order."""
         tensors: list[Tensor] = []
         self.mapped(lambda tensor: tensors.append(tensor) or tensor)  # type: ignore[func-returns-value]
         return tensors
@@ -64,12 +64,12 @@ class Rows(Tensors):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return self._any().shape[0]
 
     @property
     def device(self) -> torch.device:
-        """Where they are."""
+        """The device of the tensors."""
         return self._any().device
 
     def _any(self) -> Tensor:
@@ -143,7 +143,7 @@ class Padded(Rows):
 @final
 @dataclass(frozen=True)
 class Batch(Rows):
-    """What data gives a network: one padded value for each input, and the target."""
+    """The input of a network: a padded value for each input field, and the target."""
 
     inputs: Mapping[str, Padded]
     """By the name of the encoder's parameter: `source`, `image`, `video`, `question`, `points`."""
@@ -158,7 +158,7 @@ class Batch(Rows):
 @final
 @dataclass(frozen=True)
 class Layout:
-    """What the source positions are, and so how to draw attention over them."""
+    """The kind of source positions, which decides how attention is drawn."""
 
     kind: Literal["words", "segments", "grid", "regions", "frames", "points"] = "words"
     """Tokens, tokens in segments, cells of an image row by row, its regions, frames, or points."""
@@ -184,7 +184,7 @@ class SegmentLevel(Rows):
 @final
 @dataclass(frozen=True)
 class Encoded(Rows):
-    """What an encoder gives a bridge, whatever it encoded.
+    """The output of an encoder.
 
     >>> mask = torch.ones(2, 3, dtype=torch.bool)
     >>> encoded = Encoded(torch.zeros(2, 3, 4), mask, torch.zeros(2, 4))
@@ -239,7 +239,7 @@ class Prepared(Rows):
 @final
 @dataclass(frozen=True)
 class Context(Rows):
-    """What a bridge gives the decoder at one step."""
+    """The output of a bridge for one step of the decoder."""
 
     vector: Tensor
     """The context vector, (B, C); C is 0 where only the initial state is conditioned."""
@@ -270,7 +270,7 @@ class LinearLogits(Tensors):
     bias: Tensor
 
     def logits(self) -> Tensor:
-        """All of them, (B, T, V)."""
+        """All logits, (B, T, V)."""
         return torch.nn.functional.linear(self.states, self.weight, self.bias)
 
 
@@ -287,14 +287,14 @@ class DecoderOutput(Rows):
 
     @property
     def logits(self) -> Tensor:
-        """Before the softmax, (B, T, V)."""
+        """The logits, (B, T, V)."""
         return self.scores if isinstance(self.scores, Tensor) else self.scores.logits()
 
 
 @final
 @dataclass(frozen=True)
 class StepOutput(Rows):
-    """What one step of search reads: (R, V), and where there is attention (R, S)."""
+    """The output of one step for search: scores (R, V), and attention (R, S) if there is any."""
 
     scores: Tensor
     """Log probabilities, or logits."""
@@ -304,7 +304,7 @@ class StepOutput(Rows):
 
     @property
     def log_probabilities(self) -> Tensor:
-        """Of every token, in 32 bits at least."""
+        """The log probability of every token, in 32 bits at least."""
         dtype = torch.promote_types(self.scores.dtype, torch.float32)
         if self.are_logits:
             return torch.log_softmax(self.scores, dim=-1, dtype=dtype)

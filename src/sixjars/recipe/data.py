@@ -33,7 +33,7 @@ class TrainingFile(Settings):
 
 
 def _as_training_file(value: Any) -> Any:
-    """A name alone, or parallel files, is a file of weight 1."""
+    """Take a name alone, or parallel files, for a file of weight 1."""
     if not isinstance(value, str | dict | TrainingFile):
         raise ValueError("must be the name of a file, or {file: NAME, weight: NUMBER}")
     is_parallel = isinstance(value, dict) and not {"file", "weight"} & value.keys()
@@ -86,7 +86,7 @@ class LinkFiles(Settings):
             raise Misfits(((("diagonal",), sentence),))
 
     def lacks(self, place: str, data: Any) -> Iterator[str]:
-        """What is missing; rows that are held out have the links of the training set."""
+        """A sentence if the links that a setting needs are not there."""
         sets = data.split or data
         guides = place.startswith("loss")
         split = "valid" if place.startswith("learning") or sets.test is None else "test"
@@ -99,7 +99,7 @@ class LinkFiles(Settings):
 
 
 def _as_link_files(value: Any) -> Any:
-    """`learn` alone is for the training set."""
+    """Take `learn` alone for the links of the training set."""
     return {"train": LEARN} if value == LEARN else value
 
 

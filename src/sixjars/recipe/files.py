@@ -72,7 +72,7 @@ def values_from(recipe: RecipeLike) -> tuple[dict[str, Any], str]:
 
 
 def _as_read(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:
-    """A value as if it stood in a file; whatever could not is a fault."""
+    """The value as if it were read from a file; a fault where it could not be."""
     if depth > DEEPEST:
         faults.append(f"{where[:80]}: sections are nested more than {DEEPEST} deep.")
     elif isinstance(value, Mapping):
@@ -92,7 +92,7 @@ def _as_read(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:
 
 
 def _is(path: Path, what: str) -> bool:
-    """Whether there is such a file or folder; a name that no system can have is none."""
+    """Whether there is such a file or folder; an impossible name is neither."""
     try:
         return path.is_file() if what == "file" else path.is_dir()
     except (OSError, ValueError):
@@ -173,7 +173,7 @@ def _check(event: Any, depth: int) -> None:
 
 
 def _until(events: Any, end: type) -> Any:
-    """Events up to the one that ends a list or a section."""
+    """The events before the one that ends a list or a section."""
     while not isinstance(event := next(events), end):
         yield event
 
@@ -196,7 +196,7 @@ def _refused(problem: str, event: Any) -> yaml.MarkedYAMLError:
 
 
 def listed_overrides(overrides: Sequence[str]) -> list[str]:
-    """Overrides as a list; one text is none, though its letters could be taken for several."""
+    """Overrides as a list; a single text is refused."""
     if isinstance(overrides, str | Mapping):
         fault = f'must be a list such as ["learning.epochs=2"], but is {shown(overrides)}.'
         raise RecipeError([fault], "overrides")
@@ -204,7 +204,7 @@ def listed_overrides(overrides: Sequence[str]) -> list[str]:
 
 
 def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """The values with `model.encoder.layers=2` and the like put in; the given ones stay.
+    """The values of a recipe with overrides like `model.encoder.layers=2`.
 
     >>> overridden({"learning": {"rate": 0.1}}, ["learning.rate=5e-4", "loss.smoothing=0.1"])
     {'learning': {'rate': 0.0005}, 'loss': {'smoothing': 0.1}}
@@ -245,7 +245,7 @@ def checked(schema: type[M], section: object, where: str) -> tuple[M | None, lis
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested keys with dots between them.
+    """Join nested keys with dots.
 
     >>> flat({"learning": {"rate": 0.1}, "task": "dialog"})
     {'learning.rate': 0.1, 'task': 'dialog'}
@@ -258,7 +258,7 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def inline(value: object) -> str:
-    """A value as YAML on one line, quoted only where it would be read as something else.
+    """Write a value as YAML on one line, quoted only where it would be misread.
 
     >>> inline({"column": "en", "size": 2}), inline({"no": "no"}), inline(("a: b", True))
     ('{column: en, size: 2}', '{"no": "no"}', '["a: b", true]')

@@ -17,7 +17,7 @@ from sixjars.errors import RecipeError
 @final
 @dataclass(frozen=True)
 class Outside:
-    """What may be used from outside: packages by name, and components that were handed over."""
+    """Permission for outside code: names of packages, and components handed over."""
 
     packages: tuple[str, ...] = ()
     components: tuple[Any, ...] = ()
@@ -28,7 +28,7 @@ class Outside:
 
     @property
     def listed(self) -> str:
-        """The end of a message: what was handed over."""
+        """The end of a message: the components handed over."""
         things = self.components
         names = [
             getattr(thing, "__name__", None) or getattr(thing, "name", "?") for thing in things
@@ -36,7 +36,7 @@ class Outside:
         return f" Handed over: {', '.join(map(str, names))}." if things else ""
 
     def component(self, path: str, base: type, where: str, *, is_class: bool = True) -> Any:
-        """The thing at a path: a class that extends `base`, or a metric (object or function)."""
+        """Find the class (or metric) at a path; RecipeError if it does not fit `base`."""
         handed = [thing for thing in self.components if _is_at(thing, path)]
         thing = handed[0] if handed else self._imported(path, where)
         if is_class:

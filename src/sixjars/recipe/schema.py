@@ -68,7 +68,7 @@ def _hidden(
 
 
 def _take_out(section: Any, place: tuple[int | str, ...]) -> None:
-    """Remove what stands at a place, if there is something."""
+    """Remove the value at a place, if there is one."""
     for key in place[:-1]:
         section = section.get(key) if isinstance(section, dict) else None
     if place and isinstance(section, dict):
@@ -93,7 +93,7 @@ def _misfits(fault: ErrorDetails) -> tuple[Misfit, ...]:
 
 
 def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list[str]:
-    """A fault in words; one of several keys together may be several."""
+    """The sentences of a fault; a misfit of several keys may have several."""
     *above, last = [str(step) for step in fault["loc"]] or [""]
     place = ".".join(filter(None, [where, *above]))
     full = ".".join(filter(None, [place, last]))
@@ -109,7 +109,7 @@ def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list
 
 
 def _nearest(fault: ErrorDetails) -> str:
-    """The right word that a wrong one may stand for."""
+    """A hint to the nearest right word."""
     if fault["type"] != "literal_error" or not isinstance(fault["input"], str):
         return ""
     return hint(fault["input"], re.findall(r"'([^']*)'", fault["msg"]))

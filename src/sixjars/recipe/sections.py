@@ -41,11 +41,11 @@ class Section(Settings):
     """Settings with keys that must fit each other."""
 
     def misfits(self) -> Iterable[Misfit]:
-        """Keys that do not, a sentence each."""
+        """The keys that do not fit each other, a sentence each."""
         return ()
 
     def model_post_init(self, _: Any) -> None:
-        """Refuse them."""
+        """Refuse misfits."""
         if found := tuple(self.misfits()):
             raise Misfits(found)
 
@@ -134,7 +134,7 @@ class DataSettings(Section, TableSettings):
 
     @model_serializer(mode="wrap")
     def _beside_the_fields(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Fields stand beside the other keys."""
+        """Write fields beside the other keys."""
         keys: dict[str, Any] = plain(self)
         for name, settings in self.fields.items():
             keys[name] = settings.model_dump(mode="json")
@@ -148,7 +148,7 @@ class DataSettings(Section, TableSettings):
         return (TrainingFile(file=self.train),)
 
     def path(self, name: FilePath) -> Path:
-        """A file of this section, as the machine finds it."""
+        """The path of a file of this section."""
         return Path(self.folder).expanduser() / name
 
 
@@ -172,7 +172,7 @@ class LossSettings(Settings):
 
 
 def _as_tuple(value: Any) -> Any:
-    """A name alone is a list of one."""
+    """Take a name alone for a list of one."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -245,14 +245,14 @@ class LearningSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _with_an_end(cls, section: Any) -> Any:
-        """Where nobody says when training ends, it is after ten epochs."""
+        """Train for ten epochs where neither epochs nor steps are given."""
         if not isinstance(section, dict):
             return section
         endless = section.get("epochs") is None and section.get("steps") is None
         return {**section, "epochs": DEFAULT_EPOCHS} if endless else section
 
     def updates(self, per_epoch: int) -> int:
-        """The most that are made, when an epoch has so many.
+        """The most updates, when an epoch has `per_epoch`.
 
         >>> LearningSettings().updates(7), LearningSettings(steps=99).updates(7)
         (70, 99)
@@ -263,7 +263,7 @@ class LearningSettings(Section):
         return min([*ends, per_epoch * self.epochs] if self.epochs is not None else ends)
 
     def misfits(self) -> Iterator[Misfit]:
-        """Keys that exclude each other."""
+        """The keys that exclude each other."""
         if self.batch_tokens is not None and self.batch_examples is not None:
             message = "give 'batch_tokens' or 'batch_examples', not both."
             yield ("batch_tokens", "batch_examples"), message
@@ -308,7 +308,7 @@ class SearchSettings(Section):
     """Of sampling."""
 
     def misfits(self) -> Iterator[Misfit]:
-        """Limits that leave nothing to find."""
+        """Limits that leave no output."""
         if self.kind == "beam" and self.nbest > self.width:
             message = f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
             yield ("nbest", "width"), message
@@ -371,6 +371,6 @@ class Recipe(Settings):
     """The floor (or ceiling, where lower is better) that a metric reaches on the test set."""
 
     def to_yaml(self) -> str:
-        """Everything filled in, ready to be read again."""
+        """The recipe as YAML, with all defaults filled in."""
         values = self.model_dump(mode="json")
         return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)

@@ -38,7 +38,7 @@ class Directions:
         return len(self.firsts) - 1
 
     def sizes(self, line: int) -> tuple[int, int]:
-        """The words of a line in the first and the second text."""
+        """How many words a line has in the first and in the second text."""
         begins = self.firsts, self.seconds
         first, second = (int(side[line + 1] - side[line]) for side in begins)
         return first, second
@@ -90,7 +90,7 @@ def _best(pair: tuple[DiagonalModel, Words]) -> Numbers:
 
 
 def pharaoh(links: Links) -> str:
-    """Links as text.
+    """Write links as text in the Pharaoh format.
 
     >>> pharaoh(frozenset({(1, 2), (0, 0)}))
     '0-0 1-2'

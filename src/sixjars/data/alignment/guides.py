@@ -1,4 +1,4 @@
-"""The links of a training set that attention is guided by, compactly: rows may be millions.
+"""The links that guide attention in a training set, stored compactly: rows may be millions.
 
 Dims: L links of all rows.
 """
@@ -20,7 +20,7 @@ from sixjars.progress import number_of
 @final
 @dataclass
 class Guides:
-    """Links between the tokens of each row, on end.
+    """The links between the tokens of every row, one row after the other.
 
     >>> guides = Guides()
     >>> guides.add(frozenset({(0, 1)}), [0, 0, 1], [0, 1])
@@ -62,7 +62,7 @@ class Guides:
         return links
 
     def describe(self) -> str:
-        """How many pairs and links there are, and how many words have none."""
+        """A note with the numbers of pairs and links, and the share of words without a link."""
         pairs = number_of(len(self), "pair")
         rate = self._count / max(self._words[1], 1)
         source, target = (
@@ -76,7 +76,7 @@ class Guides:
 
 
 def guides_of(train: Any) -> Guides:
-    """Those of a training set, a `Dataset`: the learned links, or else its sure ones."""
+    """The links of a training `Dataset`: learned from its texts, or its sure ones."""
     guides = Guides()
     fields = train.fields.inputs["source"], train.fields.output
     learned = None

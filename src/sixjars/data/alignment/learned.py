@@ -44,7 +44,7 @@ def learned_links(
 def spaced(
     texts: Sequence[str], words: Callable[[Sequence[str]], list[list[int]]]
 ) -> Sequence[str]:
-    """Texts with spaces between what links count, as `Field.words` does: words, or each character.
+    """Put spaces between the units that links count: words as they are, or single characters.
 
     >>> spaced(["ab c"], lambda texts: [list(range(len(text))) for text in texts])
     ['a b _ c']
@@ -54,7 +54,7 @@ def spaced(
 
 
 def unspaced(words: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[str]:
-    """A warning where most texts of a field are one word, so that links say nothing.
+    """Warn where most texts of a field are one word; `words` is `Field.words` of each field.
 
     >>> len(list(unspaced({"source": [[0, 0], [0], [0, 1]], "target": [[0, 1]]})))
     1
@@ -68,7 +68,7 @@ def unspaced(words: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[str]:
 
 
 def _key(diagonal: float, *texts: Sequence[str]) -> str:
-    """All that the links depend on, as the name of a file."""
+    """The file name of the links: a hash of all that they depend on."""
     constants = _VERSION, ITERATIONS, model.NULL, model.SPREAD, float(diagonal), *model.LIMITS
     digest = hashlib.sha256(f"alignment {constants}".encode())
     for side in texts:

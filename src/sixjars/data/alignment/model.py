@@ -65,7 +65,7 @@ def digamma(values: Values) -> Values:
 @final
 @dataclass
 class _Expected:
-    """What the E-step counts."""
+    """The expected counts of the E-step."""
 
     pairs: Values
     """How often each word pair is a link, (P,)."""
@@ -79,7 +79,7 @@ class _Expected:
 
 @final
 class DiagonalModel:
-    """One direction: the words of one text of a `PairedText` explained by those of the other."""
+    """One direction of alignment: how the words of one text explain those of the other."""
 
     def __init__(
         self, text: PairedText, *, reverse: bool = False, steepness: float = DIAGONAL
@@ -96,11 +96,11 @@ class DiagonalModel:
         self.null: Values = np.full(self.sizes[1], 1.0)
 
     def _explained(self, block: Block) -> Numbers:
-        """The words of a block that are explained, (K, T)."""
+        """The words of a block on the explained side, (K, T)."""
         return block.first if self.reverse else block.second
 
     def _turned(self, block: Block, places: NDArray[Any]) -> NDArray[Any]:
-        """The part of a block, as (K, S, T) with S words that are given."""
+        """The part of an array that belongs to a block, as (K, S, T) with S given words."""
         part = block.cut(places)
         return part.transpose(0, 2, 1) if self.reverse else part
 
@@ -142,11 +142,11 @@ class DiagonalModel:
             self.steepness = best_steepness(self.steepness, expected.near, expected.mass)
 
     def iterate(self) -> None:
-        """One iteration of EM."""
+        """Run one iteration of EM."""
         self.maximize(self.expect())
 
     def best(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Lines (K,), in any order, and the best given word of each word or -1, (K, T)."""
+        """Each block's lines (K,) and the best given word for each word or -1, (K, T)."""
         for chunk in self.text.chunks:
             for block, joint_KST, null_KT in self.joint(chunk)[1]:
                 best_KT = joint_KST.argmax(axis=1)

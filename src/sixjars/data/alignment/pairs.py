@@ -25,7 +25,7 @@ CHUNK: Final = 1 << 20  # places of a chunk, about
 @final
 @dataclass(frozen=True)
 class Words:
-    """The words of all lines of a text on end, each as an id; an empty line has none."""
+    """The words of a text as ids, all lines one after the other; an empty line has none."""
 
     ids: Numbers
     begins: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Words:
 
     @classmethod
     def of(cls, texts: Any) -> "Words":
-        """The words between white space of a `pyarrow` array of texts; capitals are small letters.
+        """Split a `pyarrow` array of texts at white space, in lowercase.
 
         >>> import pyarrow
         >>> Words.of(pyarrow.array(["A b a", "", "b"])).ids.tolist()
@@ -56,7 +56,7 @@ class Words:
         return np.diff(self.begins)
 
     def rows(self, lines: NDArray[np.int64], length: int) -> Numbers:
-        """The words of some lines that all have this many, (K, S)."""
+        """The words of some lines of the same length, (K, S)."""
         words_KS: Numbers = self.ids[self.begins[lines][:, None] + np.arange(length)]
         return words_KS
 
@@ -77,11 +77,11 @@ class Block:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(K, S, T)."""
+        """The sizes (K, S, T)."""
         return len(self.lines), self.first.shape[1], self.second.shape[1]
 
     def cut(self, places: NDArray[Any]) -> NDArray[Any]:
-        """Its part of an array over the word pairs of the chunk, as (K, S, T); no copy."""
+        """A view of this block's part of an array over the chunk's word pairs, as (K, S, T)."""
         size = self.lines.size * self.first.shape[1] * self.second.shape[1]
         return places[self.begin : self.begin + size].reshape(self.shape)
 
@@ -89,7 +89,7 @@ class Block:
 @final
 @dataclass(frozen=True)
 class Chunk:
-    """Some sentence pairs."""
+    """Some blocks, and the word pairs in them."""
 
     blocks: tuple[Block, ...]
     places: Numbers
@@ -113,7 +113,7 @@ class PairedText:
 
     @classmethod
     def of(cls, first: Words, second: Words) -> "PairedText":
-        """The pairs of two texts with as many lines."""
+        """Pair the lines of two texts."""
         parts = []
         keys = np.zeros(0, dtype=np.int64)
         waiting: list[NDArray[np.int64]] = []
@@ -147,7 +147,7 @@ def _lines(blocks: list[Block]) -> int:
 
 
 def _merged(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Different keys, sorted; `np.unique` finds them by hashing, which is far slower here."""
+    """All different keys, sorted: far faster here than `np.unique`, which hashes them."""
     ranked = np.sort(np.concatenate(keys))
     is_first = np.concatenate([[True], ranked[1:] != ranked[:-1]])[: len(ranked)]
     different: NDArray[np.int64] = ranked[is_first]

@@ -1,4 +1,4 @@
-"""Two alignments of the same sentences, one in each direction, become one.
+"""Merge two alignments of the same sentences, one in each direction.
 
 A word has at most one link in its own direction, so each direction misses words that two words
 belong to. Where both agree, links are nearly always right; the union has most of the true ones.
@@ -26,7 +26,7 @@ _AROUND: Final = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), 
 
 
 def symmetrized(forward: Links, backward: Links, how: Symmetrization) -> Links:
-    """One alignment of a sentence pair from both directions, each (first word, second word).
+    """Merge both directions of a sentence pair; a link is (first word, second word).
 
     >>> forward, backward = frozenset({(0, 0), (1, 1), (1, 2)}), frozenset({(0, 0), (1, 1), (2, 2)})
     >>> sorted(symmetrized(forward, backward, "intersection"))
@@ -50,7 +50,7 @@ def symmetrized(forward: Links, backward: Links, how: Symmetrization) -> Links:
 
 
 def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
-    """The intersection, grown by neighbours in the union of which a word has no link yet.
+    """Grow the intersection by neighbours in the union that link a word without a link.
 
     A neighbour of a link is one of the eight around it. Links are gone through in order, again
     until none is added.
@@ -74,7 +74,7 @@ def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
 
 
 def _finish(grown: set[tuple[int, int]], direction: Links, *, both: bool) -> None:
-    """Add the links of a direction that have a word (or `both` words) without one."""
+    """Add the links of a direction of which a word (or `both` words) has no link yet."""
     firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
     for first, second in sorted(direction):
         free = first not in firsts, second not in seconds

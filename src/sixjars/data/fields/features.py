@@ -69,18 +69,18 @@ class FeaturesField(FileField):
 
     @cached_property
     def files(self) -> MediaFiles:
-        """Where names are looked up; `.npy` may be left out."""
+        """The files of arrays; `.npy` may be left out of a name."""
         largest = WIDEST * self.settings.max_numbers + HEADER
         places = self.equipment.places
         return MediaFiles(places, memory=self.memory, endings=[".npy"], largest=largest)
 
     @property
     def shape_column(self) -> str:
-        """The column with the shapes of the arrays."""
+        """The name of the column with the shapes of the arrays."""
         return f"{self.name} shape"
 
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-        """The key of the content of each array, and its shape."""
+        """A hash of the content of each array, and its shape."""
         keys, faults = self.files.keys(names, self.equipment.reporter)
         return {self.key_column: keys, self.shape_column: self._shapes(list(keys), faults)}, faults
 
@@ -120,7 +120,7 @@ class FeaturesField(FileField):
             return read_array(file, name, max_numbers=self.settings.max_numbers)
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """The shape of the first array, which all others have been found to have."""
+        """The field with the shape of the first array."""
         if self.shape is not None:
             return self
         name = next(iter(texts))
@@ -129,11 +129,11 @@ class FeaturesField(FileField):
         return self._with(FeatureShape.of(size))
 
     def settled(self, train: Examples) -> Self:
-        """The shape of the training set is that of the others."""
+        """The field with the shape of the training set."""
         return self.learned(train.table.column(self.name).slice(0, 1).to_pylist())
 
     def assumed(self) -> Self:
-        """Regions, of as many numbers as is usual."""
+        """The field with the most usual shape: vectors of regions."""
         return self if self.shape is not None else self._with(ASSUMED)
 
     def _with(self, shape: FeatureShape) -> Self:
@@ -160,7 +160,7 @@ class FeaturesField(FileField):
         return self.shape
 
     def column(self, table: Table, *, training: bool = False) -> Column:
-        """The vectors of each array, (S, C); read where they are when they are needed."""
+        """The vectors of each array, (S, C), read when they are needed."""
         names = table.texts(self.name)
         sizes = [tuple(json.loads(text)) for text in table.texts(self.shape_column)]
         for name, size in zip(names, sizes, strict=True):
@@ -186,7 +186,7 @@ class FeaturesField(FileField):
         return np.stack([array.reshape(-1, self._known.channels).mean(0) for array in arrays])
 
     def blank(self) -> Padded:
-        """All zero."""
+        """An array of zeros."""
         count = math.prod(size or 1 for size in self._known.positions)
         values = torch.zeros(1, count, self._known.channels)
         return Padded(values, torch.ones(1, count, dtype=torch.bool))
@@ -196,14 +196,14 @@ class FeaturesField(FileField):
         return Positions(tuple(str(number) for number in range(1, count + 1)))
 
     def backdrop(self, text: str) -> Any:
-        """There is no image; cells are drawn on an empty one."""
+        """An empty image where there are cells, else nothing."""
         if not self._known.grid:
             return None
         height, width = self._known.grid
         return np.full((32 * height, 32 * width, 3), 255, dtype=np.uint8), (0.0, 0.0, 1.0, 1.0)
 
     def facts(self) -> dict[str, Any]:
-        """There are no pixels; the shape instead."""
+        """The shape; there are no pixels."""
         return {"pixels": 0, "feature_shape": self._known}
 
     def describe(self) -> str:

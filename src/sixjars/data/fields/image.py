@@ -47,14 +47,14 @@ class FileSettings(FieldSettings):
 
 
 class FileField(Field):
-    """Files by their names."""
+    """A field of files, named in a column."""
 
     is_media = True
     endings: ClassVar[frozenset[str]]
     """How the names of such files end, lowercased."""
 
     def equipped(self, equipment: Equipment) -> Self:
-        """With files and a store of its own: those of this field are not shared."""
+        """The field with files and a store of its own, not those of this one."""
         field = super().equipped(equipment)
         for name in ("files", "store"):
             field.__dict__.pop(name, None)
@@ -62,17 +62,17 @@ class FileField(Field):
 
     @cached_property
     def files(self) -> MediaFiles:
-        """Where names are looked up."""
+        """The places where names are looked up."""
         return MediaFiles(self.equipment.places, memory=self.memory)
 
     @property
     def memory(self) -> Path | None:
-        """Where hashes are remembered; those of files that are predicted once would pile up."""
+        """The folder of remembered hashes; None for predictions, which would fill it."""
         return cache_folder() if self.equipment.stored else None
 
     @property
     def key_column(self) -> str:
-        """The column with the keys of the content of the files."""
+        """The name of the column with the hashes of the files."""
         return f"{self.name} key"
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
@@ -95,7 +95,7 @@ class FileField(Field):
 
     @abstractmethod
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-        """What is kept of each file, by column; and what is wrong with the bad files."""
+        """The columns to keep, each from name to value; and a fault for each bad file."""
 
     def arguments(self, given: str) -> list[Any]:
         """The files of a path, or those of a known ending in a folder or glob."""
@@ -113,7 +113,7 @@ class FileField(Field):
         raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """The file must be there."""
+        """Raise ValueError unless the file is there."""
         super().check(text, row)
         if not self.files.has(text):
             wrong = "is a folder" if isdir(text) else "does not exist"
@@ -121,7 +121,7 @@ class FileField(Field):
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
-        """Names of files of a known ending."""
+        """No settings where the values are names of files of a known ending."""
         return {} if nearly_all_end(values, cls.endings) else None
 
 
@@ -148,14 +148,14 @@ class MediaField(FileField):
 
     @property
     def extractor(self) -> FeatureExtractor:
-        """Handed over before it is used."""
+        """The feature extractor, which must have been handed over."""
         extractor = self.equipment.extractor
         assert extractor is not None, f"data.{self.name} was handed no feature extractor"
         return extractor
 
     @cached_property
     def store(self) -> Store:
-        """Where the numbers are kept: all that they depend on is its plan."""
+        """The store of features, one for each plan."""
         if not self.equipment.stored:
             return MemoryStore()
         plan = {"format": FORMAT, "pixels": self.extractor.pixels, "fit": self.settings.fit}
@@ -163,7 +163,7 @@ class MediaField(FileField):
         return FeatureStore(cache_folder() / "frames", plan)
 
     def plan(self) -> dict[str, Any]:
-        """What else the pixels of a file depend on."""
+        """The settings that the pixels of a file depend on."""
         return {key: getattr(self.settings, key) for key in self.taken}
 
     @staticmethod
@@ -227,7 +227,7 @@ class MediaField(FileField):
         return np.split(numbers_XN, ends[:-1])
 
     def column(self, table: Table, *, training: bool = False) -> Column:
-        """Frames."""
+        """The stored features of the frames."""
         keys = table.texts(self.key_column)
         return ArrayColumn(lambda row: self.store.take(keys[row]), self.store.lengths(keys))
 
@@ -255,7 +255,7 @@ class MediaField(FileField):
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
-        """Names of files of a known ending; those of arrays are extracted features."""
+        """As for files; names of arrays are extracted features."""
         if nearly_all_end(values, ARRAY_ENDINGS):
             return {"kind": "features"}
         return super().guess(values)
@@ -283,7 +283,7 @@ class ImageField(MediaField):
 
     @staticmethod
     def read(file: BinaryIO, name: str, **how: Any) -> Pixels:
-        """(1, 3, H, W); nothing ends the decoding of one image."""
+        """Decode an image, (1, 3, H, W), which `check` does not interrupt."""
         del how["check"]
         return read_image(file, name, **how)[None]
 

@@ -46,7 +46,7 @@ class LabelSettings(FieldSettings):
 
 @final
 class LabelField(Field):
-    """Labels and their numbers; a label that is not in the list has none.
+    """A closed list of labels; a label that is not in it has no number.
 
     >>> field = LabelField("label", LabelSettings(lowercase=True)).learned(["yes", "No", "yes"])
     >>> field.names, field.encode(["Yes", "perhaps"])
@@ -78,7 +78,7 @@ class LabelField(Field):
             self._numbers.setdefault(self._key(label), number)
 
     def as_text(self, value: object) -> str:
-        """A label; a list of several has commas between them; a whole number is a label too."""
+        """The text of a label; several have commas between them."""
         if isinstance(value, list) and self.multi_label:
             return text_of_labels(value)
         return texts_of([value])[0] if isinstance(value, int) else super().as_text(value)
@@ -127,11 +127,11 @@ class LabelField(Field):
         return self._with(names)
 
     def _key(self, label: str) -> str:
-        """What two spellings of one label have in common."""
+        """The form that all spellings of a label share."""
         return label.lower() if self.settings.lowercase else label
 
     def _labels(self, text: str) -> list[str]:
-        """The label of a text, or all of several, each once; as they are spelled."""
+        """The labels of a text as they are spelled, each once."""
         labels = text.split(SEPARATOR.strip()) if self.multi_label else [text]
         once: dict[str, str] = {}
         for label in labels:
@@ -140,7 +140,7 @@ class LabelField(Field):
         return [label for label in once.values() if label or not self.multi_label]
 
     def _named(self, label: str) -> str:
-        """A label as the list has it; one that is not in the list as its case is compared."""
+        """A label in the spelling of the list, if it is there."""
         number = self._numbers.get(self._key(label))
         return self._key(label) if number is None else self.names[number]
 
@@ -150,7 +150,7 @@ class LabelField(Field):
         return SEPARATOR.join(sorted(labels)) if self.multi_label else labels[0]
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """Its own numbers."""
+        """Encodes labels as their numbers in the list."""
         key = f"{self.settings.lowercase} {self.multi_label} {self.to_json()}"
         return {self.name: FieldEncoder(self.name, self.encode, lambda: key)}
 
@@ -173,7 +173,7 @@ class LabelField(Field):
         return usable
 
     def blank(self) -> Padded:
-        """The first label."""
+        """A row with the first label."""
         return Padded.of([[0]])
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
@@ -181,19 +181,19 @@ class LabelField(Field):
         return SEPARATOR.join(sorted(self.names[number] for number in ids))
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """One text for each number."""
+        """The label of each number."""
         return [self.names[number] for number in ids]
 
     def facts(self) -> dict[str, Any]:
-        """How many there are, and whether several may apply."""
+        """The number of labels, and whether several may apply."""
         return {"classes": len(self.names), "multi_label": self.multi_label}
 
     def assumed(self) -> Self:
-        """As many as the settings allow."""
+        """The field with as many labels as the settings allow."""
         return self._with([str(number) for number in range(self.settings.size or ASSUMED)])
 
     def describe(self) -> str:
-        """How many there are to choose from."""
+        """The number of labels to choose from."""
         return f"{'any' if self.multi_label else 'one'} of {len(self.names)}"
 
     @classmethod

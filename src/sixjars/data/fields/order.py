@@ -43,11 +43,11 @@ class OrderField(Field):
         return bool((self.equipment.target_options or {}).get("complete"))
 
     def as_text(self, value: object) -> str:
-        """`2 0 1`."""
+        """Write positions as `2 0 1`."""
         return text_of_order(value)
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """The positions must be those of the input, whose points have spaces between them."""
+        """Raise ValueError unless the positions are those of the input's points."""
         count = len(next(iter(row.values())).split())
         try:
             visited = len(order_of(text, count))
@@ -66,7 +66,7 @@ class OrderField(Field):
         return " ".join(plain)
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """Its own tokens."""
+        """Encodes orders as tokens."""
         return {self.name: FieldEncoder(self.name, self.encode)}
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -91,12 +91,12 @@ class OrderField(Field):
         return [SPECIAL[token] if token < count else str(token - count) for token in ids]
 
     def describe(self) -> str:
-        """What the positions are."""
+        """A description of the positions."""
         return "positions of the input, each at most once"
 
     @classmethod
     def decoder_options(cls, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Whether every order visits all points."""
+        """`visits: all` where every order has all points, else `some`."""
         pairs = zip(*columns.values(), strict=True)
         every = all(len(points.split()) == len(order.split()) for points, order in pairs)
         return {"visits": "all" if every else "some"}

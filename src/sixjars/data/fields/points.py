@@ -78,11 +78,11 @@ class PointsField(Field):
     lists = "value"
 
     def as_text(self, value: object) -> str:
-        """`0.1,0.7 0.3,0.2`."""
+        """Write points as `0.1,0.7 0.3,0.2`."""
         return text_of_points(value)
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """Points of as many dimensions as the settings say."""
+        """Raise ValueError unless points have as many dimensions as the settings say."""
         expected = self.settings.dimensions
         try:
             size = len(points_of(text)[0])
@@ -116,7 +116,7 @@ class PointsField(Field):
         return Positions(tuple(table.texts(self.name, [row])[0].split()))
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
-        """Each point is its own."""
+        """Each point is a word of its own."""
         return [list(range(len(text.split()))) for text in texts]
 
     def backdrop(self, text: str) -> list[tuple[float, ...]]:

@@ -1,4 +1,4 @@
-"""Texts: how one becomes token ids, in segments or not, and comes back.
+"""Text fields: tokens and their ids, with or without segments.
 
 Dims: B rows, S positions.
 """
@@ -86,7 +86,7 @@ class TextSettings(FieldSettings):
 
 @final
 class TextField(Field):
-    r"""A text, tokenized.
+    r"""A field of text, split into tokens.
 
     >>> field = TextField("source", TextSettings(segments="lines")).learned(["one two", "two"])
     >>> field.encoders()["source"].encode(["two one", "two\none"])
@@ -110,34 +110,34 @@ class TextField(Field):
         self._assumed: int | None = None
 
     def equipped(self, equipment: Equipment) -> Self:
-        """A list of texts to output is several right answers, a row each."""
+        """The field with its equipment; a list of output texts is a row for each."""
         field = super().equipped(equipment)
         field.lists = "rows" if field.is_output and not field.in_segments else field.lists
         return field
 
     @property
     def tokenizer(self) -> AnyTokenizer:
-        """Learned before it is used."""
+        """The tokenizer, which must have been learned."""
         assert self._tokenizer is not None, f"the vocabulary of {self.name} was not learned yet"
         return self._tokenizer
 
     @property
     def copies(self) -> bool:
-        """Of an output: whether words of the source are copied into it."""
+        """Whether, as an output, it copies words of the source."""
         return bool((self.equipment.target_options or {}).get("copies"))
 
     @property
     def is_output(self) -> bool:
-        """Whether it is what the decoder outputs."""
+        """Whether the decoder outputs it."""
         return self.equipment.target_options is not None
 
     @property
     def on_long(self) -> str:
-        """What a text of too many tokens does."""
+        """The treatment of texts of more than `max_length` tokens."""
         return self.settings.on_long or ("drop" if self.is_output else "cut")
 
     def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
-        """Only the text that is attended to has segments."""
+        """Only the source has segments, and only inputs have word dropout."""
         faults = []
         if self.in_segments and (is_output or not is_first):
             faults.append(f"data.{self.name}.segments: only a source has segments; remove it.")
@@ -200,12 +200,12 @@ class TextField(Field):
         return " and ".join(key for key in keys if getattr(first, key) != getattr(second, key))
 
     def link(self, inputs: Mapping[str, Field]) -> CopyLink | None:
-        """Words of the source, where they are copied."""
+        """The link to the source, if words are copied."""
         source = next(iter(inputs.values()), None)
         return CopyLink(source, self) if self.copies and isinstance(source, TextField) else None
 
     def as_text(self, value: object) -> str:
-        """A text; a list of segments is a line for each."""
+        """A text as it is; a list of segments as lines."""
         if isinstance(value, list) and self.in_segments:
             return text_of_segments(value)
         return super().as_text(value)
@@ -217,7 +217,7 @@ class TextField(Field):
         return "\n".join(map(self.tokenizer.normalize, segments_of(text, self.settings.segments)))
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """With the vocabulary of the texts, or of a file; a known one grows, unless of subwords."""
+        """The field with a vocabulary of texts or a file; a known one grows, but for subwords."""
         if self.settings.vectors == WORDLLAMA:
             package_folder()  # raises where it is not installed, before the texts are read
         if self._tokenizer is not None and not self._tokenizer.can_copy:
@@ -270,7 +270,7 @@ class TextField(Field):
         return TextEncoding(self.name, tokenizer, limit, self.settings.segments, copies)
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """Its own ids."""
+        """Encodes texts as token ids."""
         return {self.name: self.encoding(copies=self.copies)}
 
     def column(self, table: Table, *, training: bool = False) -> Column:
@@ -279,12 +279,12 @@ class TextField(Field):
         return self.id_column(table.ids(self.name), self.settings.max_length if cut else None)
 
     def id_column(self, flat: Flat, limit: int | None = None) -> Column:
-        """Ids as a column of such texts."""
+        """A column of stored ids."""
         stop = STOP if self.is_output else None
         return SegmentColumn(flat) if self.in_segments else IdColumn(flat, stop=stop, limit=limit)
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
-        """Rows that are not too long, where those are left out."""
+        """The rows that `on_long` does not leave out."""
         lengths = np.diff(table.ids(self.name)[1])
         long = (lengths > self.settings.max_length) & (self.on_long != "cut")
         if long.any() and self.on_long == "error":
@@ -320,13 +320,13 @@ class TextField(Field):
         return self.tokenizer.decode(ids, source_words)
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """The same token by token."""
+        """The tokens of ids."""
         return self.tokenizer.tokens(ids, source_words)
 
     def replacing_unknown(
         self, ids: Sequence[int], weights: Sequence[Sequence[float]], source: Field, text: str
     ) -> tuple[Sequence[int], list[str]]:
-        """Copies are numbered from the vocabulary's size on; only a text has words to copy."""
+        """Copied words are numbered from the vocabulary's size on."""
         if not isinstance(source, TextField):
             return ids, []
         spelled = source.encoding().words(text)
@@ -366,7 +366,7 @@ class TextField(Field):
         return {"vocabulary": self._assumed or self.tokenizer.size, "vectors": None}
 
     def assumed(self) -> Self:
-        """As if the vocabulary were full."""
+        """The field as if its vocabulary were full."""
         field = copy(self)
         field._assumed = self.settings.size + self.settings.extra_words
         return field
@@ -384,5 +384,5 @@ class TextField(Field):
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
-        """Texts, or lists of texts."""
+        """No settings for texts; lists of texts are lines."""
         return {"segments": "lines"} if are_text_lists(values) else super().guess(values)

@@ -51,5 +51,5 @@ class VideoField(MediaField):
 
     @classmethod
     def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
-        """How many frames."""
+        """The number of frames."""
         return {"frames": 16}

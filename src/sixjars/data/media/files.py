@@ -130,11 +130,11 @@ class MediaFiles:
         return next(filter(None, (in_other_case(folder, name) for folder in folders)), "")
 
     def _matches(self, name: str) -> "list[tuple[_Place, str]]":
-        """Where the name leads, as it is or else as another system writes it."""
+        """The places of a name, or else of another spelling of it."""
         return next(filter(None, map(self._places_of, [name, *spellings(name)])), [])
 
     def _places_of(self, name: str) -> "list[tuple[_Place, str]]":
-        """Nowhere, one file, or several of which the name is the end."""
+        """No place, one, or several in which files end in this name."""
         names = [f"{name}{ending}" for ending in self._endings]
         places: Sequence[_Place] = [_Folder(Path())] if os.path.isabs(name) else self._places
         for place in places:
@@ -151,7 +151,7 @@ class _Hashes:
         self._path = None if folder is None else folder / "contents.sqlite"
 
     def get(self, stamps: Iterable[Stamp]) -> dict[Stamp, str]:
-        """The hashes that are remembered."""
+        """The hashes of those files that are remembered."""
         if self._path is None or not self._path.is_file():
             return {}
         where = "path = ? AND member = ? AND size = ? AND time = ?"
@@ -264,7 +264,7 @@ class _Archive:
         return target
 
     def _unpack(self, info: zipfile.ZipInfo, target: BinaryIO) -> None:
-        """Only reading is free of the lock: `ZipFile` counts its open files without one."""
+        """Unpack a file; a lock is for opening and closing, which `ZipFile` counts without."""
         with self._lock:
             if self._process != os.getpid():  # after a fork both would move the same file position
                 self._zip = _opened_zip(self.path)
@@ -281,7 +281,7 @@ _Place = _Folder | _Archive | Hdf5File
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a path leads through what file managers and packers hide."""
+    """Whether a path leads through hidden folders or the leftovers of packers."""
     return any(step.startswith((".", "__MACOSX")) for step in path.parts)
 
 
@@ -316,7 +316,7 @@ def _sentences(name: str) -> Iterator[None]:
 
 @contextmanager
 def _noted(name: str, faults: dict[str, str]) -> Iterator[None]:
-    """The sentence about a bad file goes to `faults`."""
+    """Put the sentence about a bad file into `faults`."""
     try:
         with _sentences(name):
             yield

@@ -52,11 +52,11 @@ class Hdf5File:
         return bool(name) and any(one.startswith(name.rstrip("/") + "/") for one in self._names)
 
     def ending(self, name: str) -> list[str]:
-        """Only whole names count."""
+        """Nothing: names in HDF5 files must be whole."""
         return []
 
     def stamp(self, name: str) -> Stamp:
-        """As the file is now."""
+        """The path, name, size and time by which a hash is remembered."""
         return str(self.path.absolute()), name, *self._state
 
     def open(self, name: str) -> BinaryIO:
@@ -89,7 +89,7 @@ class Hdf5File:
         return packed
 
     def _opened(self) -> Any:
-        """Anew each time, so that threads and processes do not meet."""
+        """Open the file anew, so that threads and processes share nothing."""
         try:
             import h5py
         except ImportError:

@@ -41,7 +41,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def disk_faults(what: str, folder: Path) -> Iterator[None]:
-    """Trouble with the disk becomes one sentence about what should be kept there."""
+    """Turn errors of the disk into one sentence about what could not be kept."""
     try:
         yield
     except OSError as error:
@@ -89,13 +89,13 @@ def set_aside(path: Path, *, folder: bool = False) -> None:
 
 
 def touch(path: Path) -> None:
-    """Note that a file is in use."""
+    """Note that a file is in use, so that it is not pruned soon."""
     with suppress(OSError):
         os.utime(path)
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed process left behind; once an hour, also what is too much."""
+    """Remove what killed processes left behind; once an hour, prune the cache."""
     for left in folder.glob(f"{MAKING}*"):
         if is_abandoned(left):
             shutil.rmtree(left, ignore_errors=True)
@@ -141,11 +141,11 @@ class Examples:
 
 
 class IdEncoder(Protocol):
-    """What turns the texts of a column into ids: a field, or its link to a field it copies from."""
+    """Turns the texts of a column into ids: a field, or its link to a source."""
 
     @property
     def column(self) -> str:
-        """Whose texts are encoded."""
+        """The column with the texts."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""
@@ -154,7 +154,7 @@ class IdEncoder(Protocol):
         """The same for a `pyarrow` array of texts."""
 
     def key(self) -> str:
-        """All that the ids depend on, besides the texts."""
+        """A text of all that the ids depend on, besides the texts."""
 
 
 @final
@@ -242,7 +242,7 @@ def _key(fingerprint: str, fields: Sequence[str], encoders: Mapping[str, IdEncod
 
 
 def _fingerprint(examples: Examples) -> str:
-    """A number that changes with any text of the examples, or with the line it came from."""
+    """A hash of all texts of the examples and of their lines."""
     digest = hashlib.sha256()
     for name in examples.table.column_names:
         lengths, content = hashlib.sha256(), hashlib.sha256()
@@ -263,7 +263,7 @@ def _fingerprint(examples: Examples) -> str:
 
 
 def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) -> None:
-    """Writes an entry; another process may do the same at the same time."""
+    """Write an entry; another process may do the same at the same time."""
     with made_whole(entry) as making:
         making.mkdir()
         with pyarrow.ipc.new_file(str(making / "texts.arrow"), examples.table.schema) as writer:

@@ -45,7 +45,7 @@ def rounded(numbers: NDArray[Any]) -> NDArray[Any]:
 
 @final
 class MemoryStore:
-    """Records of media files that are needed once, as for a prediction; each is frames × numbers.
+    """Records of media files for one prediction, in memory; each is frames × numbers.
 
     >>> store = MemoryStore()
     >>> store.add(["cat"], [numpy.ones((2, 3))])
@@ -61,11 +61,11 @@ class MemoryStore:
         return [key for key in dict.fromkeys(keys) if key not in self._records]
 
     def add(self, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> None:
-        """Keeps a record for each key."""
+        """Keep a record for each key."""
         self._records.update(zip(keys, records, strict=True))
 
     def take(self, key: str) -> NDArray[Any]:
-        """One record."""
+        """The record of a key."""
         return self._records[key]
 
     def lengths(self, keys: Sequence[str]) -> NDArray[numpy.int64]:
@@ -75,7 +75,7 @@ class MemoryStore:
 
 @final
 class FeatureStore:
-    """Records in files; another plan, which has all that the numbers depend on, is another folder.
+    """Records in files, in a folder for each plan: all that the numbers depend on.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -100,7 +100,7 @@ class FeatureStore:
         return [key for key in dict.fromkeys(keys) if not self._has(key)]
 
     def add(self, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> None:
-        """Keeps a record (F, N) for each key, all of them or none.
+        """Keep a record (F, N) for each key, all of them or none.
 
         Every call is a file of its own: add some hundred records at once, not one. If another
         process adds the same key, either record may be found later.
@@ -124,7 +124,7 @@ class FeatureStore:
         self._take_in(shard)
 
     def take(self, key: str) -> NDArray[Any]:
-        """One record, (F, N)."""
+        """The record of a key, (F, N)."""
         shard, row = self._found(key)
         return shard.record(row)
 
@@ -146,7 +146,7 @@ class FeatureStore:
         return key in self._index and not self._index[key][0].damaged
 
     def _look(self) -> None:
-        """Finds what others have added."""
+        """Take in the files that other processes have added."""
         with disk_faults(_WHAT, self.folder):
             for path in sorted(self.folder.glob("*.safetensors")):
                 known = self._shards.get(path.name)
@@ -168,7 +168,7 @@ class FeatureStore:
             )
 
     def _begin(self) -> None:
-        """Makes the folder ready to be written to, once."""
+        """Prepare the folder to be written to, once."""
         if not self._begun:
             for place in (self.folder.parent, self.folder):
                 set_aside(place, folder=True)
@@ -197,7 +197,7 @@ class _Shard:
         self._unchecked = set(range(len(self.keys)))
 
     def record(self, row: int) -> NDArray[Any]:
-        """The numbers of a row (F, N); checked when it is asked for first."""
+        """The record of a row (F, N), compared with its check sum the first time."""
         record: NDArray[Any] = self._values[self._starts[row] : self._starts[row + 1]]
         if row in self._unchecked:
             if zlib.crc32(record.data) != self._sums[row]:
@@ -206,7 +206,7 @@ class _Shard:
         return record
 
     def _give_up(self) -> None:
-        """Numbers that changed on the disk cannot be used: the file goes, its keys are missing."""
+        """Remove a damaged file, so that its keys are missing again."""
         self.damaged = True
         try:
             self.path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The size of the cache: how much there is, and what is removed when it is too much."""
+"""The size of the cache, and the removal of what was used least recently."""
 
 import os
 import platform
@@ -30,7 +30,7 @@ STALE: Final = 24 * 3600.0
 @final
 @dataclass(frozen=True)
 class Contents:
-    """What the cache holds."""
+    """The size of a cache."""
 
     folder: Path
     files: int
@@ -41,7 +41,7 @@ class Contents:
 @final
 @dataclass(frozen=True, order=True)
 class _Entry:
-    """What is removed as a whole: a file, or a folder whose files need each other."""
+    """A file, or a folder of files that need each other, which is removed as a whole."""
 
     is_synthetic: bool
     """Synthetic images and videos go last: nobody notes when they are read."""

@@ -29,7 +29,7 @@ class Spool:
         self._writer: Any = None
 
     def add(self, table: Any) -> None:
-        """One more piece, a `pyarrow.Table`."""
+        """Add a piece, a `pyarrow.Table`."""
         self._bytes += table.nbytes
         self._pieces.append(table)
         if self._bytes > IN_MEMORY:
@@ -37,7 +37,7 @@ class Spool:
                 self._write()
 
     def _write(self) -> None:
-        """What is in memory goes to the file."""
+        """Move the pieces in memory to the file."""
         if self._file is None:
             cache_folder().mkdir(parents=True, exist_ok=True)
             self._file = tempfile.TemporaryFile(dir=cache_folder())
@@ -47,7 +47,7 @@ class Spool:
         self._pieces.clear()
 
     def table(self) -> Any:
-        """All pieces as one `pyarrow.Table`; of a file nothing is loaded before it is looked at."""
+        """All pieces as one `pyarrow.Table`, memory-mapped where they are in a file."""
         if self._file is None:
             return pyarrow.concat_tables(self._pieces)
         with disk_faults("Data that is being read", cache_folder()):
@@ -61,7 +61,7 @@ class Spool:
 
 
 def filtered(table: Any, kept: Any) -> Any:
-    """The rows of a table that a truth array keeps, made some at a time."""
+    """The rows of a table where `kept` is true, some at a time."""
     spool = Spool()
     at = 0
     for batch in batches_of(table):

@@ -32,7 +32,7 @@ __all__ = ["Examples", "header_as_data", "read"]
 @final
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of file."""
+    """How files of one ending are read."""
 
     read: Callable[[Path, Wanted], Source]
     unit: Callable[[Path], str] = lambda path: "line"

@@ -1,4 +1,4 @@
-"""Captions of images as two well-known datasets write them down: COCO and Flickr8k.
+"""Captions of images in the formats of two well-known datasets, COCO and Flickr8k.
 
 Chen et al. 2015 (https://arxiv.org/abs/1504.00325); Hodosh, Young & Hockenmaier 2013
 (https://doi.org/10.1613/jair.3994). Both give a row for each caption.
@@ -22,7 +22,7 @@ CAPTION: Final = "caption"  # the column of what is said about it
 
 
 def read_coco(place: Places, wanted: Wanted) -> Examples:
-    """A file of JSON: `images` with `id` and `file_name`; `annotations` with `image_id`, `caption`.
+    """Read JSON: `images` have `id` and `file_name`, `annotations` `image_id` and `caption`.
 
     The rows stand in the order of the annotations, and `line` is the number of the annotation.
     """
@@ -62,7 +62,7 @@ def _coco_lists(path: Path) -> tuple[list[Any], list[Any]]:
 
 
 def _coco_names(images: list[Any], path: Path) -> dict[str, Any]:
-    """The file of each image, by its id; numbers are text here, as they are written."""
+    """The file name of each image, by its id, which is text here."""
     names: dict[str, Any] = {}
     for image in images:
         if isinstance(image, dict) and isinstance(image.get("id"), str):
@@ -92,7 +92,7 @@ def _annotated(number: int, annotation: Any, names: Mapping[str, Any]) -> Mappin
 
 
 def read_flickr8k(place: Places, wanted: Wanted) -> Examples:
-    """Lines `name.jpg#0<TAB>caption`, and optionally a file with the names of wanted images.
+    """Read lines `name.jpg#0<TAB>caption`, for all images or for those in a list.
 
     `{captions: Flickr8k.token.txt, images: Flickr_8k.trainImages.txt}`, or the file of captions
     alone. The rows stand in the order of the captions, and `line` is the line of the caption.

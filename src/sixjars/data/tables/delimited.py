@@ -41,7 +41,7 @@ def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
 
 
 def read_text(path: Path, wanted: Wanted) -> Source:
-    """Each line is the one column, unless there is a delimiter."""
+    """Read lines as the one column, unless there is a delimiter."""
     if wanted.table.delimiter is not None:
         return read_delimited(path, wanted, wanted.table.delimiter)
     for key in wanted.keys:
@@ -51,7 +51,7 @@ def read_text(path: Path, wanted: Wanted) -> Source:
 
 
 def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
-    """Line i of each column's file is record i; empty lines behind another file's end are none."""
+    """Read a file for each column; line i of each is record i."""
     files = [spread(lambda block: lines_in(*block), blocks_of(path)) for path in paths.values()]
     waiting = [next(file, ()) for file in files]
     number = 1
@@ -75,7 +75,7 @@ def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
 
 
 def _counted(blocks: Iterable[Sequence[Any]]) -> tuple[int, bool]:
-    """How many lines they have, and whether any is not empty; one that cannot be read is not."""
+    """How many lines there are, and whether any has text or cannot be read."""
     count, has_text = 0, False
     for lines in blocks:
         count += len(lines)
@@ -85,7 +85,7 @@ def _counted(blocks: Iterable[Sequence[Any]]) -> tuple[int, bool]:
 
 
 def _plain(line: Any) -> str | Fault:
-    """A line, which Arrow may hold."""
+    """A line as text, which Arrow may hold."""
     text: str | Fault = line if isinstance(line, str | Fault) else line.as_py()
     return text
 
@@ -114,17 +114,17 @@ def lines_in(first: int, block: bytes) -> Any:
 
 
 def read_tsv(path: Path, wanted: Wanted) -> Source:
-    """Columns between tabs; no quoting."""
+    """Read columns between tabs, without quotes."""
     return read_delimited(path, wanted, wanted.table.delimiter or "\t")
 
 
 def read_csv(path: Path, wanted: Wanted) -> Source:
-    """Columns between commas, quoted where needed."""
+    """Read columns between commas, quoted where needed."""
     return read_delimited(path, wanted, wanted.table.delimiter or ",")
 
 
 def read_delimited(path: Path, wanted: Wanted, delimiter: str) -> Source:
-    """Columns between delimiters; where nothing is quoted, many lines at once."""
+    """Read columns between delimiters; without quotes many lines at once."""
     if is_quoted(delimiter, wanted.table.quotes):
         return read_fields(path, wanted, csv_records(path, delimiter))
     return _unquoted(path, wanted, delimiter)
@@ -156,12 +156,12 @@ def _piece(
 
 
 def is_quoted(delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
-    """Whether quotation marks enclose fields: unless the delimiter is a tab, or as is said."""
+    """Whether quotation marks enclose fields; unless told, where the delimiter is no tab."""
     return delimiter != "\t" if quotes is None else quotes
 
 
 def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Iterator[Fields]:
-    """The fields of every record."""
+    """The fields of every record of a file."""
     if is_quoted(delimiter, quotes):
         return csv_records(path, delimiter)
     return chain.from_iterable(_split(*block, delimiter) for block in blocks_of(path))
@@ -175,12 +175,12 @@ def _split(first: int, block: bytes, delimiter: str) -> Iterator[Fields]:
 
 
 def read_fields(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
-    """The columns that are wanted of each record."""
+    """The wanted columns of each record."""
     yield from _picked(records, _numbers(path, wanted, records), empty=wanted.empty)
 
 
 def _numbers(path: Path, wanted: Wanted, records: Iterator[Fields]) -> dict[Key, int]:
-    """The number of each column that is wanted; by name, the first record is the header."""
+    """The number of each wanted column; by name, the first record is the header."""
     keys = wanted.keys
     numbers: dict[Key, int] = {key: key for key in keys if isinstance(key, int)}
     if len(numbers) < len(keys):
@@ -247,7 +247,7 @@ def header_names(cells: Sequence[str], wanted: Iterable[Key] = ()) -> list[str]:
 
 
 def other_delimiter(fields: Sequence[str]) -> str:
-    r"""A question where a line is one column, but has what stands between columns; else nothing.
+    r"""A question about the delimiter where a line is one column, but has another mark.
 
     >>> other_delimiter(["en;de"]), other_delimiter(["en", "de"])
     (" Is the delimiter ';'? Then write `data.delimiter: ';'`.", '')
@@ -258,5 +258,5 @@ def other_delimiter(fields: Sequence[str]) -> str:
 
 
 def unused_delimiter(fields: Sequence[str]) -> str:
-    """What may stand between the columns of a line that was read as one; else nothing."""
+    """The mark that may stand between the columns of a line read as one, or nothing."""
     return next((mark for mark in DELIMITERS if len(fields) == 1 and mark in fields[0]), "")

@@ -28,7 +28,7 @@ _USUAL: Final = {".csv": ",", ".tsv": "\t"}
 @final
 @dataclass(frozen=True)
 class Dialect:
-    """How a file is written."""
+    """How a file is written, and its first rows."""
 
     delimiter: str
     quotes: bool

@@ -25,7 +25,7 @@ _COLUMNS: Final[dict[str, Key]] = {"source": 1, "target": 2}  # no name of JSON 
 
 
 def read_dialogs(place: Places, wanted: Wanted) -> Examples:
-    """An example for each turn but the first, all with the line of their conversation.
+    """Make an example of each turn but the first of every conversation.
 
     The turns are a list of texts in the column of `source`; that of `target` is not read. The
     target is the turn, and the source is all turns before it, a line for each: `< ` stands before

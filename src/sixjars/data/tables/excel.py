@@ -55,7 +55,7 @@ def is_blank(path: Path, sheet: str | None = None) -> bool:
 
 
 def _sheet(book: Any, path: Path, sheet: str | None) -> Any:
-    """The one of this name, or the first."""
+    """The sheet of this name, or the first."""
     sheets = {table.title: table for table in book.worksheets}  # a chart sheet has no cells
     if sheet is not None and sheet not in sheets:
         raise DataError(f"{path}: {unknown('sheet', sheet, list(sheets))}")
@@ -85,7 +85,7 @@ def _filled(path: Path, sheet: Any) -> Iterator[tuple[int, list[str]]]:
 def _below_title(
     rows: Iterator[tuple[int, list[str]]], path: Path
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows without those at the top that have one value alone, where others have more."""
+    """The rows without a title: single values above rows that have more."""
     top = list(islice(rows, TITLES + 1))
     alone = [sum(map(bool, cells)) == 1 for _, cells in top]
     count = alone.index(False) if False in alone else 0
@@ -97,7 +97,7 @@ def _below_title(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """The workbook; every way in which it or one of its sheets cannot be read is a sentence."""
+    """Open a workbook; every way in which it cannot be read is a sentence."""
     check_file(path)
     try:
         import openpyxl
@@ -124,7 +124,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _text(value: object) -> str:
-    """A cell as text: a day without its midnight, truth values as JSON has them."""
+    """A cell as text: a day without its midnight, truth values as in JSON."""
     if value is None:
         return ""
     if isinstance(value, datetime):

@@ -22,7 +22,7 @@ ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}
 
 
 def read_folders(place: Places, wanted: Wanted) -> Examples:
-    """A row for each file, in the order of their names: its path, and the folder it is in.
+    """Make a row of each file, in the order of names: its path, and the folder it is in.
 
     If `image` is wanted for, the files are those that end like images; if `video`, like videos.
     Hidden files and all others are not looked at. Folders below those of the labels belong to their
@@ -48,7 +48,7 @@ def read_folders(place: Places, wanted: Wanted) -> Examples:
 
 
 def _listed(path: Path) -> Iterable[str]:
-    """The names of all files in a folder or a .zip, from there on."""
+    """The names of all files in a folder or a .zip, relative to it."""
     if path.is_dir():
         return _walked(path)
     check_file(path)
@@ -69,7 +69,7 @@ def _listed(path: Path) -> Iterable[str]:
 
 
 def _walked(path: Path) -> Iterator[str]:
-    """Folders of labels may be links to other places; links below them are not followed."""
+    """The files below a folder; folders of labels may be links, those below are not followed."""
 
     def refuse(error: OSError) -> None:
         _refuse(Path(error.filename), error)
@@ -96,7 +96,7 @@ def _counts(name: PurePosixPath, endings: tuple[str, ...]) -> bool:
 
 
 def _check_depth(names: list[PurePosixPath], path: Path) -> None:
-    """Files in no folder have no label; often one folder holds the folders of all labels."""
+    """Refuse files in no folder, and one folder around the folders of all labels."""
     tops = {name.parts[0] for name in names}
     if all(len(name.parts) == 1 for name in names):
         raise DataError(

@@ -88,12 +88,12 @@ def has_header(records: Sequence[Sequence[str]]) -> bool:
 
 
 def may_have_header(records: Sequence[Sequence[str]]) -> bool:
-    """Whether it is not clear: the first record may have names, or be the first, short example."""
+    """Whether the first record may have names, or be the first, short example."""
     return _judged(records) == "unclear"
 
 
 def _judged(records: Sequence[Sequence[str]]) -> str:
-    """`yes`, `no` or `unclear`."""
+    """Whether the first record is a header: `yes`, `no` or `unclear`."""
     first = [cell.strip() for cell in records[0]]
     below = records[1:]
     named = [cell.rstrip(".:?") for cell in first if cell]
@@ -140,7 +140,7 @@ def _styles(
 
 
 def _by_style(styles: Sequence[frozenset[str]], rows: int) -> str:
-    """What the styles of the first cells of all texts say together."""
+    """Judge a header by the styles of the first cells of all texts."""
     if not styles or rows < 5:
         return "no"
     titles = all("title" in style for style in styles)
@@ -154,7 +154,7 @@ def _by_style(styles: Sequence[frozenset[str]], rows: int) -> str:
 
 
 def _style(cell: str, column: Sequence[str]) -> frozenset[str]:
-    """In what a first cell is unlike the texts below.
+    """How a first cell differs from the texts below.
 
     `title` (Written So, or so_written), `short` (half as long as they usually are, or less),
     `least` (almost all are longer), `bare` (they end with a mark, it does not), `new` (none of its
@@ -209,7 +209,7 @@ def _elsewhere(named: Sequence[str], signs: Sequence[str]) -> str:
 
 
 def _is_name(cell: str) -> bool:
-    """Whether a cell without marks at its end may be a name: short, of letters first of all."""
+    """Whether a cell without marks at its end may be a name: short, mostly letters."""
     if _BY_NUMBER.intersection(cell.split()[:1]):
         return len(cell.split()) <= 3
     # Without vowel signs, as Devanagari has them, which are no letters by themselves.
@@ -224,7 +224,7 @@ def _known(cell: str) -> bool:
 
 
 def _signs(cell: str, column: Iterable[str]) -> str:
-    """What the values below say of a first cell.
+    """How a first cell differs from the values below.
 
     `value` (it is one of them), `type` (they are numbers, dates or files, and it is not), `labels`
     (they are few, and it is none of them), `longer` (they are all texts of more words), or nothing.

@@ -26,7 +26,7 @@ _GIVEN: ContextVar[Mapping[str, Any]] = ContextVar("tables in memory", default=M
 
 @contextmanager
 def given_tables(tables: Mapping[str, Any]) -> Iterator[None]:
-    """Inside, a recipe finds these tables by their names."""
+    """Make these tables known to recipes, by their names."""
     before = _GIVEN.set({**_GIVEN.get(), **tables})
     try:
         yield
@@ -68,7 +68,7 @@ def table_of(data: Any) -> Any:
 
 
 def read_memory(name: str, wanted: Wanted) -> Examples:
-    """The rows of a table that was given."""
+    """Read the rows of a table in memory."""
     table = _GIVEN.get().get(name)
     if table is None:
         split = name.removeprefix(MEMORY)
@@ -110,6 +110,6 @@ def _plain(value: Any) -> Any:
 
 
 def with_tables(tables: Iterable[str]) -> list[str]:
-    """What the recipe says when tables in memory take the place of its files."""
+    """Overrides that put tables in memory in the place of a recipe's files."""
     named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
     return ["data.sample=null", *named] if named else []

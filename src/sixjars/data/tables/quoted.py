@@ -78,7 +78,7 @@ def _broken(
     error: str,
     known: tuple[int, int],
 ) -> tuple[Fault, int]:
-    """What is wrong with a record that breaks the rules, and how many of its lines are lost.
+    """The fault of a record that breaks the rules, and how many of its lines are lost.
 
     Where a field is never closed, but the lines behind it are like the `known` records (how many
     columns they have, and how many there are), only the lines up to it are. Else it is an error

@@ -1,4 +1,4 @@
-"""Records with values by name: JSON lines, Parquet, and what the `datasets` library loads."""
+"""Records with values by name: JSON lines, Parquet, and datasets of the hub."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ def read_jsonl(path: Path, wanted: Wanted) -> Iterator[Record]:
 
 
 def check_named(path: Path, keys: Iterable[Key]) -> None:
-    """Refuses a column that is given by number."""
+    """Refuse a column that is given by number."""
     for key in keys:
         if isinstance(key, int):
             raise DataError(
@@ -193,7 +193,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Iterator[Record]:
 
 @contextmanager
 def opened_parquet(path: Path) -> Iterator[Any]:
-    """A Parquet file to read; every way this can fail is a sentence."""
+    """Open a Parquet file; every way this can fail is a sentence."""
     import pyarrow.parquet
 
     try:
@@ -295,7 +295,7 @@ def _values(column: Any, inside: Sequence[str]) -> list[Any]:
 
 
 def _value(scalar: Any) -> Any:
-    """Parquet may call bytes text that are none; the fault then stands for the value."""
+    """The value of a scalar; a UnicodeDecodeError in place of bytes that are no text."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError as error:

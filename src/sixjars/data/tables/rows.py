@@ -1,4 +1,4 @@
-"""Rows on their way from a file to a table: what a reader yields, and what keeps the good ones."""
+"""Rows on their way from a file to a table: the records of readers, and the good rows."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ class Wanted:
 
 
 def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
-    """Refuses columns that a format does not have."""
+    """Refuse columns that a format does not have."""
     for key in wanted.keys:
         if key not in known:
             raise DataError(f"{where}: {unknown('column', key, known)}")
@@ -139,7 +139,7 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
 
 
 def _pieces(records: Iterable[Any], wanted: Wanted) -> Iterator[Piece]:
-    """Records some at a time; pieces as they are."""
+    """Group records into pieces; pieces stay as they are."""
     stream = iter(records)
     for item in stream:
         if isinstance(item, Piece):
@@ -204,7 +204,7 @@ def _good_rows(
 
 
 def _plain(truth: Any) -> "numpy.ndarray[Any, numpy.dtype[numpy.bool_]]":
-    """A pyarrow truth array for numpy, unknown taken for false."""
+    """A `pyarrow` truth array for numpy; unknown is false."""
     return numpy.asarray(truth.fill_null(fill_value=False), dtype=numpy.bool_)
 
 
@@ -230,7 +230,7 @@ def value_of(record: Mapping[Any, Any], key: Key) -> Any:
 
 
 def _texts(value: object, key: Key, wanted: Wanted) -> list[str | None]:
-    """One text, or those of a list where that may be."""
+    """The texts of a value: one, or those of a list where that is allowed."""
     if isinstance(value, list) and key in wanted.as_text:
         with about(key):
             value = wanted.as_text[key](value)
@@ -241,7 +241,7 @@ def _texts(value: object, key: Key, wanted: Wanted) -> list[str | None]:
 
 @contextmanager
 def about(key: Key) -> Iterator[None]:
-    """The end of a sentence that says what is wrong with a value gets its beginning: the column."""
+    """Begin sentences about a wrong value with its column."""
     try:
         yield
     except ValueError as error:
@@ -258,7 +258,7 @@ def listed(value: object, key: Key) -> list[str]:
 
 
 def text_of(value: object, key: Key) -> str | None:
-    """A value as text, where it is one."""
+    """A value as text; ValueError where it is none."""
     try:
         if isinstance(value, UnicodeDecodeError):
             raise value

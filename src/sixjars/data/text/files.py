@@ -42,12 +42,12 @@ FIRST, BLOCK = 1 << 16, 1 << 22
 
 
 def is_gzipped(path: Path) -> bool:
-    """By its name."""
+    """Whether a file is gzipped, by its name."""
     return path.suffix.lower() == ".gz"
 
 
 def ending_of(path: Path) -> str:
-    """What a name says about the kind of a file, gzipped or not.
+    """The ending of a name, of a gzipped file the one before `.gz`.
 
     >>> ending_of(Path("pairs.TSV.gz")), ending_of(Path("pairs"))
     ('.tsv', '')
@@ -57,7 +57,7 @@ def ending_of(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file to read, unpacked if its name ends in .gz; every way this can fail is a sentence."""
+    """Open a file, unpacked if its name ends in .gz; every failure is a sentence."""
     check_file(path)
     try:
         with gzip.open(path) if is_gzipped(path) else path.open("rb") as stream:
@@ -75,7 +75,7 @@ SEPARATOR = re.compile(rb"(?:\xef\xbb\xbf)?sep=[,;|\t]\r?\n")
 
 
 def is_empty(path: Path) -> bool:
-    """Whether there is nothing in it; of a gzipped file, in what it unpacks to."""
+    """Whether a file is empty, or unpacks to nothing."""
     with opened(path) as stream:
         return not stream.read(1)
 
@@ -87,7 +87,7 @@ def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
 
 
 def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
-    """The same, many lines at a time, with the number of the first of them."""
+    """Many lines at a time, with the number of the first of them."""
     number, block = 1, None
     with opened(path) as stream:
         size = max(path.stat().st_size, 1)
@@ -133,7 +133,7 @@ def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
 
 
 def _check_text(stream: BinaryIO, path: Path) -> None:
-    """Refuses what is no text, whatever its name."""
+    """Refuse files that are not text, whatever their name."""
     start = stream.read(LOOKED_AT)
     stream.seek(0)
     zero = b"\0" in start  # which texts do not have, but in UTF-16
@@ -150,7 +150,7 @@ def _check_text(stream: BinaryIO, path: Path) -> None:
 
 
 def _utf16(stream: BinaryIO) -> str | None:
-    """In which byte order a stream is UTF-16, if it is."""
+    """The byte order of UTF-16, if a stream is that."""
     start = stream.read(4)
     stream.seek(0)
     encoding = UTF16.get(start[:2])
@@ -191,7 +191,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def check_file(path: Path) -> None:
-    """Refuses what is not there and what is a folder."""
+    """Refuse what does not exist, and folders."""
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name a file in it.")
     if not path.exists():

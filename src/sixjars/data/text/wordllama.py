@@ -79,7 +79,7 @@ class PieceVectors:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """From the folder of the package."""
+        """Read the pieces from the folder of the package."""
         try:
             tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
             (values,) = load_file(folder / WEIGHTS).values()
