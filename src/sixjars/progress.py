@@ -17,8 +17,8 @@ PAUSE: Final = 30.0  # seconds between two lines where there is no terminal
 MEASURED: Final = 10
 SETTLED: Final = 5.0
 """Steps and seconds after which the time of a training is estimated; the first steps are slow."""
-_OFTEN: Final = 0.2
-_ROWS: Final = 512
+_OFTEN: Final = 0.2  # seconds between two reports of reading
+_ROWS: Final = 512  # rows between two looks at the clock
 
 
 @final

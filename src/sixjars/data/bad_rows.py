@@ -51,18 +51,21 @@ def without_bad(
     table = examples.table.filter(pyarrow.array(good))
     once = {faults[row]: lines[row].as_py() for row in sorted(faults, reverse=True)}
     bad = sorted((line, sentence) for sentence, line in once.items())
-    note = told(bad, len(faults), name=examples.where, unit=examples.unit, more=len(bad) > SHOWN)
+    others = len(bad) > SHOWN
+    note = note_on(bad, len(faults), name=examples.where, unit=examples.unit, others=others)
     skipped = examples.skipped + len(faults)
     return replace(examples, table=table, skipped=skipped, notes=(*examples.notes, note))
 
 
-def told(bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, more: bool) -> str:
-    """A note on the first bad rows, and what is wrong with each; `more` if others follow.
+def note_on(
+    bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, others: bool
+) -> str:
+    """A note on the first bad rows, and what is wrong with each; `others` may follow.
 
-    >>> told([(3, "the line is empty.")], 1, name="a.tsv", unit="line", more=False)
+    >>> note_on([(3, "the line is empty.")], 1, name="a.tsv", unit="line", others=False)
     'a.tsv: 1 bad row was skipped. Line 3: the line is empty.'
     """
     named = [(f"{unit} {line}: " if unit else "") + sentence for line, sentence in bad[:SHOWN]]
     reasons = " ".join(sentence[:1].upper() + sentence[1:] for sentence in named)
     rows = f"{skipped:,} bad rows were" if skipped > 1 else "1 bad row was"
-    return f"{name}: {rows} skipped.{f' The first {SHOWN}:' if more else ''} {reasons}"
+    return f"{name}: {rows} skipped.{f' The first {SHOWN}:' if others else ''} {reasons}"

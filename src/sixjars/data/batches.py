@@ -163,13 +163,13 @@ def by_length(inputs: Rows, targets: Rows, noise: NDArray[np.float64] | None = N
 def token_borders(inputs: Rows, targets: Rows, limit: int) -> Rows:
     """Cut consecutive rows into batches, each as large as the limit allows.
 
-    Rows come by the length of their input, so none before was longer. A row alone may be over the
-    limit.
+    Rows come by the length of their input. A row alone may be over the limit.
 
     >>> token_borders(np.array([1, 1, 2, 9]), np.array([1, 1, 1, 1]), 6)
     array([0, 2, 3, 4])
     """
-    borders, window = [0], limit
+    borders = [0]
+    window = limit
     while borders[-1] < len(inputs):
         begin = borders[-1]
         longest = np.maximum.accumulate(targets[begin : begin + window])

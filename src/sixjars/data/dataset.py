@@ -113,8 +113,8 @@ class Dataset:
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
         """A dataset for a prediction, encoded now; only the fields that the examples have."""
         present = set(examples.table.column_names)
-        every = fields.encoders().items()
-        encoders = {name: encoder for name, encoder in every if encoder.column in present}
+        items = fields.encoders().items()
+        encoders = {name: encoder for name, encoder in items if encoder.column in present}
         return cls(encoded(examples, encoders), fields, examples.where)
 
     def __len__(self) -> int:
@@ -275,8 +275,7 @@ class Dataset:
     ) -> Batches:
         """Padded batches of this dataset.
 
-        Those of `training` leave out what cannot be learned from; `guided` ones carry the true
-        alignment.
+        With `training` only usable rows, by their weights; with `guided` also the true alignment.
         """
         inputs = {name: self._column(name) for name in self.fields.inputs}
         output = self.fields.output.name

@@ -173,12 +173,12 @@ class Field(ABC):
         except ValueError as error:
             raise ValueError(f"the {self.name} {error}") from None
 
-    def arguments(self, given: str) -> list[Any]:
+    def arguments(self, argument: str) -> list[Any]:
         """The values of one command-line argument; JSON where a list is one value."""
-        if self.lists == "value" and given.lstrip().startswith("["):
+        if self.lists == "value" and argument.lstrip().startswith("["):
             with suppress(ValueError, RecursionError):  # a text may begin with a bracket too
-                return [json.loads(given)]
-        return [given]
+                return [json.loads(argument)]
+        return [argument]
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """Raise ValueError if a text is no value of this field; `row` has the other fields."""
@@ -188,8 +188,7 @@ class Field(ABC):
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values pass the check; a bad one is an error, or left out and counted.
 
-        Readers refuse empty values already, so where a kind has no check of its own there is
-        nothing to do.
+        Readers refuse empty values already: a kind without a check of its own admits all.
         """
         if type(self).check is Field.check:
             return examples

@@ -266,7 +266,8 @@ def _arrays(texts: Iterable[str]) -> Iterator[Any]:
     if isinstance(texts, TextStream):
         yield from texts.arrays
         return
-    stream, size = iter(texts), 1 << 8
+    stream = iter(texts)
+    size = 1 << 8
     while block := list(islice(stream, size)):
         yield as_array(block)
         size = max(1, min(MOST_ROWS, MOST_BYTES * len(block) // max(sum(map(len, block)), 1)))

@@ -120,7 +120,8 @@ def _packs(
     back = np.zeros(places, dtype=np.int64)
     if not len(lengths_M):
         return [np.full((1, 1), -1)], np.zeros(0, dtype=np.int64), back
-    packs, numbers, before, rows = [], [], 0, 0
+    packs, numbers = [], []
+    before = rows = 0
     widths = _few_widths(lengths_M) if few else _widths(lengths_M)
     # The first segment of each pack but the first.
     borders = np.searchsorted(-lengths_M, [-width for width in widths[1:]])
@@ -132,7 +133,8 @@ def _packs(
         back[pack_NL[inside_NL]] = before + np.flatnonzero(inside_NL)
         packs.append(pack_NL)
         numbers.append(rows + np.arange(len(begins_N)))
-        before, rows = before + pack_NL.size, rows + len(pack_NL)
+        before += pack_NL.size
+        rows += len(pack_NL)
     return packs, np.concatenate(numbers), back
 
 
@@ -167,7 +169,8 @@ def _widths(lengths_M: Numbers) -> list[int]:
         sums_KK = np.concatenate([[0], least_K[:-1]])[:, None] + area_KK
         cuts.append(sums_KK.argmin(axis=0))
         least_K = sums_KK.min(axis=0)
-    widths, at = [int(widths_K[-1])], len(widths_K) - 1
+    widths = [int(widths_K[-1])]
+    at = len(widths_K) - 1
     for cut_K in reversed(cuts):
         # Never before the first: while there are widths, one more pack is better.
         at = int(cut_K[at]) - 1

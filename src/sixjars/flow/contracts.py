@@ -3,8 +3,7 @@
 Dims: B batch, H state features, R rows open in search (B times beam width), V vocabulary.
 
 Nothing that changes between steps is an attribute of a module: it is one of the values. What a
-component offers or needs is a fact on its class, so that its neighbours can be checked before
-anything is built.
+component offers or needs is on its class, so that neighbours are checked before they are built.
 """
 
 from abc import ABC, abstractmethod
@@ -168,9 +167,9 @@ class Bridge(Component):
     def scoring(self) -> tuple[Tensor | None, ...] | None:
         """U_att (A, H) and V_att (A,) of attention over the memory, for all steps in one call.
 
-        Neither where the score is the product of state and keys; at two levels the U of words and
-        segments one above the other, (2A, H), and the V of each. Nothing where `step` is not such
-        attention.
+        Both are None where the score is the product of state and keys. At two levels the U of words
+        and segments stand one above the other, (2A, H), then the V of each. None without attention
+        of this kind.
         """
         return None
 

@@ -26,9 +26,9 @@ _BRANCHES: Final = "bool str int float nullable constrained-str constrained-int 
 class Misfits(ValueError):
     """Keys of one section that do not fit each other."""
 
-    def __init__(self, found: tuple[Misfit, ...]) -> None:
-        self.found = found
-        super().__init__(" ".join(sentence for _, sentence in found))
+    def __init__(self, misfits: tuple[Misfit, ...]) -> None:
+        self.misfits = misfits
+        super().__init__(" ".join(sentence for _, sentence in misfits))
 
 
 class Settings(BaseModel):
@@ -89,7 +89,7 @@ def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
 
 def _misfits(fault: ErrorDetails) -> tuple[Misfit, ...]:
     error = fault.get("ctx", {}).get("error")
-    return error.found if isinstance(error, Misfits) else ()
+    return error.misfits if isinstance(error, Misfits) else ()
 
 
 def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list[str]:

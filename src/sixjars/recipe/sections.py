@@ -46,8 +46,8 @@ class Section(Settings):
 
     def model_post_init(self, _: Any) -> None:
         """Refuse misfits."""
-        if found := tuple(self.misfits()):
-            raise Misfits(found)
+        if misfits := tuple(self.misfits()):
+            raise Misfits(misfits)
 
 
 class DataSettings(Section, TableSettings):

@@ -43,14 +43,14 @@ class Directions:
         first, second = (int(side[line + 1] - side[line]) for side in begins)
         return first, second
 
-    def links(self, line: int, how: Symmetrization = USUAL) -> Links:
+    def links(self, line: int, method: Symmetrization = USUAL) -> Links:
         """The links of a line, (first word, second word), both counted from 0."""
         forward = self.forward[self.seconds[line] : self.seconds[line + 1]].tolist()
         backward = self.backward[self.firsts[line] : self.firsts[line + 1]].tolist()
         return symmetrized(
             frozenset((first, second) for second, first in enumerate(forward) if first >= 0),
             frozenset((first, second) for first, second in enumerate(backward) if second >= 0),
-            how,
+            method,
         )
 
 
@@ -59,8 +59,7 @@ def aligned(
 ) -> Directions:
     """Align the words of two `pyarrow` arrays of texts; lines without words have no links.
 
-    `diagonal` is how strongly links near the diagonal are preferred before the first iteration; 0
-    for not at all.
+    `diagonal` is λ before the first iteration: how strongly links near the diagonal are preferred.
 
     >>> import pyarrow
     >>> first = pyarrow.array(["the house", "the book", "a book"])

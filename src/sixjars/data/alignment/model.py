@@ -27,9 +27,9 @@ from sixjars.data.alignment.pairs import Block, Chunk, Numbers, PairedText
 from sixjars.recipe.data import DIAGONAL, STEEPEST
 
 Values = NDArray[np.float64]
+# The constants of Dyer's implementation, fast_align.
 NULL: Final = 0.08  # p_0, the probability that a word is explained by none
-SPREAD: Final = 0.01
-"""α of the Dirichlet prior: the smaller, the fewer words each word is explained by."""
+SPREAD: Final = 0.01  # α of the Dirichlet prior: the smaller, the fewer words explain each word
 LIMITS: Final = (0.1, STEEPEST)  # between which λ stays, unless it is 0 from the beginning
 
 

@@ -25,7 +25,7 @@ USUAL: Final[Symmetrization] = "grow-diag"
 _AROUND: Final = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-def symmetrized(forward: Links, backward: Links, how: Symmetrization) -> Links:
+def symmetrized(forward: Links, backward: Links, method: Symmetrization) -> Links:
     """Merge both directions of a sentence pair; a link is (first word, second word).
 
     >>> forward, backward = frozenset({(0, 0), (1, 1), (1, 2)}), frozenset({(0, 0), (1, 1), (2, 2)})
@@ -34,26 +34,25 @@ def symmetrized(forward: Links, backward: Links, how: Symmetrization) -> Links:
     >>> sorted(symmetrized(forward, backward, "grow-diag"))
     [(0, 0), (1, 1), (1, 2), (2, 2)]
     """
-    if how == "forward" or forward == backward:
+    if method == "forward" or forward == backward:
         return forward
-    if how == "backward":
+    if method == "backward":
         return backward
-    if how == "union":
+    if method == "union":
         return forward | backward
-    if how == "intersection":
+    if method == "intersection":
         return forward & backward
     grown = grow_diag(forward, backward)
-    if how != "grow-diag":
+    if method != "grow-diag":
         for direction in (forward, backward):
-            _finish(grown, direction, both=how == "grow-diag-final-and")
+            _finish(grown, direction, both=method == "grow-diag-final-and")
     return frozenset(grown)
 
 
 def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
     """Grow the intersection by neighbours in the union that link a word without a link.
 
-    A neighbour of a link is one of the eight around it. Links are gone through in order, again
-    until none is added.
+    Neighbours of a link are the eight around it; links are gone through in order until none is new.
     """
     grown = set(forward & backward)
     candidates = (forward | backward) - grown

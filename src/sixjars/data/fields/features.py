@@ -99,7 +99,8 @@ class FeaturesField(FileField):
                 else:
                     sizes[name] = size
         shapes = {name: FeatureShape.of(size) for name, size in sizes.items()}
-        expected, other = self.shape, "the training set"
+        expected = self.shape
+        other = "the training set"
         if expected is None and shapes:
             [(expected, _)] = Counter(shapes.values()).most_common(1)
             other = next(name for name, shape in shapes.items() if shape == expected)

@@ -1,7 +1,6 @@
 """Images, by the names of their files; and what they share with videos and with arrays.
 
-Dims: F frames of a file, X frames of several files, H and W pixels, C channels, N all numbers of a
-frame.
+Dims: F frames of a file, X frames of several, H and W pixels, C channels, N numbers of a frame.
 """
 
 from abc import abstractmethod
@@ -97,20 +96,20 @@ class FileField(Field):
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         """The columns to keep, each from name to value; and a fault for each bad file."""
 
-    def arguments(self, given: str) -> list[Any]:
+    def arguments(self, argument: str) -> list[Any]:
         """The files of a path, or those of a known ending in a folder or glob."""
-        if isfile(given) or not (isdir(given) or has_magic(given)):
-            return [given]
-        if isdir(given):
-            below = Path(given).rglob("*")
-            files = [str(file) for file in below if not is_hidden(file.relative_to(given))]
+        if isfile(argument) or not (isdir(argument) or has_magic(argument)):
+            return [argument]
+        if isdir(argument):
+            below = Path(argument).rglob("*")
+            files = [str(file) for file in below if not is_hidden(file.relative_to(argument))]
         else:
-            files = glob(_any_case(given, self.endings), recursive=True)
+            files = glob(_any_case(argument, self.endings), recursive=True)
         known = [file for file in files if Path(file).suffix.lower() in self.endings]
         if kept := sorted(filter(isfile, known)):
             return list(kept)
         endings = " ".join(sorted(self.endings))
-        raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
+        raise DataError(f"{argument} holds no {self.kind} file (known endings: {endings}).")
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """Raise ValueError unless the file is there."""
@@ -168,10 +167,10 @@ class MediaField(FileField):
 
     @staticmethod
     @abstractmethod
-    def read(*given: Any, **how: Any) -> Pixels:
+    def read(*args: Any, **settings: Any) -> Pixels:
         """The frames of a file, (F, 3, H, W), by its stream, its name and settings.
 
-        That is called on the way, and may end it.
+        `check` is called for each frame, and may end the decoding with an error.
         """
 
     def unpacked(self, name: str) -> Pixels:
@@ -282,10 +281,10 @@ class ImageField(MediaField):
     block = 256
 
     @staticmethod
-    def read(file: BinaryIO, name: str, **how: Any) -> Pixels:
+    def read(file: BinaryIO, name: str, **settings: Any) -> Pixels:
         """Decode an image, (1, 3, H, W), which `check` does not interrupt."""
-        del how["check"]
-        return read_image(file, name, **how)[None]
+        del settings["check"]
+        return read_image(file, name, **settings)[None]
 
     def backdrop(self, text: str) -> Any:
         """The whole image (H, W, 3), and the box of it that the network got."""

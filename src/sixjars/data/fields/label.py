@@ -84,10 +84,7 @@ class LabelField(Field):
         return texts_of([value])[0] if isinstance(value, int) else super().as_text(value)
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """The labels of the training data by frequency, equally frequent ones by the alphabet.
-
-        Those that it knows already come before them.
-        """
+        """The field with the labels of the training data, by frequency, behind those it knows."""
         settings = self.settings
         spellings: dict[str, Counter[str]] = {}
         for text in texts:

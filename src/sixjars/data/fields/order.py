@@ -1,7 +1,4 @@
-"""Orders: positions of an input, counted from 0, each at most once.
-
-Dims: B rows, T positions of a row.
-"""
+"""Orders: positions of an input, counted from 0, each at most once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, final

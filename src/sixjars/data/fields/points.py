@@ -45,15 +45,15 @@ def parsed(texts: Sequence[str]) -> Parsed | None:
     >>> points.tolist(), lengths.tolist()
     ([[0.5, 1.0], [2.0, 3.0], [4.0, 5.0]], [2, 1])
     """
-    whole = "\n".join(" ".join(text.split()) for text in texts)
-    letters = np.frombuffer(whole.encode(errors="replace"), dtype=np.uint8)
+    joined = "\n".join(" ".join(text.split()) for text in texts)
+    letters = np.frombuffer(joined.encode(errors="replace"), dtype=np.uint8)
     ends = np.append(letters[(letters == _COMMA) | (letters == _SPACE) | (letters == _LINE)], _LINE)
     size = int(np.argmax(ends != _COMMA)) + 1  # numbers of the first point, and so of every other
     commas = np.tile(np.arange(size) < size - 1, len(ends) // size)
     if not np.array_equal(ends == _COMMA, commas):
         return None
     try:
-        flat = np.array(whole.replace(",", " ").split(), dtype=np.float64)
+        flat = np.array(joined.replace(",", " ").split(), dtype=np.float64)
     except ValueError:
         return None
     # A number that is missing between two commas, or infinite, is for the slow way to tell about.

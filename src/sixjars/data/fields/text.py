@@ -1,7 +1,4 @@
-"""Text fields: tokens and their ids, with or without segments.
-
-Dims: B rows, S positions.
-"""
+"""Text fields: tokens and their ids, with or without segments."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -305,8 +302,8 @@ class TextField(Field):
         if encoding.limit is None:
             return np.asarray((lengths > self.settings.max_length) & (self.on_long == "cut"))
         cut = np.asarray((lengths >= encoding.limit) | (encoding.segments == "turns"))
-        whole = replace(encoding, limit=None).encode(table.texts(self.name, at[cut].tolist()))
-        cut[cut] = [len(ids) > encoding.limit for ids in whole]
+        uncut = replace(encoding, limit=None).encode(table.texts(self.name, at[cut].tolist()))
+        cut[cut] = [len(ids) > encoding.limit for ids in uncut]
         return cut
 
     def blank(self) -> Padded:

@@ -1,9 +1,7 @@
 """Images, videos and arrays by name, from folders and from archives that are read where they are.
 
-A file is known by its content: its key is a hash of its bytes, so whatever is computed from a file
-can be stored under that key and found again after the file was moved or packed. Hashes are
-remembered by the file's place, size and time, so a file is read through once and not again by the
-next run.
+The key of a file is a hash of its content, so that what is computed from it is found again after
+it was moved or packed. Hashes are remembered by place, size and time: a file is read through once.
 """
 
 import hashlib

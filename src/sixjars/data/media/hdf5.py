@@ -1,7 +1,6 @@
 """The arrays of an HDF5 file, each as if it were a .npy file.
 
-A dataset may lie in another file, by a link or by where its numbers are stored; those are never
-followed, so a file from a stranger reads nothing else of the machine.
+Links to other files are never followed: a stranger's file reads nothing else of the machine.
 """
 
 import io
@@ -37,8 +36,8 @@ class Hdf5File:
         with self._opened() as file:
             import h5py
 
-            def note(name: str, one: object) -> None:
-                if isinstance(one, h5py.Dataset):  # a named type has a dtype too
+            def note(name: str, item: object) -> None:
+                if isinstance(item, h5py.Dataset):  # a named type has a dtype too
                     self._names.add(name)
 
             file.visititems(note)
@@ -49,7 +48,7 @@ class Hdf5File:
 
     def has_folder(self, name: str) -> bool:
         """Whether there is such a group."""
-        return bool(name) and any(one.startswith(name.rstrip("/") + "/") for one in self._names)
+        return bool(name) and any(key.startswith(name.rstrip("/") + "/") for key in self._names)
 
     def ending(self, name: str) -> list[str]:
         """Nothing: names in HDF5 files must be whole."""

@@ -30,7 +30,8 @@ from sixjars.progress import counted
 LINE: Final = "line"  # the column of an example that says where in its file it was
 FORMAT: Final = 4  # changes when the form of an entry does, so that no old one is read
 ASIDE = ".aside-"  # how the name of what stood where a file of ours should be begins
-_OFTEN, _INDEX = 3600.0, "index.json"
+_OFTEN = 3600.0  # seconds between two prunings
+_INDEX = "index.json"
 
 
 def cache_folder() -> Path:

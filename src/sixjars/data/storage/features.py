@@ -33,9 +33,8 @@ Form = tuple[int, numpy.dtype[Any]]  # numbers of a frame, and their dtype
 def rounded(numbers: NDArray[Any]) -> NDArray[Any]:
     """Features in 16 bits, which take half the space; pixels have 8.
 
-    Only what is read again and again is rounded, and a prediction is not: a graph or a browser that
-    computes the same backbone finds other last digits, and rounding would make some of them a
-    difference a thousand times as large.
+    Features of a prediction are not rounded: exported graphs compute other last digits, and
+    rounding would make some of them a difference a thousand times as large.
 
     >>> rounded(numpy.array([1.0001, 2.5])), rounded(numpy.array([7], dtype=numpy.uint8)).dtype
     (array([1. , 2.5], dtype=float16), dtype('uint8'))

@@ -77,9 +77,8 @@ def contents(folder: Path) -> Contents:
 def prune(folder: Path, gigabytes: float | None = None) -> Contents:
     """Remove what was not used for longest until only so much is left; returns what is left.
 
-    Nothing is lost but time: whatever is missing is made again. A run that has a file open keeps
-    it. What a process left behind when it was killed goes too, and plans of features of which none
-    is left.
+    Nothing is lost but time, and a run keeps the files that it has open. Leftovers of killed
+    processes go too, and plans of features of which none is left.
     """
     for making in [path for pattern in LEFT for path in folder.glob(pattern)]:
         if is_abandoned(making):

@@ -86,13 +86,12 @@ def read(
 ) -> Examples:
     """The rows of a file (or of parallel files) as a table of text.
 
-    `columns` says which of the user's columns fills each of our fields. If all are numbers, TSV and
-    CSV files have no header; otherwise the first line is the header. `a.b` reaches into a structure
-    (JSON lines, Parquet, hub). A dataset of the hub is `hf:NAME`, `hf:NAME:SPLIT` or
-    `hf:NAME@CONFIG:SPLIT`, NAME being `name`, `org/name` or a folder. For a field in `many`, a list
-    of texts (JSON lines, Parquet, hub) is a row for each of them, all with the same line. For a
-    field in `as_text`, a list is one value, and the function makes a text of it; this goes before
-    `many`. With `empty`, a text may be empty.
+    `columns` has the user's column for each field. If all are numbers, TSV and CSV files have no
+    header. `a.b` reaches into a structure (JSON lines, Parquet, hub). A dataset of the hub is
+    `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being `name`, `org/name` or a folder.
+    For a field in `many`, a list of texts is a row for each of them, all with the same line. For
+    one in `as_text`, which goes before `many`, the function makes one text of a list. With `empty`,
+    a text may be empty.
     """
     try:
         wanted = replace(_wanted(columns, settings, many, as_text or {}), empty=empty)

@@ -107,10 +107,10 @@ def lines_in(first: int, block: bytes) -> Any:
     text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
     text = text[:-1] if text.endswith(b"\n") else text.removesuffix(b"\r")
     try:
-        whole = pyarrow.array([text], pyarrow.binary()).cast(pyarrow.string())
+        content = pyarrow.array([text], pyarrow.binary()).cast(pyarrow.string())
     except pyarrow.ArrowInvalid:
         return [decoded(number, raw) for number, raw in enumerate(io.BytesIO(block), first)]
-    return pyarrow.compute.split_pattern(whole, "\n").flatten()
+    return pyarrow.compute.split_pattern(content, "\n").flatten()
 
 
 def read_tsv(path: Path, wanted: Wanted) -> Source:

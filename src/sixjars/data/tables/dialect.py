@@ -69,7 +69,7 @@ def of_records(
 ) -> Dialect:
     """How a file with these first records is written: whether the first has names.
 
-    It has where the user calls a column by what stands there: `named`.
+    It has if one of the names that the user gives, `named`, stands there.
     """
     if not records:
         raise DataError(f"{path} has no rows.")
@@ -83,8 +83,7 @@ def of_records(
 def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
     """The settings to read a file that has these columns, but not between its own delimiters.
 
-    Nothing where the settings of that one fit, or where none do: whoever reads it then says what is
-    wrong.
+    Nothing where the given settings fit, or where none do: the reader then says what is wrong.
     """
     ending = ending_of(path)
     usual = table.delimiter or _USUAL.get(ending)
@@ -121,7 +120,9 @@ class _Sample:
 
 
 def _sample(path: Path) -> _Sample:
-    size, lines, first, cut = 0, [], 0, False
+    lines = []
+    size = first = 0
+    cut = False
     for number, raw in lines_of(path):
         if cut := size > _BYTES:
             break
@@ -151,11 +152,11 @@ def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
 def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
     """How well columns fit a delimiter: the share of rows with the usual number of fields.
 
-    A field that begins with a space speaks against it, as commas in a sentence do. So does a broken
-    quotation mark. Where there are no quotation marks at all, there is nothing to say for quotes,
-    so the first way wins.
+    Fields that begin with a space count against it, as commas in a sentence do, and so do broken
+    quotation marks. Without any quotation marks, both ways are equal, and the first wins.
     """
-    rows, broken = [line.split(delimiter) for line in sample.first], 0
+    rows = [line.split(delimiter) for line in sample.first]
+    broken = 0
     if quotes:
         rows, broken = _quoted(sample, delimiter)
         letters = delimiter == "\t" and (broken or not _needs_quotes(sample.first))
@@ -168,9 +169,10 @@ def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noq
         return 0.0
     inner = [field for row in rows for field in row[1:]]
     spaced = sum(field.startswith(" ") for field in inner) / len(inner)
-    enclosed = 0.0 if quotes or delimiter == "\t" else 0.2 * _share_enclosed(rows)
-    bonus = 0.05 if quotes and delimiter == "\t" else 0.0
-    return count / (len(rows) + broken) * (1 - 0.6 * spaced) - enclosed + bonus
+    score = count / (len(rows) + broken) * (1 - 0.6 * spaced)
+    if delimiter == "\t":
+        return score + 0.05 * quotes  # lines between tabs come here quoted only if they need it
+    return score if quotes else score - 0.2 * _share_enclosed(rows)
 
 
 def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:

@@ -35,8 +35,7 @@ def read_xlsx(path: Path, wanted: Wanted) -> Iterator[Record]:
 def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
     """The number of each row, and its cells as text, as many as the first row has.
 
-    Rows without a value are left out, and so is a title above the table. Without a name it is the
-    first sheet.
+    Rows without a value are left out, and so is a title above the table.
     """
     with _opened(path) as book:
         table = _sheet(book, path, sheet)

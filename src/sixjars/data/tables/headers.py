@@ -50,13 +50,12 @@ _ELSEWHERE: Final = frozenset(
 _BY_NUMBER: Final = frozenset("# № n° nº".split())
 """Signs that are the name of a column."""
 _WORDS: Final = frozenset("word words".split())  # names that a list of words may begin with
-_ALSO_PROSE: Final = frozenset(
-    "no to it es de en hi from tag set time head key post user word".split()
-)
-"""Those that say nothing among other words: `guten Tag`, `go to bed`."""
+_PROSE = "no to it es de en hi from tag set time head key post user word"
+_ALSO_PROSE: Final = frozenset(_PROSE.split())  # unclear among other words: `guten Tag`
 _END: Final = re.compile(r"[.!?…:;।。！？؟۔]['\"”’»)\]]*$")
 _FEWEST: Final = 10  # rows below which the style of a first row says nothing for sure
 _MANY: Final = 100  # rows in which the words of a sentence would come again
+# Looser shares find more headers, and take more first examples for headers.
 _SELDOM: Final = 0.05
 _MOSTLY: Final = 0.8
 

@@ -80,9 +80,8 @@ def _broken(
 ) -> tuple[Fault, int]:
     """The fault of a record that breaks the rules, and how many of its lines are lost.
 
-    Where a field is never closed, but the lines behind it are like the `known` records (how many
-    columns they have, and how many there are), only the lines up to it are. Else it is an error
-    where all lines to the last are lost.
+    Where a field is never closed, but the lines behind it are like the `known` records (columns of
+    each, and their number), only the lines up to it are lost. It is an error if all lines are.
     """
     texts = [_csv_line(raw) for _, raw in lines]
     ended = _ENDED in error

@@ -14,7 +14,7 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from sixjars.data.annotations import ANNOTATIONS
-from sixjars.data.bad_rows import SHOWN, told
+from sixjars.data.bad_rows import SHOWN, note_on
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import Spool
 from sixjars.data.text.segments import kind_of, texts_of
@@ -134,7 +134,8 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
             why += f" The first bad one is {unit} {first.line}: {first.sentence}"
         raise DataError(f"{name}: no row is left of {seen}; {why}")
     named = [(fault.line, fault.sentence) for fault in bad]
-    notes = (told(named, skipped, name=name, unit=unit, more=skipped > len(bad)),) if bad else ()
+    others = skipped > len(bad)
+    notes = (note_on(named, skipped, name=name, unit=unit, others=others),) if bad else ()
     return Examples(table, skipped, name, notes, unit, dict(reasons.most_common(_REASONS)))
 
 

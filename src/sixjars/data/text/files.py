@@ -88,7 +88,8 @@ def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
 
 def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
     """Many lines at a time, with the number of the first of them."""
-    number, block = 1, None
+    number = 1
+    block = None
     with opened(path) as stream:
         size = max(path.stat().st_size, 1)
         file = getattr(stream, "fileobj", stream)  # of a gzip file, the packed one
@@ -164,8 +165,8 @@ def _utf16(stream: BinaryIO) -> str | None:
 def is_windows(stream: BinaryIO) -> bool:
     """Whether a stream has one byte for each letter, as Excel saves CSV in western Europe.
 
-    So where no line with an umlaut or the like is UTF-8, and all such bytes are letters or quotes
-    of Windows-1252. In a file that has lines in UTF-8, the others are damaged.
+    No line with such bytes is UTF-8, and all of them are letters or quotes of Windows-1252. In a
+    file with some lines in UTF-8, the others are damaged.
     """
     count = 0
     try:
