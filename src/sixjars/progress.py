@@ -31,7 +31,7 @@ class Summary:
     """
 
     facts: Mapping[str, str]
-    """In the order they are shown, each under its name."""
+    """Facts by name, in the order in which they are shown."""
     search: str = ""
     """How outputs are chosen when an epoch is scored; nothing where a model does not search."""
 

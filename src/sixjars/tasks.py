@@ -14,9 +14,9 @@ class Slot:
     kind: str
     """The kind of field where a recipe names none."""
     letter: str
-    """What the equations call it."""
+    """Its letter in the equations."""
     columns: tuple[str, ...] = ()
-    """What people call its column; the first name is used where there is no data yet."""
+    """Usual names of its column; the first is used where there is no data yet."""
 
     def called(self, *columns: str) -> "Slot":
         """The same field with the column names of another task."""
@@ -59,9 +59,9 @@ class Task:
     """A system: inputs, output, and the components and metrics of a recipe that names none."""
 
     name: str
-    """In recipes and on the command line."""
+    """Its name in recipes and on the command line."""
     number: str
-    """In the table of systems."""
+    """Its number in the table of systems."""
     title: str
     """One line for a person."""
     inputs: tuple[Slot, ...]
@@ -71,11 +71,11 @@ class Task:
     decoder: str
     metrics: tuple[str, ...]
     bridges: tuple[str, ...] = ("attention", "initial", "every_step")
-    """What a starter recipe offers, the best first."""
+    """The bridges that a starter recipe offers, the best first."""
     tokens: str = "words"
-    """What a token is in a starter recipe."""
+    """The tokens of a starter recipe."""
     segments: str = "none"
-    """What a source is made of in a starter recipe."""
+    """The segments of the source in a starter recipe."""
     flat: str = ""
     """The encoder of a starter recipe where sources have few segments and are read as one."""
     starter: str = ""
@@ -89,7 +89,7 @@ class Task:
     captioned: bool = False
     """Whether data may come in the formats of collections of captioned images: coco, flickr8k."""
     pipeline: str = ""
-    """What model hubs call it, where they have a word for it."""
+    """Its name on model hubs, if it has one there."""
     slots: tuple[Slot, ...] = ()
     """All fields of an example, the output last."""
 

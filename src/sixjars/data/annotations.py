@@ -15,13 +15,13 @@ class Annotation:
     """A kind of annotation: its key, its field, and its names in metrics and messages."""
 
     key: str
-    """Of the data section, and of a synthetic corpus."""
+    """Its key in the data section and in synthetic corpora."""
     reads: str
     """The field that it is about."""
     need: str
-    """What a metric calls it."""
+    """Its name in the needs of metrics."""
     called: str
-    """In messages."""
+    """Its name in messages."""
 
 
 _ANNOTATIONS = (
@@ -38,7 +38,7 @@ class TrueLinks(NamedTuple):
 
     sure: Links
     possible: Links
-    """Those that are allowed, besides the sure ones."""
+    """Links that are not counted as wrong, besides the sure ones."""
 
 
 def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> TrueLinks:

@@ -125,7 +125,7 @@ class Plan(Sequence[list[Tensor]]):
 
     order: Rows
     borders: Rows
-    """Where in the order batches begin, and where the last ends."""
+    """The places in the order where batches begin and the last ends."""
     chosen: Rows
     """The batches, as they follow each other."""
     accumulate: int

@@ -77,9 +77,9 @@ class Copying:
     words: Column
     """The words of the input in the target's numbers, also those outside its vocabulary."""
     size: int
-    """Of that vocabulary."""
+    """The size of that vocabulary."""
     source: str
-    """Which input is copied from."""
+    """The name of the input that is copied from."""
 
     def check(self, inputs: Mapping[str, Column]) -> None:
         """Refuse an input that its own and the target's vocabulary split differently."""

@@ -95,13 +95,13 @@ class Dataset:
     table: Table
     fields: Fields
     where: str
-    """For messages."""
+    """The file, for messages."""
     skipped: int = 0
     """Bad rows that were left out."""
     notes: tuple[str, ...] = ()
-    """What a person should know of the reading, a sentence each."""
+    """Sentences about the reading, for a person."""
     diagonal: float | None = None
-    """Where links are learned to guide attention: how strongly their diagonal is preferred."""
+    """λ at first, where links are learned to guide attention."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":

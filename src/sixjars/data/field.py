@@ -73,7 +73,7 @@ class Equipment:
     stored: bool = False
     """Whether features are kept for the next time."""
     target_options: Mapping[str, Any] | None = None
-    """Of an output: what the decoder needs of it."""
+    """The decoder's options for an output field; None for an input."""
     learned_from: tuple[str, ...] = ()
     """The fields whose values it learns from; itself where none are named."""
     reporter: Reporter = default(default_factory=Reporter)
@@ -88,9 +88,9 @@ class Positions:
 
     tokens: tuple[str, ...] = ()
     segments: tuple[int, ...] = ()
-    """Of a text in segments, the segment that each position belongs to."""
+    """The segment of each position; empty for other fields."""
     words: tuple[int, ...] = ()
-    """Of a text, the word that each token is a piece of."""
+    """The index of each token's word; empty for other fields."""
 
 
 class Field(ABC):
@@ -101,11 +101,11 @@ class Field(ABC):
     """
 
     kind: ClassVar[str]
-    """As recipes name it."""
+    """Its name in recipes."""
     settings_class: ClassVar[type[FieldSettings]]
     """Its keys in a recipe."""
     holds: ClassVar[Holds]
-    """What its values are, so that a decoder knows what to output."""
+    """The kind of its values, which a decoder must produce."""
     fact_names: ClassVar[tuple[str, ...]] = ()
     """The names of its `facts`: parameters of encoders or decoders that no recipe sets."""
     learns: ClassVar[bool] = False
@@ -120,15 +120,15 @@ class Field(ABC):
     folds_case: bool = False
     """Whether values that differ only in case are one."""
     word_dropout: float = 0.0
-    """Of an input: the probability with which a token is unknown in training."""
+    """The probability with which an input token is unknown in training."""
     is_media: bool = False
     """Whether its values are names of files."""
     archive_endings: frozenset[str] = frozenset()
     """How the archives of its files end, lowercased, that a prediction looks in too."""
     lists: Literal["rows", "value", "refused"] = "refused"
-    """What a list in a file means: several rows, one value, or a bad row."""
+    """The meaning of a list in a file: several rows, one value, or a bad row."""
     unusable: str = "that cannot be learned from"
-    """What is said of rows that are not `usable`."""
+    """The words for rows that are not `usable`."""
     default_metrics: tuple[str, ...] = ()
     """Metrics that replace those of the task."""
     equipment = Equipment()

@@ -27,7 +27,7 @@ Flat = tuple[NDArray[np.int32], NDArray[np.int64]]
 """Token ids of all rows on end, and where each row begins and the last ends."""
 MOST_ROWS: Final = 1 << 16
 MOST_BYTES: Final = 1 << 22
-"""Of a text column, what is worked on at once: little memory, and enough of it for the cores."""
+"""Texts that are worked on at once: little memory, and enough of it for the cores."""
 Words = tuple[list[str], NDArray[np.int64], NDArray[np.int64]]
 """Different words; which of them is at each place; where each text begins, and the last ends."""
 _FEW: Final = 64  # texts whose words Python finds as fast: Arrow loads its functions slowly

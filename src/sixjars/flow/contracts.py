@@ -223,7 +223,7 @@ class Decoder(Component):
     """Produces the output: a text, labels of a closed list, or positions of the input."""
 
     produces: ClassVar[Holds]
-    """What its output is; the output field must hold the same."""
+    """The kind of its output; the output field must hold the same."""
     searches: ClassVar[bool] = True
     """Whether outputs are found step by step, so that the search settings matter."""
     bridge: Bridge

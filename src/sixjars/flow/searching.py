@@ -23,9 +23,9 @@ class SpecialTokens:
     go: int
     """The input of the first step; never output (unless `<stop>` is the same token)."""
     stop: int
-    """What ends a hypothesis."""
+    """The token that ends a hypothesis."""
     banned: tuple[int, ...] = ()
-    """What else is never output, such as `<pad>`."""
+    """Other tokens that are never output, such as `<pad>`."""
     unknown: int | None = None
     """`<unk>`, where there is such a token; search settings say whether it may be output."""
 
@@ -42,9 +42,9 @@ class Hypothesis:
     tokens: tuple[int, ...]
     """Without `<go>` and `<stop>`; or the labels chosen, most often one."""
     score: float
-    """What search ranked it by: higher is better."""
+    """The score by which search ranked it: higher is better."""
     log_probability: float
-    """Of these tokens and, if finished, of `<stop>`."""
+    """The log probability of the tokens and, if finished, of `<stop>`."""
     weights: tuple[tuple[float, ...], ...] = ()
     """One row for each token (and one for `<stop>` if finished), over the source positions."""
     finished: bool = True

@@ -103,11 +103,11 @@ class Segments(Tensors):
     """Each (N, L): where every position of N segments stands in the flattened batch, row · S +
     position; -1 where a segment is shorter than L."""
     segment_index: Tensor
-    """Which packed segment, counted through all packs, is the p-th of each row, (B, P); or -1."""
+    """The number, among all packs, of the p-th segment of each row, (B, P); -1 if there is none."""
     position_index: Tensor
-    """Where each position stands among all packs, flattened on end, (B, S); 0 where padded."""
+    """The place of each position among all packs, flattened on end, (B, S); 0 where padded."""
     segment_of: Tensor
-    """Which segment of its row each position belongs to, (B, S); 0 where padded."""
+    """The segment of its row that each position belongs to, (B, S); 0 where padded."""
 
 
 @final
@@ -127,8 +127,8 @@ class Padded(Rows):
     segments: Segments | None = None
     """The segments of texts that have some."""
     copy_ids: Tensor | None = None
-    """What a decoder that copies outputs for each position, (B, S): a token of its vocabulary; for
-    a word that is not in it, the size of the vocabulary plus the word's first position."""
+    """The output of copying each position, (B, S): a token of the decoder's vocabulary; for a word
+    that is not in it, the size of the vocabulary plus the word's first position."""
 
     @classmethod
     def of(cls, sequences: list[list[int]]) -> "Padded":
@@ -146,11 +146,11 @@ class Batch(Rows):
     """The input of a network: a padded value for each input field, and the target."""
 
     inputs: Mapping[str, Padded]
-    """By the name of the encoder's parameter: `source`, `image`, `video`, `question`, `points`."""
+    """Inputs by the encoder's parameter: `source`, `image`, `video`, `question`, `points`."""
     target: Padded
     """Token ids that end in `<stop>`, (B, T); or labels, (B, 1) or more, masked if unknown."""
     numbers: Tensor
-    """Which example of the dataset each row is, (B,)."""
+    """The number of each row's example in the dataset, (B,)."""
     alignment: Tensor | None = None
     """True attention where it is known, (B, T, S); rows of zeros where it is not."""
 
@@ -163,7 +163,7 @@ class Layout:
     kind: Literal["words", "segments", "grid", "regions", "frames", "points"] = "words"
     """Tokens, tokens in segments, cells of an image row by row, its regions, frames, or points."""
     shape: tuple[int, ...] = ()
-    """Of a grid: its rows and columns."""
+    """The rows and columns of a grid."""
 
 
 @final
@@ -176,7 +176,7 @@ class SegmentLevel(Rows):
     mask: Tensor
     """True where a segment is real, (B, P)."""
     segment_of: Tensor
-    """Which segment each position of the lower level belongs to, (B, S)."""
+    """The segment that each position of the lower level belongs to, (B, S)."""
     weights: Tensor | None = None
     """The attention of an encoder that pools each segment, (B, S): sums to 1 over a segment."""
 
@@ -202,7 +202,7 @@ class Encoded(Rows):
     segments: SegmentLevel | None = None
     """The upper level, where the encoder has two."""
     copy_ids: Tensor | None = None
-    """What copying each position would output, (B, S); see `Padded`."""
+    """The output of copying each position, (B, S); see `Padded`."""
 
     def __post_init__(self) -> None:
         if self.memory.shape[:2] != self.mask.shape:
@@ -218,7 +218,7 @@ class Prepared(Rows):
     """What a bridge prepared once per source: summary (B, K), memory (B, S, D), mask (B, S)."""
 
     first_state: Tensor
-    """What the decoder's initial state is made of, (B, H) or (B, L * H * states of the cell)."""
+    """The source of the decoder's initial state, (B, H) or (B, L * H * states of the cell)."""
     summary: Tensor
     memory: Tensor
     mask: Tensor
@@ -229,7 +229,7 @@ class Prepared(Rows):
     segment_keys: Tensor | None = None
     """Its memory as the score function needs it, (B, P, A)."""
     copy_ids: Tensor | None = None
-    """What copying each position would output, (B, S); see `Padded`."""
+    """The output of copying each position, (B, S); see `Padded`."""
     pointer_keys: Tensor | None = None
     """The memory as a decoder that points at it needs it, (B, S, A)."""
     key_powers: Tensor | None = None
@@ -246,7 +246,7 @@ class Context(Rows):
     weights: Tensor | None = None
     """Attention over the source positions, (B, S); sums to 1 over real ones."""
     attended: Tensor | None = None
-    """What the next step of the bridge receives of where attention was; see `State`."""
+    """The record of attention for the next step of the bridge; see `State`."""
 
 
 @final
@@ -300,7 +300,7 @@ class StepOutput(Rows):
     """Log probabilities, or logits."""
     weights: Tensor | None = None
     are_logits: bool = False
-    """Which of the two: for the best token alone, scores need not be normalized."""
+    """Whether the scores are logits: to find the best token, none need be normalized."""
 
     @property
     def log_probabilities(self) -> Tensor:

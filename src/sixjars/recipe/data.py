@@ -70,7 +70,7 @@ class LinkFiles(Settings):
     valid: FilePath | None = None
     """The same for the validation set, from a file."""
     test: FilePath | None = None
-    """And for the test set."""
+    """The same for the test set, from a file."""
     diagonal: Annotated[NotNegative, Field(le=STEEPEST)] = DIAGONAL
     """For `learn`: how strongly links near the diagonal are preferred before the first iteration
     (λ), from which it is learned. Where the order of words differs strongly, 0.1 lets the texts
@@ -109,7 +109,7 @@ def are_learned(links: "Column | LinkFiles | None") -> bool:
 
 
 Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
-"""Where links are: in a column, or in files of their own."""
+"""The source of links: a column, or files of their own."""
 
 
 class SampleSettings(Settings):

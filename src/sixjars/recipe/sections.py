@@ -56,7 +56,7 @@ class DataSettings(Section, TableSettings):
     sample: SampleSettings | None = None
     """The task's synthetic corpus; then no files are named."""
     folder: FilePath = "."
-    """Where relative file names start."""
+    """The folder where relative file names start."""
     format: Literal["table", "coco", "flickr8k", "folders", "dialogs"] = "table"
     """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole
     conversations (JSON lines, each a list of turns), of which every turn but the first is an
@@ -72,7 +72,7 @@ class DataSettings(Section, TableSettings):
     test: Files | Number | None = None
     """A file or a fraction; the validation set is scored when there is none."""
     seed: Seed = 0
-    """Of which rows are held out."""
+    """Random seed of the choice of held-out rows."""
     fold: Annotated[str, Field(pattern=r"^[1-9]\d*/[1-9]\d*$")] | None = None
     """One model of a cross-validation (`learning.folds` trains them all): `2/5` holds out the
     second of five parts."""
@@ -95,7 +95,7 @@ class DataSettings(Section, TableSettings):
     filter: dict[str, Written] = {}
     """Keep only the rows whose column (by name, or by number in quotes) has this value."""
     on_bad_row: Literal["error", "skip"] = "error"
-    """What a malformed or empty row does."""
+    """Whether a malformed or empty row is an error, or left out."""
 
     def misfits(self) -> Iterator[Misfit]:
         """Examples come from one place, each split has some, no two fields are one column."""
@@ -240,7 +240,7 @@ class LearningSettings(Section):
     loggers: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ()
     """Where losses and scores are logged too, besides `log.jsonl`."""
     seed: Seed = 0
-    """Of the initial weights, the order of batches and dropout."""
+    """Random seed of the initial weights, the order of batches and dropout."""
 
     @model_validator(mode="before")
     @classmethod
@@ -305,7 +305,7 @@ class SearchSettings(Section):
     top_p: Annotated[Number, Field(ge=ranges.LEAST_TOP_P, le=1.0)] = 1.0
     """Sample from the fewest tokens whose probabilities sum to this (nucleus sampling)."""
     seed: Seed = 0
-    """Of sampling."""
+    """Random seed of sampling."""
 
     def misfits(self) -> Iterator[Misfit]:
         """Limits that leave no output."""
@@ -348,7 +348,7 @@ PLAIN_SECTIONS: dict[str, type[Settings]] = {
     "learning": LearningSettings,
     "evaluation": EvaluationSettings,
 }
-"""Those whose keys do not depend on the task."""
+"""Sections whose keys do not depend on the task."""
 
 
 class Recipe(Settings):

@@ -67,13 +67,13 @@ class Block:
     """Sentence pairs of one shape within a chunk."""
 
     lines: NDArray[np.int64]
-    """Which lines they are, (K,)."""
+    """The numbers of its lines, (K,)."""
     first: Numbers
     """Words of the first text, (K, S)."""
     second: Numbers
     """Words of the second, (K, T)."""
     begin: int
-    """Where its word pairs begin in those of the chunk."""
+    """Its first place in the chunk's array of word pairs."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -93,9 +93,9 @@ class Chunk:
 
     blocks: tuple[Block, ...]
     places: Numbers
-    """Which of the word pairs of this chunk stands at each place, (N,)."""
+    """The number, within this chunk, of the word pair at each place, (N,)."""
     pairs: Numbers
-    """Which of all word pairs each of its own is, (U,)."""
+    """The number, among all word pairs, of each pair of this chunk, (U,)."""
 
 
 @final
@@ -107,7 +107,7 @@ class PairedText:
     first: Numbers
     """The word of the first text in each different word pair, (P,)."""
     second: Numbers
-    """That of the second."""
+    """The word of the second text in each, (P,)."""
     counts: tuple[int, int]
     """Different words of both texts."""
 

@@ -34,9 +34,9 @@ from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings, FilePath
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
-"""What both sides of a decoder that copies must have in common, for their words to be the same."""
+"""Settings that source and target of a decoder that copies must share."""
 SAME_VOCABULARY = (*SAME_WHEN_COPIED, "size", "min_count", "vectors", "extra_words", "segments")
-"""What texts with one vocabulary must have in common."""
+"""Settings that texts with one vocabulary must share."""
 
 
 class TextSettings(FieldSettings):

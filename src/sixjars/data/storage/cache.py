@@ -120,11 +120,11 @@ class Examples:
     where: str
     """The file's name, for messages."""
     notes: tuple[str, ...] = ()
-    """What a person should know of the reading, a sentence each."""
+    """Sentences about the reading, for a person."""
     unit: str = "line"
-    """What `line` counts; nothing where every row is a file, which its name tells better."""
+    """The unit of `line`; empty where every row is a file."""
     reasons: Mapping[str, int] = field(default_factory=dict)
-    """What was wrong with bad rows, as readers say it, and how many there were of each."""
+    """The number of bad rows for each reason that a reader gave."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":

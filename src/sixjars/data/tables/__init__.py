@@ -36,7 +36,7 @@ class _Kind:
 
     read: Callable[[Path, Wanted], Source]
     unit: Callable[[Path], str] = lambda path: "line"
-    """What its records are counted in."""
+    """The unit that its records are counted in."""
     lines: Callable[[Path, TableSettings], Iterator[Fields]] | None = None
     """All its lines, where the first may be a header or not."""
     sheets: bool = False

@@ -30,7 +30,7 @@ from sixjars.data.text.files import blocks_of, lines_of
 from sixjars.errors import DataError, shown, unknown
 
 DELIMITERS: Final = ("\t", ";", "|", ",")
-"""What may stand between columns, the least usual in texts first."""
+"""Marks between columns, the least usual in texts first."""
 TEXT: Final = "text"  # what the one column of a plain text file is called
 
 

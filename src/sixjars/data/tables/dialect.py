@@ -36,7 +36,7 @@ class Dialect:
     rows: list[list[str]]
     """The first rows, without the header."""
     names: list[str]
-    """Those of the header; nothing where there is none."""
+    """The names in the header, if there is one."""
     unclear: bool = False
     """Whether the first row may be a header all the same."""
 
@@ -112,9 +112,9 @@ class _Sample:
     """The beginning of a file."""
 
     lines: list[str]
-    """Those that are not blank; more than `ROWS`, for a field may hold line breaks."""
+    """Lines that are not blank; more than `ROWS`, for a field may hold line breaks."""
     first: list[str]
-    """Those of them that are among the first `ROWS` lines of the file."""
+    """Those among the first `ROWS` lines of the file."""
     cut: bool
     """Whether the file goes on behind them."""
 

@@ -29,7 +29,7 @@ KNOWN: Final = frozenset(
     transcription translation latin devanagari native url link from to
     """.split()
 )
-"""What people call columns."""
+"""Usual names of columns."""
 _ELSEWHERE: Final = frozenset(
     """
     слово слова текст тексты предложение предложения фраза перевод транслит транслитерация

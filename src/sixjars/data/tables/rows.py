@@ -38,7 +38,7 @@ class Fault:
     line: int
     sentence: str
     file: str | None = None
-    """Where it is not the file that is being read: one of several parallel files."""
+    """The file, if it is one of several parallel files."""
 
 
 Record = tuple[int, Mapping[Any, Any] | Fault]

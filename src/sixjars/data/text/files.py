@@ -14,7 +14,7 @@ from sixjars.progress import reached, tell
 
 MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-"""What programs write before UTF-16 text, in both byte orders."""
+"""The marks at the beginning of UTF-16 text, in both byte orders."""
 WINDOWS = "cp1252"
 _LETTERS = "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£"
 _MARKS = "–—‘’‚“”„…«»°§©®·´¿¡\xa0"
@@ -35,7 +35,7 @@ BINARY = {
 }
 """How files begin that people take for text, and what they are."""
 PLAIN = (b"\x1f\x8b", b"%PDF-")
-"""Of these, beginnings that no text has, though a zero may be far behind them."""
+"""Beginnings among these that no text has, though a zero may be far behind them."""
 LOOKED_AT = 4096  # bytes in which a zero tells that a file is no text
 FIRST, BLOCK = 1 << 16, 1 << 22
 """Bytes that are read at once: at first few, as often only the first lines are looked at."""

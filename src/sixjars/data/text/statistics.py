@@ -52,7 +52,7 @@ def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[s
 
 
 LETTERS_OF_A_WORD: Final = 12
-"""As many characters are counted for a word and the space before it: few words are longer."""
+"""Characters that are counted for a word and its space: few words are longer."""
 LOOKED_AT: Final = 2_000  # texts that tell the script of a column
 MIXED: Final = 0.1
 """If a larger share of texts has no spaces, whole words would leave those texts unknown."""
