@@ -23,7 +23,7 @@ from sixjars.progress import counted
 T = TypeVar("T")
 DRAWN = "drawn"
 """The column that has the file of each row, of several, and how often it is drawn in an epoch."""
-NOTHING = "nothing"  # what stands for the input of a task that has none: rows without positions
+NOTHING = "nothing"  # the name of the input of a task without inputs
 
 
 @final

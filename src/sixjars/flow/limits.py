@@ -9,8 +9,8 @@ Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]  # of a random number 
 Positive = Annotated[int, Field(ge=1, lt=2**63, strict=True)]  # 1, 2, 3, …
 Size = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 """The size of a vector, a layer or a beam."""
-Layers = Annotated[int, Field(ge=1, le=100, strict=True)]  # how many layers are stacked
-Radius = Annotated[int, Field(ge=0, le=100, strict=True)]  # how many positions on each side of one
+Layers = Annotated[int, Field(ge=1, le=100, strict=True)]  # stacked layers
+Radius = Annotated[int, Field(ge=0, le=100, strict=True)]  # positions on each side of one
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]  # any finite number
 Share = Annotated[float, Field(ge=0.0, lt=1.0, strict=True)]  # a fraction below 1
 NotNegative = Annotated[float, Field(ge=0.0, strict=True)]  # 0 or more

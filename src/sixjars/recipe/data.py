@@ -54,7 +54,7 @@ class FieldSettings(Settings):
     into a structure."""
 
 
-LEARN: Final = "learn"  # where a file of links would be named: learn them from the training set
+LEARN: Final = "learn"  # in place of a file of links: learn them
 DIAGONAL: Final = 4.0
 """How strongly an aligner prefers links near the diagonal (λ) before its first iteration."""
 STEEPEST: Final = 14.0

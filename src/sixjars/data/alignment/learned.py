@@ -13,7 +13,7 @@ from sixjars.data.flat import as_array
 from sixjars.data.storage.cache import cache_folder, disk_faults, made_whole, touch
 from sixjars.recipe.data import DIAGONAL
 
-_VERSION = 1  # changes when the aligner finds other links
+_VERSION = 1  # of the aligner: a new one makes older links unread
 
 
 def learned_links(

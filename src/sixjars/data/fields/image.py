@@ -33,7 +33,7 @@ from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings, FilePath
 
-FORMAT = 2  # changes when the same file gives other numbers, so that none of the old are used
+FORMAT = 2  # of the numbers: a new one makes all older ones unread
 READERS = 8  # threads that decode files while the backbone computes
 Pixels = NDArray[np.uint8]
 
@@ -50,7 +50,7 @@ class FileField(Field):
 
     is_media = True
     endings: ClassVar[frozenset[str]]
-    """How the names of such files end, lowercased."""
+    """Endings of such files, lowercased."""
 
     def equipped(self, equipment: Equipment) -> Self:
         """The field with files and a store of its own, not those of this one."""

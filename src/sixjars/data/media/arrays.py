@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sixjars.data.media.hdf5 import HDF5_ENDINGS
 from sixjars.errors import DataError
 
-ARRAY_ENDINGS: Final = frozenset({".npy"})  # how the names of such files end, lowercased
+ARRAY_ENDINGS: Final = frozenset({".npy"})  # endings of such files, lowercased
 ARRAY_ARCHIVES: Final = frozenset({".npz", *HDF5_ENDINGS})
-"""How the names of files with many arrays end, lowercased."""
+"""Endings of files with many arrays, lowercased."""
 # Numpy parses a header as if it were Python.
 _DAMAGED: Final = (
     *(ValueError, KeyError, EOFError, SyntaxError, TypeError, AttributeError, IndexError),

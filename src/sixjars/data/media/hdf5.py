@@ -11,7 +11,7 @@ import numpy as np
 
 from sixjars.errors import DataError, MissingExtra
 
-HDF5_ENDINGS: Final = frozenset({".h5", ".hdf5"})  # how the names of HDF5 files end, lowercased
+HDF5_ENDINGS: Final = frozenset({".h5", ".hdf5"})  # lowercased
 Stamp = tuple[str, str, int, int]
 """Absolute path of the file or archive, name in the archive, size, last change in nanoseconds."""
 

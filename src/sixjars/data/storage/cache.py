@@ -27,9 +27,9 @@ from sixjars.data.storage.pruning import MAKING, MAKING_HERE, is_abandoned, prun
 from sixjars.errors import DataError
 from sixjars.progress import counted
 
-LINE: Final = "line"  # the column of an example that says where in its file it was
-FORMAT: Final = 4  # changes when the form of an entry does, so that no old one is read
-ASIDE = ".aside-"  # how the name of what stood where a file of ours should be begins
+LINE: Final = "line"  # the column with the place of an example in its file
+FORMAT: Final = 4  # of entries: a new one makes all older entries unread
+ASIDE = ".aside-"  # prefix of files that stood where one of ours belongs
 _OFTEN = 3600.0  # seconds between two prunings
 _INDEX = "index.json"
 

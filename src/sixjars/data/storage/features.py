@@ -24,10 +24,10 @@ from safetensors.numpy import save_file
 from sixjars.data.storage.cache import disk_faults, made_whole, set_aside, sweep, touch
 from sixjars.errors import DataError, ShapeError
 
-FORMAT: Final = 2  # changes when the form of the files does, so that no old file is read
+FORMAT: Final = 2  # of the files: a new one makes all older files unread
 _WHAT = "Pixels and features"
 
-Form = tuple[int, numpy.dtype[Any]]  # numbers of a frame, and their dtype
+Form = tuple[int, numpy.dtype[Any]]  # the numbers of a frame, and their dtype
 
 
 def rounded(numbers: NDArray[Any]) -> NDArray[Any]:

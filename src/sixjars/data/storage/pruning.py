@@ -18,9 +18,9 @@ LIMIT: Final = 20.0
 ENTRIES: Final = ("[0-9a-f]" * 64, "frames/*/*.safetensors", "contents.sqlite", "kernels/*.so")
 SYNTHETIC: Final = "samples/*/*"
 """With `ENTRIES`, all that may be removed: a folder that somebody chose may have other files."""
-MAKING: Final = ".making-"  # how the names of folders begin in which a file is being made
+MAKING: Final = ".making-"  # prefix of folders in which a file is being made
 MAKING_HERE: Final = f"{MAKING}{zlib.crc32(platform.node().encode()):08x}-"
-"""How those of this machine begin; the number of the process follows."""
+"""The prefix on this machine; the number of the process follows."""
 LEFT: Final = (f"{MAKING}*", f"frames/*/{MAKING}*", f"samples/*/*/{MAKING}*", f"kernels/{MAKING}*")
 PLANS: Final = "frames/" + "[0-9a-f]" * 32 + "/plan.json"
 STALE: Final = 24 * 3600.0

@@ -18,7 +18,7 @@ from sixjars.data.text.files import opened
 from sixjars.errors import DataError, shown, unknown
 
 IMAGE: Final = "image"  # the column that names the file of an image
-CAPTION: Final = "caption"  # the column of what is said about it
+CAPTION: Final = "caption"  # the column with its caption
 
 
 def read_coco(place: Places, wanted: Wanted) -> Examples:

@@ -31,7 +31,7 @@ from sixjars.errors import DataError, shown, unknown
 
 DELIMITERS: Final = ("\t", ";", "|", ",")
 """Marks between columns, the least usual in texts first."""
-TEXT: Final = "text"  # what the one column of a plain text file is called
+TEXT: Final = "text"  # the name of the one column of a plain text file
 
 
 def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:

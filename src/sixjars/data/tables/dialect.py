@@ -18,7 +18,7 @@ from sixjars.errors import DataError
 from sixjars.progress import tell
 from sixjars.recipe.data import TableSettings
 
-ROWS: Final = 1000  # how many rows are looked at
+ROWS: Final = 1000  # rows that are looked at
 _BYTES: Final = 1 << 20
 _MOST_BROKEN: Final = 0.1
 """The share of rows that quotation marks may break; where it is larger, they are letters."""

@@ -19,7 +19,7 @@ from sixjars.data.tables.records import table_rows
 from sixjars.data.tables.rows import Fault, Record, Wanted, kept
 from sixjars.errors import DataError, first_line, shown
 
-MEMORY: Final = "memory:"  # what the name of a table in memory begins with
+MEMORY: Final = "memory:"  # prefix of the names of tables in memory
 WANTED: Final = "data must be a pandas or Arrow table, or a list of dicts"
 _GIVEN: ContextVar[Mapping[str, Any]] = ContextVar("tables in memory", default=MappingProxyType({}))
 

@@ -14,7 +14,7 @@ from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 
 _UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
-_ENDED = "unexpected end of data"  # what `csv` says where a field is open behind the last line
+_ENDED = "unexpected end of data"  # the error of `csv` if a field is open at the end
 _ENOUGH = 20  # records with the same number of columns that tell what a record looks like
 _RETURN = "\ud800"  # stands for a carriage return, a line break for `csv`; no UTF-8 text has it
 csv.field_size_limit(2**31 - 1)  # a document may be longer than the usual 131,072 letters

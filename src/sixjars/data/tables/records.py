@@ -17,7 +17,7 @@ from sixjars.errors import DataError, MissingExtra, first_line
 
 DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Reads JSON in which numbers stay as they are written."""
-HUB: Final = "hf:"  # what the name of a dataset begins with: `hf:NAME[@CONFIG][:SPLIT]`
+HUB: Final = "hf:"  # prefix of datasets of the hub: `hf:NAME[@CONFIG][:SPLIT]`
 
 
 def read_jsonl(path: Path, wanted: Wanted) -> Iterator[Record]:

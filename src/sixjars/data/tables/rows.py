@@ -23,10 +23,10 @@ from sixjars.progress import counted
 from sixjars.recipe.data import TableSettings
 
 Key = str | int  # a column as the user names it: its name, or its number from 1
-Places = Path | Mapping[str, Path]  # where a split of the data is: one place, or several by name
+Places = Path | Mapping[str, Path]  # the place of a split, or several by name
 ToText = Callable[[object], str]
 """Makes one text of a list, or raises ValueError with the end of a sentence: `holds ...`."""
-_REASONS = 100  # that are kept, the most frequent ones
+_REASONS = 100  # reasons that are kept, the most frequent ones
 AT_ONCE = 1 << 14  # records that become a piece of the table together
 
 
@@ -65,7 +65,7 @@ class Piece:
     faults: Sequence[Fault] = ()
 
 
-Source = Iterable[Record] | Iterable[Piece]  # what a reader yields
+Source = Iterable[Record] | Iterable[Piece]  # the records or pieces of a reader
 
 
 @final

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from sixjars.errors import DataError, file_hint
 from sixjars.progress import reached, tell
 
-MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
+MARK = b"\xef\xbb\xbf"  # a byte order mark, which some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 """The marks at the beginning of UTF-16 text, in both byte orders."""
 WINDOWS = "cp1252"
@@ -33,7 +33,7 @@ BINARY = {
     b"PAR1": "a Parquet file, whose name ends in .parquet",
     b"SQLite format 3": "a database (SQLite)",
 }
-"""How files begin that people take for text, and what they are."""
+"""Beginnings of files that people take for text, and what they are."""
 PLAIN = (b"\x1f\x8b", b"%PDF-")
 """Beginnings among these that no text has, though a zero may be far behind them."""
 LOOKED_AT = 4096  # bytes in which a zero tells that a file is no text

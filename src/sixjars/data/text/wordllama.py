@@ -20,7 +20,7 @@ from tokenizers import Tokenizer, normalizers
 from sixjars.data.text.vectors import Vectors
 from sixjars.errors import DataError, MissingExtra, first_line
 
-NAME: Final = "wordllama"  # the package, and what `vectors` says in place of a file
+NAME: Final = "wordllama"  # the package; also the value of `vectors` that means it
 EXTRA: Final = "vectors"
 WIDTH: Final = 256  # numbers of a vector of the package
 WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
