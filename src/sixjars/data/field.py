@@ -315,7 +315,6 @@ class Field(ABC):
 
 def are_text_lists(values: Sequence[object]) -> bool:
     """Whether every value is a list of texts, with one at least."""
-    for value in values:
-        if not (isinstance(value, list) and value and all(isinstance(text, str) for text in value)):
-            return False
-    return True
+    lists = [value for value in values if isinstance(value, list) and value]
+    texts = all(isinstance(text, str) for value in lists for text in value)
+    return len(lists) == len(values) and texts

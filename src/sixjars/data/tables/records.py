@@ -141,10 +141,8 @@ def _listed_objects(path: Path, text: str) -> Iterator[Record]:
             raise DataError(
                 f"{path}, line {line}: has too many brackets inside brackets."
             ) from None
-        if isinstance(value, dict):
-            yield number, value
-        else:
-            yield number, Fault(number, "is no object; a list holds objects here.")
+        fault = Fault(number, "is no object; a list holds objects here.")
+        yield number, value if isinstance(value, dict) else fault
         at = _skip(text, end)
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)
