@@ -14,7 +14,8 @@ from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError, firs
 PATIENCE = 10.0
 """Seconds that a cluster has to answer its first call."""
 TRIES = 4
-"""How often a part is begun at most: the worker that was lost so often in the same rows would be lost again."""
+"""How often a part is begun at most: the worker that was lost so often in the same rows would be
+lost again."""
 
 
 @final

@@ -1,7 +1,8 @@
 """The plan of a large prediction: which rows of which file make a part, and the file that each part is written to.
 
-It follows from the inputs alone, so that all jobs that share the work make the same one. It is kept beside the parts:
-who comes later knows that these are parts of the same work, and need not count the rows again.
+It follows from the inputs alone, so that all jobs that share the work make the same one. It is kept
+beside the parts: who comes later knows that these are parts of the same work, and need not count
+the rows again.
 """
 
 import hashlib
@@ -61,7 +62,8 @@ class Source:
     bytes: int
     rows: int
     target: str
-    """The file for its answers; where it has several parts, their numbers stand before the ending."""
+    """The file for its answers; where it has several parts, their numbers stand before the
+    ending."""
 
 
 @final

@@ -1,6 +1,7 @@
 """Inputs in remote storage, as S3: they are listed there, and each is copied to this machine until it is open.
 
-A name may hold any letter: behind the host or the bucket of a URI nothing is a query, nor is `%20` a blank.
+A name may hold any letter: behind the host or the bucket of a URI nothing is a query, nor is `%20`
+a blank.
 """
 
 import glob

@@ -45,9 +45,10 @@ def compare(  # noqa: PLR0913 - the options of one comparison
 ) -> Comparison:
     """Train what is a recipe (unless `out` has it trained already), load what is a run, score all on the same examples.
 
-    These are the test set of each, or `data`, as for `evaluate`. `out` is a folder, or a file: a new table (.md, .csv,
-    .json) or the picture of the score by length (.png, .svg, .pdf). `metric` is that of the curves and the examples.
-    `baselines`, which cost nothing, are scored beside them; they learn from the training set of the first.
+    These are the test set of each, or `data`, as for `evaluate`. `out` is a folder, or a file: a
+    new table (.md, .csv, .json) or the picture of the score by length (.png, .svg, .pdf). `metric`
+    is that of the curves and the examples. `baselines`, which cost nothing, are scored beside them;
+    they learn from the training set of the first.
 
     >>> import sixjars
     >>> sixjars.compare(["translation/sample_attention"])

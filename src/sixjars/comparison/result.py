@@ -32,7 +32,8 @@ class Measured:
     interval: Interval | None = None
     """How far it may be off by chance; nothing where the metric is of all examples together."""
     difference: Difference | None = None
-    """From that of the first run; nothing for the first run, or where the metric has no interval."""
+    """From that of the first run; nothing for the first run, or where the metric has no
+    interval."""
     comparable: bool = True
     """Not where it is of the probability of tokens, and those are others than the first run's."""
 

@@ -77,9 +77,9 @@ def report(  # noqa: PLR0913 - the options of one report
 ) -> Path:
     """Write a report of a run, on its test set or on other data as `evaluate` takes it; returns the file.
 
-    An earlier report is written over, any other file is not.
-    It is one HTML file that loads nothing: the six sections, learning curves, scores (also of `baselines`), examples
-    with their attention, a map of summary vectors, and how to repeat the run.
+    An earlier report is written over, any other file is not. It is one HTML file that loads
+    nothing: the six sections, learning curves, scores (also of `baselines`), examples with their
+    attention, a map of summary vectors, and how to repeat the run.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "data.sample.test=8", "learning.steps=2", "evaluation.search.max_length=5"]

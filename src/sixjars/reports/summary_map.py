@@ -27,7 +27,8 @@ def projected(
 ) -> tuple[NDArray[np.float64], tuple[float, float]] | None:
     """Principal components: where each vector lies in two dimensions, and their shares of the variance.
 
-    Nothing where all vectors are the same, as those of a model without an input, or where one is not finite.
+    Nothing where all vectors are the same, as those of a model without an input, or where one is
+    not finite.
 
     >>> spots, shares = projected(np.array([[0.0, 1.0], [0.0, 3.0], [0.0, 5.0]]))
     >>> spots.round(6).tolist(), shares

@@ -121,7 +121,8 @@ class Report:
     """The share of unknown tokens in the inputs; nothing where they have no tokens."""
     unknown_words: Sequence[tuple[str, int]] = ()
     notes: Sequence[str] = ()
-    """How the weights were chosen, and what rows are not in the scores or were not learned from; a sentence each."""
+    """How the weights were chosen, and what rows are not in the scores or were not learned from; a
+    sentence each."""
     left_out: Sequence[str] = ()
     """Metrics that need annotations, which the data does not have."""
     baselines: Sequence[Baseline] = ()

@@ -1,8 +1,9 @@
 """What to try where a baseline is as good as a model, or better: one table, in the order in which things helped.
 
-The order is that of measurements on real data: the change that brought most comes first. Each is said with the keys
-that a recipe needs for it, so that they can be written behind `sixjars train RECIPE`. What the log of a run speaks for
-comes before all else, and what it speaks against is left out.
+The order is that of measurements on real data: the change that brought most comes first. Each is
+said with the keys that a recipe needs for it, so that they can be written behind `sixjars train
+RECIPE`. What the log of a run speaks for comes before all else, and what it speaks against is left
+out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

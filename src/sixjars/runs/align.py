@@ -128,10 +128,11 @@ def align(
 ) -> Alignment:
     """Learn which words of two parallel texts belong together, from the texts alone.
 
-    Words are what stands between white space; capitals do not count. `first` alone is a table, of which `columns`
-    names two. `also` are two more texts, which are learned from, but not aligned. `diagonal` is how strongly links near
-    the diagonal are preferred at first: where the order of words differs strongly, 0.1 lets the texts decide, 0 is no
-    preference. A row of a table with an empty cell has no links.
+    Words are what stands between white space; capitals do not count. `first` alone is a table, of
+    which `columns` names two. `also` are two more texts, which are learned from, but not aligned.
+    `diagonal` is how strongly links near the diagonal are preferred at first: where the order of
+    words differs strongly, 0.1 lets the texts decide, 0 is no preference. A row of a table with an
+    empty cell has no links.
 
     >>> found = align(["the house", "the book", "", "a book"], ["das Haus", "das Buch", "", "ein Buch"])
     >>> list(found.to_pharaoh())

@@ -1,9 +1,9 @@
 """Opening a run that may come from a stranger: the one file of a packed run, or a run on the Hugging Face hub.
 
-A packed run is a zip of a few plain files, and nothing else. Nothing in it is compressed, so what is unpacked is never
-larger than the file. Its entries have fixed names. From the hub, or a server of your own that speaks as it does
-(`HF_ENDPOINT`), only the files of a run are fetched, and none is code. The folder that comes out of either is then read
-with the same care as any run folder.
+A packed run is a zip of a few plain files, and nothing else. Nothing in it is compressed, so what
+is unpacked is never larger than the file. Its entries have fixed names. From the hub, or a server
+of your own that speaks as it does (`HF_ENDPOINT`), only the files of a run are fetched, and none is
+code. The folder that comes out of either is then read with the same care as any run folder.
 """
 
 import atexit

@@ -1,7 +1,8 @@
 """The baselines beside a run: what costs nothing, scored on the rows that the model is scored on.
 
-They learn from the training set alone, take at most a tenth of the time of the training or evaluation that they stand
-beside (or 2 s, besides loading scikit-learn), and are kept in the run's folder.
+They learn from the training set alone, take at most a tenth of the time of the training or
+evaluation that they stand beside (or 2 s, besides loading scikit-learn), and are kept in the run's
+folder.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,8 @@ from sixjars.version import version_of
 SHARE: Final = 0.1
 """Of the seconds of a training or an evaluation."""
 LEAST: Final = 2.0
-"""Seconds that baselines may take beside a short one: a tenth of ten seconds would score nothing."""
+"""Seconds that baselines may take beside a short one: a tenth of ten seconds would score
+nothing."""
 
 PERFECT: Final = ("1.000", "100.0")
 """The best values of shares and of percentages."""

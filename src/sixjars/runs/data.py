@@ -365,8 +365,8 @@ def check_fits(
 ) -> None:
     """Refuse a recipe whose weights, gradients and optimizer do not fit into the free memory; nothing is allocated.
 
-    `shares` is among how many processes they are divided. What a batch takes besides is not known yet: see
-    `enough_memory`.
+    `shares` is among how many processes they are divided. What a batch takes besides is not known
+    yet: see `enough_memory`.
     """
     try:
         with torch.device("meta"), Unfilled():

@@ -43,7 +43,8 @@ from sixjars.runs.splits import SPLITS
 from sixjars.runs.trend import trend_of
 
 LARGEST: Final = 100_000_000
-"""Bytes of training files that are read again for baselines beside other data: about ten seconds."""
+"""Bytes of training files that are read again for baselines beside other data: about ten
+seconds."""
 
 
 @final
@@ -68,11 +69,13 @@ class Evaluation:
     baselines: tuple[Baseline, ...] = ()
     """What costs nothing, scored on the same rows."""
     beside: str = ""
-    """The best baseline beside this model in a sentence, and what to try where it is as good or better."""
+    """The best baseline beside this model in a sentence, and what to try where it is as good or
+    better."""
     each: Callable[[], Iterator[dict[str, Any]]] = field(
         default=lambda: iter(()), compare=False, repr=False
     )
-    """Gives every example: its input, references and output, and the scores that it has by itself."""
+    """Gives every example: its input, references and output, and the scores that it has by
+    itself."""
 
     def _repr_html_(self) -> str:
         """Scores, and those of each class, for a notebook."""
@@ -116,9 +119,10 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
 ) -> Evaluation:
     """The scores of a run, on its test set or on another file or table in memory with the same columns.
 
-    Parallel files, a line of each for an example, are a list, as `new` takes them: `data=["t.en", "t.de"]`.
-    A run that was trained on tables in memory is scored on the rows that were held out when they are given again, by
-    split as `train` takes them: `data={"train": TABLE}`. `baselines` are scored too where the training set is at hand.
+    Parallel files, a line of each for an example, are a list, as `new` takes them: `data=["t.en",
+    "t.de"]`. A run that was trained on tables in memory is scored on the rows that were held out
+    when they are given again, by split as `train` takes them: `data={"train": TABLE}`. `baselines`
+    are scored too where the training set is at hand.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]

@@ -22,7 +22,8 @@ MAY_CHANGE: Final = (
     "learning.save_seconds",
     "learning.steps",
 )
-"""Keys that say when training ends or how it is scored; what was learned so far does not depend on them."""
+"""Keys that say when training ends or how it is scored; what was learned so far does not depend on
+them."""
 NOTHING_LEFT = (
     "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 )
@@ -31,7 +32,8 @@ FEWEST: Final = 4
 LATE: Final = 4
 """The last validations are the last quarter."""
 WORTH: Final = 0.01
-"""What they must have gained, as a share of the best score before: less is not worth another training."""
+"""What they must have gained, as a share of the best score before: less is not worth another
+training."""
 
 
 @final
@@ -94,8 +96,9 @@ def extension_of(run: RunFolder) -> Extension:
 def _check_state(run: RunFolder) -> None:
     """Refuse a run that has weights, but no state to go on from: a new beginning would overwrite them.
 
-    A kill between the first weights and the first state is no such case: there are no scores, and at most one line in
-    the log, which is written before the weights. The same weights are then made again.
+    A kill between the first weights and the first state is no such case: there are no scores, and
+    at most one line in the log, which is written before the weights. The same weights are then made
+    again.
     """
     if run.is_under_way or not run.weights.is_file():
         return
@@ -192,7 +195,8 @@ def still_improves(
 ) -> bool:
     """Whether the last validation is the best, and the last quarter is better by 1 % than all before.
 
-    A metric that is 0 all along, such as BLEU at the beginning, says nothing yet; then the loss counts.
+    A metric that is 0 all along, such as BLEU at the beginning, says nothing yet; then the loss
+    counts.
 
     >>> still_improves([{"loss": loss} for loss in (4.0, 3.0, 2.5, 2.2)], "loss", "lower")
     True

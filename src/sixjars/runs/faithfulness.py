@@ -104,8 +104,9 @@ def check_attention(
 ) -> AttentionCheck:
     """Compare the attention weights of a run with erasing each input position, and with gradients.
 
-    On its test set, or on another file with the same columns; of more than `examples` so many are drawn, always the
-    same. The outputs are those that the run finds, or with `reference` those of the data.
+    On its test set, or on another file with the same columns; of more than `examples` so many are
+    drawn, always the same. The outputs are those that the run finds, or with `reference` those of
+    the data.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -152,8 +153,8 @@ def check_attention(
 def falls_without(predictor: Predictor, prediction: Prediction) -> list[float]:
     """How far the log probability of an output falls without each position of its input; it rises where below 0.
 
-    Unlike attention weights, this holds all that the position did for the output, and for a bag of words that is
-    evidence first of all.
+    Unlike attention weights, this holds all that the position did for the output, and for a bag of
+    words that is evidence first of all.
     """
     request = with_output(predictor, dict(prediction.inputs), prediction.text)
     encoded, _ = predictor.encode([request])

@@ -1,6 +1,7 @@
 """Files of inputs with columns: CSV, TSV, JSON lines, a JSON list, Parquet, Excel.
 
-A row is read when it is needed, and answers are written into a file of the same kind, some whole rows at a time.
+A row is read when it is needed, and answers are written into a file of the same kind, some whole
+rows at a time.
 """
 
 import codecs
@@ -26,7 +27,8 @@ from sixjars.runs.input_file import InputFile
 from sixjars.runs.requests import Unreadable
 
 DELIMITERS: Final = {".csv": ",;|\t", ".tsv": "\t"}
-"""What may stand between the columns of a file, by its ending; the first that gives the columns that are wanted."""
+"""What may stand between the columns of a file, by its ending; the first that gives the columns
+that are wanted."""
 _GAP: Final = re.compile(r"[\s,]*")
 _AT_ONCE: Final = 1 << 20  # bytes of a JSON list
 _ROWS: Final = 1024  # of a Parquet file

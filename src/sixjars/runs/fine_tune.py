@@ -1,8 +1,9 @@
 """Fine-tuning: training that starts from the weights and vocabularies of another run.
 
-Old tokens and labels keep their numbers; new ones come after them. Their rows in the embeddings and the output layer
-start as the mean of the old rows (Hewitt 2021, https://nlp.stanford.edu/~johnhew/vocab-expansion.html): the logit of a
-new token is then the mean of the old logits, so the most probable output stays what it was until the first update.
+Old tokens and labels keep their numbers; new ones come after them. Their rows in the embeddings and
+the output layer start as the mean of the old rows (Hewitt 2021,
+https://nlp.stanford.edu/~johnhew/vocab-expansion.html): the logit of a new token is then the mean
+of the old logits, so the most probable output stays what it was until the first update.
 """
 
 import hashlib

@@ -1,10 +1,11 @@
 """A run's folder: the resolved recipe, what the fields learned, the weights, the log, the scores and the versions.
 
-    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  cost.json  curves.png  scores.json
-    baselines.json  checkpoints/
+    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  cost.json  curves.png
+    scores.json baselines.json  checkpoints/
 
-Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none. A folder from a
-stranger is read with care: files have limits, and sizes are compared with the weights before anything is allocated.
+Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none.
+A folder from a stranger is read with care: files have limits, and sizes are compared with the
+weights before anything is allocated.
 """
 
 import json
@@ -36,7 +37,8 @@ from sixjars.version import version_of
 FORMAT: Final = 2
 """Of the folder; changes when an older version could not read it."""
 LEFT: Final = ("model.safetensors", "checkpoints/*.safetensors", "log.jsonl", "scores.json")
-"""What a training writes after recipe.yaml: where one of these is and recipe.yaml is not, a run has lost it."""
+"""What a training writes after recipe.yaml: where one of these is and recipe.yaml is not, a run has
+lost it."""
 RECORDED: Final = ("epoch", "step", "loss")
 """What every line of the log has."""
 REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")

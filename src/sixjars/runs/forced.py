@@ -40,7 +40,8 @@ class Taught:
     """What teacher forcing of one output gives."""
 
     ids: tuple[int, ...]
-    """Of the output, without `<stop>`; empty where the run has no number for it, as for a label that is not known."""
+    """Of the output, without `<stop>`; empty where the run has no number for it, as for a label
+    that is not known."""
     finished: bool
     """Whether it ends in `<stop>`."""
     log_probabilities: tuple[float, ...]

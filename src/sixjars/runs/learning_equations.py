@@ -1,6 +1,7 @@
 """How a recipe trains, as lines that `explain` prints and that a test evaluates against torch.
 
-θ are the trainable parameters, g their gradient, η_k the learning rate of step k, counted from 1, of K steps in all.
+θ are the trainable parameters, g their gradient, η_k the learning rate of step k, counted from 1,
+of K steps in all.
 """
 
 from collections.abc import Iterator, Mapping

@@ -13,7 +13,8 @@ from sixjars.errors import DataError
 def check_writable(path: Path, name: str = "") -> None:
     """Refuse a file that cannot be written; its folder may still have to be made. `name` is what a message calls it.
 
-    It is tried: permissions alone do not tell, for whoever may do everything, or of a file system that takes no files.
+    It is tried: permissions alone do not tell, for whoever may do everything, or of a file system
+    that takes no files.
     """
     name = name or str(path)
     try:

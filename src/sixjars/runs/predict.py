@@ -1,8 +1,8 @@
 """Prediction with a trained run: texts, images, videos or points in; texts or labels out, with scores and attention.
 
-It goes in steps: `prepare` checks an input, `encode` makes tensors of some, `run` computes, `finish` makes text of it.
-An answer never depends on the other inputs of a batch, one bad input spoils only its own answer, and all of it may be
-called from several threads at once.
+It goes in steps: `prepare` checks an input, `encode` makes tensors of some, `run` computes,
+`finish` makes text of it. An answer never depends on the other inputs of a batch, one bad input
+spoils only its own answer, and all of it may be called from several threads at once.
 """
 
 import os
@@ -127,10 +127,11 @@ class Predictor:
     ) -> Any:
         """The best output for each input of a list, or for one input. For a language model a text is how it begins.
 
-        A table (pandas, Polars, Arrow, `datasets`) gives the columns of the run, a Series or an array its values.
-        `search` is `greedy`, `beam` or `sample` with keywords of `SearchSettings` beside it, or such settings, or the
-        run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
-        has a prediction with an `error` and no text.
+        A table (pandas, Polars, Arrow, `datasets`) gives the columns of the run, a Series or an
+        array its values. `search` is `greedy`, `beam` or `sample` with keywords of `SearchSettings`
+        beside it, or such settings, or the run's own. With `nbest=3` there is a list of outputs in
+        place of each best one. An input that cannot be used has a prediction with an `error` and no
+        text.
         """
         items, is_one = inputs_of(inputs, self.columns, self._takes)
         more = settings if nbest is None else {**settings, "nbest": nbest}
@@ -150,9 +151,10 @@ class Predictor:
     ) -> list[list[Prediction]]:
         """The outputs for each input, always as lists, as many as the search settings say.
 
-        Where the inputs are a portion of more, `first` is how many came before; then samples of different portions
-        are different draws. The same inputs with the same settings always give the same answers. Without `details`
-        a prediction has no tokens and no weights, which is faster. `threads` compute several batches at a time.
+        Where the inputs are a portion of more, `first` is how many came before; then samples of
+        different portions are different draws. The same inputs with the same settings always give
+        the same answers. Without `details` a prediction has no tokens and no weights, which is
+        faster. `threads` compute several batches at a time.
         """
         items, is_one = inputs_of(inputs, self.columns, self._takes)
         if is_one:
@@ -252,7 +254,8 @@ class Predictor:
     def encode(self, requests: Sequence[Request], check: Check | None = None) -> Encoding:
         """Requests encoded as training data is, and a sentence for each that cannot be used.
 
-        Fields are copied, so that a call keeps the features of its files to itself, and they go with it.
+        Fields are copied, so that a call keeps the features of its files to itself, and they go
+        with it.
         """
         fields = self.fields.mapped(
             lambda own: own.equipped(replace(own.equipment, check=check or own.equipment.check))
@@ -364,7 +367,8 @@ def load(
 ) -> Predictor:
     """A trained run (its folder, or a packed file), ready to be used; `allow` and `components` as for `train`.
 
-    With `precision` bf16 or int8 (on a CPU) matrix products have fewer bits, which is faster. No code in it is run.
+    With `precision` bf16 or int8 (on a CPU) matrix products have fewer bits, which is faster. No
+    code in it is run.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]

@@ -33,14 +33,17 @@ class Prediction:
 
     text: str
     score: float = 0.0
-    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a label, log P."""
+    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a
+    label, log P."""
     log_probability: float = 0.0
     source: tuple[str, ...] = ()
-    """What stands at each position that is attended to: tokens, numbers of frames, points; nothing for an image."""
+    """What stands at each position that is attended to: tokens, numbers of frames, points; nothing
+    for an image."""
     tokens: tuple[str, ...] = ()
     """The tokens of the output, `<stop>` included when it was reached; or the label."""
     weights: tuple[tuple[float, ...], ...] = ()
-    """Attention: a row for each token of the output, over the positions of the source; empty without attention."""
+    """Attention: a row for each token of the output, over the positions of the source; empty
+    without attention."""
     finished: bool = True
     """Whether the model stopped by itself."""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +51,8 @@ class Prediction:
     attended: str = ""
     """Of which input the positions are."""
     layout: Layout = field(default_factory=Layout)
-    """What the positions are: words, words in segments, the cells of an image row by row, frames, or points."""
+    """What the positions are: words, words in segments, the cells of an image row by row, frames,
+    or points."""
     segments: tuple[int, ...] = ()
     """Of a text in segments, the sentence or turn that each position belongs to."""
     source_words: tuple[int, ...] = ()

@@ -19,7 +19,8 @@ ESCAPED = 0xDC00
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
 Value = str | list[Any] | os.PathLike[str]
-"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
+"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model
+reads those."""
 
 
 @final
@@ -48,7 +49,8 @@ class Request:
 
     texts: Mapping[str, str]
     number: int
-    """Its place among all inputs, from 0: what is sampled depends on this and the settings, and on no other input."""
+    """Its place among all inputs, from 0: what is sampled depends on this and the settings, and on
+    no other input."""
     error: str | None = None
 
 

@@ -36,13 +36,15 @@ class Run:
     skipped: int
     """Bad rows that were left out of the data."""
     dropped: int
-    """Training rows that were not learned from: too long, or with a label that is not in the list."""
+    """Training rows that were not learned from: too long, or with a label that is not in the
+    list."""
     missed: tuple[str, ...]
     """What the recipe expected and did not get, a sentence each."""
     outside: Outside = field(default=NOTHING, repr=False)
     """The components of yours that it was trained with."""
     why_dropped: str = ""
-    """How many of the rows that were dropped were too long, and how many had a label that is not in the list."""
+    """How many of the rows that were dropped were too long, and how many had a label that is not in
+    the list."""
 
     baselines: tuple[Baseline, ...] = ()
     """What costs nothing, scored on the same rows."""

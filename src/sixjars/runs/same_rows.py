@@ -11,7 +11,8 @@ from sixjars.data.storage.cache import Examples
 
 Numbers = NDArray[np.int64]
 MANY: Final = 0.01
-"""The share of rows from which it is told that they are in the training set too; a few come twice by chance."""
+"""The share of rows from which it is told that they are in the training set too; a few come twice
+by chance."""
 MOST: Final = 500_000
 """Training rows that others are compared with; more would take seconds."""
 
@@ -51,7 +52,8 @@ def _row_hashes(examples: Examples, columns: Sequence[str]) -> "NDArray[np.uint6
 def paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers:
     """Groups in which the same inputs in another order are together too: whether A follows B, and B from A.
 
-    Groups that share such rows become one; where that would join most rows, only the rows themselves are together.
+    Groups that share such rows become one; where that would join most rows, only the rows
+    themselves are together.
     """
     hashes = np.sort([_hashes(examples.table.column(name)) for name in inputs], axis=0)
     number = _first_seen(

@@ -1,7 +1,7 @@
 """Sharing a run, in one file or on the Hugging Face hub, with a model card.
 
-The card tells what the run was trained on, how good it is, how large, and its licence; that of the hub has the metadata
-that the hub reads too.
+The card tells what the run was trained on, how good it is, how large, and its licence; that of the
+hub has the metadata that the hub reads too.
 """
 
 import json
@@ -45,7 +45,8 @@ def pack(
 ) -> Path:
     """Write a run into one file, which `load`, `predict` and `evaluate` take in place of its folder.
 
-    It has the recipe, the vocabularies, the weights, the scores, and a model card as README.md; no code and no data.
+    It has the recipe, the vocabularies, the weights, the scores, and a model card as README.md; no
+    code and no data.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]

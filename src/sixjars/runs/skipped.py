@@ -14,7 +14,8 @@ PLACES: Final = 2
 REASONS: Final = 5
 """Reasons that are told, the most frequent ones: more would make no line that a person reads."""
 QUOTED: Final = 3
-"""Letters of an input from which a sentence with it quotes it; a shorter one may be part of any word."""
+"""Letters of an input from which a sentence with it quotes it; a shorter one may be part of any
+word."""
 NUMBER: Final = re.compile(r"input \d+")
 """How a sentence about an input begins."""
 

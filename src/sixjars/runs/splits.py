@@ -109,7 +109,8 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     if data.split is not None:
         return _compared(_by_column(recipe, fields), fields)
     found = {"train": linked(recipe, "train", read_training(recipe, fields))}
-    # All questions about an image stay together, and all turns of a conversation: the latter by their line.
+    # All questions about an image stay together, and all turns of a conversation: the latter by
+    # their line.
     if (
         recipe.learning.folds is not None
     ):  # the model that is kept learns from all rows; its scores are of the folds
@@ -167,8 +168,9 @@ def without_weights(examples: Examples) -> Examples:
 class _Holder:
     """Holds out some of the inputs, chosen by a seed; both sides keep the file's order.
 
-    Rows with the same input (the captions of one image) stay together, so that none is held out and learned from.
-    Where inputs have one label each, a few with two aside, every label is held out in proportion.
+    Rows with the same input (the captions of one image) stay together, so that none is held out and
+    learned from. Where inputs have one label each, a few with two aside, every label is held out in
+    proportion.
     """
 
     def __init__(

@@ -58,10 +58,11 @@ def stepwise(
 ) -> None:
     """Write the outputs for some inputs side by side, a token of each at every step.
 
-    Search is greedy or draws one sample: the rows of a beam change places, so it has no beginning before its end. Each
-    of `tells` is for one input. What it raises, or what its output raises, ends that output alone, and its row leaves
-    the search. `check` is called while files are decoded and `after` after each step; what they raise ends all of it.
-    A run that chooses a label has no steps.
+    Search is greedy or draws one sample: the rows of a beam change places, so it has no beginning
+    before its end. Each of `tells` is for one input. What it raises, or what its output raises,
+    ends that output alone, and its row leaves the search. `check` is called while files are decoded
+    and `after` after each step; what they raise ends all of it. A run that chooses a label has no
+    steps.
     """
     requests = [predictor.prepare(one, search=search) for one in inputs]
     wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}

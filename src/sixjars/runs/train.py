@@ -70,12 +70,13 @@ def train(  # noqa: PLR0913 - the options of one training
 ) -> Run:
     """Train what a recipe describes; the run's folder can then be loaded.
 
-    `recipe` is a file, the name of a packaged one, or a dict; `overrides` are `KEY=VALUE` strings. `data` is a table in
-    memory in place of the training file: pandas, Arrow, or a list of dicts; or one for each split, `{"train": …,
-    "valid": …}`. `components` are classes of yours that the recipe names, and metrics; `allow` names packages that they
-    may be imported from. With `from_run`, training starts from the weights and vocabularies of that run, and no model
-    need be given. `devices` are processes that train one model, with `fsdp` a share of it each. Without a `reporter`, a
-    terminal or notebook shows progress. `baselines` are scored too.
+    `recipe` is a file, the name of a packaged one, or a dict; `overrides` are `KEY=VALUE` strings.
+    `data` is a table in memory in place of the training file: pandas, Arrow, or a list of dicts; or
+    one for each split, `{"train": …, "valid": …}`. `components` are classes of yours that the
+    recipe names, and metrics; `allow` names packages that they may be imported from. With
+    `from_run`, training starts from the weights and vocabularies of that run, and no model need be
+    given. `devices` are processes that train one model, with `fsdp` a share of it each. Without a
+    `reporter`, a terminal or notebook shows progress. `baselines` are scored too.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -239,7 +240,8 @@ def fit(
 ) -> tuple[Blueprint, Splits]:
     """Train, choosing weights by the validation set; the test set is not scored yet.
 
-    When there is `enough`, training pauses after the update under way; it goes on when it is resumed.
+    When there is `enough`, training pauses after the update under way; it goes on when it is
+    resumed.
     """
     recipe, leads = run.recipe, fabric.global_rank == 0
     extension = fabric.broadcast(_extension(run, resume=resume) if leads else Extension())

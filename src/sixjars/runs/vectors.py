@@ -17,7 +17,8 @@ def token_vectors(
 ) -> tuple[list[int], Vectors]:
     """The ids of a vocabulary that have a pretrained vector, and these vectors, of `size` numbers.
 
-    The field is a text with `vectors`; `where` is the embedding that they are for, as a recipe names it.
+    The field is a text with `vectors`; `where` is the embedding that they are for, as a recipe
+    names it.
     """
     source: str = field.settings.vectors
     if source == "sample":

@@ -40,9 +40,9 @@ def baselines(  # noqa: PLR0913 - the options of one computation
 ) -> list[Baseline]:
     """What costs nothing, scored as a model would be: no network is trained.
 
-    `source` is a recipe: a file, a name or a dict, with `overrides` and with `data` in memory as `train` takes them. Or
-    it is data and `task` says what for: a file, parallel files or a folder as `new` takes them, with `columns`; or a
-    table in memory. They take at most so many `seconds`.
+    `source` is a recipe: a file, a name or a dict, with `overrides` and with `data` in memory as
+    `train` takes them. Or it is data and `task` says what for: a file, parallel files or a folder
+    as `new` takes them, with `columns`; or a table in memory. They take at most so many `seconds`.
 
     >>> import sixjars
     >>> few = ["data.sample.size=64", "data.sample.test=20"]

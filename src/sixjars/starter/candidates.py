@@ -45,7 +45,8 @@ def _beside_a_bag(recipe: Recipe) -> dict[str, dict[str, Any]]:
     states = encoder["embedding"]["size"] // 4
     deep = {"size": states, "direction": "both", "dropout": MIDDLING, "embedding": embedding}
     wide_deep = {"kind": "wide_deep", "deep": deep, "ngrams": ngrams}
-    # Its summary has the last state of both directions besides the evidence, and attention pools the same again.
+    # Its summary has the last state of both directions besides the evidence, and attention pools
+    # the same again.
     with_states = {"model.encoder": wide_deep, "model.decoder.size": 4 * states + ngrams["size"]}
     alone = {
         "model.bridge": {"kind": "initial", "start": "copy"},

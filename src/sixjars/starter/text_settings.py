@@ -1,6 +1,7 @@
 """The texts of a starter recipe: tokens, lengths and pretrained vectors, as measurements on real data suggest them.
 
-Each choice is one of `benchmarks/starters.py`, whose table is kept in `benchmarks/results/starters.yaml`.
+Each choice is one of `benchmarks/starters.py`, whose table is kept in
+`benchmarks/results/starters.yaml`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -74,7 +75,8 @@ def text_settings(
         return suggested
     labels = not DECODERS[task.decoder].searches
     if labels or choice.vectors:
-        # Subwords of few rows are pieces of words that were met once; whole words have pretrained vectors, and a class
+        # Subwords of few rows are pieces of words that were met once; whole words have pretrained
+        # vectors, and a class
         # hangs on a word more than on its letters.
         suggested |= {"tokens": "words", "size": WORDS, "lowercase": True}
     if choice.vectors:

@@ -35,7 +35,8 @@ starters in the benchmarks; nothing until that table has been measured."""
 WARM: Final = 3
 """First updates that are not counted: kernels are loaded and memory is taken."""
 ENOUGH: Final = 40
-"""Updates after which the mean is known well enough, and the seconds for them where they are slow."""
+"""Updates after which the mean is known well enough, and the seconds for them where they are
+slow."""
 SECONDS: Final = 4.0
 LONGEST: Final = 6.0
 """Seconds after which measuring ends, however few updates there are."""

@@ -40,7 +40,8 @@ Given = str | Path | Sequence[str | Path] | Mapping[str, str | Path] | None
 """What a user may name as data."""
 ASSUMED_ROWS = 10_000
 MOST_BAD = 0.1
-"""A starter recipe skips bad rows where so large a share of rows is bad, or a smaller one; else they are errors."""
+"""A starter recipe skips bad rows where so large a share of rows is bad, or a smaller one; else
+they are errors."""
 TEMPLATE = """\
 # {task.name}: {task.title}.
 # Run     sixjars train {file}
@@ -91,10 +92,11 @@ def new(
 ) -> Path:
     """Write a starter recipe; an existing file is never overwritten.
 
-    `data` is a file of rows; for images and videos it may be a folder (or .zip) with a folder for each label. Parallel
-    files, a line of each for a row, are a list, inputs first, or are given by name: `{"en": "a.en", "de": "a.de"}`.
-    `columns` names the column of a field, such as `{"source": "review"}`; those of other fields are chosen.
-    With `minutes`, a few candidates for this kind of data are trained for so long, and the best one is written.
+    `data` is a file of rows; for images and videos it may be a folder (or .zip) with a folder for
+    each label. Parallel files, a line of each for a row, are a list, inputs first, or are given by
+    name: `{"en": "a.en", "de": "a.de"}`. `columns` names the column of a field, such as `{"source":
+    "review"}`; those of other fields are chosen. With `minutes`, a few candidates for this kind of
+    data are trained for so long, and the best one is written.
 
     >>> import tempfile, sixjars
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +121,8 @@ class Started:
 
     path: Path
     notes: tuple[str, ...]
-    """Which columns were chosen and why, and what a person should know of the data; a sentence each."""
+    """Which columns were chosen and why, and what a person should know of the data; a sentence
+    each."""
     stops: bool = False
     """Whether training stops at a bad row, unless it is told to skip."""
 
@@ -243,7 +246,8 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
 
 
 LONG = 500
-"""Tokens of a text from which fewer are scored at once: of 128 texts of 2,000 tokens every tensor would have 262 MB."""
+"""Tokens of a text from which fewer are scored at once: of 128 texts of 2,000 tokens every tensor
+would have 262 MB."""
 FEW_AT_ONCE = 32
 UNEVEN = (
     " # some labels are rare: class_weights: balanced finds more of them, at the cost of accuracy"

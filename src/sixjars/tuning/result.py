@@ -44,7 +44,8 @@ class Tuning:
     options: tuple[str, ...] = ()
     """Of the command that trains the best recipe."""
     memory: tuple[str, ...] = ()
-    """Arguments that stand for what was in memory, such as `data=TABLE`; then it is trained from Python."""
+    """Arguments that stand for what was in memory, such as `data=TABLE`; then it is trained from
+    Python."""
 
     @property
     def ranked(self) -> list[dict[str, Any]]:

@@ -1,10 +1,9 @@
 """Search spaces: which values of a recipe's keys a parameter search may try. They are text, and no code is run.
 
-learning.rate=log(1e-4,1e-2)          a number, its logarithm uniform; whole numbers where both ends are integers
-model.encoder.dropout=uniform(0,0.5)  a number
-model.encoder.size=int(64,512)        a whole number
-model.encoder.cell=[gru,lstm]         one of these
-learning.epochs=5                     no search: the same in every trial
+learning.rate=log(1e-4,1e-2)          a number, its logarithm uniform; whole numbers where both ends
+are integers model.encoder.dropout=uniform(0,0.5)  a number model.encoder.size=int(64,512)        a
+whole number model.encoder.cell=[gru,lstm]         one of these learning.epochs=5
+no search: the same in every trial
 """
 
 import json
@@ -23,13 +22,15 @@ from sixjars.recipe.sections import DataSettings
 from sixjars.tuning.dimensions import Choices, Dimension, Range
 
 SpaceLike = Sequence[str] | Mapping[str, Any]
-"""A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list holds choices."""
+"""A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list holds
+choices."""
 TRIALS: Final = 30
 """Of a search, when nobody says how many."""
 RANGES: Final = ("log", "uniform", "int")
 WHERE: Final = "the search space"
 SCORING: Final = ("task", "evaluation", "expect", "learning.metric", "learning.folds")
-"""Keys that decide what is scored; so do those of `data`, but for what a field makes of its column."""
+"""Keys that decide what is scored; so do those of `data`, but for what a field makes of its
+column."""
 _CALL: Final = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*\((?P<ends>.*)\)", re.DOTALL)
 _CHOOSERS: Final = {"choice", "choices", "categorical", "choose", "one_of"}
 _OTHER_NAMES: Final = {

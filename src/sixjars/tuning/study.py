@@ -1,8 +1,9 @@
 """The study of a parameter search: what was tried and what to try next, by Optuna, kept in a file of the search.
 
-The file is Optuna's journal: lines of JSON. Trials are drawn by the tree-structured Parzen estimator (Bergstra et al.
-2011, https://papers.nips.cc/paper/4443), and given up when they are worse than the median of those before them (the
-median rule of Golovin et al. 2017, https://doi.org/10.1145/3097983.3098043).
+The file is Optuna's journal: lines of JSON. Trials are drawn by the tree-structured Parzen
+estimator (Bergstra et al. 2011, https://papers.nips.cc/paper/4443), and given up when they are
+worse than the median of those before them (the median rule of Golovin et al. 2017,
+https://doi.org/10.1145/3097983.3098043).
 """
 
 import json

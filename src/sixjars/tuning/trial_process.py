@@ -1,7 +1,8 @@
 """A trial in a process of its own, on a device of its own: orders and answers are lines of JSON through its pipes.
 
-`python -m sixjars.tuning.trial_process PARENT` is that process. For each trial it reads an order, writes the score of
-each validation (and notes on the data), reads whether to go on, and writes how it ended. It ends soon after its parent.
+`python -m sixjars.tuning.trial_process PARENT` is that process. For each trial it reads an order,
+writes the score of each validation (and notes on the data), reads whether to go on, and writes how
+it ended. It ends soon after its parent.
 """
 
 import json

@@ -1,7 +1,8 @@
 """Parameter search, whole: from a recipe and a space to the recipe with the best values.
 
-Trials are trained on the training set and scored on the validation set, by the metric that the recipe chooses its
-checkpoint by. The test set is never scored, so its score stays an honest one for the recipe that is found.
+Trials are trained on the training set and scored on the validation set, by the metric that the
+recipe chooses its checkpoint by. The test set is never scored, so its score stays an honest one for
+the recipe that is found.
 """
 
 import time
@@ -58,7 +59,8 @@ STAYS_HERE: Final = "jobs: tables and classes in memory stay in this process; le
 OF_A_TOKEN: Final = ("loss", "perplexity")
 """Metrics whose values depend on how the outputs are cut into tokens."""
 COMBINED: Final = 100
-"""With so many combinations of other values a value is tried, before it is said that no recipe takes it."""
+"""With so many combinations of other values a value is tried, before it is said that no recipe
+takes it."""
 Try = Callable[[Order, Told], End]
 """Makes a trial."""
 
@@ -81,10 +83,11 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
 ) -> Tuning:
     """Search for the best values of some keys of a recipe, by the validation set.
 
-    `space` has `KEY=SPACE` texts, or is a dict: `{"learning.rate": "log(1e-4,1e-2)", "model.encoder.size": [64, 128]}`.
-    A range is `log(a,b)`, `uniform(a,b)` or `int(a,b)`; a list has choices; any other value is the same in all trials.
-    `trials` is how many there are in all; `resume` goes on with those that `out` holds. With `jobs`, so many are made
-    at once, each in a process of its own. The other options are those of `train`.
+    `space` has `KEY=SPACE` texts, or is a dict: `{"learning.rate": "log(1e-4,1e-2)",
+    "model.encoder.size": [64, 128]}`. A range is `log(a,b)`, `uniform(a,b)` or `int(a,b)`; a list
+    has choices; any other value is the same in all trials. `trials` is how many there are in all;
+    `resume` goes on with those that `out` holds. With `jobs`, so many are made at once, each in a
+    process of its own. The other options are those of `train`.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
