@@ -1,4 +1,4 @@
-"""What to try where a baseline is as good as a model, or better.
+"""Changes to try where a baseline is as good as a model, or better.
 
 Changes are in the order of measurements on real data: the one that brought most comes first. Each
 is said with the keys that a recipe needs for it, so that they can be written behind `sixjars train
@@ -19,7 +19,7 @@ from sixjars.runs.trend import Trend
 Values = Mapping[str, Any]
 """A recipe, its keys with dots between them."""
 PAGE: Final = "docs/bad_model.md"
-"""What to try where a baseline is as good."""
+"""The page for models that are no better than a baseline."""
 MUCH_DROPOUT: Final = 0.5
 SUBWORDS: Final = ("bpe", "unigram")
 SCRATCH: Final = "small"
@@ -36,13 +36,13 @@ class Advice:
     """The `KEY=VALUE` that a recipe lacks; none where it does this already, or cannot."""
 
     def for_recipe(self, recipe: Recipe) -> str:
-        """What to do, with its keys; empty where there is nothing to do."""
+        """The sentence with its keys; empty where the recipe needs no change."""
         changes = " ".join(self.changes(flat(recipe.model_dump(mode="json"))))
         return f"{self.says} ({changes})" if changes else ""
 
 
 def _texts(values: Values) -> Iterator[str]:
-    """Where the settings of texts are, as `data.source`."""
+    """The sections of texts, as `data.source`."""
     for key in values:
         if key.startswith("data.") and key.endswith(".tokens"):
             yield key.removesuffix(".tokens")
@@ -61,7 +61,7 @@ def _lowercase(values: Values) -> Iterator[str]:
 
 
 def _dropout(values: Values) -> Iterator[str]:
-    """That of the encoder, or else of the decoder; not of word vectors."""
+    """Dropout of the encoder, or else of the decoder; not of word vectors."""
     keys = [key for key in values if key.endswith(".dropout") and "embedding" not in key]
     of_encoder = [key for key in keys if key.startswith("model.encoder.")]
     keys = of_encoder or [key for key in keys if key.startswith("model.")]
@@ -166,14 +166,14 @@ models a language; puts into an order."""
 
 
 def advice_for(topic: str, recipe: Recipe, trend: Trend | None = None) -> list[str]:
-    """What to try, in order; not what the recipe does already or the log speaks against."""
+    """Changes to try, in order, without those that the recipe has or the log speaks against."""
     table = ADVICE.get(topic, ())
     chosen = table if trend is None else _by_log(table, trend)
     return [sentence for advice in chosen if (sentence := advice.for_recipe(recipe))]
 
 
 def _by_log(table: Sequence[Advice], trend: Trend) -> list[Advice]:
-    """What the log speaks for comes first: less freedom, or more updates."""
+    """Changes that the log speaks for come first: less freedom, or more updates."""
     against = [UPDATES] if trend.overfits or trend.stopped_early else []
     against += [] if trend.has_gap else [DROPOUT]
     left = [advice for advice in table if advice not in against]

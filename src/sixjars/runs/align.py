@@ -33,7 +33,7 @@ Text = str | Path | Sequence[str]
 
 @final
 class AlignmentScore(NamedTuple):
-    """How good links are, compared with those of people."""
+    """The quality of links, compared with those of people."""
 
     error_rate: float
     """Alignment error rate: 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), from 0 (best) to 1."""
@@ -42,7 +42,7 @@ class AlignmentScore(NamedTuple):
     recall: float
     """|A ∩ S| / |S|: the share of the sure links that were found."""
     lines: int
-    """How many were compared."""
+    """The number of lines that were compared."""
 
 
 @final
@@ -58,9 +58,9 @@ class Alignment:
     directions: Directions
     """The best link of each word, in both directions."""
     lines: int
-    """Of the texts that were aligned; others were only learned from."""
+    """Lines of the texts that were aligned; others were only learned from."""
     symmetrize: Symmetrization = USUAL
-    """How both directions become one."""
+    """The way in which both directions become one."""
 
     def __len__(self) -> int:
         return self.lines

@@ -23,9 +23,9 @@ class Row:
     """One row of a file."""
 
     values: Mapping[str, Any] | Unreadable
-    """What it holds of each field."""
+    """The value of each field."""
     whole: Any
-    """All of it, as its kind of file writes it again."""
+    """The whole row, as its format writes it again."""
 
 
 class Answers(ABC):

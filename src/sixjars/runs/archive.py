@@ -30,7 +30,7 @@ FILES: Final = (
     "cost.json",
     "model.safetensors",
 )
-"""What a packed run has besides its model card and `fields/NAME.json`."""
+"""The files of a packed run besides its model card and `fields/NAME.json`."""
 _FIELD = re.compile(r"fields/[A-Za-z0-9_]{1,80}\.json")
 _MOST: Final = 50
 """Entries; a run has about ten."""

@@ -31,7 +31,7 @@ class Entry:
     """All that the scores depend on."""
     baselines: tuple[Baseline, ...]
     notes: tuple[str, ...] = ()
-    """What a person should know of those that were left out."""
+    """Notes on baselines that were left out."""
 
 
 @final

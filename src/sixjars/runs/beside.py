@@ -27,7 +27,7 @@ from sixjars.tasks import TASKS
 from sixjars.version import version_of
 
 SHARE: Final = 0.1
-"""Of the seconds of a training or an evaluation."""
+"""The share of the seconds of a training or an evaluation that baselines may take."""
 LEAST: Final = 2.0
 """Seconds that baselines may take beside a short run: a tenth of ten seconds scores nothing."""
 PERFECT: Final = ("1.000", "100.0")
@@ -38,12 +38,12 @@ STOPPED: Final = "the baselines were stopped; all else is complete. --no-baselin
 @final
 @dataclass(frozen=True)
 class Beside:
-    """Where baselines are wanted, and for how long they may be computed."""
+    """The recipe, metrics and outputs that baselines stand beside, and their time."""
 
     recipe: Recipe
     metrics: Sequence[Metric]
     seconds: float
-    """That they may take."""
+    """The time that baselines may take."""
     group: bool = False
     """Whether rows with the same input are one example."""
     model: Judged | None = None
@@ -174,7 +174,7 @@ def _sentence(best: Baseline, score: Score, others: Sequence[Score]) -> tuple[st
 
 
 def _in_words(verdict: Verdict, score: Score, *, same: bool) -> str:
-    """What follows the score of the model in a sentence."""
+    """The end of a sentence, after the score of the model."""
     too = " too" if same else ""
     if verdict == "no difference":
         return f"{too}: no difference that {number_of(score.count, 'row')} can show"

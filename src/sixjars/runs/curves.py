@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sixjars.evaluation.metrics import metric_named
 from sixjars.runs.folder import RunFolder, best_of, first_score
+from sixjars.runs.recipes import chosen_by
 
 
 def draw_curves(run: RunFolder) -> None:
     """Draw the log of a run into its folder, unless it has one validation or lacks values."""
-    records, metric = run.history(), run.recipe.learning.metric or "loss"
+    records = run.history()
+    metric, better = chosen_by(run.recipe, run.outside)
     if len(records) < 2 or not all({"train_loss", metric} <= record.keys() for record in records):
         return
-    better = "lower" if metric == "loss" else metric_named(metric, run.outside).better
     shown = metric if metric != "loss" else first_score(records)
     best = best_of(records, metric, better=better)
     average = run.recipe.learning.average

@@ -106,7 +106,7 @@ def _extractors(plan: ModelPlan, fields: Fields, device: torch.device) -> dict[s
 
 
 def media_places(recipe: Recipe, field: Field) -> list[Path]:
-    """Where the files of a field are."""
+    """The folders or archives of the files of a field."""
     data = recipe.data
     if not field.is_media:
         return [data.path(".")]

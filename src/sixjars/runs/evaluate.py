@@ -62,13 +62,13 @@ class Evaluation:
     skipped: int
     where: str
     classes: tuple[ClassRow, ...] = ()
-    """Of a model that chooses labels: precision and recall of each."""
+    """Precision and recall of each label, where the model chooses labels."""
     confusion: Confusion | None = None
-    """And which is taken for which."""
+    """How often each label is taken for each other one."""
     unknown: float | None = None
     """The share of `<unk>` among the tokens of the inputs, where they have tokens."""
     baselines: tuple[Baseline, ...] = ()
-    """Of simple methods without a network, scored on the same rows."""
+    """Simple methods without a network, scored on the same rows."""
     beside: str = ""
     """Compares the best baseline with this model, and says what to try where that is no better."""
     each: Callable[[], Iterator[dict[str, Any]]] = field(
@@ -176,11 +176,7 @@ def judged_run(
 
     Rows with the same input are one example where `group` says so, or else the recipe.
     """
-    place = device_named(device)
-    blueprint = Blueprint.of(run.recipe, run.outside, device=place, reporter=reporter)
-    run.check_backbones(blueprint.fingerprints)
-    fields = run.restored(blueprint.fields)
-    network = run.network(blueprint, fields).to(place)
+    blueprint, fields, network = run.loaded(device_named(device), reporter=reporter)
     file, tables = _given(run, data)
     settings = run.recipe.evaluation
     if group is not None:

@@ -151,7 +151,7 @@ def _search(search: SearchSettings, network: Network) -> list[str]:
 
 
 def _tempered(search: SearchSettings) -> str:
-    """How sampling changes the distribution first."""
+    """The change of the distribution before a sample is drawn."""
     top_k = f", of the {search.top_k} most probable" if search.top_k else ""
     top_p = f", of the fewest with {search.top_p:g} of the probability" if search.top_p < 1 else ""
     sharper = "" if search.temperature == 1 else f"^(1/{search.temperature:g}), normalised"
@@ -159,7 +159,7 @@ def _tempered(search: SearchSettings) -> str:
 
 
 def _rules(search: SearchSettings, *, in_tokens: bool) -> Iterator[str]:
-    """What search excludes or ranks lower."""
+    """The tokens that search excludes or ranks lower."""
     if in_tokens and search.unknown == "ban":
         yield "<unk> is never output"
     if in_tokens and search.unknown == "replace":

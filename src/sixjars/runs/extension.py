@@ -1,4 +1,4 @@
-"""How a training ended, and going on with a run: from where it stopped, or beyond its end."""
+"""The end of a training, and going on with a run: from where it stopped, or beyond its end."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,18 +31,18 @@ FEWEST: Final = 4
 LATE: Final = 4
 """The last validations are the last quarter."""
 WORTH: Final = 0.01
-"""What they must have gained, as a share of the best before: less does not pay for more steps."""
+"""The gain that they must show, as a share of the best before: less does not pay for more steps."""
 
 
 @final
 @dataclass(frozen=True)
 class Extension:
-    """How the recipe of a run differs from the one in its folder."""
+    """The differences of a run's recipe from the one in its folder."""
 
     moved: bool = False
     """Whether the end was ever put elsewhere than where it was when the run was begun."""
     changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    """What was and what is, by key."""
+    """The old and the new value of each key."""
 
     def keep(self, folder: Path, recipe: Recipe) -> None:
         """Note the changes in the folder, if any; a kill leaves a run that can be resumed."""
@@ -80,7 +80,7 @@ class Extension:
 
 
 def extension_of(run: RunFolder) -> Extension:
-    """What changes in a run that goes on; one that was begun with another recipe is refused."""
+    """The changes of a run that goes on; one that was begun with another recipe is refused."""
     kept = resume_run(run.folder, run.recipe, run.outside, may_change=MAY_CHANGE)
     _check_state(run)
     was, now = (flat(each.recipe.model_dump(mode="json")) for each in (kept, run))

@@ -16,7 +16,6 @@ from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, fa
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
-from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import open_run
 from sixjars.runs.forced import with_output
@@ -27,14 +26,14 @@ from sixjars.runs.scored_files import file_dataset
 EXAMPLES: Final = 200
 """Examples that are checked, where nobody says how many."""
 MEASURES: Final = {"erasure": "erasing", "gradient": "gradients"}
-"""What the weights are compared with."""
+"""The measures that weights are compared with, and their names."""
 OWN, GIVEN = "the model's own outputs", "the reference outputs (teacher forcing)"
 NOT_SAID = (
     "High agreement does not prove that the weights are the reason of an output, and low agreement "
     "does not prove that they are useless: other weights may explain it as well (Jain & Wallace "
     "2019; Wiegreffe & Pinter 2019)."
 )
-"""What the numbers do not say."""
+"""The limits of the numbers, with sources."""
 
 
 @final
@@ -52,15 +51,15 @@ class AttentionCheck:
     whole: int
     """Examples of the data that can be used."""
     examples: int
-    """Those that were checked."""
+    """The examples that were checked."""
     skipped: int
-    """Those of them without an order: one input position, or no output."""
+    """The checked examples without an order: one input position, or no output."""
     outputs: str
     """Whose outputs were checked."""
 
     @property
     def title(self) -> str:
-        """What was checked."""
+        """The examples and the outputs that were checked."""
         count = f"{self.examples:,}"
         if self.examples < self.whole:
             count += f" of {self.whole:,}"
@@ -117,11 +116,8 @@ def check_attention(
     if examples < 1:
         raise DataError(f"check at least one example, not {examples}.")
     run = open_run(folder, Outside(tuple(allow)))
-    place, reporter = device_named(device), reporter or Reporter()
-    blueprint = Blueprint.of(run.recipe, run.outside, device=place, reporter=reporter)
-    run.check_backbones(blueprint.fingerprints)
-    fields = run.restored(blueprint.fields)
-    network = run.network(blueprint, fields).to(place)
+    reporter = reporter or Reporter()
+    blueprint, fields, network = run.loaded(device_named(device), reporter=reporter)
     if not network.decoder.has_attention:
         lack = "has no attention, so there are no weights to check"
         raise DataError(f"{folder} {lack}; its bridge is {blueprint.plan.kind('bridge')}.")
@@ -147,7 +143,7 @@ def check_attention(
 
 
 def falls_without(predictor: Predictor, prediction: Prediction) -> list[float]:
-    """How far the log probability of an output falls without each position; below 0 it rises.
+    """The fall of an output's log probability without each position; below 0 it rises.
 
     Unlike attention weights, this holds all that the position did for the output, and for a bag of
     words that is evidence first of all.

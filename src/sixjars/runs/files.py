@@ -27,7 +27,7 @@ from sixjars.runs.input_file import InputFile
 from sixjars.runs.requests import Unreadable
 
 DELIMITERS: Final = {".csv": ",;|\t", ".tsv": "\t"}
-"""What may separate the columns of a file, by its ending; the first that fits is taken."""
+"""The delimiters of a file by its ending; the first that fits is taken."""
 _GAP: Final = re.compile(r"[\s,]*")
 _AT_ONCE: Final = 1 << 20  # bytes of a JSON list
 _ROWS: Final = 1024  # of a Parquet file
@@ -44,7 +44,7 @@ class Cells(InputFile):
         self.header = not numbered if header is None else header
         self.delimiter = ","
         self.mark = ""
-        """What answers begin with: a byte order mark, or nothing."""
+        """The beginning of answers: a byte order mark, or nothing."""
         self._rows = self._wide = 0
         self._wide_rows: list[int] = []
         self._first: list[str] = []

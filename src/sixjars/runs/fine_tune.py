@@ -47,7 +47,7 @@ class Origin:
         return cls(run, Predictor(run, device="cpu"))
 
     def note(self) -> dict[str, str]:
-        """Where the weights come from, to be kept in the new run."""
+        """The origin of the weights, to be kept in the new run."""
         return {"run": str(self.run.folder), "weights": fingerprint(self.run.folder)}
 
     def taught(self, blueprint: Blueprint) -> Blueprint:

@@ -25,6 +25,7 @@ from sixjars.errors import RunError, SixJarsError, shown
 from sixjars.flow.small_files import read_limited
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
+from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
@@ -35,11 +36,11 @@ from sixjars.runs.splits import SPLITS
 from sixjars.version import version_of
 
 FORMAT: Final = 2
-"""Of the folder; changes when an older version could not read it."""
+"""The version of the folder's format; changes when an older version could not read it."""
 LEFT: Final = ("model.safetensors", "checkpoints/*.safetensors", "log.jsonl", "scores.json")
 """Files that a training writes after recipe.yaml; where one is alone, recipe.yaml was lost."""
 RECORDED: Final = ("epoch", "step", "loss")
-"""What every line of the log has."""
+"""Keys of every line of the log."""
 REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
 
 
@@ -102,6 +103,21 @@ class RunFolder:
             network = build(blueprint.plan, fields.facts(), fresh=False)
         load_weights(network, self.weights)
         return network.eval()
+
+    def loaded(
+        self,
+        device: torch.device,
+        *,
+        places: Sequence[Path] | None = None,
+        reporter: Reporter | None = None,
+    ) -> tuple[Blueprint, Fields, Network]:
+        """The blueprint, the fields and the trained network, on a device."""
+        blueprint = Blueprint.of(
+            self.recipe, self.outside, device=device, places=places, reporter=reporter
+        )
+        self.check_backbones(blueprint.fingerprints)
+        fields = self.restored(blueprint.fields)
+        return blueprint, fields, self.network(blueprint, fields).to(device)
 
     def check_sizes(self, blueprint: Blueprint, fields: Fields) -> None:
         """Refuse a recipe of other sizes than the weights, if there are any; allocate nothing."""

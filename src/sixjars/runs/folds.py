@@ -11,11 +11,12 @@ import torch
 
 from sixjars.errors import RecipeError, RunError
 from sixjars.evaluation.baselines.result import Baseline
-from sixjars.evaluation.metrics import Score, metric_named
+from sixjars.evaluation.metrics import Score
 from sixjars.progress import Reporter, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.folder import RunFolder, best_of
+from sixjars.runs.recipes import chosen_by
 
 
 def fold_recipes(recipe: Recipe) -> list[Recipe]:
@@ -55,8 +56,7 @@ def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
 
 def best_step(run: RunFolder) -> float:
     """The update whose checkpoint a run kept, from its log."""
-    name = run.recipe.learning.metric or "loss"
-    better = "lower" if name == "loss" else metric_named(name, run.outside).better
+    name, better = chosen_by(run.recipe, run.outside)
     records = run.history()
     if not records or any(name not in record for record in records):
         log = run.folder / "log.jsonl"

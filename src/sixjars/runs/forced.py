@@ -23,7 +23,6 @@ from sixjars.model.build import Network
 from sixjars.progress import number_of, tell
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
@@ -40,11 +39,11 @@ class Taught:
     """One output under teacher forcing."""
 
     ids: tuple[int, ...]
-    """Of the output, without `<stop>`; empty where it has none, as an unknown label."""
+    """The ids of the output, without `<stop>`; empty for an unknown label."""
     finished: bool
-    """Whether it ends in `<stop>`."""
+    """Whether the output ends in `<stop>`."""
     log_probabilities: tuple[float, ...]
-    """Of each token, given those before it; that of `<stop>` too."""
+    """The log probability of each token, given those before it; that of `<stop>` too."""
     weights: tuple[tuple[float, ...], ...]
     """A row for each token; empty without attention."""
     length: int
@@ -186,9 +185,9 @@ class ScoredOutput:
     tokens: tuple[str, ...] = ()
     """The tokens of the output, `<stop>` included; or the label."""
     token_log_probabilities: tuple[float, ...] = ()
-    """Of each token, given those before it."""
+    """The log probability of each token, given those before it."""
     line: int = 0
-    """Where it was in its file, counted from 1."""
+    """The line in its file, counted from 1."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -220,10 +219,7 @@ def score_outputs(
     (3, True)
     """
     run = open_run(Path(folder), Outside(tuple(allow)))
-    blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device))
-    run.check_backbones(blueprint.fingerprints)
-    fields = run.restored(blueprint.fields)
-    network = run.network(blueprint, fields).to(device_named(device))
+    _, fields, network = run.loaded(device_named(device))
     dataset = file_dataset(run, fields, data)
     if dataset.skipped:
         rows = number_of(dataset.skipped, "bad row")

@@ -29,24 +29,24 @@ class InputFile(ABC):
         self.read = 0
         """Bytes, or rows of a Parquet file, so far."""
         self.size: int | None = None if is_gzipped(path) else path.stat().st_size
-        """How many there are; nothing where that is not known before the end."""
+        """Their total; None where that is not known before the end."""
         self.answer_ending = ending_of(path)
-        """Of the file that `answers` writes."""
+        """The ending of the file that `answers` writes."""
         self.names: list[str] = []
         """Its columns, as far as rows were read."""
         self.used: dict[str, str] = {}
-        """Of these, the one that each field is read from."""
+        """The column that each field is read from."""
         self.count: int | None = None
         """Its rows, where the file itself tells when the first is read."""
         self._fault = ""
-        """What is wrong with the bytes of the row that is being read."""
+        """The fault in the bytes of the row that is being read."""
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:
         """One row after the other."""
 
     def notes(self) -> list[str]:
-        """What a person should know about the rows that were read so far."""
+        """Notes on the rows that were read so far."""
         return []
 
     def other_columns(self) -> str:

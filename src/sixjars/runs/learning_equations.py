@@ -1,4 +1,4 @@
-"""How a recipe trains, as lines that `explain` prints and that a test evaluates against torch.
+"""The learning section as lines that `explain` prints and that a test evaluates against torch.
 
 θ are the trainable parameters, g their gradient, η_k the learning rate of step k, counted from 1,
 of K steps in all.
@@ -35,7 +35,7 @@ STATES = {"adam": "m = v = 0", "adamw": "m = v = 0", "adadelta": "u = v = 0"}
 
 
 def learning_lines(recipe: Recipe, network: Network) -> list[str]:
-    """How gradients arise, what a step does with them, what is regularized, and when it ends."""
+    """The lines on gradients, steps, rates, regularization, and the end of training."""
     learning = recipe.learning
     return [
         *_gradients(network),

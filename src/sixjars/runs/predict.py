@@ -23,7 +23,6 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import (
@@ -65,14 +64,12 @@ class Predictor:
         self.folder = run.folder
         self.recipe = run.recipe
         self.device = device_named(device)
-        blueprint = Blueprint.of(run.recipe, run.outside, device=self.device, places=[Path()])
-        run.check_backbones(blueprint.fingerprints)
-        self.fields = run.restored(blueprint.fields)
-        self.network = in_precision(run.network(blueprint, self.fields).to(self.device), precision)
+        _, self.fields, network = run.loaded(self.device, places=[Path()])
+        self.network = in_precision(network, precision)
 
     @property
     def has_attention(self) -> bool:
-        """Whether its predictions have weights."""
+        """Whether predictions have attention weights."""
         return self.network.decoder.has_attention
 
     @property
@@ -293,7 +290,7 @@ class Predictor:
     def _each(
         self, requests: Sequence[Request], rows: Iterable[int], check: Check | None
     ) -> dict[int, str]:
-        """What is wrong with some of these, each encoded alone."""
+        """The faults of some requests, each encoded alone."""
         wrong = {}
         for at in rows:
             for sentence in self.encode([requests[at]], check)[1].values():

@@ -44,15 +44,15 @@ class Prediction:
     finished: bool = True
     """Whether the model stopped by itself."""
     inputs: Mapping[str, str] = field(default_factory=dict)
-    """What was given."""
+    """The input texts by field."""
     attended: str = ""
-    """Of which input the positions are."""
+    """The input that the positions are of."""
     layout: Layout = field(default_factory=Layout)
-    """What positions are: words, words in segments, image cells row by row, frames, points."""
+    """The kind of positions: words, words in segments, image cells, frames or points."""
     segments: tuple[int, ...] = ()
-    """Of a text in segments, the sentence or turn that each position belongs to."""
+    """For a text in segments, the sentence or turn that each position belongs to."""
     source_words: tuple[int, ...] = ()
-    """Of a text, the word that each token of the source is a piece of."""
+    """For a text, the word that each token of the source is a piece of."""
     token_words: tuple[int, ...] = ()
     """The word that each token of the output is a piece of; `<stop>` is one too."""
     copied: tuple[int | None, ...] = ()
@@ -63,7 +63,7 @@ class Prediction:
     tokens_read: int = 0
     """Tokens of the input; none where it is no text."""
     unknown_tokens: int = 0
-    """How many of them are unknown to the run (`<unk>`)."""
+    """The number of input tokens that are unknown to the run (`<unk>`)."""
     error: str | None = None
     """Why this input has no answer; then the text is empty."""
 
@@ -186,5 +186,5 @@ class Finishing:
 
     @cached_property
     def _size(self) -> int:
-        """Of the output's vocabulary, or 0; ids from there on are positions to copy from."""
+        """The vocabulary size of the output, or 0; ids from there on are positions to copy from."""
         return int(self.dataset.fields.output.facts().get("vocabulary", 0))

@@ -20,14 +20,14 @@ from sixjars.tasks import own_name
 @final
 @dataclass(frozen=True)
 class Extracted:
-    """How much was extracted, and where it is."""
+    """The number of extracted files, and the folders of their features."""
 
     files: int
     """Different files that can be used."""
     skipped: int
     """Rows whose file cannot be used."""
     folders: tuple[Path, ...]
-    """Where the features are stored."""
+    """The folders of the features."""
 
 
 def extract_features(

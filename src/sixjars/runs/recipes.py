@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import RootModel
 
@@ -256,7 +256,7 @@ def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> Mo
 
 
 def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[str]:
-    """What sections say against each other: every component and field checks its neighbours."""
+    """Faults between sections: every component and field checks its neighbours."""
     fields = make_fields(recipe, outside)
     plan, faults = model_plan(recipe, fields, outside), list[str]()
     for at, field in enumerate(fields.all.values()):
@@ -274,7 +274,7 @@ def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[
 
 
 def _inner_faults(inner: Nested, field: Field) -> list[str]:
-    """What a module inside a component needs of its field and does not get, or else its misfits."""
+    """The facts that a module inside a component lacks from its field, or else its misfits."""
     parameters = signature(inner.kind).parameters.items()
     needs = {name for name, parameter in parameters if parameter.default is parameter.empty}
     needs -= {*field.fact_names}
@@ -354,6 +354,12 @@ def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[N
         except RecipeError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
     return metrics, faults
+
+
+def chosen_by(recipe: Recipe, outside: Outside = NOTHING) -> tuple[str, Literal["higher", "lower"]]:
+    """The metric that chooses the best checkpoint, or the loss; and which values are better."""
+    name = recipe.learning.metric or "loss"
+    return name, "lower" if name == "loss" else metric_named(name, outside).better
 
 
 def metrics_of(recipe: Recipe, outside: Outside = NOTHING) -> list[Metric]:

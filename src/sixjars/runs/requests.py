@@ -15,7 +15,7 @@ from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
 
 ESCAPED = 0xDC00
-"""What Python adds to a byte that is not UTF-8, to keep it in a text (`surrogateescape`)."""
+"""The offset that Python adds to a byte that is not UTF-8 (`surrogateescape`)."""
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
 Value = str | list[Any] | os.PathLike[str]
@@ -38,7 +38,7 @@ Check = Callable[[], None]
 """Called before each batch and each file or frame of one, and on a CPU after each step of search
 too (on a GPU it would stand in the way of CUDA graphs); raises where the rest is not wanted."""
 SearchLike = SearchSettings | str | None
-"""How outputs are chosen: settings, the kind of search alone, or nothing for the run's own."""
+"""The search of outputs: settings, the kind of search alone, or None for the run's own."""
 
 
 @final
@@ -70,7 +70,7 @@ Encoding = tuple[EncodedRequests | None, dict[int, str]]
 @final
 @dataclass(frozen=True)
 class Found:
-    """What search found for one request."""
+    """The hypotheses for one request, and the positions of its source."""
 
     hypotheses: list[Hypothesis]
     length: int

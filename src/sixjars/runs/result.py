@@ -28,9 +28,9 @@ class Run:
 
     folder: Path
     scores: tuple[Score, ...]
-    """On the test set, or on the validation set where there is none."""
+    """Scores of the test set, or of the validation set where there is none."""
     examples: int
-    """How many were scored."""
+    """The number of examples that were scored."""
     where: str
     """The name of these examples."""
     skipped: int
@@ -38,13 +38,13 @@ class Run:
     dropped: int
     """Training rows that were not learned from: too long, or with a label not in the list."""
     missed: tuple[str, ...]
-    """What the recipe expected and did not get, a sentence each."""
+    """Sentences on scores that the recipe expected and did not get."""
     outside: Outside = field(default=NOTHING, repr=False)
     """The components of yours that it was trained with."""
     why_dropped: str = ""
     """How many of the dropped rows were too long, and how many had a label not in the list."""
     baselines: tuple[Baseline, ...] = ()
-    """Of simple methods without a network, scored on the same rows."""
+    """Simple methods without a network, scored on the same rows."""
 
     @property
     def beside(self) -> str:

@@ -89,7 +89,7 @@ def kept_files(folder: Path) -> list[str]:
 
 
 def usage(name: str) -> str:
-    """How a run is used, under a name."""
+    """A sentence on how to use a run, under a name."""
     python = f'sixjars.load("{name}").predict("INPUT")'
     return f"`sixjars predict {name} INPUT`, or in Python with `{python}`"
 

@@ -1,4 +1,4 @@
-"""Where answers go: lines, or a file with columns like the one that was read."""
+"""The output of predictions: lines, or a file with columns like the one that was read."""
 
 import json
 import sys

@@ -16,7 +16,7 @@ REASONS: Final = 5
 QUOTED: Final = 3
 """Letters of an input from which a sentence quotes it; a shorter one may be part of any word."""
 NUMBER: Final = re.compile(r"input \d+")
-"""How a sentence about an input begins."""
+"""The beginning of a sentence about an input."""
 
 
 @final
@@ -69,7 +69,7 @@ class Skipped:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of these inputs."""
         return sum(reason.count for reason in self.reasons.values())
 
     def __add__(self, other: "Skipped") -> "Skipped":
@@ -80,7 +80,7 @@ class Skipped:
         return Skipped(reasons)
 
     def to_json(self) -> str:
-        """As a text, for another process."""
+        """The reasons as text, for another process."""
         return json.dumps({key: asdict(reason) for key, reason in self.reasons.items()})
 
     @classmethod

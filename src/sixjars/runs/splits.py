@@ -22,7 +22,7 @@ from sixjars.runs.same_rows import Numbers, numbered, paired, shared_in_words
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}
 """The sets that data is split into, as recipes and as messages name them."""
 USUAL, LEAST, LEAST_OF_LABEL = 0.05, 20, 2
-"""What is held out unless a recipe says how much: a share of the inputs, but at least so many, and
+"""The share of the inputs that is held out unless a recipe says how much, but at least so many, and
 so many of each label; never more than a third."""
 MIXED = 0.1
 """The share of inputs that may have several labels where labels are held out in proportion."""

@@ -35,11 +35,11 @@ class Written:
     text: str
     """The output so far."""
     log_probability: float
-    """Of the output so far."""
+    """The log probability of the output so far."""
     weights: tuple[float, ...]
-    """What it attended to; empty without attention."""
+    """The attention of this step; empty without attention."""
     source: tuple[str, ...]
-    """With the first token, what stands at each position of the source; then nothing."""
+    """The names of the source positions, with the first token alone."""
 
 
 Tell = Callable[[Written | Prediction | Exception], None]

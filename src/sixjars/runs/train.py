@@ -138,7 +138,7 @@ def begun_instead(folder: Path) -> str:
 
 
 def stopped_in(folder: Path) -> str:
-    """What is said of a training that was stopped outside its loop, which knows its step."""
+    """The sentence for a training that was stopped outside its loop, which knows its step."""
     if was_begun(folder):
         return f"stopped; the same command with --resume goes on from what {folder} holds."
     return f"stopped before anything was kept in {folder}; the same command begins again."
@@ -165,7 +165,7 @@ class Options:
     """The options of one training, besides its recipe."""
 
     resume: bool
-    """Whether it goes on from what the folder holds."""
+    """Whether training goes on from what the folder holds."""
     start: Path | None
     """The run whose weights it begins with."""
     baselines: bool
@@ -280,7 +280,7 @@ def _run(trainer: Trainer, run: RunFolder) -> None:
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:
-    """What changes in a run that is resumed; a new one must not spoil its folder."""
+    """The changes of a run that is resumed; a new one must not spoil its folder."""
     if resume:
         return extension_of(run)
     check_free(run.folder)

@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import Final, final
 
 from sixjars.errors import SixJarsError
-from sixjars.evaluation.metrics import metric_named
 from sixjars.runs.extension import FEWEST, LATE, still_improves
 from sixjars.runs.folder import RunFolder, best_of
 from sixjars.runs.folds import fold_runs
+from sixjars.runs.recipes import chosen_by
 
 RISEN: Final = 1.02
 """The validation loss is called rising from so many times its lowest value."""
@@ -16,7 +16,7 @@ RISEN: Final = 1.02
 @final
 @dataclass(frozen=True)
 class Trend:
-    """How training and validation loss went.
+    """The course of the training and the validation loss.
 
     >>> Trend(overfits=False, improves=True, stopped_early=False, has_gap=True).improves
     True
@@ -47,8 +47,7 @@ def trend_of(run: RunFolder) -> Trend | None:
 
 def _trend(run: RunFolder) -> Trend | None:
     learning = run.recipe.learning
-    metric = learning.metric or "loss"
-    better = "lower" if metric == "loss" else metric_named(metric, run.outside).better
+    metric, better = chosen_by(run.recipe, run.outside)
     history = run.history()
     whole = all({"train_loss", metric} <= record.keys() for record in history)
     if len(history) < FEWEST or not whole:

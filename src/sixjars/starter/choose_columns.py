@@ -1,4 +1,4 @@
-"""Which column of a file is which field of a task: by name and by content; or a question."""
+"""The column of each field of a task, chosen by name and by content; or a question."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -35,7 +35,7 @@ NAMES = {
     "valid": ("valid", "val", "dev", "validation"),
     "test": ("test", "testing"),
 }
-"""What people write into a column that tells which split a row belongs to."""
+"""Values that people write into a column of splits."""
 FLICKR8K = re.compile(r"[^\t]+#\d+\t")
 """The beginning of a line of captions in the format of Flickr8k."""
 OUTPUTS = {"folders": "label", "coco": "caption", "flickr8k": "caption"}
@@ -51,9 +51,9 @@ class Found:
     format: str = "table"
     """Its value of `data.format`."""
     rows: int | None = None
-    """How many there are; None where there is no data yet."""
+    """The number of rows; None where there is no data yet."""
     media: tuple[str, ...] = (".",)
-    """Where images or videos are, from the folder of the data."""
+    """The places of images or videos, from the folder of the data."""
     splits: Mapping[str, str] = field(default_factory=dict)
     """The value of the split column for each split; empty where all rows have the same."""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -79,7 +79,7 @@ SAYS = {
     "those before it its source.",
     "folders": "the label of a file is the name of its folder.",
 }
-"""What is read as what, in formats without columns to choose."""
+"""The meaning of formats without columns to choose."""
 
 
 def usual_columns(task: Task) -> dict[str, Column]:
@@ -247,7 +247,7 @@ def _turns(task: Task, sample: Sample) -> str:
 
 
 def _places(folder: Path, fields: Mapping[str, Field], rows: Any) -> tuple[str, ...]:
-    """Where images and videos are: beside the data, or in folders and .zip files there."""
+    """The places of images and videos: beside the data, or in folders and .zip files there."""
     files: list[str] = []
     for name, each in fields.items():
         files += rows.column(name).unique().to_pylist() if each.is_media else []

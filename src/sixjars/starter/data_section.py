@@ -48,7 +48,7 @@ def output_of(task: Task, facts: Found) -> Field:
 
 
 def media_places(data: Data | None, facts: Found) -> list[Path]:
-    """Where the files are that the data names; parallel files name none."""
+    """The places of the files that the data names; parallel files name none."""
     if isinstance(data, Mapping):
         return []
     if data is None or facts.format == "folders":

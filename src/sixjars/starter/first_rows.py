@@ -46,7 +46,7 @@ class Profile:
     number: int
     """From 1."""
     name: str | None
-    """In the header, or as a key; None where the file has no names."""
+    """The name in the header, or the key; None where the file has no names."""
     values: list[Any]
     """The values of the first rows, without missing ones."""
     holds: str = ""
@@ -88,11 +88,11 @@ class Sample:
 
     columns: list[Profile]
     dialect: Dialect | None = None
-    """How lines become columns, where they are lines."""
+    """The format of lines with columns, where there are lines."""
     first: Mapping[str, Any] = field(default_factory=dict)
     """The names of the first row, each with its first value that is there."""
     sheet: str | None = None
-    """Of a workbook with several."""
+    """The sheet of a workbook with several."""
 
     def keys(self, chosen: Iterable[Profile]) -> tuple[list[Column], bool]:
         """Columns as a recipe names them, by names that occur once, and whether it has a header."""

@@ -23,7 +23,7 @@ TEXT_PATIENCE: Final = 8
 """More than a quarter, and after every second one `plateau` has halved the rate."""
 LABEL_EPOCHS: Final = 30
 FEWEST_LABEL_UPDATES, MOST_LABEL_UPDATES = 1_000, 20_000
-"""Of few rows 30 epochs are too few updates; of many, the first epochs already are enough."""
+"""With few rows 30 epochs are too few updates; with many, the first epochs are enough."""
 TEXT_UPDATES: Final = 150
 """Updates of a model that outputs texts, times the root of the rows: 10,000 were needed for 20,000
 translations, which get 21,000; ten times the rows get three times the updates."""
@@ -38,7 +38,7 @@ standard error of a point, on 200 rows more than two, as much as most checkpoint
 several labels a row F1 counts each of them, and is still rising where the loss is not: 0.608 in
 place of 0.580 on 150 validation rows of 30 topics."""
 SPLIT_SHARE: Final = 0.1
-"""Of the rows that a column of splits gives to the validation set, usually."""
+"""The usual share of rows that a column of splits gives to the validation set."""
 LOOKED_AT: Final = 1_000
 """Rows whose length is estimated, from all over the data."""
 BY_LOSS = (

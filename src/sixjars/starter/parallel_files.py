@@ -135,7 +135,7 @@ def _guess(slot: Slot, file: Path, values: list[str]) -> dict[str, object]:
 
 
 def _chosen(task: Task, files: Mapping[str, Path], columns: Mapping[str, Column], why: str) -> str:
-    """Which file is which field, and how to turn the files round."""
+    """The file of each field, and how to turn the files round."""
     files_of = ", ".join(f"{name} = {key!r} ({files[str(key)]})" for name, key in columns.items())
     turned = " ".join(map(option_for, columns, [*columns.values()][::-1]))
     alike = len(columns) == 2 and len({slot.kind for slot in task.slots}) == 1

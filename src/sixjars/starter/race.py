@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sixjars.errors import DataError, Interrupted, RecipeError, shown
-from sixjars.evaluation.metrics import metric_named
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, duration, listening, number_of, usual_reporter
@@ -28,7 +27,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.notes import SMALL_VALIDATION
-from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.runs.recipes import chosen_by, read_recipe, recipe_of
 from sixjars.runs.train import fit
 from sixjars.starter.candidates import candidates
 from sixjars.starter.recipe_text import with_values
@@ -69,7 +68,7 @@ class Candidate:
     """The score of each validation, and the loss, which decides between equal scores."""
     updates: int = 0
     seconds: float = 0.0
-    """Of training, validations included."""
+    """Seconds of training, validations included."""
     validation: float = 0.0
     """Seconds of its longest validation; training pauses so much before the end of its time."""
     state: Literal["racing", "finished", "dropped", "failed"] = "racing"
@@ -152,8 +151,7 @@ def race(
     """
     began, text = clock(), read_text(Path(file))
     recipe = read_recipe(str(file), (), outside)
-    metric = recipe.learning.metric or "loss"
-    better = "lower" if metric == "loss" else metric_named(metric, outside).better
+    metric, better = chosen_by(recipe, outside)
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
         entrants = entered(str(file), recipe, Path(folder), outside)
         course = Course(device, outside, clock, reporter or usual_reporter())
@@ -261,7 +259,7 @@ class Heats:
 
     @property
     def racing(self) -> list[Candidate]:
-        """Those that train in the next round."""
+        """The candidates that train in the next round."""
         return [each for each in self.entrants if each.state == "racing"]
 
     @property

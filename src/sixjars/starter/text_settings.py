@@ -21,7 +21,7 @@ WORDS: Final = 30_000
 EXTRA_WORDS: Final = 20_000
 """Words that training does not have, but the vectors: a translator meets them sooner or later."""
 WORD_DROPOUT: Final = 0.1
-"""Of inputs, so that <unk> is learned, and no word alone decides."""
+"""The share of input tokens that training drops: <unk> is learned, and no word alone decides."""
 MISSING: Final = (
     f"pretrained word vectors would help here: pip install 'sixjars[{EXTRA}]', and run "
     "`sixjars new` again. Without them the words learn their vectors from your rows alone."
@@ -31,7 +31,7 @@ MISSING: Final = (
 @final
 @dataclass(frozen=True)
 class TextChoice:
-    """What the texts of all fields have in common."""
+    """The settings that the texts of all fields have in common."""
 
     vectors: bool = False
     """Whether the words of the inputs start from pretrained vectors."""

@@ -63,7 +63,7 @@ class Budget:
     updates: int
     """At most."""
     seconds: float
-    """Of one update."""
+    """Seconds of one update."""
     where: str
     """The device that computed them."""
     trainings: int = 1

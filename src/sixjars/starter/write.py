@@ -37,7 +37,7 @@ from sixjars.starter.text_settings import choice_for
 from sixjars.tasks import TASK_NAMED, TASKS, Task
 
 Given = str | Path | Sequence[str | Path] | Mapping[str, str | Path] | None
-"""What a user may name as data."""
+"""The data that a user may name."""
 ASSUMED_ROWS = 10_000
 """Rows that sizes are chosen for where there is no data."""
 MOST_BAD = 0.1
@@ -192,7 +192,7 @@ class _Notes(Reporter):
 
 
 def _files(task: Task, data: Data | None, facts: Found) -> list[LookedThrough]:
-    """What is known of the files that the rows name."""
+    """The sizes and the faults of the files that the rows name."""
     if data is None:
         return []
     kit = Equipment(places=tuple(media_places(data, facts)))
