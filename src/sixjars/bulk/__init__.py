@@ -1,6 +1,5 @@
 """Prediction for very many rows: files are cut into parts, each written whole or not at all."""
 
-
 from typing import Final
 
 PART_ROWS: Final = 10_000
