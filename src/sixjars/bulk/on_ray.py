@@ -29,7 +29,9 @@ class PartWorker:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         """Write one part, unless a worker that was lost then has written it; return its row."""
         part = self.parts[int(batch["id"][0])]
-        answered, notes, wrong = Answered(part.rows), list[str](), ""
+        answered = Answered(part.rows)
+        notes = list[str]()
+        wrong = ""
         try:
             if self.order.tries(part) >= TRIES:
                 lost = f"was begun {TRIES} times, and each time its worker was lost."

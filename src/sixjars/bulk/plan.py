@@ -128,7 +128,8 @@ def facts_of(
 
 def planned(facts: Mapping[str, Any], part_rows: int, inputs: Inputs, predictor: Predictor) -> Plan:
     """The plan for some files; each is read once to its end, to count its rows."""
-    sources, place = [], Place(inputs.root)
+    sources = []
+    place = Place(inputs.root)
     for name, size in inputs.sizes.items():
         with place.named(), place.file(name, outline=True) as (path, left_out):
             table = table_in(path, predictor)

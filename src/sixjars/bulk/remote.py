@@ -146,7 +146,8 @@ class Place:
             return
         with TemporaryDirectory(prefix="sixjars-", ignore_cleanup_errors=True) as folder:
             self.copied = folder
-            path, left_out = Path(folder, name), 0
+            path = Path(folder, name)
+            left_out = 0
             with _reached(f"{self.root}/{name}"):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 remote = self.storage.path(f"{self.storage.name}/{name}".lstrip("/"))

@@ -182,7 +182,8 @@ class Worker:
     def _answered(
         self, part: Part, sink: Sink, notes: list[str], threads: Executor | None
     ) -> Answered:
-        reader, done = self._reader(part), Answered()
+        reader = self._reader(part)
+        done = Answered()
         while done.rows < part.rows:
             first = part.first + done.rows
             items = reader.take(first, min(AT_ONCE, part.rows - done.rows))
@@ -195,7 +196,8 @@ class Worker:
 
     def _reader(self, part: Part) -> Reader:
         if self.reader is None or self.reading != part.source or self.reader.at > part.first:
-            self.reader, self.reading = None, part.source
+            self.reader = None
+            self.reading = part.source
             with self.place.file(part.source) as (path, _):
                 self.reader = Reader(path, self.predictor)
         return self.reader

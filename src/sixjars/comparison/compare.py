@@ -57,7 +57,8 @@ def compare(  # noqa: PLR0913 - the options of one comparison
         ...
     sixjars.errors.DataError: compare needs two recipes or runs, or more.
     """
-    outside, target = Outside(tuple(allow), tuple(components)), Target(Path(out))
+    outside = Outside(tuple(allow), tuple(components))
+    target = Target(Path(out))
     names = [os.fspath(name) for name in named]
     if metric is not None:
         metric_named(metric, outside)
@@ -275,8 +276,10 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
 def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) -> list[Differing]:
     """The examples that two runs differ on most, those where the other has more first."""
     ours, theirs = first.outcomes[metric.name], other.outcomes[metric.name]
-    changes, inputs = _changes(metric, ours, theirs), first.judged.inputs
-    counts, chosen = Counter(inputs), list[int]()
+    changes = _changes(metric, ours, theirs)
+    inputs = first.judged.inputs
+    counts = Counter(inputs)
+    chosen = list[int]()
     for sign in (1, -1):
         order = [at for at in changes if sign * changes[at] > 0]
         order.sort(key=lambda at: abs(changes[at]))

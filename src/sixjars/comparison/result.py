@@ -175,7 +175,8 @@ class Comparison:
 
     def by_length(self) -> tuple[list[str], list[list[str]]]:
         """The same for the score by length; the last row has the number of examples."""
-        buckets, rows = self.contenders[0].buckets, []
+        buckets = self.contenders[0].buckets
+        rows = []
         for run in self.contenders:
             rows.append([run.name, f"{rounded(run.overall)} ", *map(_cell, run.buckets)])
         counts = [f"{count:,} " for count in (self.examples, *(bucket.count for bucket in buckets))]

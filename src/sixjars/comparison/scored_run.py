@@ -44,7 +44,8 @@ class ScoredRun:
             last = [{}, *self.run.history()][-1]
         except RunError:
             last = {}
-        steps, spent = last.get("step"), read_cost(self.run.folder)
+        steps = last.get("step")
+        spent = read_cost(self.run.folder)
         return Cost(
             size=sum(path.stat().st_size for path in kept),
             steps=None if steps is None else int(steps),
@@ -101,7 +102,8 @@ class ScoredRun:
         """The score by length, with intervals."""
         if not lengths:
             return ()
-        statistics, edges = self.statistics[metric.name], edges_of(lengths, buckets=BUCKETS)
+        statistics = self.statistics[metric.name]
+        edges = edges_of(lengths, buckets=BUCKETS)
 
         def between(rows: Any) -> Interval | None:
             return None if statistics is None else interval(statistics.only(rows).resampled())

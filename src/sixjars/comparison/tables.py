@@ -118,7 +118,8 @@ def legend() -> str:
 
 def example_lines(example: Differing, comparison: Comparison) -> Iterator[str]:
     """The lines of an example that two runs differ on."""
-    first, metric = comparison.contenders[0], comparison.metric
+    first = comparison.contenders[0]
+    metric = comparison.metric
     directions = [each.score.better for each in first.scores if each.score.name == metric]
     is_better = (example.difference > 0) == ("higher" in directions)
     notes = "better" if is_better else "worse"

@@ -60,7 +60,8 @@ class _Frame:
         """Lines for the values, and names of both axes; `marks` are written below."""
         parts = []
         for value in ticks(*self.y):
-            y, text = self.down(value), escape(number(value))
+            y = self.down(value)
+            text = escape(number(value))
             ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
             parts.append(f'<line class="rule" {ends}/>')
             parts.append(f'<text class="value" x="{LEFT - 8}" y="{y + 4:.1f}">{text}</text>')

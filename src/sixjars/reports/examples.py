@@ -97,7 +97,8 @@ def lengths_of(run: JudgedRun) -> tuple[list[int], str]:
 
 def example_of(run: JudgedRun, at: int, score: float | None, length: int) -> Example:
     """The texts of one example; names of files without their folders."""
-    dataset, outcome = run.dataset, run.judged.outcomes[min(run.judged.outcomes)][at]
+    dataset = run.dataset
+    outcome = run.judged.outcomes[min(run.judged.outcomes)][at]
     texts = []
     for name, text in dataset.inputs[run.judged.rows[at]].items():
         texts.append(Path(text).name if dataset.fields.inputs[name].is_media else text)
@@ -110,7 +111,8 @@ def views_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     network, dataset, settings = run.network, run.dataset, run.judged.settings
     if not network.decoder.has_attention or not rows:
         return {}
-    search, searches = settings.search, network.decoder.searches
+    search = settings.search
+    searches = network.decoder.searches
     if search.kind == "beam" and searches:
         nbest = max(search.nbest, min(search.width, MOST_OUTPUTS))
         search = search.model_copy(update={"nbest": nbest})

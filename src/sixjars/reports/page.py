@@ -25,7 +25,8 @@ from sixjars.runs.explanation import Section, Weight
 
 def report_page(report: Report) -> str:
     """The whole document."""
-    links, sections = "", []
+    links = ""
+    sections = []
     for key, (name, html_of) in SECTIONS.items():
         links += f'<li><a href="#{key}">{escape(name)}</a></li>'
         heading = f'<h2 id="{key}-h">{name}</h2>'

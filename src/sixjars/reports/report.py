@@ -91,7 +91,8 @@ def report(  # noqa: PLR0913 - the options of one report
     ...     print(file.name, file.stat().st_size < 5_000_000)
     report.html True
     """
-    path, reporter = Path(out), reporter or Reporter()
+    path = Path(out)
+    reporter = reporter or Reporter()
     if path.suffix.lower() not in ENDINGS:
         endings = " or ".join(ENDINGS)
         raise DataError(f"a report is an HTML file, but {path} does not end in {endings}.")
@@ -192,7 +193,8 @@ class _Gathering:
     def _shown(self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]) -> list[Shown]:
         """The best, the median and the worst, with their attention; each input once."""
         inputs, rows = self.judged.inputs, self.judged.judged.rows
-        groups, counts = chosen_rows(keys, inputs), Counter(inputs)
+        groups = chosen_rows(keys, inputs)
+        counts = Counter(inputs)
         views = views_of(self.judged, [rows[at] for places in groups.values() for at in places])
         shown = []
         for group, places in groups.items():
@@ -215,7 +217,8 @@ class _Gathering:
         metric = self.metrics[0]
         if len(set(lengths)) < 2:
             return None
-        outcomes, edges = self._outcomes(metric), edges_of(lengths, buckets=BUCKETS)
+        outcomes = self._outcomes(metric)
+        edges = edges_of(lengths, buckets=BUCKETS)
 
         def interval(places: Sequence[int]) -> Interval | None:
             return interval_of(metric, [outcomes[at] for at in places])
@@ -243,7 +246,8 @@ class _Gathering:
     def _summaries(self, rows: Sequence[int]) -> NDArray[np.float64]:
         """The summary vector of each row."""
         summaries: dict[int, NDArray[np.float64]] = {}
-        network, batches = self.judged.network, self.judged.dataset.batches()
+        network = self.judged.network
+        batches = self.judged.dataset.batches()
         examples = self.run.recipe.evaluation.batch_examples
         for batch, encoded in encoded_batches(network, batches, examples=examples, rows=rows):
             vectors_BD = encoded.summary.detach().double().cpu().numpy()
@@ -254,7 +258,8 @@ class _Gathering:
 
     def _cost(self, trained: int, frozen: int) -> dict[str, str]:
         """The time, the steps and the sizes of the training, as far as they are known."""
-        spent, judged = read_cost(self.run.folder), self.judged
+        spent = read_cost(self.run.folder)
+        judged = self.judged
         time, steps = "not known; the run did not note it", "not known; the run has no log"
         if spent is not None:
             time = f"{spent.words}, with validation"
@@ -285,8 +290,10 @@ class _Gathering:
 
 def _command(data: Any) -> str:
     """The command that makes a report of the same data, where that is in files."""
-    files = data if are_files(data) else [data if isinstance(data, str | Path) else "FILE"]
-    words = [] if data is None else [word for file in files for word in ("--data", str(file))]
+    files = [data if isinstance(data, str | Path) else "FILE"]
+    if data is None or are_files(data):
+        files = data or []
+    words = [word for file in files for word in ("--data", str(file))]
     return shlex.join(["sixjars", "report", "runs/again", *words])
 
 

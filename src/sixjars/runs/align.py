@@ -87,7 +87,8 @@ class Alignment:
         Lines without any there are left out. Och & Ney 2003, section 6,
         https://aclanthology.org/J03-1002/.
         """
-        path, outcomes = Path(gold), []
+        path = Path(gold)
+        outcomes = []
         for line, text in enumerate(read_links(path, lines=self.lines)):
             if text is None:
                 continue

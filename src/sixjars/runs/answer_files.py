@@ -128,7 +128,8 @@ class ParquetAnswers(Answers):
         import pyarrow.parquet
 
         kinds = {str: pyarrow.string(), float: pyarrow.float64()}
-        self.schema, self.arrow = schema, pyarrow
+        self.schema = schema
+        self.arrow = pyarrow
         self.columns = {name: kinds[kind] for name, kind in columns.items()}
         whole = schema
         for name, kind in self.columns.items():

@@ -43,7 +43,8 @@ def explain(
             fault = "a run is explained as it is; only a recipe takes KEY=VALUE."
             raise RecipeError([fault], "the command line")
         run = open_run(Path(os.fspath(what)), outside)
-        blueprint, note = Blueprint.of(run.recipe, outside), ""
+        blueprint = Blueprint.of(run.recipe, outside)
+        note = ""
         fields = run.restored(blueprint.fields)
         run.check_sizes(blueprint, fields)
     else:
@@ -99,7 +100,8 @@ def _learned(blueprint: Blueprint) -> tuple[Fields, str]:
 
 
 def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:
-    sample, task = recipe.data.sample, TASKS[recipe.task]
+    sample = recipe.data.sample
+    task = TASKS[recipe.task]
     if sample:
         counts = f"{sample.size} training, {sample.valid} validation and {sample.test} test"
         lines = [f"synthetic: {counts} examples"]

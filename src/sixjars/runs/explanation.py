@@ -104,7 +104,8 @@ def _component(name: str, component: Component, prefix: str, *, leave_out: str =
 
 
 def _loss(recipe: Recipe, network: Network) -> list[str]:
-    loss, lines = recipe.loss, [network.decoder.loss_equation()]
+    loss = recipe.loss
+    lines = [network.decoder.loss_equation()]
     if loss.smoothing:
         truth, others = ("ℓ_t", "vocabulary") if network.decoder.searches else ("ℓ", "labels")
         spread = f"{1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"

@@ -55,7 +55,8 @@ class Cells(InputFile):
 
     def rows(self) -> Iterator[Row]:
         """A row that is too short has empty cells, one that is too long is cut: columns stay."""
-        number, places = 0, dict[str, int]()
+        number = 0
+        places = dict[str, int]()
         self._rows, self._wide, self._wide_rows = 0, 0, []
         try:
             for record in self.records():

@@ -212,7 +212,8 @@ def recipe_and_origin(
             *others, last = error.faults
             faults = [*others, f"{last} ({kept_recipe(resumed)}.)"]
             raise RecipeError(faults, values_from(recipe)[1]) from None
-    began, kept = Path(str(origin.get("run"))), open_run(resumed, outside)
+    began = Path(str(origin.get("run")))
+    kept = open_run(resumed, outside)
     start = Path(from_run or began)
     # A run under way has weights of its own; those it began with may have changed since.
     goes_on = kept.is_under_way and start.resolve() == began.resolve()

@@ -21,7 +21,8 @@ from sixjars.runs.recipes import chosen_by
 
 def fold_recipes(recipe: Recipe) -> list[Recipe]:
     """The recipe of each fold."""
-    data, count = recipe.data, recipe.learning.folds or 1
+    data = recipe.data
+    count = recipe.learning.folds or 1
     if data.sample or data.split or data.fold or data.valid is not None or data.test is not None:
         fault = (
             "the folds are parts of data.train; name no data.valid, test, split, fold or sample."
@@ -132,7 +133,8 @@ def cross_validate(
 
     What is to be noted `about` the data comes first.
     """
-    folds, results = fold_runs(run), []
+    folds = fold_runs(run)
+    results = []
     note(
         f"learning.folds: {len(folds)} models are trained, each scored on the rows that it did not "
         "learn from, then one on all rows, which is kept; its score is the mean of theirs."

@@ -112,7 +112,8 @@ def forced(
 
 def with_output(predictor: Predictor, one: Input, output: str, number: int = 0) -> Request:
     """An input with its output, checked."""
-    request, field = predictor.prepare(one, number=number), predictor.fields.output
+    request = predictor.prepare(one, number=number)
+    field = predictor.fields.output
     if request.error is not None:
         return request
     texts = {**request.texts, field.name: output}
@@ -159,7 +160,8 @@ def _named(tokens: tuple[str, ...], dataset: Dataset, row: int) -> tuple[str, ..
 
 def _unknown(predictor: Predictor, output: str) -> str:
     """A sentence about an output that the run has no number for, with labels that it knows."""
-    name, known = predictor.fields.output.name, list(getattr(predictor.fields.output, "names", ()))
+    name = predictor.fields.output.name
+    known = list(getattr(predictor.fields.output, "names", ()))
     if len(known) <= MOST_LABELS:
         return unknown(f"the {name}", output, known)
     similar = hint(output, known)

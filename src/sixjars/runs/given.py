@@ -64,10 +64,8 @@ def parted(predictor: "Predictor", line: str) -> "Input":
 
     names, texts = list(predictor.inputs), line.split("\t")
     if len(texts) != len(names):
-        names_text = " and ".join(names)
-        return Unreadable(
-            f"must be {names_text} with a tab between them, or {object_of(predictor)}."
-        )
+        parts = f"{' and '.join(names)} with a tab between them"
+        return Unreadable(f"must be {parts}, or {object_of(predictor)}.")
     return dict(zip(names, texts, strict=True))
 
 

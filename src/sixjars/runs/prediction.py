@@ -126,7 +126,8 @@ class Finishing:
         self, row: int, found: Found, inputs: Mapping[str, str], *, ends: bool
     ) -> list[Prediction]:
         """All outputs for one row; `ends` says whether an output that is finished has `<stop>`."""
-        dataset, positions = self.dataset, Positions()
+        dataset = self.dataset
+        positions = Positions()
         if self.details:
             positions = dataset.positions(row, found.length, self.positions_of)
         tokens, unknown = dataset.tokens_read(row)

@@ -78,7 +78,8 @@ def generate_sample(
     task = own_name(task)
     if task not in SAMPLES:
         raise RecipeError([unknown("task", task, list(SAMPLES))], "the command line")
-    place, held_out = Path(folder), max(1, size // 10)
+    place = Path(folder)
+    held_out = max(1, size // 10)
     splits = generate(task, size=size, valid=held_out, test=held_out, seed=seed)
     paths = [place / f"{split}.jsonl" for split in splits]
     for path in paths:

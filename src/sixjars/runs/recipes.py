@@ -232,7 +232,8 @@ def _unfit(
 
 def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
     """The fields of a recipe, before anything is learned."""
-    task, settings = TASKS[recipe.task], recipe.data.fields
+    task = TASKS[recipe.task]
+    settings = recipe.data.fields
     fields = {name: field_class(each.kind, outside)(name, each) for name, each in settings.items()}
     decoder: Any = class_of("decoder", recipe.model.decoder, outside)
     equipment = Equipment(target_options=decoder.target_options(recipe.model.decoder))
@@ -258,7 +259,8 @@ def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> Mo
 def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[str]:
     """Faults between sections: every component and field checks its neighbours."""
     fields = make_fields(recipe, outside)
-    plan, faults = model_plan(recipe, fields, outside), list[str]()
+    plan = model_plan(recipe, fields, outside)
+    faults = list[str]()
     for at, field in enumerate(fields.all.values()):
         faults += field.misfits(is_output=field is fields.output, is_first=at == 0)
     for component in (plan.encoder, plan.bridge, plan.decoder):
@@ -310,7 +312,8 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
 
 def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
-    data, source = recipe.data, recipe.data.fields.get("source")
+    data = recipe.data
+    source = recipe.data.fields.get("source")
     named = getattr(data, truth.key)
     is_guide = place == "loss.guide:"
     if truth.key == "alignment" and not plan.decoder.searches:

@@ -74,7 +74,8 @@ def paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers
 
 def numbered(examples: Examples, columns: Sequence[str]) -> Numbers:
     """A number for each row, the same for rows that are equal in some columns."""
-    table, number = examples.table, np.zeros(len(examples.table), dtype=np.int64)
+    table = examples.table
+    number = np.zeros(len(examples.table), dtype=np.int64)
     for at, name in enumerate(column for column in columns if column in table.column_names):
         codes = _first_seen(_hashes(table.column(name)))
         pairs = number * (int(codes.max(initial=0)) + 1) + codes

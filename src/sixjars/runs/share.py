@@ -96,7 +96,8 @@ def usage(name: str) -> str:
 
 def model_card(run: RunFolder, licence: str = "", *, use: str) -> str:
     """The model card of a run as Markdown: its data, scores and sizes, and how to `use` it."""
-    recipe, task = run.recipe, TASKS[run.recipe.task]
+    recipe = run.recipe
+    task = TASKS[run.recipe.task]
     fields = run.restored(Blueprint.of(recipe, run.outside).fields)
     shapes = saved_shapes(run.weights)
     parameters = f"{sum(map(prod, shapes)):,} parameters in {len(shapes)} tensors"

@@ -132,7 +132,8 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
 
 def _compared(splits: dict[str, Examples], fields: Fields) -> dict[str, Examples]:
     """The same splits, with a note where rows of the training set are in another one too."""
-    train, names = splits["train"], list(fields.all)
+    train = splits["train"]
+    names = list(fields.all)
     for name, other in splits.items():
         if name != "train":
             sentence = shared_in_words(train, other, names, what=SPLITS[name])
@@ -142,7 +143,8 @@ def _compared(splits: dict[str, Examples], fields: Fields) -> dict[str, Examples
 
 def _by_column(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     """The splits that one file holds, each with the rows that have its value."""
-    data, splits = recipe.data, {}
+    data = recipe.data
+    splits = {}
     assert data.split is not None
     for name, called in SPLITS.items():
         value = getattr(data.split, name)

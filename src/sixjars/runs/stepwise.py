@@ -158,7 +158,8 @@ class _Output:
                 self._end(hypotheses, ends=ends)
 
     def _write(self, token: int, gained: float, weights: tuple[float, ...]) -> None:
-        dataset, stops = self.finishing.dataset, token == STOP
+        dataset = self.finishing.dataset
+        stops = token == STOP
         self.total += np.float32(gained)  # as search adds them up
         rows = (weights,) if weights else ()
         self.weights += rows

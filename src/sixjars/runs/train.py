@@ -345,7 +345,8 @@ def _surroundings(
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
     """The network and its loss, with class weights from the training set and word dropout."""
-    counts, label = splits.train.label_counts, splits.fields.output.normalize
+    counts = splits.train.label_counts
+    label = splits.fields.output.normalize
     weights = class_weights(recipe.loss, counts(), label) if recipe.loss.class_weights else None
     rates = {name: field.word_dropout for name, field in splits.fields.inputs.items()}
     dropped = {name: rate for name, rate in rates.items() if rate}
@@ -393,9 +394,11 @@ def _finished(
         for sentence in why_zero(metrics, scores, model.outcomes[min(model.outcomes)]):
             reporter.note(sentence)
     values = {score.name: {"value": score.value, "signature": score.signature} for score in scores}
-    split, count = "valid" if splits.test is None else "test", scores[0].count
+    split = "valid" if splits.test is None else "test"
+    count = scores[0].count
     run.write_scores({"split": split, "examples": count, "scores": values})
     draw_curves(run)
-    missed, why = missed_of(recipe.expect, scores), splits.train.why_dropped
+    missed = missed_of(recipe.expect, scores)
+    why = splits.train.why_dropped
     where, skipped = scored.where, splits.skipped
     return Run(run.folder, scores, count, where, skipped, dropped, missed, run.outside, why), model

@@ -51,7 +51,8 @@ def baselines(  # noqa: PLR0913 - the options of one computation
     ['the most frequent label', 'a linear model on word counts']
     """
     _check_source(source, task, columns)
-    outside, reporter = Outside(tuple(allow), tuple(components)), reporter or usual_reporter()
+    outside = Outside(tuple(allow), tuple(components))
+    reporter = reporter or usual_reporter()
     tables = {} if data is None else tables_of(data, SPLITS)
     overrides = [*listed_overrides(overrides), *with_tables(tables)]
     try:
@@ -100,7 +101,8 @@ def _as_file(source: Any, folder: Path) -> Iterator[Any]:
     import pyarrow
     from pyarrow import parquet
 
-    table, path = table_of(source), folder / "table.parquet"
+    table = table_of(source)
+    path = folder / "table.parquet"
     rows = pyarrow.Table.from_pylist(table) if isinstance(table, list) else table
     parquet.write_table(rows, path)
     try:
@@ -114,7 +116,8 @@ def _of_recipe(
 ) -> list[Baseline]:
     """The baselines on the splits of a recipe, or their means over its folds."""
     recipes = [recipe] if recipe.learning.folds is None else fold_recipes(recipe)
-    folds, notes = [], dict[str, None]()
+    folds = []
+    notes = dict[str, None]()
     for part in recipes:
         splits = splits_of(Blueprint.of(part, outside, reporter=reporter))
         metrics = by_importance(part, metrics_of(part, outside))

@@ -142,7 +142,8 @@ def _named(sample: Sample, key: Column, slot: Slot, data: Path) -> Profile:
 
 def _free(sample: Sample, chosen: Mapping[str, Profile]) -> list[Profile]:
     """The columns that no field has yet."""
-    taken, kept = {column.number for column in chosen.values()}, (SPLIT, SPEAKERS, *ANNOTATIONS)
+    taken = {column.number for column in chosen.values()}
+    kept = (SPLIT, SPEAKERS, *ANNOTATIONS)
     free = [column for column in sample.columns if column.number not in taken]
     return [column for column in free if column.name not in kept]
 
@@ -196,7 +197,8 @@ def _by_content(
     task: Task, slot: Slot, sample: Sample, chosen: Mapping[str, Profile], data: Path
 ) -> tuple[Profile, str]:
     """The column whose values are like those of such a field."""
-    free, field = _free(sample, chosen), FIELDS[slot.kind]
+    free = _free(sample, chosen)
+    field = FIELDS[slot.kind]
     fit: Sequence[Profile] = [column for column in free if _fits(slot, column, named=False)]
     left = [each for each in task.slots if each.name not in chosen]
     if is_label(slot):
@@ -232,7 +234,8 @@ def _like_texts(
 ) -> Sequence[Profile]:
     """Columns with many values, if there are enough; of texts and a label, the longer ones."""
     labels = [slot for slot in left if is_label(slot)]
-    texts, needed = [column for column in fit if not column.has_few], len(left) - len(labels)
+    texts = [column for column in fit if not column.has_few]
+    needed = len(left) - len(labels)
     fit = texts if len(texts) >= needed else fit
     longest = sorted(fit, key=lambda column: -column.words)[:needed]
     some_are_labels = labels and len(free) == len(left)

@@ -58,7 +58,9 @@ def media_places(data: Data | None, facts: Found) -> list[Path]:
 
 def rows_lines(data: Data | None, facts: Found, *, media: bool, folds: bool) -> list[str]:
     """The lines of a recipe about its files and splits."""
-    lines = [FILES if media else ROWS] if facts.format == "table" else [f"format: {facts.format}"]
+    lines = [f"format: {facts.format}"]
+    if facts.format == "table":
+        lines = [FILES if media else ROWS]
     if isinstance(data, Mapping):
         lines.append(f"train: {inline({name: str(file) for name, file in data.items()})}")
     else:

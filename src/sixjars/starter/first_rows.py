@@ -121,7 +121,8 @@ def sample_of(data: Path, ending: str, named: Collection[str] = ()) -> Sample:
 
 def _of_workbook(data: Path, named: Collection[str]) -> Sample:
     """The first sheet that is not much smaller than the largest: a short first one describes it."""
-    names, sheets = sheet_names(data), dict[str, list[list[str]]]()
+    names = sheet_names(data)
+    sheets = dict[str, list[list[str]]]()
     for name in names:
         with suppress(DataError):  # it is empty
             rows = islice(sheet_rows(data, name), ROWS + 1)

@@ -149,7 +149,8 @@ def race(
 
     Ctrl-C ends the race early, and the best so far is the winner. Runs are temporary.
     """
-    began, text = clock(), read_text(Path(file))
+    began = clock()
+    text = read_text(Path(file))
     recipe = read_recipe(str(file), (), outside)
     metric, better = chosen_by(recipe, outside)
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
@@ -187,7 +188,8 @@ def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING)
     values, where = values_from(file)
     folds = recipe.learning.folds
     alone = {} if folds is None else {"learning.folds": None, "data.valid": 1 / folds}
-    metric, output = recipe.learning.metric or "loss", f"data.{TASKS[recipe.task].output.name}."
+    metric = recipe.learning.metric or "loss"
+    output = f"data.{TASKS[recipe.task].output.name}."
     entrants = []
     every = candidates(TASKS[recipe.task], recipe)
     for number, (name, changes) in enumerate(every.items(), start=1):
@@ -242,7 +244,8 @@ class Heats:
 
     def _round(self, number: int) -> None:
         """Train everyone who is left for the same time; then the better half stays."""
-        clock, left = self.course.clock, self.racing
+        clock = self.course.clock
+        left = self.racing
         for at, candidate in enumerate(left):
             if clock() >= self.end:
                 return
@@ -320,7 +323,8 @@ class Heats:
 
     def result(self, metric: str, began: float, *, stopped: bool) -> Race:
         """The ranked candidates, with sentences about the winner."""
-        ranked, took = self.ranked, duration(self.course.clock() - began)
+        ranked = self.ranked
+        took = duration(self.course.clock() - began)
         rows = tuple(map(self._row, ranked))
         scored = [each for each in ranked if each.scores and each.state != "failed"]
         if not scored:

@@ -133,7 +133,8 @@ def started(
     """Write a starter recipe, with notes on what was chosen."""
     if not isinstance(file, str | PathLike):
         raise DataError(f"the recipe to write is given by its file, but this is {shown(file)}.")
-    path, place = Path(file), named(data)
+    path = Path(file)
+    place = named(data)
     declared = TASK_NAMED.get(str(task))
     if declared is None:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
@@ -202,7 +203,8 @@ def _files(task: Task, data: Data | None, facts: Found) -> list[LookedThrough]:
 
 
 def _text(task: Task, data: Data | None, facts: Found, file: Path) -> str:
-    rows, text = facts.rows or ASSUMED_ROWS, choice_for(task, facts)
+    rows = facts.rows or ASSUMED_ROWS
+    text = choice_for(task, facts)
     media = any(is_media(slot) for slot in task.inputs)
     several = bool(facts.settings.get(task.output.name, {}).get("multi_label"))
     output, outputs = output_of(task, facts), facts.texts.get(task.output.name, ())

@@ -57,8 +57,8 @@ class Range(Dimension):
     whole: bool = False
 
     def __str__(self) -> str:
-        name = "log" if self.log else "int" if self.whole else "uniform"
-        return f"{name}({self.low!r},{self.high!r})"
+        whole = "int" if self.whole else "uniform"
+        return f"{'log' if self.log else whole}({self.low!r},{self.high!r})"
 
     def distribution(self) -> "BaseDistribution":
         """A distribution of numbers or of whole numbers."""

@@ -154,7 +154,8 @@ class Tuning:
 
     def draw(self) -> None:
         """Draw `tune.png`."""
-        title, trials = f"{self.metric.replace('_', ' ')} on the validation set", len(self.trials)
+        title = f"{self.metric.replace('_', ' ')} on the validation set"
+        trials = len(self.trials)
         if self.tied:
             title += f"; {len(self.tied)} of {trials} trials tie for the best: {self.score:.4g}"
         elif self.best_trial is not None:

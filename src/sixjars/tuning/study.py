@@ -133,7 +133,8 @@ class Study:
         from optuna.trial import TrialState
 
         distributions = {key: each.distribution() for key, each in self.space.dimensions.items()}
-        trial, count = self.study.ask(distributions), self.space.count
+        trial = self.study.ask(distributions)
+        count = self.space.count
         if count is None:
             return trial
         values = [{key: row[key] for key in distributions} for row in self.rows()]

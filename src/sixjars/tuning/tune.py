@@ -101,11 +101,13 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     ('loss', ['learning.rate'], ['complete', 'complete'])
     """
     check_installed()
-    outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
+    outside = Outside(tuple(allow), tuple(components))
+    tables = tables_of(data, SPLITS)
     check_counts(trials=trials, jobs=jobs)
     if jobs > 1 and (tables or outside.components):
         raise RecipeError([STAYS_HERE], WHERE)
-    usual, searched = default_folder(recipe), space_of(space)
+    usual = default_folder(recipe)
+    searched = space_of(space)
     folder = Path(out) if out is not None else usual.with_name(f"{usual.name}-tune")
     values, where = values_from(recipe)
     fixed = overridden(values, [*overrides_of(searched.fixed), *with_tables(tables)])
@@ -123,7 +125,8 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
 
 def _checked(plan: "Plan", space: Space, *, seed: int, resume: bool) -> Aim:
     """The aim of a search, if it can be made in this folder."""
-    folder, base = plan.folder, plan.recipe({})
+    folder = plan.folder
+    base = plan.recipe({})
     device_named(plan.device)
     if is_begun(folder) and not resume:
         remedy = "go on with --resume, or choose another folder with --out."
@@ -219,7 +222,9 @@ class Search:
         self.reporter = reporter
         self.memory = replace(memory, reporter=reporter)
         self.lock = Lock()
-        self.began_at, self.made, self.noted = time.monotonic(), 0, set[str]()
+        self.began_at = time.monotonic()
+        self.made = 0
+        self.noted = set[str]()
 
     def whole(self, jobs: int) -> Tuning:
         """Run all trials and draw them; the drawing is made whatever ends the search."""
@@ -302,7 +307,8 @@ class Search:
             self.made += 1
             result = self.found()
             result.write_table()
-            is_best, trials = result.best_trial == row, self.study.trials
+            is_best = result.best_trial == row
+            trials = self.study.trials
             if result.best_trial is not None:
                 result.write_recipe(self.plan.recipe(result.best))
             line = line_of(row, list(result.axes), result.metric, trials=trials, is_best=is_best)
