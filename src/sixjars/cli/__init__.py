@@ -66,22 +66,22 @@ def about(
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 LARGE = {-3: 32 << 20, -1: 512 << 20}
-"""Of glibc's `mallopt`: the least block that is given back at once, and the memory that may lie free before any is."""
+"""Of glibc's `mallopt`: the least block that is given back at once, and the memory that may lie
+free before any is."""
 COUNTS_LEAKS = "triton._C.libtriton"
-"""A module (of Triton 3.9, by nanobind) that prints a page about each of its objects that is left at the end."""
+"""A module (of Triton 3.9, by nanobind) that prints a page about each of its objects that is left
+at the end."""
 
 
 def main() -> None:
     """Run the command line; whatever goes wrong on the user's side is one sentence on stderr."""
-    gc.set_threshold(
-        100_000
-    )  # what is imported stays: to look through it for garbage often takes a tenth of a start
+    # what is imported stays: to look through it for garbage often takes a tenth of a start
+    gc.set_threshold(100_000)
     atexit.register(leave_garbage)
     keep_memory()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # a character that the terminal cannot show is no reason to stop
+        # a character that the terminal cannot show is no reason to stop
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     with _terminated_like_interrupted(), _one_sentence():
         code = app(sys.argv[1:] or ["--help"], prog_name="sixjars", standalone_mode=False)
@@ -100,8 +100,9 @@ def leave_garbage() -> None:
 def keep_memory() -> None:
     """Let the C library keep what is freed for the next update, where it would give it back to the system.
 
-    An update on a CPU allocates hundreds of megabytes, and to get each page anew takes up to a tenth of its time. This
-    is a matter of the whole process, so only the command does it, not the library.
+    An update on a CPU allocates hundreds of megabytes, and to get each page anew takes up to a
+    tenth of its time. This is a matter of the whole process, so only the command does it, not the
+    library.
     """
     if sys.platform != "linux" or any(
         name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ
@@ -118,18 +119,16 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:  # whoever read our output has gone, as in `sixjars tasks | head -1`
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # or Python complains at its end
+        # or Python complains at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except SixJarsError as error:
         _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped.", Interrupted.exit_code)
     except Exception as error:
-        if isinstance(
-            error.__cause__, KeyboardInterrupt
-        ):  # pydantic wraps whatever comes while it writes
+        # pydantic wraps whatever comes while it writes
+        if isinstance(error.__cause__, KeyboardInterrupt):
             _fail("stopped.", Interrupted.exit_code)
         sentence = _told(error)
         if sentence is None:  # our own mistake: show where

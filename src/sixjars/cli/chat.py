@@ -35,10 +35,10 @@ def chat(
 ) -> None:
     r"""Talk until the input ends.
 
-    `answer` gets all turns so far, the user's first and the one to answer last, and says the next. Turns are read from
-    `given`, a line each; answers go to `answers`; prompts (for a terminal only) and everything else go to `remarks`.
-    These are stdin, stdout and stderr, if not said otherwise. What `answer` cannot do becomes a remark, and the
-    turn is not kept.
+    `answer` gets all turns so far, the user's first and the one to answer last, and says the next.
+    Turns are read from `given`, a line each; answers go to `answers`; prompts (for a terminal only)
+    and everything else go to `remarks`. These are stdin, stdout and stderr, if not said otherwise.
+    What `answer` cannot do becomes a remark, and the turn is not kept.
 
     >>> said = io.StringIO("hello\nwho is there\n")
     >>> chat(lambda turns: f"{turns[-1]}, {len(turns)}", given=said, answers=sys.stdout, remarks=io.StringIO())
@@ -49,9 +49,8 @@ def chat(
         answer, given or sys.stdin or io.StringIO(), answers or sys.stdout, remarks or sys.stderr
     )
     if isinstance(talk.given, io.TextIOWrapper):
-        talk.given.reconfigure(
-            encoding="utf-8-sig", errors="surrogateescape"
-        )  # a bad line is no reason to stop
+        # a bad line is no reason to stop
+        talk.given.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
     if talk.typed:
         with suppress(ImportError):  # not every system has it
             import readline  # noqa: F401 - gives `input` the arrow keys

@@ -77,9 +77,8 @@ def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
     """A note where a text that is to be read is the name of a file: maybe what is in the file is meant."""
     if any(field.is_media for field in predictor.inputs.values()):
         return
-    named = next(
-        (text for text in texts if os.path.isfile(text)), None
-    )  # false for a text too long
+    # false for a text too long
+    named = next((text for text in texts if os.path.isfile(text)), None)
     if named is not None:
         note(f"note: {named} is the name of a file; to read it, say --input {named}.")
 

@@ -41,7 +41,8 @@ DataOption = Annotated[
     ),
 ]
 TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
-"""Endings of files that hold no JSON lines: other programs would not open those under such a name."""
+"""Endings of files that hold no JSON lines: other programs would not open those under such a
+name."""
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
 ]

@@ -282,7 +282,8 @@ class _Work:
     pictures: Path | None
     as_json: bool
     arguments: bool
-    """Whether inputs are arguments: then it is an error, and nothing is written, where none can be used."""
+    """Whether inputs are arguments: then it is an error, and nothing is written, where none can be
+    used."""
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 

@@ -15,7 +15,8 @@ T = TypeVar("T")
 AT_ONCE = 4096
 """Most inputs of a portion, inside of which they are sorted by length."""
 FIRST = 256
-"""Inputs of the first portion; the next is twice as large as long as one takes less than `QUICK` seconds."""
+"""Inputs of the first portion; the next is twice as large as long as one takes less than `QUICK`
+seconds."""
 QUICK = 2.0
 PATIENCE = 0.2
 """Seconds that an input waits for others, where they come slowly."""

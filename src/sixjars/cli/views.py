@@ -252,9 +252,8 @@ class _Work:
         falls = sorted(
             zip(view.outputs[0].weights[0], view.names, strict=True), key=lambda pair: -pair[0]
         )
-        listed = [
-            f"{name} {fall:.2f}" for fall, name in falls[:MOST_DECISIVE] if fall >= 0.005
-        ]  # else shown as 0.00
+        # else shown as 0.00
+        listed = [f"{name} {fall:.2f}" for fall, name in falls[:MOST_DECISIVE] if fall >= 0.005]
         return f"It hangs on (log P falls by so much without the word): {'  '.join(listed) or 'no single word'}"
 
     def _note(self, found: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:

@@ -15,7 +15,8 @@ FITTING: Mapping[str, tuple[str, ...]] = {
 }
 """By what the positions are, the usual one first."""
 WIDEST = 60
-"""Words that a heat map has room for; a longer text of which only one thing is output has its words shaded."""
+"""Words that a heat map has room for; a longer text of which only one thing is output has its words
+shaded."""
 
 
 def views_of(view: View) -> list[str]:

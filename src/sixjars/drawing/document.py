@@ -68,10 +68,11 @@ def draw_document(
 ) -> None:
     """A block for each sentence: its number, its weight p_s as a shaded cell, and its shaded words.
 
-    `segments` has the sentence of each word, counted from 0; `weights` are over the words of the whole document. A word
-    is as dark as √p_s · p_w beside the largest of the document, where p_w = weight / p_s is its share of its sentence
-    (Yang et al. 2016, section 3.4): so a large weight in a light sentence is seen, but less than one in a heavy one.
-    One sentence alone has neither number nor weight.
+    `segments` has the sentence of each word, counted from 0; `weights` are over the words of the
+    whole document. A word is as dark as √p_s · p_w beside the largest of the document, where p_w =
+    weight / p_s is its share of its sentence (Yang et al. 2016, section 3.4): so a large weight in
+    a light sentence is seen, but less than one in a heavy one. One sentence alone has neither
+    number nor weight.
     """
     left = 0.0 if len(set(segments)) == 1 else LEFT
     sentences = _sentences(words, segments, weights, left)

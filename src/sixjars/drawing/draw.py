@@ -18,7 +18,8 @@ from sixjars.drawing.view import BY_PROBABILITY, View, view_of
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
 """Words of an input in the name of its picture, and bytes of them."""
 LEAST = 0.001
-"""The probability of the best output from which those of all are told as shares, and not as logarithms."""
+"""The probability of the best output from which those of all are told as shares, and not as
+logarithms."""
 
 
 def draw(path: str | Path, predictor: Any, prediction: Any) -> None:

@@ -1,7 +1,8 @@
 """Fonts for the letters of a picture: those on this machine that have them, and numbers for words that none can show.
 
-DejaVu Sans comes with matplotlib and has Latin, Greek, Cyrillic, Arabic and more; other scripts need a font of the
-machine. matplotlib shapes what it draws from version 3.11 on, so that Devanagari and Arabic join as they should.
+DejaVu Sans comes with matplotlib and has Latin, Greek, Cyrillic, Arabic and more; other scripts
+need a font of the machine. matplotlib shapes what it draws from version 3.11 on, so that Devanagari
+and Arabic join as they should.
 """
 
 import re

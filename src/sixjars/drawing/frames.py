@@ -33,7 +33,8 @@ def draw_frames(
 ) -> None:
     """The frames (F, height, width, 3) in a row; below, for each output token a bar under each frame, its weight.
 
-    Of more than 16 frames, 16 are shown, evenly chosen, and each stands for its neighbours: their weights are added.
+    Of more than 16 frames, 16 are shown, evenly chosen, and each stands for its neighbours: their
+    weights are added.
     """
     if frames.ndim != 4 or frames.shape[3] != 3 or not frames.size:
         raise ShapeError(f"frames must be (number, height, width, 3), but are {frames.shape}.")

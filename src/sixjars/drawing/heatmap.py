@@ -42,7 +42,8 @@ GRID = "#e8eef4"
 LOW = 5
 """Rows from which the label of the colour bar has room on one line."""
 ROOM = 78
-"""Characters of a line in a terminal; where the labels of a confusion matrix would need more, they are numbered."""
+"""Characters of a line in a terminal; where the labels of a confusion matrix would need more, they
+are numbered."""
 
 
 def heat_map(
@@ -57,8 +58,8 @@ def heat_map(
 ) -> None:
     """A heat map of attention weights as a picture file: a row for each target token, a column for each source token.
 
-    A caption below says so, with a `note` behind it. Where each position belongs to a sentence or turn (`segments`), a
-    dark line is drawn where the next one begins.
+    A caption below says so, with a `note` behind it. Where each position belongs to a sentence or
+    turn (`segments`), a dark line is drawn where the next one begins.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -73,9 +74,8 @@ def heat_map(
         raise DataError("there are no attention weights to draw.")
     above, beside = ([shortened(token, LONGEST) for token in some] for some in (source, target))
     blocks = _blocks(len(source))
-    width = (
-        2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)
-    )  # more room for long labels
+    # more room for long labels
+    width = 2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)
     height = (
         len(blocks) * (1.2 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)) + 0.4
     )
@@ -93,9 +93,8 @@ def heat_map(
             at - block[0] - 0.5 for at in block[1:] if segments and segments[at] != segments[at - 1]
         ]
         axes.vlines(begins, -0.5, len(target) - 0.5, color=GREY, linewidth=1.2)
-    low = (
-        len(target) * len(blocks) < LOW
-    )  # then the label would be cut off, so it has two lines and small letters
+    # then the label would be cut off, so it has two lines and small letters
+    low = len(target) * len(blocks) < LOW
     bar = figure.colorbar(image, ax=panels, shrink=0.8 / len(blocks))
     between, size = ("\n", SMALL) if low else (" ", None)
     bar.set_label(f"attention weight α,{between}at most {peak_of(weights_TS):.2f}", fontsize=size)
@@ -123,9 +122,8 @@ def _name_cells(axes: "Axes", above: Sequence[str], beside: Sequence[str]) -> No
     axes.set_xticks([at - 0.5 for at in range(1, len(above))], minor=True)
     axes.grid(which="minor", axis="x", color=GRID, linewidth=1.0)
     between = [at - 0.5 for at in range(1, len(beside))]
-    axes.hlines(
-        between, -0.5, len(above) - 0.5, color=GRID, linewidth=1.0
-    )  # a last part may have fewer columns
+    # a last part may have fewer columns
+    axes.hlines(between, -0.5, len(above) - 0.5, color=GRID, linewidth=1.0)
     axes.tick_params(which="minor", length=0)
 
 

@@ -1,7 +1,8 @@
 """Views of attention as HTML that answers when it is pointed at; one file without anything outside of it.
 
-`fragment` makes the HTML of one view, `page` a whole document of many fragments, with style and script once. All text
-is escaped. A browser is told to load nothing: what is not in the file cannot be shown.
+`fragment` makes the HTML of one view, `page` a whole document of many fragments, with style and
+script once. All text is escaped. A browser is told to load nothing: what is not in the file cannot
+be shown.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

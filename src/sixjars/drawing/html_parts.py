@@ -1,7 +1,7 @@
 """What the HTML of every view is made of: words that can be pointed at, shaded by weights, and small images.
 
-Whatever has `data-t` is a step of the output, whatever has `data-s` a position of the input. An image is a photograph,
-or the light on it where attention weights are large.
+Whatever has `data-t` is a step of the output, whatever has `data-s` a position of the input. An
+image is a photograph, or the light on it where attention weights are large.
 
 Dims: h rows and w columns of cells.
 """
@@ -20,7 +20,8 @@ from sixjars.drawing.overlay import DARK, lightness
 from sixjars.drawing.page import Weights
 
 DEEP, DEEPEST = 0.58, 0.78
-"""The shades from which letters have another colour, in the dark and in the light; the script has the same."""
+"""The shades from which letters have another colour, in the dark and in the light; the script has
+the same."""
 PIXELS = 6
 """Of a cell along a side; a browser makes more of them."""
 

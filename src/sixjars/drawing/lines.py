@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 LEAST = 0.05
 """Smaller weights have no line."""
 LEAST_WIDE, WIDEST, BETWEEN, APART = 4.5, 13.0, 1.5, 0.16
-"""Inches of a page whose sentences lie above each other, from one to the other, and between two words."""
+"""Inches of a page whose sentences lie above each other, from one to the other, and between two
+words."""
 ROW, COLUMN, GAP = 0.26, 2.6, 2.2
-"""Inches of a line of a page whose sentences stand beside each other, of its longest word, and between the two."""
+"""Inches of a line of a page whose sentences stand beside each other, of its longest word, and
+between the two."""
 LETTERS, THICKEST = 11.0, 7.0
 """Points."""
 BLUE, ORANGE = "#2171b5", "#b45309"
@@ -41,7 +43,8 @@ def draw_lines(
 ) -> None:
     """The input above the output, or beside it where one of them is long; a line for each weight that is not small.
 
-    With `copied`, the position that each output token was copied from, or none: only these have lines, and colour.
+    With `copied`, the position that each output token was copied from, or none: only these have
+    lines, and colour.
     """
     weights_TS = checked(weights, len(target), len(source), positions="source tokens")
     if not weights_TS.size:

@@ -1,7 +1,7 @@
 """An image overlaid with attention weights, once for each output token; as a picture file.
 
-Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells, T output tokens,
-P pixels and N cells along one side.
+Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells, T
+output tokens, P pixels and N cells along one side.
 """
 
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ def draw_overlay(
 ) -> None:
     """The image (H, W, 3) by itself, then once for each output token, bright where its attention weights are large.
 
-    `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order. The cells fill
-    `box`, the square that was the network's input; outside it the image stays dark.
+    `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order.
+    The cells fill `box`, the square that was the network's input; outside it the image stays dark.
     """
     maps_Thw = checked(weights, len(tokens), grid[0] * grid[1], positions="cells").reshape(
         len(tokens), *grid
@@ -81,7 +81,8 @@ def overlaid(
 ) -> NDArray[np.uint8]:
     """The image (H, W, 3) darkened, and bright where the weights (h, w) are large.
 
-    Cells flow into each other as cubic B-splines, which never overshoot; the largest weight has full brightness.
+    Cells flow into each other as cubic B-splines, which never overshoot; the largest weight has
+    full brightness.
 
     >>> grey = np.full((4, 4, 3), 100, dtype=np.uint8)
     >>> overlaid(grey, np.array([[0.0, 0.0], [0.0, 1.0]]))[:, :, 0].diagonal().tolist()

@@ -1,6 +1,7 @@
 """A picture file: its fonts, its title and caption, and what is on it: an area measured in inches, or curves.
 
-All is set on the figure and its texts; the settings of matplotlib and the warnings of the process stay as they are.
+All is set on the figure and its texts; the settings of matplotlib and the warnings of the process
+stay as they are.
 """
 
 import re
@@ -84,7 +85,8 @@ def shortened(text: str, most: int) -> str:
 def drawable(figure: "Figure", text: str, weight: str | int = "normal") -> str:
     """The text as this figure can show it: a word that no font has becomes a number, which its legend explains.
 
-    matplotlib writes the names of ticks anew whenever it draws, so they are made drawable before they are set.
+    matplotlib writes the names of ticks anew whenever it draws, so they are made drawable before
+    they are set.
     """
     return text if _is_plain(text) else shown_text(text, _NUMBERS.setdefault(figure, {}), weight)
 
@@ -254,9 +256,8 @@ def draw_by_length(
             "markersize": max(4.0, 8.0 - 1.5 * number),
             **WHOLE,
         }
-        if (
-            number
-        ):  # smaller dots and wider gaps, through which an equal line is seen that was drawn before
+        # smaller dots and wider gaps, through which an equal line is seen that was drawn before
+        if number:
             style["dashes"] = 3, 3 * number
         x, y, _ = zip(*dots, strict=True) if dots else ((), (), ())
         axes.plot(x, y, marker="o", color=color, label=name, **style)

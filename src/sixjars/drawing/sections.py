@@ -4,7 +4,8 @@
     ...
     // end: cell/lstm
 
-What lies between is written where a page has that feature, or one of several with commas between them.
+What lies between is written where a page has that feature, or one of several with commas between
+them.
 """
 
 import re

@@ -33,7 +33,8 @@ ROUNDS = 50
 """Times that points are moved apart."""
 MOVED = "Points that would cover each other are drawn side by side."
 MOST_NAMED, MOST_NUMBERS = 30, 12
-"""Points that have their names beside the heat map, and those that have room for numbers in its cells."""
+"""Points that have their names beside the heat map, and those that have room for numbers in its
+cells."""
 
 
 def draw_tour(
@@ -41,9 +42,10 @@ def draw_tour(
 ) -> None:
     """Points with the line that goes through them in `order` and back to the first; it may be a tour or a hull.
 
-    Points of one coordinate are bars in that order, as for sorting. Points have the numbers of their positions in the
-    input, counted from 0 as in `order`. With `weights`, a row for each step over the points, a heat map of the
-    attention weights is beside it; the row of the step that output `<stop>` may follow.
+    Points of one coordinate are bars in that order, as for sorting. Points have the numbers of
+    their positions in the input, counted from 0 as in `order`. With `weights`, a row for each step
+    over the points, a heat map of the attention weights is beside it; the row of the step that
+    output `<stop>` may follow.
     """
     dimensions = _dimensions(points, order)
     steps = len(order) + (len(weights) > len(order))
@@ -166,9 +168,8 @@ def shortest_length(points: Points) -> float:
     4.0
     """
     rest = range(1, len(points))
-    paths = {
-        (frozenset([at]), at): math.dist(points[0], points[at]) for at in rest
-    }  # from 0 through a set, to one
+    # from 0 through a set, to one
+    paths = {(frozenset([at]), at): math.dist(points[0], points[at]) for at in rest}
     for size in range(2, len(points)):
         for chosen in map(frozenset, combinations(rest, size)):
             for end in chosen:
@@ -205,9 +206,8 @@ def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
     from matplotlib.colors import to_rgb
 
     size = min(max(80 / math.sqrt(len(points)), 10.0), 15.0)
-    inch = (
-        1.2 * float(np.ptp(points, axis=0).max() or 1.0) / PANEL
-    )  # about, in the units of the points
+    # about, in the units of the points
+    inch = 1.2 * float(np.ptp(points, axis=0).max() or 1.0) / PANEL
     spots = apart(points, 1.1 * inch * size / 72)
     arrow = {
         "arrowstyle": "-|>",

@@ -37,7 +37,8 @@ class Output:
     """A row for each token, over the positions of the source."""
     log_probability: float = 0.0
     copied: tuple[int | None, ...] = ()
-    """For each token, the position that it can only have been copied from; empty where nothing can be copied."""
+    """For each token, the position that it can only have been copied from; empty where nothing can
+    be copied."""
     words: tuple[int, ...] = ()
     """The word that each token is a piece of."""
     score: float = 0.0
@@ -70,11 +71,13 @@ class View:
     """Of a text in segments, the sentence or turn of each position."""
     layout: Layout = field(default_factory=Layout)
     backdrop: Any = None
-    """What the weights lie on: an image with the box that the network got, frames, or points; nothing for a text."""
+    """What the weights lie on: an image with the box that the network got, frames, or points;
+    nothing for a text."""
     forced: bool = False
     """Whether the output was given, and not found by search."""
     order: str = ""
-    """A sentence about what several outputs are in the order of, where that is not their probability: their score."""
+    """A sentence about what several outputs are in the order of, where that is not their
+    probability: their score."""
     attended: str = ""
     """The input that the positions are of, where there are several."""
 
@@ -140,7 +143,8 @@ class View:
     def joined(self) -> "View":
         """With pieces as words, for reading: weights of the pieces of a source word are added, of an output averaged.
 
-        The same where there is no more than one word on either side, as in the transliteration of one word.
+        The same where there is no more than one word on either side, as in the transliteration of
+        one word.
         """
         if len(set(self.words)) < 2 and all(len(set(one.words)) < 3 for one in self.outputs):
             return self
@@ -261,14 +265,13 @@ def view_of(
             "this prediction has no attention weights to draw; its bridge has no attention."
         )
     name, text = next(iter(first.inputs.items()))
+    # a beam may hold an empty one
     found = View(
         inputs={
             name: Path(text).name if predictor.inputs[name].is_media else text
             for name, text in first.inputs.items()
         },
-        outputs=tuple(
-            _output_of(one) for one in predictions if one.weights
-        ),  # a beam may hold an empty one
+        outputs=tuple(_output_of(one) for one in predictions if one.weights),
         source=first.source,
         words=first.source_words,
         segments=first.segments,

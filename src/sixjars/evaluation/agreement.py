@@ -14,7 +14,8 @@ from torch import Tensor
 
 RESAMPLES: Final = 1000
 FEWEST: Final = 6
-"""Examples that a claim about random weights needs: fewer go one way by chance more often than once in twenty."""
+"""Examples that a claim about random weights needs: fewer go one way by chance more often than once
+in twenty."""
 WEAK, STRONG = 0.3, 0.6
 """From these on a correlation is called partial, and large."""
 
@@ -25,7 +26,8 @@ def kendall_tau(one: Tensor, other: Tensor) -> Tensor:
     .. math:: \tau_b = \frac{\sum_{i<j} \mathrm{sgn}(a_i - a_j) \, \mathrm{sgn}(b_i - b_j)}
               {\sqrt{|\{i<j : a_i \ne a_j\}| \; |\{i<j : b_i \ne b_j\}|}}
 
-    Kendall 1945 (https://doi.org/10.1093/biomet/33.3.239), with ties. Not a number where a row is all one tie.
+    Kendall 1945 (https://doi.org/10.1093/biomet/33.3.239), with ties. Not a number where a row is
+    all one tie.
 
     >>> kendall_tau(torch.tensor([[0.1, 0.2, 0.7]]), torch.tensor([[1.0, 3.0, 2.0]]))
     tensor([0.3333], dtype=torch.float64)
@@ -46,9 +48,11 @@ class Agreement:
     random: float
     """Kendall's τ of the same weights in a random order."""
     first: float
-    """The share of steps at which the position with the largest weight is also the most important one."""
+    """The share of steps at which the position with the largest weight is also the most important
+    one."""
     chance: float
-    """The same for uniform weights, which are as good as any choice: one over the number of positions."""
+    """The same for uniform weights, which are as good as any choice: one over the number of
+    positions."""
     steps: int
 
 
@@ -143,9 +147,8 @@ class Measured:
     @property
     def sentence(self) -> str:
         """What the correlation means, and how often the most important position is found."""
-        over = Estimate.of(
-            [one.tau - one.random for one in self.examples]
-        )  # of random weights, on the same examples
+        # of random weights, on the same examples
+        over = Estimate.of([one.tau - one.random for one in self.examples])
         alike, joined = f"Weights and {self.name} order the input", "and"
         if len(self.examples) < FEWEST:
             alike = f"Fewer than {FEWEST} examples do not say whether weights and {self.name} order the input alike"

@@ -85,7 +85,8 @@ def statistics_of(metric: Metric, outcomes: Sequence[Outcome]) -> Statistics | N
 def interval_of(metric: Metric, outcomes: Sequence[Outcome]) -> Interval | None:
     """The 95 % bootstrap interval of a score (percentiles); nothing where the metric has none.
 
-    Efron & Tibshirani 1993, section 13.3: as many examples are drawn with replacement, 1,000 times, with a fixed seed.
+    Efron & Tibshirani 1993, section 13.3: as many examples are drawn with replacement, 1,000 times,
+    with a fixed seed.
 
     >>> from sixjars.evaluation.metrics import metric_named
     >>> outcomes = [Outcome(("a",), ("a" if number % 2 else "b",)) for number in range(100)]
@@ -113,9 +114,10 @@ def difference(first: Statistics, other: Statistics) -> Difference | None:
     .. math:: p = \min\Bigl(1, \; \max\Bigl(2^{1 - n}, \;
               2 \cdot \frac{1 + \min(\#\{d_r \le 0\}, \#\{d_r \ge 0\})}{1 + R}\Bigr)\Bigr)
 
-    Koehn 2004 (https://aclanthology.org/W04-3250/), who counts on how many resamples one model is better; here
-    two-sided, as neither is expected to be. It is never less than the sign test can give, :math:`2^{1 - n}` of n
-    examples that differ, as resamples of few examples are too much alike.
+    Koehn 2004 (https://aclanthology.org/W04-3250/), who counts on how many resamples one model is
+    better; here two-sided, as neither is expected to be. It is never less than the sign test can
+    give, :math:`2^{1 - n}` of n examples that differ, as resamples of few examples are too much
+    alike.
     """
     if len(first.rows) != len(other.rows):
         raise DataError(

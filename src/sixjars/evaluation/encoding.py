@@ -1,7 +1,7 @@
 """Encoders as CUDA graphs, in use: inputs of a shape that comes again are encoded by one launch.
 
-To encode is hundreds of small kernels, which a GPU runs faster than Python launches them. Validation sees the same
-batches again and again, and sorted inputs are often of one shape.
+To encode is hundreds of small kernels, which a GPU runs faster than Python launches them.
+Validation sees the same batches again and again, and sorted inputs are often of one shape.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -22,7 +22,8 @@ from sixjars.model.build import Network
 MOST = 64
 """Graphs of a network; inputs of other shapes are encoded without."""
 LARGEST = 1 << 22
-"""Bytes of inputs that a graph is made for: to encode more, as images have, takes longer than to launch it."""
+"""Bytes of inputs that a graph is made for: to encode more, as images have, takes longer than to
+launch it."""
 
 
 @final

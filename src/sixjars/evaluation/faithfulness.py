@@ -1,6 +1,7 @@
 r"""Whether attention weights order the input as erasing it and as gradients do.
 
-Dims: T steps of an output, S source positions, N copies of one example, E embedding features, D source features.
+Dims: T steps of an output, S source positions, N copies of one example, E embedding features, D
+source features.
 
 For the output y of an example, and the probability of each of its tokens given those before it:
 
@@ -8,13 +9,14 @@ For the output y of an example, and the probability of each of its tokens given 
           g_{tj} = \lVert \partial \log P(y_t \mid x) / \partial e_j \rVert, \quad
           \tau(\alpha_t, f_t), \; \tau(\alpha_t, g_t)
 
-Such a comparison by Kendall's τ, with gradients and by leaving one word out, is that of Jain & Wallace 2019
-(https://aclanthology.org/N19-1357/), for classifiers. Where we differ: they measure how far the distribution over all
-outputs moves, we how far the log probability of the output falls; and their gradient is that of the one-hot vector of
-a word, ours the norm at its embedding e_j.
+Such a comparison by Kendall's τ, with gradients and by leaving one word out, is that of Jain &
+Wallace 2019 (https://aclanthology.org/N19-1357/), for classifiers. Where we differ: they measure
+how far the distribution over all outputs moves, we how far the log probability of the output falls;
+and their gradient is that of the one-hot vector of a word, ours the norm at its embedding e_j.
 
-A token is erased by `<unk>` in its place and by masking its position out of attention; its gradient is that at its
-embedding. The cells of an image, frames and points are erased in the memory alone, and their gradient is that at h_j.
+A token is erased by `<unk>` in its place and by masking its position out of attention; its gradient
+is that at its embedding. The cells of an image, frames and points are erased in the memory alone,
+and their gradient is that at h_j.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +44,8 @@ ROUNDING: Final = 6
 IMPOSSIBLE: Final = -1e4
 """The log probability of what cannot be output, such as pointing at a position that is erased."""
 NUMBERS: Final = 2**24
-"""Logits, or numbers of the memory or of attention, at a time; so many copies of an example are computed at once."""
+"""Logits, or numbers of the memory or of attention, at a time; so many copies of an example are
+computed at once."""
 SCORED: Final = 64
 """Numbers that attention needs for each weight, about."""
 
@@ -101,9 +104,8 @@ class Copies:
     def gradients(self) -> Tensor:
         """The norm of the gradient of the log probability of each token at each position, (T, S)."""
         found = []
-        cudnn = torch.backends.cudnn.flags(
-            enabled=False
-        )  # whose recurrences have no gradients in evaluation mode
+        # whose recurrences have no gradients in evaluation mode
+        cudnn = torch.backends.cudnn.flags(enabled=False)
         with torch.enable_grad(), cudnn:
             for steps_N in self._portions(self.steps):
                 encoded, leaves, index_NS = self._differentiable(len(steps_N))

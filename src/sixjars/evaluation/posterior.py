@@ -2,8 +2,8 @@ r"""Posterior attention: which source position explains each token of an output 
 
 Dims: B sources, S source positions, R = B * S rows, T target positions, V vocabulary.
 
-The weights of a step are computed before its token is known: they say where the next token may come from. Of a pair
-whose output is known, more can be said.
+The weights of a step are computed before its token is known: they say where the next token may come
+from. Of a pair whose output is known, more can be said.
 """
 
 from dataclasses import replace
@@ -32,8 +32,8 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
 
     .. math:: P(a_t = j | y_1 .. y_t, x) \propto \alpha_{jt} \, P(y_t | y_1 .. y_{t-1}, c_t = h_j)
 
-    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX) train with it; here a trained model is read by
-    it. To attend to one position alone is to mask all others.
+    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX) train with it; here a
+    trained model is read by it. To attend to one position alone is to mask all others.
     """
     state, prepared = generator.start(encoded)
     token_B = torch.full_like(target.values[:, 0], generator.special.go)
@@ -45,9 +45,8 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
         weights.append(wide(scored.weights))
         token_B, size = truth_B, scored.scores.shape[1]
     positions = encoded.mask.shape[1]
-    each = positions * max(
-        size, 3 * positions * encoded.memory.shape[2]
-    )  # the scores of a source, or its copies
+    # the scores of a source, or its copies
+    each = positions * max(size, 3 * positions * encoded.memory.shape[2])
     weights_BTS = torch.stack(weights, dim=1)
     likely_BTS = torch.zeros_like(weights_BTS)
     for some_B in torch.split(
@@ -57,9 +56,8 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
         for at, ((token_B, earlier), truth_B) in enumerate(
             zip(before, target.values.unbind(1), strict=True)
         ):
-            rows_B = some_B[
-                target.mask[some_B, at]
-            ]  # one long target is no reason to go on with all
+            # one long target is no reason to go on with all
+            rows_B = some_B[target.mask[some_B, at]]
             if len(rows_B) == 0:
                 break
             if len(rows_B) != left:

@@ -42,7 +42,8 @@ def encoded_batches(
 ) -> Iterator[tuple[Batch, Encoded]]:
     """All rows (or those given), longest first, each batch with what the encoder made of it.
 
-    Meanwhile the network is in evaluation mode; one that is already is not touched, so that threads may share it.
+    Meanwhile the network is in evaluation mode; one that is already is not touched, so that threads
+    may share it.
     """
     was_training = network.training
     encode: Callable[..., Encoded] = network.encode
@@ -55,9 +56,8 @@ def encoded_batches(
     try:
         for some in batches.in_order(examples, rows):
             batch = batches.collate(some)
-            moved = replace(
-                batch.to(network.device), numbers=batch.numbers
-            )  # to read them, nobody waits for a device
+            # to read them, nobody waits for a device
+            moved = replace(batch.to(network.device), numbers=batch.numbers)
             with torch.inference_mode():
                 encoded = encode(moved.inputs)
             yield moved, encoded
@@ -78,13 +78,12 @@ def answers(
 ) -> list[list[Hypothesis]]:
     """The outputs for each row of an encoded batch, best first; `seeds`, one for each row, are those of sampling.
 
-    Without `attention` their weights are left out, unless `unknown: replace` needs them. `tell` is called with what
-    each step of a search made.
+    Without `attention` their weights are left out, unless `unknown: replace` needs them. `tell` is
+    called with what each step of a search made.
     """
     begun = None if prefix is None else prefix.to(network.device)
-    dtype = next(
-        network.decoder.parameters()
-    ).dtype  # fewer bits than the encoder's, where that is wanted
+    # fewer bits than the encoder's, where that is wanted
+    dtype = next(network.decoder.parameters()).dtype
     with torch.inference_mode():
         encoded = encoded.mapped(
             lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor
@@ -348,9 +347,8 @@ class _Judge:
         if "focus" in self.needs and self.boxes is not None and encoded.layout.kind == "grid":
             height, width = encoded.layout.shape
             words, weights = dataset.target_words_index[row], weights_TS.tolist()
-            by_word = [
-                weights[words.index(word)] for word in dict.fromkeys(words)
-            ]  # those of its first token
+            # those of its first token
+            by_word = [weights[words.index(word)] for word in dict.fromkeys(words)]
             found["focus"] = focus_of(by_word, (height, width), self.boxes[row])
         return found
 

@@ -1,7 +1,8 @@
 """Synthetic corpora, one or more for each task: no download, any size, true alignments and bounding boxes.
 
-Each module draws the rows of one task, or of two that share their videos; the table `SAMPLES` lists them all.
-The name of an image or a video describes it completely: rows hold names, and `materialise` paints the files.
+Each module draws the rows of one task, or of two that share their videos; the table `SAMPLES` lists
+them all. The name of an image or a video describes it completely: rows hold names, and
+`materialise` paints the files.
 """
 
 import tempfile
@@ -72,7 +73,8 @@ SHARES = {"test": 1, "valid": 1, "train": 8}
 PATIENCE = 5_000
 """So many draws in a row without a new row mean that there are no more."""
 SPREAD = 0.3
-"""How far a word's vector lies from the centre of its category, which is about 1 from the origin."""
+"""How far a word's vector lies from the centre of its category, which is about 1 from the
+origin."""
 
 
 def generate(
@@ -87,9 +89,10 @@ def generate(
 ) -> dict[str, list[Row]]:
     """A corpus in three splits, the same in every process for the same arguments; `kind` where a task has several.
 
-    The first input of a row (a source text, or the name of an image or a video) decides its split, whatever the seed.
-    So no source is in two splits, and a larger training set leaves the other two as they were. The splits of a
-    language model are independent draws instead, duplicates included: its true perplexity holds for such draws.
+    The first input of a row (a source text, or the name of an image or a video) decides its split,
+    whatever the seed. So no source is in two splits, and a larger training set leaves the other two
+    as they were. The splits of a language model are independent draws instead, duplicates included:
+    its true perplexity holds for such draws.
 
     >>> generate("translation", size=2, valid=1, test=1)["train"][0]["hindi"]
     'mein ghar ja raha hoon'

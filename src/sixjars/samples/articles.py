@@ -1,8 +1,8 @@
 """A short article about people, firms and towns, and its summary in one sentence.
 
-Every name is composed of random syllables and hardly ever occurs twice, so it is in no vocabulary: only a model that
-copies can write the summary. One or two sentences report the event, in one of several phrasings; the others have names
-too.
+Every name is composed of random syllables and hardly ever occurs twice, so it is in no vocabulary:
+only a model that copies can write the summary. One or two sentences report the event, in one of
+several phrasings; the others have names too.
 """
 
 from random import Random

@@ -1,8 +1,8 @@
 """A conversation of two people, and the right response to its last turn, whose evidence lies some turns back.
 
-Both state where they and others live, what their animals are called and what they have. Then one asks. There is
-always a second fact of the same kind with another answer: of another animal, another relative, or of the other
-person, so that the speaker matters.
+Both state where they and others live, what their animals are called and what they have. Then one
+asks. There is always a second fact of the same kind with another answer: of another animal, another
+relative, or of the other person, so that the speaker matters.
 """
 
 from collections.abc import Sequence
@@ -85,7 +85,8 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
         stated = [fact.subject for fact in same if (fact.turn - turn) % 2 == 0]
         other = [fact.subject for fact in same if fact.subject not in stated]
         free = [subject for subject in WORDS.table(kind)["subjects"] if subject not in stated]
-        # Half of the time the other person has stated a fact about the same subject, where there is one.
+        # Half of the time the other person has stated a fact about the same subject, where there is
+        # one.
         subject = rng.choice(other if other and rng.random() < 0.5 else free)
         facts.append(Fact(turn, kind, subject, tuple(values.pop() for values in left[kind])))
     return facts

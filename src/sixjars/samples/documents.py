@@ -1,8 +1,9 @@
 """Documents of a few sentences, and their topic, which one word of one sentence decides.
 
-Everything else is drawn before the topic, from the same grammar for all topics, so only the topic word is evidence. It
-stands where another noun would stand, in any sentence and at any position. Some documents have none and are about
-nothing: otherwise a topic could be predicted from the words that are absent.
+Everything else is drawn before the topic, from the same grammar for all topics, so only the topic
+word is evidence. It stands where another noun would stand, in any sentence and at any position.
+Some documents have none and are about nothing: otherwise a topic could be predicted from the words
+that are absent.
 """
 
 from random import Random

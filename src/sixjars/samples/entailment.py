@@ -1,7 +1,7 @@
 """A premise, and a hypothesis that follows from it.
 
-The hypothesis is the same scene in more general words: every noun, activity and place becomes its hypernym,
-modifiers are dropped, and two groups of people are counted together.
+The hypothesis is the same scene in more general words: every noun, activity and place becomes its
+hypernym, modifiers are dropped, and two groups of people are counted together.
 
     two young women are quickly playing football in the park
     two people      are         playing a game   outside

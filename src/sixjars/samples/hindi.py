@@ -1,7 +1,8 @@
 """Hindi words of the translation sample, and how they agree.
 
-Romanisation: a long a is `aa`, but `a` at the end of a word (`bada`, `ja`); long i and u are `ee` and
-`oo`, but `i` and `u` at the end; a nasal vowel ends in `n` (`nahin`, `hoon`); `mein` is both I and in.
+Romanisation: a long a is `aa`, but `a` at the end of a word (`bada`, `ja`); long i and u are `ee`
+and `oo`, but `i` and `u` at the end; a nasal vowel ends in `n` (`nahin`, `hoon`); `mein` is both I
+and in.
 
 Grammar: McGregor, Outline of Hindi Grammar. Masculine nouns in -a change (`kamra`, `kamre`), the
 others do not; before a postposition a noun and all that belongs to it stand in the oblique case;

@@ -5,7 +5,8 @@ from random import Random
 from sixjars.samples.sample import Row, Sample
 
 STEPS = 10_000
-"""Points lie on a grid of 0.0000, 0.0001, … 0.9999, so that whole numbers decide which side of a line they are on."""
+"""Points lie on a grid of 0.0000, 0.0001, … 0.9999, so that whole numbers decide which side of a
+line they are on."""
 FEWEST = 5
 
 Place = tuple[int, int]
@@ -31,8 +32,8 @@ def as_text(points: list[Place]) -> str:
 def hull(points: list[Place]) -> list[int]:
     """The numbers of the corners, counter-clockwise, the lowest number first; what lies on an edge is no corner.
 
-    Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": along the points from left to right
-    and back, leave out every one at which the way does not turn left.
+    Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": along the points
+    from left to right and back, leave out every one at which the way does not turn left.
 
     >>> hull([(5, 5), (9, 0), (0, 0), (9, 9), (0, 9), (4, 0)])
     [1, 3, 4, 2]

@@ -1,8 +1,9 @@
 """Sentences from a probabilistic grammar whose true perplexity is known.
 
-The verb agrees with its own subject, and relative clauses push the two apart: *the dogs that the boy
-sees run*. A model without memory cannot know the verb's number; one that has learnt everything
-reaches the true perplexity and no model can go below it. The grammar has no ambiguity: a sentence has one derivation.
+The verb agrees with its own subject, and relative clauses push the two apart: *the dogs that the
+boy sees run*. A model without memory cannot know the verb's number; one that has learnt everything
+reaches the true perplexity and no model can go below it. The grammar has no ambiguity: a sentence
+has one derivation.
 """
 
 from collections.abc import Mapping

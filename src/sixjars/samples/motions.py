@@ -1,10 +1,10 @@
 """Short videos of one coloured shape that moves, grows or shrinks: one corpus with captions, one with classes.
 
-A video's name describes all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of size 8 that moves
-at constant speed from (12, 24) to (36, 24).
+A video's name describes all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of
+size 8 that moves at constant speed from (12, 24) to (36, 24).
 
-Only the order of the frames distinguishes a class from its opposite: a video of growing played backwards is a video of
-shrinking, frame by frame the same, and both are drawn as often.
+Only the order of the frames distinguishes a class from its opposite: a video of growing played
+backwards is a video of shrinking, frame by frame the same, and both are drawn as often.
 """
 
 import io

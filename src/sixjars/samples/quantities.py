@@ -1,15 +1,17 @@
 """Two sentences about what some animals, people or toys do, and whether the second follows from the first.
 
-Both are `some X are Y` or `no X are Y`, with a kind for X and an activity for Y, each in general or in particular:
+Both are `some X are Y` or `no X are Y`, with a kind for X and an activity for Y, each in general or
+in particular:
 
     some dogs are running      some animals are moving    entailment
     no animals are moving      no dogs are running        entailment: `no` turns the direction round
     some dogs are running      no animals are moving      contradiction
     some animals are moving    some dogs are running      neutral, and so is whatever has an unrelated word
 
-One sentence alone is no evidence: given the label, the first has the same distribution, and so has the second. After
-`some` a particular word says more than a general one, after `no` less. Of the first sentence each word is the one that
-says more with probability 3/4, of the second with 1/2, whatever the label.
+One sentence alone is no evidence: given the label, the first has the same distribution, and so has
+the second. After `some` a particular word says more than a general one, after `no` less. Of the
+first sentence each word is the one that says more with probability 3/4, of the second with 1/2,
+whatever the label.
 """
 
 from random import Random
@@ -20,13 +22,15 @@ from sixjars.samples.texts import Lexicon
 WORDS = Lexicon("quantities")
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
 More = tuple[bool, bool]
-"""Whether the word of the first sentence is the one that says more, and whether that of the second is."""
+"""Whether the word of the first sentence is the one that says more, and whether that of the second
+is."""
 FOLLOW: tuple[More, ...] = ((True, True), (True, True), (True, False), (False, False))
 """Where the second sentence may follow, which has the same quantity; equally frequent."""
 DENY: tuple[More, ...] = ((True, True), (True, False), (True, False), (False, True))
 """Where it may be denied, which has the other quantity."""
 UNRELATED = ((True, False), (False, True), (True, True))
-"""Whether the kinds and whether the activities of a neutral pair are unrelated, or related the wrong way round."""
+"""Whether the kinds and whether the activities of a neutral pair are unrelated, or related the
+wrong way round."""
 
 
 def draw(rng: Random, longest: int) -> Row:

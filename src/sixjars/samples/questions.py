@@ -1,8 +1,8 @@
 """Questions about images of one or two coloured shapes, each with one right answer of one word.
 
-A question alone hardly predicts its answer: yes is as frequent as no, and colours, shapes and sides change from
-image to image. No question is ambiguous: no two things have the same colour or the same shape, and none lies near
-the middle of the image.
+A question alone hardly predicts its answer: yes is as frequent as no, and colours, shapes and sides
+change from image to image. No question is ambiguous: no two things have the same colour or the same
+shape, and none lies near the middle of the image.
 """
 
 import math
@@ -28,7 +28,8 @@ COLOURS = ("red", "yellow", "green", "blue")
 SIZES = (13, 14)
 """The smallest and the greatest size of a thing."""
 QUARTERS = ((False, False), (True, False), (False, True), (True, True))
-"""Whether a quarter of the image is on the right, and whether it is at the bottom; none has two things."""
+"""Whether a quarter of the image is on the right, and whether it is at the bottom; none has two
+things."""
 BESIDE = 12
 """Pixels between a thing's middle and the middle line of the image, at least."""
 YES = 0.56

@@ -43,7 +43,8 @@ class Sample:
     each: int = 1
     """How many rows are drawn of each image, duplicates included."""
     solve: Callable[[list[Row]], list[Row]] | None = field(default=None, repr=False)
-    """Completes the rows of a whole split, for targets that are computed faster for many rows at once."""
+    """Completes the rows of a whole split, for targets that are computed faster for many rows at
+    once."""
     tokens: Literal["words", "characters", "points", "sentences", "turns"] = "words"
     """The unit of `shortest`, `longest` and `most`."""
     shortest: int = 1
@@ -53,7 +54,8 @@ class Sample:
     most: int | None = None
     """The greatest `longest`; nothing where any will do."""
     categories: Callable[[], Mapping[str, tuple[str, ...]]] | None = field(default=None, repr=False)
-    """Every source token by its category, for synthetic word vectors; nothing where there are none."""
+    """Every source token by its category, for synthetic word vectors; nothing where there are
+    none."""
     headline: Row | None = None
     """A row that every training set opens with, and no other split has."""
 

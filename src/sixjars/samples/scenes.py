@@ -1,8 +1,9 @@
 """Images of one or two coloured shapes on pale backgrounds, from things to pixels; and their captions.
 
-Exactly one caption is right: the larger thing is named first, and its position relative to the other one is
-unambiguous, because one distance is at least twice the other. An image's name describes all that is in it:
-`red-circle-20-20-16_blue-square-50-44-10.png` has a red circle of size 16 with its middle at (20, 20).
+Exactly one caption is right: the larger thing is named first, and its position relative to the
+other one is unambiguous, because one distance is at least twice the other. An image's name
+describes all that is in it: `red-circle-20-20-16_blue-square-50-44-10.png` has a red circle of size
+16 with its middle at (20, 20).
 
 Dims: F frames, H height, W width, 3 red, green and blue.
 """
@@ -50,7 +51,8 @@ SHAPES: dict[str, Point] = {
     "triangle": (1.0, 0.86),
     "star": (1.05, 1.0),
 }
-"""Half the width and half the height of each shape of size 1: a larger thing has a larger area, whatever its shape."""
+"""Half the width and half the height of each shape of size 1: a larger thing has a larger area,
+whatever its shape."""
 FINE = 4
 """Shapes are drawn so many times larger, then averaged: their edges become smooth."""
 EDGE = 1.3
@@ -66,7 +68,8 @@ FORMATS: dict[str, Any] = {
     "jpg": {"format": "JPEG", "quality": 92},
 }
 CLEAR = 2
-"""At least this many times the smaller distance is the greater one, where a relation is unambiguous."""
+"""At least this many times the smaller distance is the greater one, where a relation is
+unambiguous."""
 LARGE, SMALL = (15, 17), (10, 11)
 """Smallest and greatest size of the thing that is named first, and of the other one."""
 ALONE = 0.15

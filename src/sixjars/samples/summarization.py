@@ -1,8 +1,8 @@
 """A short news item, and its headline.
 
-The headline needs three sentences that each have one fact: who, what and where. They come in any order, among
-sentences about other people and other places; the verb of the headline agrees with a subject that stands in another
-sentence than the verb does.
+The headline needs three sentences that each have one fact: who, what and where. They come in any
+order, among sentences about other people and other places; the verb of the headline agrees with a
+subject that stands in another sentence than the verb does.
 """
 
 from random import Random

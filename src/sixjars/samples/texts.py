@@ -1,9 +1,10 @@
 """What synthetic texts are made of: lists of words, and a source and a target that are built together.
 
-Word lists are data: one file in `words/` for each sample that has some, read when it is first needed.
+Word lists are data: one file in `words/` for each sample that has some, read when it is first
+needed.
 
-A target word holds the very source words it came from, so that the true alignment is never guessed. Positions are
-counted once, at the end, when both sides have their final order.
+A target word holds the very source words it came from, so that the true alignment is never guessed.
+Positions are counted once, at the end, when both sides have their final order.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +23,8 @@ Lists = dict[str, tuple[str, ...]]
 class Lexicon:
     """The word lists of one sample by name.
 
-    In the file a text on one line is a list of words, a block of lines is a list of lines, and a table has such lists
-    by name.
+    In the file a text on one line is a list of words, a block of lines is a list of lines, and a
+    table has such lists by name.
 
     >>> Lexicon("dialog")["sizes"], Lexicon("dialog").table("kept")["by the door"]
     (('big', 'small', 'old', 'new'), ('umbrella', 'bag', 'key'))
@@ -141,7 +142,8 @@ def joined(
 ) -> Pair:
     """Clauses with one-word conjunctions between them, as many as fit in a length drawn uniformly.
 
-    Without the drawn length nearly every text would be as long as is allowed; with it, all lengths are common.
+    Without the drawn length nearly every text would be as long as is allowed; with it, all lengths
+    are common.
     """
     goal = rng.randint(shortest, longest)
     pair = fitting(rng, goal, clause)

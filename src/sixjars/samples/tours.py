@@ -2,9 +2,10 @@
 
 Dims: B instances, C cities, M = C - 1 cities besides the first, E pairs of edges.
 
-A tour is written from city 0 on, in the direction in which the second city has a smaller number than the last. Up to
-12 cities it is the shortest there is; beyond, it is a good one: no exchange of two edges makes it shorter. All rows of
-a corpus have the same number of cities, exactly `longest`: so all tours are found at once.
+A tour is written from city 0 on, in the direction in which the second city has a smaller number
+than the last. Up to 12 cities it is the shortest there is; beyond, it is a good one: no exchange of
+two edges makes it shorter. All rows of a corpus have the same number of cities, exactly `longest`:
+so all tours are found at once.
 """
 
 from random import Random
@@ -78,15 +79,15 @@ def shortest(distances_BCC: Distances) -> Orders:
 
     .. math:: g(S, k) = \min_{j \in S \setminus \{k\}} g(S \setminus \{k\}, j) + d_{jk}
 
-    is the length of the shortest way from city 0 through all of S that ends in k: Held & Karp 1962, "A dynamic
-    programming approach to sequencing problems". All instances are computed side by side.
+    is the length of the shortest way from city 0 through all of S that ends in k: Held & Karp 1962,
+    "A dynamic programming approach to sequencing problems". All instances are computed side by
+    side.
     """
     between = np.ascontiguousarray(distances_BCC.transpose(1, 2, 0))
     home_MB, others_MMB = between[0, 1:], between[1:, 1:]
     others = len(home_MB)
-    lengths = np.full(
-        (2**others, *home_MB.shape), np.inf
-    )  # of every subset: its last city, the instance
+    # of every subset: its last city, the instance
+    lengths = np.full((2**others, *home_MB.shape), np.inf)
     for subset in range(1, 2**others):
         for last in range(others):
             rest = subset ^ (1 << last)
@@ -126,8 +127,8 @@ def nearest(distances_BCC: Distances) -> Orders:
 def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
     """The tours after the best exchange of two edges, again and again, until none makes a tour shorter.
 
-    Croes 1958, "A method for solving traveling-salesman problems": with the edges behind places i and j gone, all from
-    i + 1 to j is walked the other way round.
+    Croes 1958, "A method for solving traveling-salesman problems": with the edges behind places i
+    and j gone, all from i + 1 to j is walked the other way round.
     """
     orders = orders.copy()
     firsts_E, seconds_E = np.triu_indices(orders.shape[1], k=2)

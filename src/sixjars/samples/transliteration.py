@@ -1,9 +1,9 @@
 """Random words in Roman letters to Devanagari, by rules with context.
 
-A letter's sign depends on its neighbours: a vowel is a letter of its own at the start of a word and a
-mark after a consonant; a short a is not written at all; at the end of a word a, i and u are long;
-consonants that touch are joined by a virama; a nasal before its own kind of stop becomes a dot above
-the letter before. Tokens are code points, so a mark and a virama are characters of their own.
+A letter's sign depends on its neighbours: a vowel is a letter of its own at the start of a word and
+a mark after a consonant; a short a is not written at all; at the end of a word a, i and u are long;
+consonants that touch are joined by a virama; a nasal before its own kind of stop becomes a dot
+above the letter before. Tokens are code points, so a mark and a virama are characters of their own.
 """
 
 from dataclasses import dataclass

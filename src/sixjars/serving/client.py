@@ -16,7 +16,8 @@ from sixjars.data.containers import is_table, several_of
 from sixjars.errors import RequestError
 
 Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.PathLike[str]]
-"""One input: a text, a list of sentences, turns or points, the path of a file, or those by field."""
+"""One input: a text, a list of sentences, turns or points, the path of a file, or those by
+field."""
 MOST_WAITING = 60
 """Seconds after which a busy server is asked again, however long it wants."""
 UNQUOTED = str.maketrans(dict.fromkeys('"\\\r\n', "_"))
@@ -110,8 +111,9 @@ class Client:
     ) -> list[list[Answer]]:
         """The outputs for each input, best first; `search` are settings of search, such as `kind="beam"`.
 
-        A text, a mapping or a path that is given alone is one input with one row. A list is always a list of inputs.
-        An input that cannot be used has one answer with an `error`. Files are given as paths (`pathlib.Path`).
+        A text, a mapping or a path that is given alone is one input with one row. A list is always
+        a list of inputs. An input that cannot be used has one answer with an `error`. Files are
+        given as paths (`pathlib.Path`).
         """
         inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else _several(inputs)
         body, kind = _body(
@@ -125,10 +127,12 @@ class Client:
     ) -> Iterator[Token | Answer]:
         """Tokens of one output as they are written, and the whole output as the last.
 
-        Where the run's own search is a beam, which is written all at once, it is searched greedily instead.
+        Where the run's own search is a beam, which is written all at once, it is searched greedily
+        instead.
         """
         body, kind = _body([one], {"model": model, "search": search})
-        # A connection of its own: whoever leaves a stream before its end closes it, and may ask other things meanwhile.
+        # A connection of its own: whoever leaves a stream before its end closes it, and may ask
+        # other things meanwhile.
         with (
             Client(self.address, token=self.token, timeout=self.timeout, tries=self.tries) as own,
             own._heard(),
@@ -187,9 +191,8 @@ class Client:
             with self._heard():
                 told = answer.read()
             if answer.status == 503 and left and wait is not None:
-                time.sleep(
-                    min(int(wait), MOST_WAITING) if wait.isdecimal() else 1
-                )  # it may also be a date
+                # it may also be a date
+                time.sleep(min(int(wait), MOST_WAITING) if wait.isdecimal() else 1)
                 continue
             break
         try:

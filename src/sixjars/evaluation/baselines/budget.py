@@ -16,7 +16,8 @@ FIRST: Final = 100_000
 FEWEST_FIRST: Final = 50
 """Rows of the first attempt, however long they are: what fewer teach is chance."""
 MOST_FIRST: Final = 500
-"""Rows of the first attempt, where they are short; with ten times as few the rate would be chance."""
+"""Rows of the first attempt, where they are short; with ten times as few the rate would be
+chance."""
 MOST: Final = 20_000_000
 """Numbers that a baseline learns from: about a gigabyte. 50 bytes each were measured for the words
 and pairs of words of 25,000 film reviews (11 million), with what scikit-learn copies of them."""
@@ -134,8 +135,9 @@ def learned_in_time(
 ) -> tuple[list[T], int]:
     """Predictions of the rows that are `scored`, and how many training rows there was time to learn from.
 
-    A few rows, drawn by the seed, come first; how long they take tells how many more the time allows,
-    and so on. An attempt that is not over in time is given up, and the model before it predicts.
+    A few rows, drawn by the seed, come first; how long they take tells how many more the time
+    allows, and so on. An attempt that is not over in time is given up, and the model before it
+    predicts.
     """
     order = np.random.default_rng(seed).permutation(len(rows))[: learner.most]
     sample = scored[: learner.few]
@@ -151,7 +153,8 @@ def learned_in_time(
         count = best.next(budget.left, len(order), compares=learner.compares)
     if best is None:
         raise TooMuch
-    # The fit of one label is not interrupted, so an attempt that was given up may have taken too long.
+    # The fit of one label is not interrupted, so an attempt that was given up may have taken too
+    # long.
     last = budget.at_least(2 * best.predicting)
     return learner.predict(best.model, scored, last.check), best.rows
 

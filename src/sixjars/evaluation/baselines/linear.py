@@ -1,10 +1,11 @@
 """A linear model: logistic regression on TF-IDF of words and pairs of words, and on frozen features.
 
 One model for each label against all others, C = 10, by liblinear (Fan et al. 2008,
-https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once, which is what scikit-learn does by itself
-(lbfgs), is no better, and takes 3 to 30 times as long: 0.862 in 16 s on 755 held-out rows of AG news, in place of 0.865
-in 0.5 s. On 302 mails it was right six times more often (0.947, in place of 0.927) and on 3,020 others, by the model of
-the same training rows, 22 times less often (0.903, in place of 0.910): one table of a few hundred rows does not tell.
+https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once, which is what
+scikit-learn does by itself (lbfgs), is no better, and takes 3 to 30 times as long: 0.862 in 16 s on
+755 held-out rows of AG news, in place of 0.865 in 0.5 s. On 302 mails it was right six times more
+often (0.947, in place of 0.927) and on 3,020 others, by the model of the same training rows, 22
+times less often (0.903, in place of 0.910): one table of a few hundred rows does not tell.
 
 Dims: R rows, L labels, W words and features.
 """
@@ -118,9 +119,8 @@ def _one_against_others(
 
     if has_R.all():
         return np.zeros(rows_RW.shape[1]), 1.0
-    dual = (
-        rows_RW.shape[1] > rows_RW.shape[0]
-    )  # a weight for each row is then less than one for each word
+    # a weight for each row is then less than one for each word
+    dual = rows_RW.shape[1] > rows_RW.shape[0]
     model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0).fit(
         rows_RW, has_R
     )

@@ -2,13 +2,15 @@ r"""Language models of counted n-grams: interpolated Kneser-Ney, and the unigram
 
 .. math:: P_n(w|h) = \frac{\max(a(hw) - D_n, 0)}{a(h\cdot)} + \frac{D_n N(h\cdot)}{a(h\cdot)} P_{n-1}(w|h')
 
-a(hw) is how often hw was seen at the highest order, or where hw begins its text; below, how many different words stand
-before it (Kneser & Ney 1995, https://doi.org/10.1109/ICASSP.1995.479394). N(h·) is how many different words follow h,
-h' is h without its first word, D_n = n1 / (n1 + 2 n2) of the n-grams with a = 1 and 2, and P_0 is even over the
-vocabulary (Chen & Goodman 1999, section 2.7, https://doi.org/10.1006/csla.1999.0128; one discount for each order).
-Where h was never seen, P_n is P_{n-1}.
+a(hw) is how often hw was seen at the highest order, or where hw begins its text; below, how many
+different words stand before it (Kneser & Ney 1995, https://doi.org/10.1109/ICASSP.1995.479394).
+N(h·) is how many different words follow h, h' is h without its first word, D_n = n1 / (n1 + 2 n2)
+of the n-grams with a = 1 and 2, and P_0 is even over the vocabulary (Chen & Goodman 1999, section
+2.7, https://doi.org/10.1006/csla.1999.0128; one discount for each order). Where h was never seen,
+P_n is P_{n-1}.
 
-Dims: T tokens of all texts on end, each text with a sign before it and `<stop>` behind it; G different n-grams.
+Dims: T tokens of all texts on end, each text with a sign before it and `<stop>` behind it; G
+different n-grams.
 """
 
 from collections.abc import Iterable, Sequence
@@ -110,9 +112,8 @@ class NgramModel:
         """The number of what stands before each token, as long as the n-gram of this order that ends there."""
         before_T = np.full_like(codes_T, NEVER)
         before_T[1:] = codes_T[:-1]
-        if (
-            order == 1
-        ):  # what stands before a first word is the sign, whose number comes after those of the words
+        # what stands before a first word is the sign, whose number comes after those of the words
+        if order == 1:
             before_T[1:][places_T[:-1] == 0] = self.begin
         before_T[places_T == 0] = NEVER
         return before_T
@@ -120,7 +121,8 @@ class NgramModel:
     def _order(self, keys_G: Numbers, counts_G: Numbers) -> _Order:
         contexts_G = keys_G // self.wide
         once, twice = int((counts_G == 1).sum()), int((counts_G == 2).sum())
-        # Where nothing was seen once, as in very little data, half of a count is as good a guess as another.
+        # Where nothing was seen once, as in very little data, half of a count is as good a guess as
+        # another.
         discount = once / (once + 2 * twice) if once else 0.5
         totals = np.bincount(contexts_G, weights=counts_G).astype(np.int64)
         return _Order(keys_G, counts_G, totals, np.bincount(contexts_G), discount)

@@ -19,7 +19,8 @@ SAMPLED: Final = 1_000
 BEGINNING: Final = 1_000
 """Characters of each that tell whether it has words."""
 FEW_WORDS: Final = 1.5
-"""Words of a text on average, below which its characters say more: names, words to transliterate."""
+"""Words of a text on average, below which its characters say more: names, words to
+transliterate."""
 WORD: Final = 6
 """Characters of a word with the space behind it, in English."""
 FEATURES_AT_ONCE: Final = 500

@@ -27,9 +27,9 @@ def perplexity(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \exp\Bigl(-\frac{\sum_i \log P(y_i \mid x_i)}{\sum_i |y_i|}\Bigr)
 
-    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech recognition tasks".
-    `|y_i|` counts tokens with `<stop>`, so values compare only where a token is the same thing. It is infinite where a
-    reference has probability 0.
+    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech
+    recognition tasks". `|y_i|` counts tokens with `<stop>`, so values compare only where a token is
+    the same thing. It is infinite where a reference has probability 0.
 
     >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
     50.0
@@ -55,8 +55,8 @@ def mean_reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i \max_j \frac{[\hat y_{ij} \in R_i]}{j}
 
-    Voorhees 1999, "The TREC-8 question answering track report" (five candidates there; here all that are given, and
-    the signature has their number).
+    Voorhees 1999, "The TREC-8 question answering track report" (five candidates there; here all
+    that are given, and the signature has their number).
 
     >>> mean_reciprocal_rank([Outcome(("b",), ("a", "b")), Outcome(("c",), ("c",))])
     0.75
@@ -86,9 +86,10 @@ def macro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float
     .. math:: \frac{1}{|C|} \sum_{c \in C} \frac{2\, tp_c}{2\, tp_c + fp_c + fn_c}
 
     Rare classes count as much as common ones. The averaged F1 of Opitz & Burst 2019
-    (https://arxiv.org/abs/1911.03347), who show that the F-score of averages in Sokolova & Lapalme 2009 is another
-    number. C are the classes that are true or predicted somewhere. Of several references the one predicted is the true
-    class, else the first. With `labels_`, a text has `, ` between its labels, whose order does not count.
+    (https://arxiv.org/abs/1911.03347), who show that the F-score of averages in Sokolova & Lapalme
+    2009 is another number. C are the classes that are true or predicted somewhere. Of several
+    references the one predicted is the true class, else the first. With `labels_`, a text has `, `
+    between its labels, whose order does not count.
 
     >>> macro_f1([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     0.3333333333333333
@@ -104,8 +105,9 @@ def micro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float
 
     .. math:: \frac{2 \sum_c tp_c}{\sum_c (2\, tp_c + fp_c + fn_c)}
 
-    Sebastiani 2002, section 7.1 (https://arxiv.org/abs/cs/0110053). With one label for each example every wrong answer
-    is one false positive and one false negative, so this is `accuracy@1`. Texts as for `macro_f1`.
+    Sebastiani 2002, section 7.1 (https://arxiv.org/abs/cs/0110053). With one label for each example
+    every wrong answer is one false positive and one false negative, so this is `accuracy@1`. Texts
+    as for `macro_f1`.
 
     >>> micro_f1([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     0.5
@@ -143,9 +145,8 @@ def _class_rows(outcomes: Sequence[Outcome], *, multi_label: bool) -> Rows:
             sorted({label for both in pairs for one in both for label in one})
         )
     }
-    rows: Any = np.zeros(
-        (len(pairs), 2 * len(place)), dtype=np.int8
-    )  # small, for thousands of labels
+    # small, for thousands of labels
+    rows: Any = np.zeros((len(pairs), 2 * len(place)), dtype=np.int8)
     for row, (true, predicted) in zip(rows, pairs, strict=True):
         for label in true & predicted:
             row[2 * place[label]] = 2
@@ -164,8 +165,9 @@ def labels_exact(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i [L_i = \hat L_i]
 
-    One less the subset 0/1 loss of Dembczyński et al. 2012 (https://doi.org/10.1007/s10994-012-5285-8).
-    Texts have `, ` between their labels, whose order does not count; any of several references will do.
+    One less the subset 0/1 loss of Dembczyński et al. 2012
+    (https://doi.org/10.1007/s10994-012-5285-8). Texts have `, ` between their labels, whose order
+    does not count; any of several references will do.
 
     >>> labels_exact([Outcome(("grain, wheat",), ("wheat, grain",)), Outcome(("crude",), ("crude, gas",))])
     0.5
@@ -205,7 +207,8 @@ class Confusion:
 def per_class(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> list[ClassRow]:
     """A row for each class that is true or predicted somewhere, the most frequent first, then by name.
 
-    With `multi_label`, a text is a set of labels with `, ` between them, and an example counts for each of its own.
+    With `multi_label`, a text is a set of labels with `, ` between them, and an example counts for
+    each of its own.
 
     >>> rows = per_class([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     >>> [(row.label, row.count, row.precision, row.recall) for row in rows]

@@ -13,7 +13,8 @@ from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight, Rows, S
 Level = Literal["sentence", "word", "near"]
 Known = Literal["focus", "rationale"]
 Box = tuple[int, float, float, float, float]
-"""Which word, and the left, top, right and bottom of its object as fractions of the image's width and height."""
+"""Which word, and the left, top, right and bottom of its object as fractions of the image's width
+and height."""
 
 EVEN: Final = 1 - 1e-6
 """The weights of an output word, added up, but for rounding."""
@@ -24,10 +25,11 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}, \quad S \subseteq P
 
-    Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus.
-    Links that are sure count as possible whether `possible` repeats them or not. 0 where there are no links at all.
-    Outcomes whose true links are not known (`sure` is `None`) are left out. The links of a model are those of its
-    weights, which are computed before a word is known; `posterior_error_rate` is the same after it is known.
+    Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus. Links
+    that are sure count as possible whether `possible` repeats them or not. 0 where there are no
+    links at all. Outcomes whose true links are not known (`sure` is `None`) are left out. The links
+    of a model are those of its weights, which are computed before a word is known;
+    `posterior_error_rate` is the same after it is known.
 
     >>> right = frozenset({(0, 0), (1, 2)})
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
@@ -43,13 +45,14 @@ def linked(
 ) -> Links:
     """Links between words from the weights between their tokens, as pairs of numbers (source word, target word).
 
-    Each target word is linked to the source word with the most weight, and each source word to the target word that
-    gives it the most, if that is no less than an even share; the first of equal ones. The two become one as they do in
-    `sixjars align`. That one matrix gives both directions is from Jalili Sabet et al. 2020
-    (https://aclanthology.org/2020.findings-emnlp.147/).
+    Each target word is linked to the source word with the most weight, and each source word to the
+    target word that gives it the most, if that is no less than an even share; the first of equal
+    ones. The two become one as they do in `sixjars align`. That one matrix gives both directions is
+    from Jalili Sabet et al. 2020 (https://aclanthology.org/2020.findings-emnlp.147/).
 
-    `weights` has a row for each target token; `source` and `target` have the word of each token. A source word has the
-    sum of its tokens, a target word the mean. Rows beyond the target, as that of `<stop>`, have no link.
+    `weights` has a row for each target token; `source` and `target` have the word of each token. A
+    source word has the sum of its tokens, a target word the mean. Rows beyond the target, as that
+    of `<stop>`, have no link.
 
     >>> sorted(linked([[0.4, 0.3, 0.3], [0.9, 0.1, 0.0]], [0, 1, 1], [0, 1]))
     [(0, 1), (1, 0)]
@@ -78,7 +81,8 @@ def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: P(a_t = j | y_1 .. y_t, x)
 
-    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX); see `evaluation.posterior`.
+    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX); see
+    `evaluation.posterior`.
 
     >>> posterior_error_rate([Outcome(("a b",), explained=frozenset({(0, 0)}), sure=frozenset({(0, 0), (1, 1)}))])
     0.33333333333333337
@@ -118,10 +122,10 @@ def object_focus(outcomes: Sequence[Outcome]) -> float:
     .. math:: \frac{1}{|W|} \sum_{t \in W}
               \frac{\sum_j \alpha_{tj} \, |cell_j \cap box_t| \, / \, |cell_j|}{|box_t|}
 
-    `W` are the words that have a true box, `|box_t|` is the box's share of the image. The mean of this over
-    the outcomes that have such words. The weight inside the box is the attention correctness of Liu, Mao, Sha &
-    Yuille 2017 (https://arxiv.org/abs/1605.09553); the division makes small and large objects comparable:
-    the most is one over the box's share.
+    `W` are the words that have a true box, `|box_t|` is the box's share of the image. The mean of
+    this over the outcomes that have such words. The weight inside the box is the attention
+    correctness of Liu, Mao, Sha & Yuille 2017 (https://arxiv.org/abs/1605.09553); the division
+    makes small and large objects comparable: the most is one over the box's share.
 
     >>> object_focus([Outcome(("a dog",), focus=3.0), Outcome(("so what",)), Outcome(("a cow",), focus=1.0)])
     2.0
@@ -134,9 +138,9 @@ def focus_of(
 ) -> float | None:
     """The `object_focus` of one example: the mean over its boxes; nothing without boxes.
 
-    `weights` has a row for each word, with a weight for each cell of the grid of `(rows, columns)`, row by row.
-    A cell that is partly in a box gives that share of its weight. A box is cut off at the edges of the image.
-    A word with two boxes counts twice, once for each.
+    `weights` has a row for each word, with a weight for each cell of the grid of `(rows, columns)`,
+    row by row. A cell that is partly in a box gives that share of its weight. A box is cut off at
+    the edges of the image. A word with two boxes counts twice, once for each.
 
     >>> focus_of([[0.25, 0.75]], (1, 2), [(0, 0.5, 0.0, 1.0, 1.0)])
     1.5
@@ -176,9 +180,9 @@ def rationale_weight(
     .. math:: A_k = \sum_{j \in k} \alpha_j, \qquad \frac{\alpha_{k,w}}{A_k}, \qquad
               \frac{\alpha_{k,w-1} + \alpha_{k,w} + \alpha_{k,w+1}}{A_k}
 
-    `weights` has a weight for each real position of the document and `of` the number of its sentence; `word`
-    is a position in the sentence, and both are counted from 0. Neighbours are words of the same sentence. The
-    shares are 0 where the sentence has no weight.
+    `weights` has a weight for each real position of the document and `of` the number of its
+    sentence; `word` is a position in the sentence, and both are counted from 0. Neighbours are
+    words of the same sentence. The shares are 0 where the sentence has no weight.
 
     >>> rationale_weight([0.25, 0.25, 0.375, 0.125], of=[0, 1, 1, 1], sentence=1, word=1)
     RationaleWeight(sentence=0.75, word=0.5, near=1.0)
@@ -198,10 +202,11 @@ def rationale_mean(outcomes: Sequence[Outcome], *, level: Level) -> float:
 
     .. math:: \frac{1}{|K|} \sum_{i \in K} a_i
 
-    `a` is the weight on the sentence of the rationale, of 1 for the whole document; or of that weight the share on the
-    word of the rationale, or on it and its neighbours (`rationale_weight` has the equations). The weights are the
-    products of both levels in Yang et al. 2016 (https://aclanthology.org/N16-1174/). Evenly spread attention would
-    give one over the number of sentences, or of words.
+    `a` is the weight on the sentence of the rationale, of 1 for the whole document; or of that
+    weight the share on the word of the rationale, or on it and its neighbours (`rationale_weight`
+    has the equations). The weights are the products of both levels in Yang et al. 2016
+    (https://aclanthology.org/N16-1174/). Evenly spread attention would give one over the number of
+    sentences, or of words.
 
     >>> from sixjars.evaluation.metrics.outcome import RationaleWeight
     >>> found = [Outcome(("sport",), rationale=RationaleWeight(0.5, 0.25, 0.5)), Outcome(("music",))]

@@ -1,7 +1,8 @@
 """N-grams of the output: captions as their literature scores them, and how much the outputs differ.
 
-The numbers of captions are those of the COCO caption tools (Chen et al. 2015, https://arxiv.org/abs/1504.00325), except
-that they split texts with the Penn Treebank tokenizer and these with `caption_words`.
+The numbers of captions are those of the COCO caption tools (Chen et al. 2015,
+https://arxiv.org/abs/1504.00325), except that they split texts with the Penn Treebank tokenizer and
+these with `caption_words`.
 """
 
 import math
@@ -35,8 +36,8 @@ def ngrams(words: Sequence[str], n: int) -> list[Ngram]:
 def caption_words(text: str) -> list[str]:
     """Lower case, split at spaces; each word without punctuation and symbols at its ends.
 
-    What is inside a word stays, so that `t-shirt`, `dog's` and `3.5` are words; the Penn Treebank tokenizer
-    makes two of `dog's`. Punctuation alone is no word.
+    What is inside a word stays, so that `t-shirt`, `dog's` and `3.5` are words; the Penn Treebank
+    tokenizer makes two of `dog's`. Punctuation alone is no word.
 
     >>> caption_words("A dog's T-shirt , (blue)!")
     ['a', "dog's", 't-shirt', 'blue']
@@ -56,11 +57,11 @@ def caption_bleu(outcomes: Sequence[Outcome], *, n: int) -> float:
 
     .. math:: 100 \cdot \min(1, e^{1 - r/c}) \cdot \exp\Bigl(\tfrac1n \sum_{k=1}^n \log p_k\Bigr)
 
-    The outputs have `c` words, the references nearest in length (of two equally near, the shorter) have `r`.
-    An n-gram counts as often as in the one reference that has it most.
-    Papineni et al. 2002, section 2.3 (https://aclanthology.org/P02-1040/), over the whole corpus and without
-    smoothing: 0 where no n-gram matches. Words are those of `caption_words`; `bleu` keeps punctuation and
-    capitals, so that the two never compare.
+    The outputs have `c` words, the references nearest in length (of two equally near, the shorter)
+    have `r`. An n-gram counts as often as in the one reference that has it most. Papineni et al.
+    2002, section 2.3 (https://aclanthology.org/P02-1040/), over the whole corpus and without
+    smoothing: 0 where no n-gram matches. Words are those of `caption_words`; `bleu` keeps
+    punctuation and capitals, so that the two never compare.
 
     >>> round(caption_bleu([Outcome(("A dog is running.", "The brown dog runs fast."), ("a dog runs",))], n=1), 2)
     71.65
@@ -138,8 +139,9 @@ def rougeL_coco(outcomes: Sequence[Outcome]) -> float:  # noqa: N802
               R = \max_{r \in R_i} \frac{LCS(\hat y_i, r)}{|r|}, \; \beta = 1.2
 
     Lin 2004, section 3.1 (https://aclanthology.org/W04-1013/), as in Chen et al. 2015
-    (https://arxiv.org/abs/1504.00325). P and R may come from two different references, so `rougeL`, which takes
-    both from one and weighs them alike, is another number. An empty text shares nothing: 0.
+    (https://arxiv.org/abs/1504.00325). P and R may come from two different references, so `rougeL`,
+    which takes both from one and weighs them alike, is another number. An empty text shares
+    nothing: 0.
 
     >>> round(rougeL_coco([Outcome(("a dog", "a dog is in the park"), ("A dog in a park.",))]), 4)
     0.9071
@@ -171,10 +173,10 @@ def cider_d(outcomes: Sequence[Outcome]) -> float:
               \quad g_n(y)_k = \#_k(y) \, \log \frac{N}{\max(1, d_k)}, \quad \sigma = 6
 
     `d_k` of the N examples have n-gram k in a reference. Vedantam, Zitnick & Parikh 2015
-    (https://arxiv.org/abs/1411.5726); as in the COCO tools, words are not stemmed. The weights come from the
-    references of these very examples: compare equal sets only. A single example scores 0, since nothing in it
-    is rarer than the rest, and so does any n-gram that every example has. Captions under four words lack
-    4-grams, so they stay below 10 however right they are.
+    (https://arxiv.org/abs/1411.5726); as in the COCO tools, words are not stemmed. The weights come
+    from the references of these very examples: compare equal sets only. A single example scores 0,
+    since nothing in it is rarer than the rest, and so does any n-gram that every example has.
+    Captions under four words lack 4-grams, so they stay below 10 however right they are.
 
     >>> outcomes = [Outcome(("a red dog runs",), ("a red dog runs",)), Outcome(("two men sit here",), ("a man",))]
     >>> round(cider_d(outcomes), 6)
@@ -230,9 +232,10 @@ def distinct(outcomes: Sequence[Outcome], *, n: int) -> float:
 
     .. math:: \frac{|\{\text{n-grams}\}|}{\#\,\text{n-grams}}
 
-    Li et al. 2016, section 5 (https://aclanthology.org/N16-1014/), who divide by the number of words for n = 2 too,
-    so that even texts without a repeat stay below 1. Low values show that a model has one output for all inputs. It
-    falls as the corpus grows: compare equal numbers of examples. 0 where no output has n words.
+    Li et al. 2016, section 5 (https://aclanthology.org/N16-1014/), who divide by the number of
+    words for n = 2 too, so that even texts without a repeat stay below 1. Low values show that a
+    model has one output for all inputs. It falls as the corpus grows: compare equal numbers of
+    examples. 0 where no output has n words.
 
     >>> outcomes = [Outcome(("yes",), ("I do not know",)), Outcome(("no",), ("I do",))]
     >>> distinct(outcomes, n=1), distinct(outcomes, n=2)
@@ -247,8 +250,9 @@ def distinct_captions(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{|\{\hat y_1, \dots, \hat y_N\}|}{N}
 
-    The share of unique captions in Devlin et al. 2015 (https://aclanthology.org/P15-2017/). Outputs are the same
-    when their `caption_words` are. It falls as the corpus grows: compare equal numbers of examples.
+    The share of unique captions in Devlin et al. 2015 (https://aclanthology.org/P15-2017/). Outputs
+    are the same when their `caption_words` are. It falls as the corpus grows: compare equal numbers
+    of examples.
 
     >>> distinct_captions([Outcome(("x",), (text,)) for text in ("a dog", "A dog.", "a man", "a dog")])
     0.5
@@ -263,8 +267,8 @@ def vocabulary_used(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \Bigl|\bigcup_i \{w : w \in \hat y_i\}\Bigr|
 
-    The types of van Miltenburg, Elliott & Vossen 2018 (https://aclanthology.org/C18-1147/); words are those of
-    `caption_words`. It grows with the corpus: compare equal numbers of examples.
+    The types of van Miltenburg, Elliott & Vossen 2018 (https://aclanthology.org/C18-1147/); words
+    are those of `caption_words`. It grows with the corpus: compare equal numbers of examples.
 
     >>> vocabulary_used([Outcome(("x",), (text,)) for text in ("a dog", "A dog.", "a man")])
     3.0
@@ -279,8 +283,8 @@ def seen_in_training(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i [\hat y_i \in \mathrm{train}]
 
-    Devlin et al. 2015 (https://aclanthology.org/P15-2017/). A model that retrieves whole captions has 1; that of
-    people is small but not 0.
+    Devlin et al. 2015 (https://aclanthology.org/P15-2017/). A model that retrieves whole captions
+    has 1; that of people is small but not 0.
 
     >>> seen_in_training([Outcome(("x",), ("a dog",), familiar=True), Outcome(("x",), ("a cow",), familiar=False)])
     0.5

@@ -18,12 +18,13 @@ def novel_ngrams(outcomes: Sequence[Outcome], *, n: int) -> float:
     .. math:: \frac{\sum_i |\{g \in n\text{-grams}(\hat y_i) : g \notin n\text{-grams}(x_i)\}|}
                    {\sum_i |n\text{-grams}(\hat y_i)|}
 
-    Figure 6 of See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368). Every occurrence counts, over the
-    whole corpus; 0 where no output has n words. N-grams of the input may cross from one segment into the next.
-    Words are split at white space, in lower case.
+    Figure 6 of See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368). Every occurrence counts,
+    over the whole corpus; 0 where no output has n words. N-grams of the input may cross from one
+    segment into the next. Words are split at white space, in lower case.
 
-    Higher is called better, since a model that only copies has 0; but a high share is good only where the
-    outputs are right too: compare it with that of the references, and with the other metrics.
+    Higher is called better, since a model that only copies has 0; but a high share is good only
+    where the outputs are right too: compare it with that of the references, and with the other
+    metrics.
 
     >>> novel_ngrams([Outcome(("x",), ("a dog barks at night",), given="At night\na dog runs")], n=2)
     0.5
@@ -42,9 +43,10 @@ def copied_words(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{\sum_i |\{w \in \hat y_i : w \in x_i\}|}{\sum_i |\hat y_i|}
 
-    One less the novel 1-grams in figure 6 of See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368), where
-    there are words; 0 where no output has any. Higher is called better, for an output that keeps to its input
-    makes up less; but copying everything has 1 too. Words are split at white space, in lower case.
+    One less the novel 1-grams in figure 6 of See, Liu & Manning 2017
+    (https://arxiv.org/abs/1704.04368), where there are words; 0 where no output has any. Higher is
+    called better, for an output that keeps to its input makes up less; but copying everything has 1
+    too. Words are split at white space, in lower case.
 
     >>> copied_words([Outcome(("x",), ("a cat barks",), given="A dog barks")])
     0.6666666666666666

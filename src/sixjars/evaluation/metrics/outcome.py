@@ -50,7 +50,8 @@ class Outcome:
     familiar: bool | None = None
     """Whether the best candidate is in the training data."""
     focus: float | None = None
-    """Attention weight on the words' objects, relative to evenly spread attention; nothing where no word has a box."""
+    """Attention weight on the words' objects, relative to evenly spread attention; nothing where no
+    word has a box."""
     given: str | None = None
     """The model's input: the text of its first field."""
     rationale: RationaleWeight | None = None
@@ -93,21 +94,27 @@ class Metric:
     name: str
     """As recipes write it."""
     compute: Compute
-    """The value, for one outcome or more that have what the metric needs; `score` checks that first."""
+    """The value, for one outcome or more that have what the metric needs; `score` checks that
+    first."""
     better: Better = "higher"
     """Which way is good."""
     needs: frozenset[Need] = frozenset({"candidates"})
-    """What every outcome must have, besides its references; of `focus` and `rationale`, one outcome at least."""
+    """What every outcome must have, besides its references; of `focus` and `rationale`, one outcome
+    at least."""
     how: How = ()
-    """How the value is computed, for its signature: two values compare only when these are equal."""
+    """How the value is computed, for its signature: two values compare only when these are
+    equal."""
     nbest: int = 1
     """How many candidates it needs."""
     per_example: bool = True
-    """Whether one example by itself has a value; not where it is of all together, as BLEU or the mean F1 of classes."""
+    """Whether one example by itself has a value; not where it is of all together, as BLEU or the
+    mean F1 of classes."""
     slow: bool = False
-    """Whether it takes so long that it waits for the end of training, unless `learning.metric` names it."""
+    """Whether it takes so long that it waits for the end of training, unless `learning.metric`
+    names it."""
     sums: Sums | None = None
-    """The same value from sums, for its interval; a mean of the values of the examples needs none."""
+    """The same value from sums, for its interval; a mean of the values of the examples needs
+    none."""
 
 
 @final

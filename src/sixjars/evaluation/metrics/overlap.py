@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 SacreName = Literal["bleu", "chrf", "ter"]
 REMEMBERED = 300_000
-"""Letters of references that are read once and not again for every score; more would take much memory."""
+"""Letters of references that are read once and not again for every score; more would take much
+memory."""
 
 
 def bleu(outcomes: Sequence[Outcome]) -> float:
@@ -25,8 +26,8 @@ def bleu(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: 100 \cdot \min(1, e^{1 - r/c}) \cdot \exp\Bigl(\tfrac14 \sum_{n=1}^4 \log p_n\Bigr)
 
-    The outputs have `c` words, the references nearest in length have `r`. Papineni et al. 2002, section 2.3
-    (https://aclanthology.org/P02-1040/), computed over the whole corpus as in Post 2018
+    The outputs have `c` words, the references nearest in length have `r`. Papineni et al. 2002,
+    section 2.3 (https://aclanthology.org/P02-1040/), computed over the whole corpus as in Post 2018
     (https://aclanthology.org/W18-6319/). 0 where nothing matches, so also when all texts are empty;
     and 0 where no output has four words, however right it is: use chrF there.
     """
@@ -50,8 +51,8 @@ def ter(outcomes: Sequence[Outcome]) -> float:
     .. math:: 100 \cdot \frac{\sum_i \min_{r \in R_i} \mathrm{edits}(\hat y_i, r)}
               {\sum_i \mathrm{mean}_{r \in R_i} |r|}
 
-    Snover et al. 2006 (https://aclanthology.org/2006.amta-papers.25/). Capitals do not count; may exceed 100.
-    When all references are empty: 0 if all candidates are empty too, else 100.
+    Snover et al. 2006 (https://aclanthology.org/2006.amta-papers.25/). Capitals do not count; may
+    exceed 100. When all references are empty: 0 if all candidates are empty too, else 100.
     """
     return _sacre(outcomes, "ter")
 
@@ -125,11 +126,12 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
     .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
               P = \frac{m(\hat y_i, r)}{|\hat y_i|}, \; R = \frac{m(\hat y_i, r)}{|r|}
 
-    `m` is how many n-grams both have, repeats counted, or the length of their longest common subsequence. Lin 2004,
-    sections 2 and 3.1 (https://aclanthology.org/W04-1013/), with equal weight for P and R and Porter stems as in its
-    ROUGE-1.5.5 script; each text is one sentence. Computed by rouge-score with its own tokenizer, which keeps the
-    letters a to z and digits alone, so that nothing of a Hindi text is left. Names that end in `_spaces` split words
-    at spaces and do not stem, for texts in any script. A text without n-grams shares nothing: 0.
+    `m` is how many n-grams both have, repeats counted, or the length of their longest common
+    subsequence. Lin 2004, sections 2 and 3.1 (https://aclanthology.org/W04-1013/), with equal
+    weight for P and R and Porter stems as in its ROUGE-1.5.5 script; each text is one sentence.
+    Computed by rouge-score with its own tokenizer, which keeps the letters a to z and digits alone,
+    so that nothing of a Hindi text is left. Names that end in `_spaces` split words at spaces and
+    do not stem, for texts in any script. A text without n-grams shares nothing: 0.
 
     >>> rouge([Outcome(("main ghar जा रहा",), ("Main जा रहा",))], name="rouge1_spaces")
     0.8571428571428571
@@ -138,9 +140,8 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
 
     kind, _, spaces = name.partition("_")
     words = SimpleNamespace(tokenize=lambda text: text.lower().split()) if spaces else None
-    scorer = RougeScorer(
-        [kind], use_stemmer=True, tokenizer=words
-    )  # a tokenizer of its own stems for itself
+    # a tokenizer of its own stems for itself
+    scorer = RougeScorer([kind], use_stemmer=True, tokenizer=words)
     best = (
         scorer.score_multi(outcome.references, outcome.candidates[0])[kind].fmeasure
         for outcome in outcomes
@@ -160,9 +161,10 @@ def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
 
     The distance `d` is that of Levenshtein 1966, "Binary codes capable of correcting deletions,
-    insertions, and reversals". A character is a Unicode code point: a vowel sign of Devanagari counts, and so
-    does a space. Of references that are equally near, the longest one is counted. The rate may exceed 1.
-    When every reference is empty: 0 if every candidate is empty too, else 1, as in sacrebleu's TER.
+    insertions, and reversals". A character is a Unicode code point: a vowel sign of Devanagari
+    counts, and so does a space. Of references that are equally near, the longest one is counted.
+    The rate may exceed 1. When every reference is empty: 0 if every candidate is empty too, else 1,
+    as in sacrebleu's TER.
 
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5

@@ -54,8 +54,8 @@ def exact_match(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
 
-    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of articles,
-    punctuation and capitals. An empty candidate is right only where a reference is empty.
+    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of
+    articles, punctuation and capitals. An empty candidate is right only where a reference is empty.
 
     >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
     0.5
@@ -69,7 +69,8 @@ def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
     .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
 
     Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
-    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are compared.
+    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are
+    compared.
 
     >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
     1.0
@@ -227,9 +228,8 @@ def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
     for one in outside.components:
         if isinstance(one, Metric) and one.name == name:
             return one
-    if "." in name or outside.hands(
-        name
-    ):  # called as the recipe calls it, which also expects it and chooses by it
+    # called as the recipe calls it, which also expects it and chooses by it
+    if "." in name or outside.hands(name):
         found = outside.component(name, Metric, "metric", is_class=False)
         return replace(as_metric(found), name=name)
     known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in METRICS]

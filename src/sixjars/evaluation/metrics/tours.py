@@ -1,8 +1,8 @@
 """How long the tours are that a model outputs.
 
-A tour is an order of all points that returns to the first one. An output that is none (it names a point that is not
-there, leaves one out or has one twice) has no length: `valid_tours` is the share of outputs that are tours, and the
-other two metrics are over those alone. So report it beside them.
+A tour is an order of all points that returns to the first one. An output that is none (it names a
+point that is not there, leaves one out or has one twice) has no length: `valid_tours` is the share
+of outputs that are tours, and the other two metrics are over those alone. So report it beside them.
 """
 
 import math
@@ -22,9 +22,9 @@ def tour_length_ratio(outcomes: Sequence[Outcome]) -> float:
     .. math:: \frac{1}{|T|} \sum_{i \in T} \frac{L(\hat y_i)}{L(y_i)}, \quad
               L(y) = \sum_t \lVert p_{y_t} - p_{y_{t+1}} \rVert
 
-    The true one is the first reference; where it is the shortest there is, 1 is the best. The comparison of
-    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, example by example. 1 where all
-    points are the same.
+    The true one is the first reference; where it is the shortest there is, 1 is the best. The
+    comparison of Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4,
+    example by example. 1 where all points are the same.
 
     >>> square = "0,0 0,1 1,1 1,0"
     >>> round(tour_length_ratio([Outcome(("0 1 2 3",), ("0 2 1 3",), given=square)]), 4)
@@ -38,10 +38,10 @@ def tour_over_nearest(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{|T|} \sum_{i \in T} \frac{L(\hat y_i)}{L(n_i)}
 
-    `n` begins at point 0 and goes on to the nearest point that is left, of equally near ones to the first. With many
-    points it is about a fourth longer than the shortest (Johnson & McGeoch 1997, "The traveling salesman problem: a
-    case study in local optimization"), so a good model is below 1. No true tours are needed; otherwise as
-    `tour_length_ratio`.
+    `n` begins at point 0 and goes on to the nearest point that is left, of equally near ones to the
+    first. With many points it is about a fourth longer than the shortest (Johnson & McGeoch 1997,
+    "The traveling salesman problem: a case study in local optimization"), so a good model is below
+    1. No true tours are needed; otherwise as `tour_length_ratio`.
 
     >>> tour_over_nearest([Outcome(("0 1 2 3",), ("0 1 2 3",), given="0,0 0,1 1,1 1,0")])
     1.0
@@ -54,8 +54,8 @@ def valid_tours(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i [\hat y_i \text{ is an order of all points}]
 
-    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, enforce it in search; so does
-    a pointer decoder here that visits all.
+    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, enforce it in
+    search; so does a pointer decoder here that visits all.
 
     >>> square = "0,0 0,1 1,1 1,0"
     >>> valid_tours([Outcome(("0 1 2 3",), (output,), given=square) for output in ("3 1 0 2", "0 1 1 2", "0 1 2")])

@@ -73,9 +73,8 @@ def compare(
     search: SearchSettings | None = None,
 ) -> Agreement:
     """The answers of the exported run beside those of torch, with the search of the run or another."""
-    draws = (
-        search or predictor.recipe.evaluation.search
-    ).kind == "sample"  # which depends on the number of an input
+    # which depends on the number of an input
+    draws = (search or predictor.recipe.evaluation.search).kind == "sample"
     with examples_of(run, predictor, data) as inputs:
         ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
         again = (

@@ -63,11 +63,12 @@ def export(
 ) -> Exported:
     """Write a run as graphs of ONNX into a new folder, with its vocabularies, settings and a model card.
 
-    With `check` the answers are compared with torch's, on the test set of the run or on `data`, a file with the same
-    columns. With `precision="int8"` the matrices of the decoder's step have 8 bits; nothing is written where fewer than
-    98 of 100 answers stay the same.
+    With `check` the answers are compared with torch's, on the test set of the run or on `data`, a
+    file with the same columns. With `precision="int8"` the matrices of the decoder's step have 8
+    bits; nothing is written where fewer than 98 of 100 answers stay the same.
 
-    With `whole="greedy"` or `"beam"`, encoder, decoder and search are one graph; settings of search may be beside it.
+    With `whole="greedy"` or `"beam"`, encoder, decoder and search are one graph; settings of search
+    may be beside it.
 
     >>> export("runs/never-made", "words")
     Traceback (most recent call last):
@@ -108,9 +109,8 @@ def _write(
     # Not the predictor's own network: on a CPU its matrices are packed, which no graph can hold.
     network = run.network(Blueprint.of(run.recipe, run.outside), predictor.fields).eval()
     exportable(network.encoder)
-    with (
-        torch.enable_grad()
-    ):  # without it, a network takes paths that depend on the values that it reads
+    # without it, a network takes paths that depend on the values that it reads
+    with torch.enable_grad():
         about = _write_graphs(predictor, network, folder, search)
     (folder / "fields").mkdir()
     for name, field in predictor.fields.all.items():

@@ -1,7 +1,8 @@
 """Functions of values as graphs of ONNX: any batch and any length, compared with torch before a file is kept.
 
-A graph takes and gives tensors alone, so values of the waist become named tensors, and come back. Of recurrent networks
-torch's exporter has a form for any length for GRU and LSTM alone, so others are replaced.
+A graph takes and gives tensors alone, so values of the waist become named tensors, and come back.
+Of recurrent networks torch's exporter has a form for any length for GRU and LSTM alone, so others
+are replaced.
 """
 
 import logging
@@ -21,9 +22,11 @@ from sixjars.errors import RunError, SixJarsError
 from sixjars.flow.values import Tensors
 
 TOLERANCE = 1e-4
-"""The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in proportion."""
+"""The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in
+proportion."""
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b")
-"""What a terminal takes for a colour or another command (ECMA-48), which torch's exporter puts into its messages."""
+"""What a terminal takes for a colour or another command (ECMA-48), which torch's exporter puts into
+its messages."""
 Value = Mapping[str, Any]
 Function = Callable[[Any], Value]
 Sizes = tuple[int, ...]
@@ -61,8 +64,9 @@ def write_graph(
 ) -> list[str]:
     """Write a function of values, as it is at all examples; returns the names of the inputs that it reads.
 
-    A dimension that differs between examples is symbolic; those that agree in all of them are the same. `what` names
-    the components in messages. `keeps` are the outputs that somebody needs; without it all are kept.
+    A dimension that differs between examples is symbolic; those that agree in all of them are the
+    same. `what` names the components in messages. `keeps` are the outputs that somebody needs;
+    without it all are kept.
     """
     with naming(what):
         import onnx
@@ -120,9 +124,8 @@ def graph_of(
 
 def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], names: "Symbols") -> Any:
     """The model as torch writes it."""
-    arguments = tuple(
-        tensor.clone() for tensor in given[0].values()
-    )  # one that is there twice would be a constant
+    # one that is there twice would be a constant
+    arguments = tuple(tensor.clone() for tensor in given[0].values())
     dimensions = {size: torch.export.Dim(name) for size, name in names.known.items()}
     dynamic = tuple(
         {axis: dimensions[size] for axis, size in enumerate(sizes) if size in dimensions}

@@ -1,7 +1,8 @@
 """The step of a decoder with matrices of 8 bits.
 
-The encoder keeps its 32 bits: its recurrence would not be quantised, and convolutions would be slower. Inputs and
-weights are unsigned, each output with a scale of its own: with signs, sums of two products overflow on some CPUs.
+The encoder keeps its 32 bits: its recurrence would not be quantised, and convolutions would be
+slower. Inputs and weights are unsigned, each output with a scale of its own: with signs, sums of
+two products overflow on some CPUs.
 """
 
 import logging

@@ -3,8 +3,9 @@
 Dims: B sources, K rows of each (the width of a beam), R = B * K rows, N hypotheses, V vocabulary, S source positions,
       T steps made, n length of n-grams.
 
-The search is the toolkit's own, so its rules are too. Between two stages the rows of a source have a dimension of their
-own, (B, K, …), for torch takes R and B for two sizes that have nothing to do with each other.
+The search is the toolkit's own, so its rules are too. Between two stages the rows of a source have
+a dimension of their own, (B, K, …), for torch takes R and B for two sizes that have nothing to do
+with each other.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +31,8 @@ from sixjars.recipe.sections import SearchSettings
 
 Value = Mapping[str, Any]
 PREFIX, FORCED = "prefix", "forced"
-"""How the output of a model without input begins, as it is given, and with a place behind it where all may come."""
+"""How the output of a model without input begins, as it is given, and with a place behind it where
+all may come."""
 
 
 @final

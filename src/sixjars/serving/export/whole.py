@@ -26,7 +26,8 @@ KINDS = ("greedy", "beam")
 WHOLE = "whole.onnx"
 """The graph of a whole search."""
 STEPS = (7, 2, 4, 3)
-"""That were made before each example of a later stage; the first is no other size of its example."""
+"""That were made before each example of a later stage; the first is no other size of its
+example."""
 
 
 def search_inside(
@@ -167,7 +168,8 @@ def _compare(stages: Stages, given: Sequence[dict[str, Padded]], path: Path) -> 
 def _same(stages: Stages, given: Mapping[str, Padded], found: Mapping[str, Any]) -> bool:
     """Whether hypotheses are as probable as those of torch's search, and each as torch finds it.
 
-    Their tokens may be others than those of torch's: a model that learned little has many that are equally good.
+    Their tokens may be others than those of torch's: a model that learned little has many that are
+    equally good.
     """
     real = found["score"] > NEVER
     for few, own, some in zip(stages.searched(given), found["log_probability"], real, strict=True):

@@ -1,10 +1,12 @@
 """Requests become batches: those that wait and are asked the same way are computed together.
 
-Each run has one thread that computes, so a batch is formed of all that came while the one before it was computed. A
-batch waits for more only where the last one held several requests, and no longer than for as many as those.
+Each run has one thread that computes, so a batch is formed of all that came while the one before it
+was computed. A batch waits for more only where the last one held several requests, and no longer
+than for as many as those.
 
-A batch of streams takes long, for its tokens are wanted as they are written. So between two of its steps the others
-have their turn: a batch of those that wait, and then the streams for as long as that took.
+A batch of streams takes long, for its tokens are wanted as they are written. So between two of its
+steps the others have their turn: a batch of those that wait, and then the streams for as long as
+that took.
 """
 
 import asyncio
@@ -43,7 +45,8 @@ class Job:
     streams: bool = False
     """Whether others may be computed between its steps."""
     most: int | None = None
-    """Most inputs that are computed together with it; as many as the settings allow where it is absent."""
+    """Most inputs that are computed together with it; as many as the settings allow where it is
+    absent."""
     came: float = field(default_factory=monotonic)
 
     @property
@@ -87,7 +90,8 @@ class Batcher:
         self._wanted = 0
         """Jobs that are worth waiting for."""
         self._others_from = self._lent = 0.0
-        """While streams are computed: from when on others have their turn, and the seconds that those took."""
+        """While streams are computed: from when on others have their turn, and the seconds that
+        those took."""
         self._thread = Thread(target=self._compute, name="sixjars-batches", daemon=True)
         self._thread.start()
 

@@ -84,9 +84,8 @@ def _schema(runs: Sequence[ModelMessage], settings: ServerSettings, most: int) -
     [items] = [one["items"] for one in properties["inputs"]["anyOf"] if one.get("type") == "array"]
     properties["inputs"] = {"type": "array", "items": items, "minItems": 1, "maxItems": most}
     searches = any(run.searches for run in runs)
-    nbest = (
-        1 if most == 1 and searches else settings.max_search
-    )  # a stream of labels has as many as are asked for
+    # a stream of labels has as many as are asked for
+    nbest = 1 if most == 1 and searches else settings.max_search
     limits = {"type": "integer", "minimum": 1, "maximum": nbest}
     properties["nbest"] = properties["nbest"] | {"anyOf": [limits, {"type": "null"}]}
     properties["search"] = _search(runs, settings, properties["search"], streams=most == 1)

@@ -1,7 +1,7 @@
 """Connections are bounded too: one that asks for nothing is closed, and there are never more than some.
 
-uvicorn closes a connection that is silent after an answer. One that is silent before its first request, or sends the
-head of a request too slowly, would stay for ever.
+uvicorn closes a connection that is silent after an answer. One that is silent before its first
+request, or sends the head of a request too slowly, would stay for ever.
 """
 
 from asyncio import TimerHandle, Transport

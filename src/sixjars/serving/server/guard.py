@@ -1,9 +1,9 @@
 """Who may ask, and how much they may send: checked before anything else reads a request.
 
-A page of somebody else that is open in a browser on this machine could send requests to a server on loopback. So there
-the name in `Host` must be that of this machine (a name that somebody made point to it is refused), unless there is a
-token, which no such page knows: a proxy passes its own name on. And whatever changes or computes something must not
-come from a page of another origin.
+A page of somebody else that is open in a browser on this machine could send requests to a server on
+loopback. So there the name in `Host` must be that of this machine (a name that somebody made point
+to it is refused), unless there is a token, which no such page knows: a proxy passes its own name
+on. And whatever changes or computes something must not come from a page of another origin.
 """
 
 import asyncio

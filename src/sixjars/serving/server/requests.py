@@ -199,9 +199,8 @@ def _input(one: Any, uploads: Uploads, names: list[str], files: list[str], most:
         found[name] = uploads.path(value) if name in files else value
         if isinstance(found[name], Unreadable):
             return Unreadable(f"the {name} {found[name].sentence}")
-    if files and set(found) != set(
-        names
-    ):  # a path of this machine under another name must not get through
+    # a path of this machine under another name must not get through
+    if files and set(found) != set(names):
         return Unreadable(f"must name {' and '.join(names)}.")
     return found if found else one
 

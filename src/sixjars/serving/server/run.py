@@ -44,9 +44,9 @@ def serve(
 ) -> None:
     """Answer requests for one run or several, until Ctrl-C or SIGTERM; then what was accepted is still answered.
 
-    A run is a folder or a packed file, and its name is that of the file; `NAME=RUN` gives it another. `settings` are
-    those of `ServerSettings`: host, port, token, batch and others. `ready` is called with the address. SIGHUP reads the
-    runs again.
+    A run is a folder or a packed file, and its name is that of the file; `NAME=RUN` gives it
+    another. `settings` are those of `ServerSettings`: host, port, token, batch and others. `ready`
+    is called with the address. SIGHUP reads the runs again.
 
     >>> serve([])
     Traceback (most recent call last):
@@ -126,7 +126,8 @@ def listening(settings: ServerSettings) -> socket.socket:
         )
         told = f"cannot listen on {settings.host}, port {settings.port}: {reason}"
         raise DataError(f"{told}; choose another --port or --host.") from None
-    # Connections inherit both. An answer is two writes, and without this the second may wait 40 ms for the first.
+    # Connections inherit both. An answer is two writes, and without this the second may wait 40 ms
+    # for the first.
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # an answer that nobody reads would be kept for ever
         made.setsockopt(
@@ -148,9 +149,8 @@ def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
             tasks.add(task)  # or it may be collected before it ends
             task.add_done_callback(tasks.discard)
 
-        with suppress(
-            RuntimeError, ValueError, NotImplementedError, AttributeError
-        ):  # another thread, or Windows
+        # another thread, or Windows
+        with suppress(RuntimeError, ValueError, NotImplementedError, AttributeError):
             loop.add_signal_handler(signal.SIGHUP, again)
 
     return application(

@@ -176,8 +176,8 @@ class Served:
     def work(self, jobs: Sequence[Job], between: Callable[[], None]) -> Results:
         """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer.
 
-        It ends where nobody waits any longer: what took too long would hold up all that come after it. Of streams each
-        ends so by itself. `between` is called between two steps of streams.
+        It ends where nobody waits any longer: what took too long would hold up all that come after
+        it. Of streams each ends so by itself. `between` is called between two steps of streams.
         """
 
         def check() -> None:

@@ -20,8 +20,8 @@ LAST = ("end", "error")
 class Stream:
     """One output in the making: `token` events, each with the text so far, then `end`; or `error`.
 
-    It is computed together with other streams, and whoever reads slowly holds up nobody. `kept` is given up when it is
-    computed: the files of the request.
+    It is computed together with other streams, and whoever reads slowly holds up nobody. `kept` is
+    given up when it is computed: the files of the request.
     """
 
     def __init__(

@@ -43,14 +43,15 @@ PUBLIC = (
     *("kind", "segments", "max_length", "on_long", "dimensions", "multi_label"),
     *("fit", "max_pixels", "frames", "rate"),
 )
-"""Settings of a field that the page needs; others, such as names of files, are nobody else's business."""
+"""Settings of a field that the page needs; others, such as names of files, are nobody else's
+business."""
 
 
 def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     """Write a run as a page that runs in a browser, into a new or empty folder.
 
-    The page opens with the example, which everybody sees; two inputs have a tab between them. Where none is given,
-    synthetic data has one, and of other data no row is published.
+    The page opens with the example, which everybody sees; two inputs have a tab between them. Where
+    none is given, synthetic data has one, and of other data no row is published.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]

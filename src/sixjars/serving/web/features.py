@@ -1,7 +1,7 @@
 """Features of a model, by which sections of the script are left out that it does not need.
 
-A feature is the value of a setting, such as `cell/lstm`; a setting that is true, such as `copying`; the kind of an
-input or of the output, such as `input/text`; or what several of these mean together.
+A feature is the value of a setting, such as `cell/lstm`; a setting that is true, such as `copying`;
+the kind of an input or of the output, such as `input/text`; or what several of these mean together.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,8 @@
 """The weights of a page in fewer bytes, without losing a bit.
 
-Of a 32-bit number the exponent is nearly always one of a few, and the rest looks random. So the numbers are stored by
-bytes: first the exponents of all numbers, which compress to a third, then the rest of them. A file is a gzip stream of
+Of a 32-bit number the exponent is nearly always one of a few, and the rest looks random. So the
+numbers are stored by bytes: first the exponents of all numbers, which compress to a third, then the
+rest of them. A file is a gzip stream of
 
     the length of the header, 4 bytes    the header, JSON    four planes of bytes
 """

@@ -1,7 +1,8 @@
 """The parts of the script that a model needs.
 
-What the browser can run is what there are files for: a setting such as `bridge.kind: attention` needs the file
-`script/bridge/attention.js`. Sections of a file that a model does not need are left out, see `drawing/sections.py`.
+What the browser can run is what there are files for: a setting such as `bridge.kind: attention`
+needs the file `script/bridge/attention.js`. Sections of a file that a model does not need are left
+out, see `drawing/sections.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -60,7 +61,8 @@ VIEWS: Mapping[str, Collection[Part]] = {
     "frames": [("field", "video")],
     "document": [*LABELS, *SEGMENTS],
 }
-"""Views of attention that some models need beside or in place of a heat map, by the parts of these."""
+"""Views of attention that some models need beside or in place of a heat map, by the parts of
+these."""
 KEYS = ("tokens", "segments")
 """Settings of a field whose values have files."""
 
