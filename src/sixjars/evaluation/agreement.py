@@ -1,4 +1,4 @@
-"""How far attention weights and the importance of input positions have the same order, with bootstrap intervals.
+"""Rank correlation of attention weights with the importance of positions, with intervals.
 
 Dims: T steps of an output, S source positions, N examples, R resamples.
 """
@@ -14,14 +14,14 @@ from torch import Tensor
 
 RESAMPLES: Final = 1000
 FEWEST: Final = 6
-"""Examples that a claim about random weights needs: fewer go one way by chance more often than once
-in twenty."""
+"""Examples for a claim about random weights: fewer go one way by chance once in twenty times."""
 WEAK, STRONG = 0.3, 0.6
 """From these on a correlation is called partial, and large."""
+NO_MORE: Final = "no more than random weights do"
 
 
 def kendall_tau(one: Tensor, other: Tensor) -> Tensor:
-    r"""Kendall's :math:`\tau_b` of each row of two (T, S): 1 for the same order, -1 for the opposite one; (T,).
+    r"""Kendall's :math:`\tau_b` of each row of two (T, S), from -1 (opposite order) to 1; (T,).
 
     .. math:: \tau_b = \frac{\sum_{i<j} \mathrm{sgn}(a_i - a_j) \, \mathrm{sgn}(b_i - b_j)}
               {\sqrt{|\{i<j : a_i \ne a_j\}| \; |\{i<j : b_i \ne b_j\}|}}
@@ -32,17 +32,17 @@ def kendall_tau(one: Tensor, other: Tensor) -> Tensor:
     >>> kendall_tau(torch.tensor([[0.1, 0.2, 0.7]]), torch.tensor([[1.0, 3.0, 2.0]]))
     tensor([0.3333], dtype=torch.float64)
     """
-    found = []
+    taus = []
     for a_S, b_S in zip(one.double(), other.double(), strict=True):
         a_SS, b_SS = (torch.sign(row.unsqueeze(1) - row) for row in (a_S, b_S))
-        found.append((a_SS * b_SS).sum() / (a_SS.abs().sum() * b_SS.abs().sum()).sqrt())
-    return torch.stack(found) if found else one.new_zeros(0).double()
+        taus.append((a_SS * b_SS).sum() / (a_SS.abs().sum() * b_SS.abs().sum()).sqrt())
+    return torch.stack(taus) if taus else one.new_zeros(0).double()
 
 
 @final
 @dataclass(frozen=True)
 class Agreement:
-    """Of the weights of one example with one importance, averaged over its steps."""
+    """How the weights of one example agree with one importance, averaged over its steps."""
 
     tau: float
     random: float
@@ -57,7 +57,7 @@ class Agreement:
 
 
 def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) -> Agreement | None:
-    """Of weights and importances (T, S), over the steps at which both have an order; nothing where there is none.
+    """Agreement of weights and importances (T, S), over the steps at which both have an order.
 
     >>> weights = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
     >>> agreement(weights, weights ** 2, np.random.default_rng(0)).tau
@@ -82,7 +82,7 @@ def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) 
 @final
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over examples, and where it lies with a probability of 95 %, as far as the choice of examples goes."""
+    """A mean over examples, and its 95 % interval, as far as the choice of examples goes."""
 
     mean: float
     low: float
@@ -122,52 +122,46 @@ class Measured:
     @cached_property
     def tau(self) -> Estimate:
         """Kendall's τ of the weights."""
-        return Estimate.of([one.tau for one in self.examples])
+        return Estimate.of([example.tau for example in self.examples])
 
     @cached_property
     def random(self) -> Estimate:
         """That of the same weights in a random order: 0 but for chance."""
-        return Estimate.of([one.random for one in self.examples])
+        return Estimate.of([example.random for example in self.examples])
 
     @cached_property
     def first(self) -> Estimate:
         """How often the largest weight is on the most important position."""
-        return Estimate.of([one.first for one in self.examples])
+        return Estimate.of([example.first for example in self.examples])
 
     @property
     def chance(self) -> float:
         """The same for uniform weights."""
-        return float(np.mean([one.chance for one in self.examples]))
+        return float(np.mean([example.chance for example in self.examples]))
 
     @property
     def steps(self) -> int:
         """Steps of all examples."""
-        return sum(one.steps for one in self.examples)
+        return sum(example.steps for example in self.examples)
 
     @property
     def sentence(self) -> str:
         """What the correlation means, and how often the most important position is found."""
-        # of random weights, on the same examples
-        over = Estimate.of([one.tau - one.random for one in self.examples])
-        alike, joined = f"Weights and {self.name} order the input", "and"
+        # paired: weights and random weights of the same examples
+        gain = Estimate.of([example.tau - example.random for example in self.examples])
+        alike, joined = f"eights and {self.name} order the input", "and"
         if len(self.examples) < FEWEST:
-            alike = f"Fewer than {FEWEST} examples do not say whether weights and {self.name} order the input alike"
-        elif over.low > 0:
-            far = (
-                "weakly"
-                if self.tau.mean < WEAK
-                else "in part"
-                if self.tau.mean < STRONG
-                else "to a large part"
-            )
-            alike += f" alike {far}, more than random weights do"
+            alike = f"Fewer than {FEWEST} examples do not say whether w{alike} alike"
+        elif gain.low > 0:
+            levels = {WEAK: "weakly", STRONG: "in part"}
+            far = next((word for most, word in levels.items() if self.tau.mean < most), None)
+            alike = f"W{alike} alike {far or 'to a large part'}, more than random weights do"
         else:
-            alike += (
-                " in opposite ways" if over.high < 0 else " alike no more than random weights do"
-            )
+            opposite = gain.high < 0
+            alike = f"W{alike} {'in opposite ways' if opposite else 'alike ' + NO_MORE}"
             joined = "but" if self.first.low > self.chance else joined
-        often = f"the largest weight is on the most important position at {self.first.mean:.0%} of the steps"
-        return f"{alike}; {joined} {often} (uniform weights: {self.chance:.0%})."
+        often = f"the largest weight is on the most important position at {self.first.mean:.0%}"
+        return f"{alike}; {joined} {often} of the steps (uniform weights: {self.chance:.0%})."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, those of each example too."""
@@ -179,5 +173,5 @@ class Measured:
             "tau_uniform": 0.0,
             "same_first": asdict(self.first),
             "same_first_uniform": self.chance,
-            "examples": [asdict(one) for one in self.examples],
+            "examples": [asdict(example) for example in self.examples],
         }

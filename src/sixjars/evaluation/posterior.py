@@ -3,7 +3,7 @@ r"""Posterior attention: which source position explains each token of an output 
 Dims: B sources, S source positions, R = B * S rows, T target positions, V vocabulary.
 
 The weights of a step are computed before its token is known: they say where the next token may come
-from. Of a pair whose output is known, more can be said.
+from. For a pair whose output is known, the posterior says more.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ LARGEST = 1 << 24
 
 
 def posterior_of(decoder: Decoder, encoded: Encoded, target: Padded) -> Tensor | None:
-    """The posterior attention of a decoder; nothing where it has none, and where the source is in segments."""
+    """The posterior attention of a decoder; nothing without one, or for a source in segments."""
     if encoded.segments is not None or not (decoder.searches and decoder.has_attention):
         return None
     return posterior(cast(Generator, decoder), encoded, target)
@@ -49,23 +49,18 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
     each = positions * max(size, 3 * positions * encoded.memory.shape[2])
     weights_BTS = torch.stack(weights, dim=1)
     likely_BTS = torch.zeros_like(weights_BTS)
-    for some_B in torch.split(
-        torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // max(1, each))
-    ):
+    at_once = max(1, LARGEST // max(1, each))
+    alone_SS = torch.eye(positions, dtype=torch.bool, device=encoded.device)
+    for block_B in torch.split(torch.arange(encoded.rows, device=encoded.device), at_once):
         alone, left = prepared, -1
-        for at, ((token_B, earlier), truth_B) in enumerate(
-            zip(before, target.values.unbind(1), strict=True)
-        ):
-            # one long target is no reason to go on with all
-            rows_B = some_B[target.mask[some_B, at]]
+        steps = zip(before, target.values.unbind(1), strict=True)
+        for at, ((token_B, earlier), truth_B) in enumerate(steps):
+            rows_B = block_B[target.mask[block_B, at]]  # targets that are over take no more steps
             if len(rows_B) == 0:
                 break
             if len(rows_B) != left:
                 left, alone = len(rows_B), prepared.pick(rows_B).repeat(positions)
-                one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(
-                    left, 1
-                )
-                alone = replace(alone, mask=alone.mask & one_RS)
+                alone = replace(alone, mask=alone.mask & alone_SS.repeat(left, 1))
             token_R, truth_R = (
                 ids.index_select(0, rows_B).repeat_interleave(positions)
                 for ids in (token_B, truth_B)

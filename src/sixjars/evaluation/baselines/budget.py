@@ -1,4 +1,4 @@
-"""How long a baseline may take, and how many rows it learns from: few at first, then as many as there is time for."""
+"""The time and rows of a baseline: few rows at first, then as many as there is time for."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ class Budget:
             raise TooMuch
 
     def share(self, part: float) -> "Budget":
-        """A part of what is left, for the next piece of work."""
+        """A budget of a part of the time left, for the next piece of work."""
         return Budget(max(self.left, 0.0) * part, self.clock)
 
     def without(self, seconds: float) -> "Budget":
@@ -133,7 +133,7 @@ def learned_in_time(
     *,
     seed: int = 0,
 ) -> tuple[list[T], int]:
-    """Predictions of the rows that are `scored`, and how many training rows there was time to learn from.
+    """Predict the rows in `scored`; also return how many rows there was time to learn from.
 
     A few rows, drawn by the seed, come first; how long they take tells how many more the time
     allows, and so on. An attempt that is not over in time is given up, and the model before it
@@ -162,7 +162,7 @@ def learned_in_time(
 def _attempted(
     learner: Learner[M, T], rows: Sequence[int], sample: Sequence[int], limit: Budget, scored: int
 ) -> _Attempt[M]:
-    """A model of some rows, with how long that took and how long its predictions of so many rows will take."""
+    """Fit and time a model of some rows; its predictions are timed on a sample."""
     model = learner.fit(rows, limit.check)
     between = limit.clock()
     learner.predict(model, sample, limit.check)

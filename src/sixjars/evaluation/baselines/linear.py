@@ -1,4 +1,4 @@
-"""A linear model: logistic regression on TF-IDF of words and pairs of words, and on frozen features.
+"""A linear model: logistic regression on TF-IDF of words and pairs, and on frozen features.
 
 One model for each label against all others, C = 10, by liblinear (Fan et al. 2008,
 https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once, which is what
@@ -53,12 +53,12 @@ class LinearModel:
 
 
 def linear(problem: Problem, budget: Budget) -> Predicted:
-    """The labels of each example, the likeliest first; where it may have several, those above one half."""
+    """Predict labels, the likeliest first; where there may be several, those above one half."""
 
-    def predict(model: LinearModel, some: Sequence[int], check: Check) -> list[tuple[str, ...]]:
+    def predict(model: LinearModel, rows: Sequence[int], check: Check) -> list[tuple[str, ...]]:
         candidates: list[tuple[str, ...]] = []
-        for begin in range(0, len(some), AT_ONCE):
-            scores_RL = model.scores(problem.scored, some[begin : begin + AT_ONCE], check)
+        for begin in range(0, len(rows), AT_ONCE):
+            scores_RL = model.scores(problem.scored, rows[begin : begin + AT_ONCE], check)
             candidates += outputs(model.labels, scores_RL, problem)
         return candidates
 
@@ -75,11 +75,8 @@ def outputs(
 ) -> list[tuple[str, ...]]:
     """The outputs of each row of scores, as the metrics compare them."""
     if problem.fields.output.multi_label:
-        chosen = (
-            [label for label, score in zip(labels, row, strict=True) if score > 0]
-            for row in scores_RL
-        )
-        return [(SEPARATOR.join(sorted(some)),) for some in chosen]
+        chosen = ([labels[at] for at in np.flatnonzero(row_L > 0).tolist()] for row_L in scores_RL)
+        return [(SEPARATOR.join(sorted(names)),) for names in chosen]
     order_RL = np.argsort(-scores_RL, axis=1, kind="stable")[:, : problem.most]
     return [tuple(labels[at] for at in row) for row in order_RL]
 
@@ -93,9 +90,8 @@ def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
         parts = [texts_RW[len(rows) * at :][: len(rows)] for at in range(len(problem.texts))]
     rows_RW = beside_each_other(parts, problem.features(problem.train, rows, check))
     multi_label = problem.fields.output.multi_label
-    targets = [
-        set(text.split(SEPARATOR)) if multi_label else {text} for text in problem.targets(rows)
-    ]
+    texts = problem.targets(rows)
+    targets = [set(text.split(SEPARATOR)) if multi_label else {text} for text in texts]
     labels = sorted(set().union(*targets) - {""})
     if len(labels) * rows_RW.shape[1] > MOST_WEIGHTS:
         raise TooMuch
@@ -119,16 +115,15 @@ def _one_against_others(
 
     if has_R.all():
         return np.zeros(rows_RW.shape[1]), 1.0
-    # a weight for each row is then less than one for each word
+    # the dual problem has a weight for each row, the primal one for each word
     dual = rows_RW.shape[1] > rows_RW.shape[0]
-    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0).fit(
-        rows_RW, has_R
-    )
+    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0)
+    model.fit(rows_RW, has_R)
     return model.coef_[0], float(model.intercept_[0])
 
 
 def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | None) -> Matrix:
-    """The numbers of rows: two texts are compared, more stand beside each other; then frozen features."""
+    """Join the features of rows: two texts are compared, others are concatenated."""
     from scipy.sparse import csr_matrix, hstack
 
     parts = [pair_features(*parts)] if len(parts) == 2 else [*parts]

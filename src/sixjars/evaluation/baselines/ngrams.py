@@ -1,6 +1,7 @@
-r"""Language models of counted n-grams: interpolated Kneser-Ney, and the unigram, which is the same of order 1.
+r"""Language models of counted n-grams: interpolated Kneser-Ney, and unigrams, its order 1.
 
-.. math:: P_n(w|h) = \frac{\max(a(hw) - D_n, 0)}{a(h\cdot)} + \frac{D_n N(h\cdot)}{a(h\cdot)} P_{n-1}(w|h')
+.. math:: P_n(w|h) = \frac{\max(a(hw) - D_n, 0)}{a(h\cdot)}
+          + \frac{D_n N(h\cdot)}{a(h\cdot)} P_{n-1}(w|h')
 
 a(hw) is how often hw was seen at the highest order, or where hw begins its text; below, how many
 different words stand before it (Kneser & Ney 1995, https://doi.org/10.1109/ICASSP.1995.479394).
@@ -68,7 +69,7 @@ class NgramModel:
         order: int = ORDER,
         check: Check = lambda: None,
     ) -> None:
-        """Of texts without `<stop>`, over a vocabulary of so many `words`, the special ones included."""
+        """Count texts without `<stop>`; of `words` in the vocabulary, two never occur in one."""
         self.begin = words
         """The number of the sign before a text."""
         self.wide = words + 1
@@ -80,19 +81,13 @@ class NgramModel:
             check()
             real_T = (places_T > 0) & (before_T != NEVER)
             keys_T = before_T * self.wide + tokens_T
-            keys_G, first_G, inverse = np.unique(
-                keys_T[real_T], return_index=True, return_inverse=True
+            keys_G, first_G, inverse, times_G = np.unique(
+                keys_T[real_T], return_index=True, return_inverse=True, return_counts=True
             )
             code_T = np.full_like(tokens_T, NEVER)
             code_T[real_T] = inverse
             codes.append(code_T)
-            seen.append(
-                (
-                    keys_G,
-                    np.flatnonzero(real_T)[first_G],
-                    np.bincount(inverse, minlength=len(keys_G)),
-                )
-            )
+            seen.append((keys_G, np.flatnonzero(real_T)[first_G], times_G))
             before_T = self._next(code_T, places_T, order=number)
         self.orders = [self._order(keys_G, counts_G) for keys_G, _, counts_G in seen[-1:]]
         for number in range(order - 1, 0, -1):
@@ -109,7 +104,7 @@ class NgramModel:
         return np.concatenate(pieces), np.concatenate(places)
 
     def _next(self, codes_T: Numbers, places_T: Numbers, *, order: int) -> Numbers:
-        """The number of what stands before each token, as long as the n-gram of this order that ends there."""
+        """The number of the context before each token: the n-gram of this order that ends there."""
         before_T = np.full_like(codes_T, NEVER)
         before_T[1:] = codes_T[:-1]
         # what stands before a first word is the sign, whose number comes after those of the words
@@ -141,9 +136,8 @@ class NgramModel:
             seen = order.keys_G[at] == keys
             counts = np.where(seen, order.counts_G[at], 0)
             kept = np.maximum(counts - order.discount, 0.0) / total
-            chance_T[known_T] = (
-                kept + order.discount * order.follow[context] / total * chance_T[known_T]
-            )
+            backoff = order.discount * order.follow[context] / total
+            chance_T[known_T] = kept + backoff * chance_T[known_T]
             code_T = np.full_like(tokens_T, NEVER)
             code_T[known_T] = np.where(seen, at, NEVER)
             before_T = self._next(code_T, places_T, order=number)

@@ -1,4 +1,4 @@
-"""What a baseline may know: the training set, and of the rows that the model was scored on, the inputs."""
+"""The data of a baseline: the training set, and the inputs of the rows that are scored."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,7 @@ SAMPLED: Final = 1_000
 BEGINNING: Final = 1_000
 """Characters of each that tell whether it has words."""
 FEW_WORDS: Final = 1.5
-"""Words of a text on average, below which its characters say more: names, words to
-transliterate."""
+"""Mean words of a text below which its characters say more: names, words to transliterate."""
 WORD: Final = 6
 """Characters of a word with the space behind it, in English."""
 FEATURES_AT_ONCE: Final = 500
@@ -92,9 +91,8 @@ class Problem:
     def counts_characters(self) -> bool:
         """Whether texts are single words, or in a script without spaces."""
         texts = [text[:BEGINNING] for text in self._sampled]
-        return are_unspaced(texts) or sum(len(text.split()) for text in texts) < FEW_WORDS * len(
-            texts
-        )
+        words = sum(len(text.split()) for text in texts)
+        return are_unspaced(texts) or words < FEW_WORDS * len(texts)
 
     @cached_property
     def size(self) -> float:
@@ -108,30 +106,25 @@ class Problem:
     def features(
         self, dataset: Dataset, rows: Sequence[int], check: Check = lambda: None
     ) -> NDArray[np.float32] | None:
-        """Frozen features of all inputs that have some, (R, N), of unit length; nothing where none are stored."""
+        """Frozen features of all inputs that have some, (R, N), of unit length; or nothing."""
         if not self.has_features:
             return None
         blocks = []
         for begin in range(0, len(rows), FEATURES_AT_ONCE):
             check()
-            some = rows[begin : begin + FEATURES_AT_ONCE]
-            each = [
-                field.frozen_features(dataset.table, some)
-                for field in dataset.fields.inputs.values()
-            ]
-            blocks.append(
-                np.concatenate([_even(vectors) for vectors in each if vectors is not None], axis=1)
-            )
+            block = rows[begin : begin + FEATURES_AT_ONCE]
+            fields = dataset.fields.inputs.values()
+            features = (field.frozen_features(dataset.table, block) for field in fields)
+            units = [_even(vectors) for vectors in features if vectors is not None]
+            blocks.append(np.concatenate(units, axis=1))
         return np.concatenate(blocks)
 
     @cached_property
     def has_features(self) -> bool:
         """Whether some input has frozen features that are stored."""
         first = self.rows[:1]
-        return any(
-            one.frozen_features(self.scored.table, first) is not None
-            for one in self.fields.inputs.values()
-        )
+        table, fields = self.scored.table, self.fields.inputs.values()
+        return any(field.frozen_features(table, first) is not None for field in fields)
 
 
 def _even(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

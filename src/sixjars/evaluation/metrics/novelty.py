@@ -1,6 +1,5 @@
 """How much of the outputs is new, and how much is copied from the inputs."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -26,11 +25,11 @@ def novel_ngrams(outcomes: Sequence[Outcome], *, n: int) -> float:
     where the outputs are right too: compare it with that of the references, and with the other
     metrics.
 
-    >>> novel_ngrams([Outcome(("x",), ("a dog barks at night",), given="At night\na dog runs")], n=2)
+    >>> outcome = Outcome(("x",), ("a dog barks at night",), given="At night\na dog runs")
+    >>> novel_ngrams([outcome], n=2)
     0.5
     """
-    sums = novel_sums(n)
-    return sums.value([*map(math.fsum, zip(*sums.rows(outcomes), strict=True))])
+    return novel_sums(n).over(outcomes)
 
 
 def novel_sums(n: int) -> Sums:
@@ -51,18 +50,17 @@ def copied_words(outcomes: Sequence[Outcome]) -> float:
     >>> copied_words([Outcome(("x",), ("a cat barks",), given="A dog barks")])
     0.6666666666666666
     """
-    return COPIED.value([*map(math.fsum, zip(*COPIED.rows(outcomes), strict=True))])
+    return COPIED.over(outcomes)
 
 
 def _copied(outcomes: Sequence[Outcome], *, n: int) -> Rows:
     """How many n-grams of each output are in its input, and how many there are."""
-    texts = ((outcome.given or "", outcome.candidates[0]) for outcome in outcomes)
-    pairs = [[ngrams(text.lower().split(), n) for text in both] for both in texts]
-    known = [set(given) for given, _ in pairs]
-    return [
-        (sum(one in inside for one in out), len(out))
-        for inside, (_, out) in zip(known, pairs, strict=True)
-    ]
+    rows = []
+    for outcome in outcomes:
+        known = set(ngrams((outcome.given or "").lower().split(), n))
+        output = ngrams(outcome.candidates[0].lower().split(), n)
+        rows.append((sum(ngram in known for ngram in output), len(output)))
+    return rows
 
 
 COPIED: Final = Sums(partial(_copied, n=1), lambda sums: sums[0] / max(1, sums[1]))

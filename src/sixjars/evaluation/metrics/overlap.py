@@ -6,6 +6,7 @@ BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load 
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import zip_longest
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 SacreName = Literal["bleu", "chrf", "ter"]
 REMEMBERED = 300_000
-"""Letters of references that are read once and not again for every score; more would take much
-memory."""
+"""Characters of references whose n-grams are kept between scores: time against memory."""
 
 
 def bleu(outcomes: Sequence[Outcome]) -> float:
@@ -35,7 +35,7 @@ def bleu(outcomes: Sequence[Outcome]) -> float:
 
 
 def chrf(outcomes: Sequence[Outcome]) -> float:
-    r"""Character F-score (chrF): of character n-grams up to six, recall counting twice as much; 0 to 100.
+    r"""Character F-score (chrF): character n-grams up to six, recall counting twice; 0 to 100.
 
     .. math:: 100 \cdot \frac{(1 + \beta^2) \, P R}{\beta^2 P + R}, \quad \beta = 2
 
@@ -46,7 +46,7 @@ def chrf(outcomes: Sequence[Outcome]) -> float:
 
 
 def ter(outcomes: Sequence[Outcome]) -> float:
-    r"""Translation edit rate: word edits (moving a phrase is one edit), in percent of the reference's length.
+    r"""Translation edit rate: word edits (a moved phrase is one), in percent of reference length.
 
     .. math:: 100 \cdot \frac{\sum_i \min_{r \in R_i} \mathrm{edits}(\hat y_i, r)}
               {\sum_i \mathrm{mean}_{r \in R_i} |r|}
@@ -58,7 +58,7 @@ def ter(outcomes: Sequence[Outcome]) -> float:
 
 
 def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
-    """Sacrebleu takes a list of all first references, one of all second ones, and None where there is no such."""
+    """The score of sacrebleu, with what it knows of the references cached where they are few."""
     streams, texts = _streams(outcomes), [outcome.candidates[0] for outcome in outcomes]
     if sum(len(text or "") for stream in streams for text in stream) > REMEMBERED:
         return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
@@ -66,18 +66,12 @@ def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
 
 
 def _streams(outcomes: Sequence[Outcome]) -> list[list[str | None]]:
-    width = max(len(outcome.references) for outcome in outcomes)
-    return [
-        [
-            outcome.references[place] if place < len(outcome.references) else None
-            for outcome in outcomes
-        ]
-        for place in range(width)
-    ]
+    """All first references, all second ones, and so on, with None where an example has fewer."""
+    return [*map(list, zip_longest(*(outcome.references for outcome in outcomes)))]
 
 
 def sacre_sums(name: SacreName) -> Sums:
-    """What sacrebleu adds up over the sentences, and what it makes of the sums."""
+    """The sums that sacrebleu computes a metric from."""
     return Sums(partial(_sacre_rows, name=name), partial(_sacre_value, name=name))
 
 
@@ -98,7 +92,7 @@ def _plain(name: SacreName) -> "SacreMetric":
 
 @lru_cache(maxsize=3)
 def _knowing(name: SacreName, streams: tuple[tuple[str | None, ...], ...]) -> "SacreMetric":
-    """With what it has found out about the references, which are half of the work and the same after every epoch."""
+    """A metric that keeps the n-grams of its references: half of the work of every epoch."""
     return _sacre_metric(name, references=list(map(list, streams)))
 
 
@@ -121,7 +115,7 @@ def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:
 
 
 def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
-    r"""ROUGE: F1 of shared stems (1), pairs (2) or longest subsequence (L); `_spaces`: words, not stems; 0 to 1.
+    r"""ROUGE: F1 of shared stems (1), pairs (2) or longest subsequence (L), or of words; 0 to 1.
 
     .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
               P = \frac{m(\hat y_i, r)}{|\hat y_i|}, \; R = \frac{m(\hat y_i, r)}{|r|}
@@ -151,14 +145,23 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
 
 def rouge_how(_: Sequence[Outcome], *, name: str) -> tuple[str, ...]:
     """The tokenizer, and the version of the library."""
-    how = ("tok:spaces", "no stems") if name.endswith("_spaces") else ("tok:a-z0-9", "Porter stems")
-    return "F1", "best reference", *how, "case:lower", f"rouge-score:{version_of('rouge-score')}"
+    tokenizer = (
+        ("tok:spaces", "no stems") if name.endswith("_spaces") else ("tok:a-z0-9", "Porter stems")
+    )
+    return (
+        "F1",
+        "best reference",
+        *tokenizer,
+        "case:lower",
+        f"rouge-score:{version_of('rouge-score')}",
+    )
 
 
 def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     r"""Levenshtein distance in characters, for each character of the references.
 
-    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
+    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad
+              r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
 
     The distance `d` is that of Levenshtein 1966, "Binary codes capable of correcting deletions,
     insertions, and reversals". A character is a Unicode code point: a vowel sign of Devanagari
@@ -169,22 +172,21 @@ def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5
     """
-    return CHARACTER_ERRORS.value(
-        [*map(math.fsum, zip(*CHARACTER_ERRORS.rows(outcomes), strict=True))]
-    )
+    return CHARACTER_ERRORS.over(outcomes)
 
 
 def word_error_rate(outcomes: Sequence[Outcome]) -> float:
     r"""Levenshtein distance in words, for each word of the references.
 
-    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
+    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad
+              r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
 
     Levenshtein 1966, over words split at spaces; otherwise as `character_error_rate`.
 
     >>> word_error_rate([Outcome(("I am going home",), ("I going to home",))])
     0.5
     """
-    return WORD_ERRORS.value([*map(math.fsum, zip(*WORD_ERRORS.rows(outcomes), strict=True))])
+    return WORD_ERRORS.over(outcomes)
 
 
 def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> Rows:
@@ -195,10 +197,9 @@ def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -
     for outcome in outcomes:
         output = units(outcome.candidates[0])
         references = [units(reference) for reference in outcome.references]
-        fewest, shortfall = min(
-            (distance(output, reference), -len(reference)) for reference in references
-        )
-        rows.append((fewest, -shortfall))
+        # of references that are equally near, the longest
+        edits, length = min((distance(output, words), -len(words)) for words in references)
+        rows.append((edits, -length))
     return rows
 
 

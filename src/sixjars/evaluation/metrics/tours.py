@@ -17,14 +17,14 @@ Point = tuple[float, ...]
 
 
 def tour_length_ratio(outcomes: Sequence[Outcome]) -> float:
-    r"""Length of the output tour over that of the true one, the mean over outputs that are tours; infinite if none.
+    r"""Mean length of the output tour over that of the true one; infinite if no output is a tour.
 
     .. math:: \frac{1}{|T|} \sum_{i \in T} \frac{L(\hat y_i)}{L(y_i)}, \quad
               L(y) = \sum_t \lVert p_{y_t} - p_{y_{t+1}} \rVert
 
-    The true one is the first reference; where it is the shortest there is, 1 is the best. The
-    comparison of Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4,
-    example by example. 1 where all points are the same.
+    T are the outputs that are tours. The true one is the first reference; where it is the shortest
+    there is, 1 is the best. The comparison of Vinyals, Fortunato & Jaitly 2015, section 4.4
+    (https://arxiv.org/abs/1506.03134), example by example. 1 where all points are the same.
 
     >>> square = "0,0 0,1 1,1 1,0"
     >>> round(tour_length_ratio([Outcome(("0 1 2 3",), ("0 2 1 3",), given=square)]), 4)
@@ -34,7 +34,7 @@ def tour_length_ratio(outcomes: Sequence[Outcome]) -> float:
 
 
 def tour_over_nearest(outcomes: Sequence[Outcome]) -> float:
-    r"""Length of the output tour over that of the nearest-neighbour tour; infinite if no output is a tour.
+    r"""Mean length of the output tour over that of the nearest-neighbour tour; infinite if none.
 
     .. math:: \frac{1}{|T|} \sum_{i \in T} \frac{L(\hat y_i)}{L(n_i)}
 
@@ -58,7 +58,8 @@ def valid_tours(outcomes: Sequence[Outcome]) -> float:
     search; so does a pointer decoder here that visits all.
 
     >>> square = "0,0 0,1 1,1 1,0"
-    >>> valid_tours([Outcome(("0 1 2 3",), (output,), given=square) for output in ("3 1 0 2", "0 1 1 2", "0 1 2")])
+    >>> outputs = ("3 1 0 2", "0 1 1 2", "0 1 2")
+    >>> valid_tours([Outcome(("0 1 2 3",), (output,), given=square) for output in outputs])
     0.3333333333333333
     """
     return len(list(_valid(outcomes))) / len(outcomes)
@@ -115,12 +116,13 @@ def _true_length(points: list[Point], outcome: Outcome) -> float:
     tour = _tour(outcome.references[0], len(points))
     if tour is None:
         raise DataError(
-            f"tour_length_ratio compares with a true tour, but the order {outcome.references[0]!r} does not come to "
-            f"each of {len(points)} points once. Use exact_match where orders are no tours."
+            f"tour_length_ratio compares with a true tour, but the order {outcome.references[0]!r} "
+            f"does not come to each of {len(points)} points once. "
+            "Use exact_match where orders are no tours."
         )
     return _length(points, tour)
 
 
 def _length(points: Sequence[Point], tour: Sequence[int]) -> float:
-    """Of the whole tour, back to its first point."""
-    return math.fsum(math.dist(points[one], points[two]) for one, two in pairwise([*tour, tour[0]]))
+    """The length of the whole tour, back to its first point."""
+    return math.fsum(math.dist(points[a], points[b]) for a, b in pairwise([*tour, tour[0]]))
