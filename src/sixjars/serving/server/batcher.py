@@ -1,4 +1,4 @@
-"""Requests become batches: those that wait and are asked the same way are computed together.
+"""Batches of requests: those that wait for the same search are computed together.
 
 Each run has one thread that computes, so a batch is formed of all that came while the one before it
 was computed. A batch waits for more only where the last one held several requests, and no longer
@@ -45,17 +45,16 @@ class Job:
     streams: bool = False
     """Whether others may be computed between its steps."""
     most: int | None = None
-    """Most inputs that are computed together with it; as many as the settings allow where it is
-    absent."""
+    """Most inputs that are computed with it; as many as the settings allow where it is absent."""
     came: float = field(default_factory=monotonic)
 
     @property
     def given_up(self) -> bool:
-        """Whether nobody waits for it any longer: whoever did went away, or was answered."""
+        """Whether nobody waits for it any longer, gone away or answered."""
         return self.answered.done()
 
     def answer(self, result: Any) -> None:
-        """Tell whoever waits, if anybody does; an exception is raised there. Called in the event loop."""
+        """Set the result, or raise an exception where it is awaited. Called in the event loop."""
         if self.given_up:
             return
         if isinstance(result, BaseException):
@@ -64,7 +63,7 @@ class Job:
             self.answered.set_result(result)
 
     def answer_now(self, result: Any) -> None:
-        """The same while others of its batch go on; called by the thread that computes."""
+        """Set the result while others of its batch go on; called by the thread that computes."""
         with suppress(RuntimeError):  # the loop has ended, and nobody waits
             self.answered.get_loop().call_soon_threadsafe(self.answer, result)
 
@@ -72,12 +71,12 @@ class Job:
 Results = list[tuple[Job, Any]]
 """The answer to each job of a batch; or an exception in its place."""
 Work = Callable[[Sequence[Job], Callable[[], None]], Results]
-"""Computes a batch; of streams, it calls what it is given after each step."""
+"""Computes a batch; it calls its second argument after each step of streams."""
 
 
 @final
 class Batcher:
-    """The line in front of one run, and the thread that computes; `told` gets each batch and its seconds."""
+    """The queue of one run, and its thread; `told` is called with each batch and its seconds."""
 
     def __init__(
         self, work: Work, settings: ServerSettings, told: Callable[[Sequence[Job], float], None]
@@ -90,8 +89,7 @@ class Batcher:
         self._wanted = 0
         """Jobs that are worth waiting for."""
         self._others_from = self._lent = 0.0
-        """While streams are computed: from when on others have their turn, and the seconds that
-        those took."""
+        """While streams are computed: when others have their turn, and the seconds they took."""
         self._thread = Thread(target=self._compute, name="sixjars-batches", daemon=True)
         self._thread.start()
 
@@ -124,7 +122,7 @@ class Batcher:
             if self._closing:
                 raise Closed
             if self._waiting() + len(inputs) > self._settings.queue:
-                self._line = deque(one for one in self._line if not one.given_up)
+                self._line = deque(waiting for waiting in self._line if not waiting.given_up)
             if self._waiting() + len(inputs) > self._settings.queue:
                 raise Full
             self._line.append(job)
@@ -183,11 +181,9 @@ class Batcher:
                 self._change.wait()
                 self._idle = False
             until = monotonic() + self._settings.wait_ms / 1000
-            while (
-                self._wanted > len(self._line)
-                and not self._closing
-                and (left := until - monotonic()) > 0
-            ):
+            while self._wanted > len(self._line) and not self._closing:
+                if (left := until - monotonic()) <= 0:
+                    break
                 self._change.wait(left)
             batch = self._taken(self._line[0])
             self._wanted = len(batch) if len(batch) > 1 else 0
