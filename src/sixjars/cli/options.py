@@ -1,4 +1,4 @@
-"""Options that several commands share, and the two consoles: results go to stdout, everything else to stderr."""
+"""Options of several commands, and the consoles: results on stdout, all else on stderr."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _found_here(packages: list[str] | None) -> list[str] | None:
-    """Packages in the current folder are found too; after all that is installed, so that they replace nothing."""
+    """Let packages of the current folder be found, after all that are installed."""
     if packages:
         sys.path.append(os.getcwd())
     return packages
@@ -41,8 +41,7 @@ DataOption = Annotated[
     ),
 ]
 TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
-"""Endings of files that hold no JSON lines: other programs would not open those under such a
-name."""
+"""Endings of files that hold no JSON lines: other programs would not open them."""
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
 ]
@@ -89,7 +88,7 @@ def notes() -> "Console":
 
 
 def noting() -> "AbstractContextManager[None]":
-    """Whatever is told meanwhile about the data is a note; without a bar, so that `rich` loads only for a note."""
+    """Print what is reported on data meanwhile as notes; `rich` loads only for one."""
     return listening(_Noting())
 
 
@@ -100,7 +99,7 @@ class _Noting(Reporter):
 
 
 def note(text: str) -> None:
-    """One line that is no result."""
+    """Print a line that is no result."""
     notes().print(text, highlight=False, markup=False)
 
 
@@ -115,7 +114,7 @@ def results() -> "Console":
 
 
 def check_output(path: Path | None, option: str = "--output") -> None:
-    """Refuse to write over a file that holds something; an empty one, or a device, may be written to."""
+    """Refuse to overwrite a file, unless it is empty or a device."""
     from sixjars.runs.output_file import check_new
 
     if path is not None:

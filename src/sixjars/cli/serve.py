@@ -46,7 +46,9 @@ def serve(
     precision: PrecisionOption = "32",
     allow: AllowOption = None,
 ) -> None:
-    """Answer requests over HTTP, and show a live page: texts or files in, outputs with attention out."""
+    """Answer requests over HTTP, and show a live page: texts or files in, outputs with attention
+    out.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.serving.server.run import serve as serve_them
 
     serve_them(

@@ -1,4 +1,4 @@
-"""Commands that give a run away: `pack` (one file), `push` (to the hub), `export` (for programs without torch)."""
+"""Commands that share a run: `pack` (one file), `push` (to the hub), `export` (without torch)."""
 
 from pathlib import Path
 from shlex import quote
@@ -27,9 +27,8 @@ def pack(
     from sixjars.runs.share import pack as pack_run
 
     written = pack_run(run, file, licence=licence, allow=allow or [])
-    note(
-        f"wrote {written} ({written.stat().st_size:,} bytes); use it: sixjars predict {written} INPUT"
-    )
+    size = f"{written.stat().st_size:,} bytes"
+    note(f"wrote {written} ({size}); use it: sixjars predict {written} INPUT")
 
 
 def push(
@@ -87,7 +86,8 @@ def export(
     if web:
         if check or data is not None or precision != "32" or whole is not None or setting:
             raise DataError(
-                "--web writes a page of its own; leave --check, --data, --precision, --whole and --set out."
+                "--web writes a page of its own; "
+                "leave --check, --data, --precision, --whole and --set out."
             )
         from sixjars.serving.web import export_web
 
@@ -99,30 +99,20 @@ def export(
         raise DataError("--example is what a page opens with; say --web too.")
     from sixjars.serving.export.files import export as export_run
 
-    search = _search(setting or [])
-    made = export_run(
-        run,
-        out,
-        precision=precision,
-        whole=whole,
-        check=check,
-        data=data,
-        allow=allow or [],
-        **search,
-    )
-    size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
-    use = f"sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)"
+    options = _search(setting or []) | {"whole": whole, "check": check, "data": data}
+    exported = export_run(run, out, precision=precision, allow=allow or [], **options)
+    folder = exported.folder
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    use = f"sixjars_runtime.load({str(folder)!r}).predict(INPUT)"
     if whole is not None:
-        use = (
-            f"{made.folder / 'whole.onnx'} in any ONNX runtime, as {made.folder / 'README.md'} says"
-        )
-    note(f"wrote {made.folder} ({size:,} bytes); use it: {use}")
-    if made.agreement is not None:
-        typer.echo(str(made.agreement))
+        use = f"{folder / 'whole.onnx'} in any ONNX runtime, as {folder / 'README.md'} says"
+    note(f"wrote {folder} ({size:,} bytes); use it: {use}")
+    if exported.agreement is not None:
+        typer.echo(str(exported.agreement))
 
 
 def _search(setting: list[str]) -> dict[str, Any]:
-    """Settings of search, and no others: they become keyword arguments."""
+    """Settings of search as keyword arguments; refuse others."""
     from sixjars.recipe.files import overridden
     from sixjars.recipe.sections import SearchSettings
 

@@ -1,4 +1,4 @@
-"""Commands that make something: `demo`, `new`, `train`."""
+"""Commands that create a recipe or a run: `demo`, `new`, `train`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -44,7 +44,9 @@ def demo(
         "sixjars-demo"
     ),
 ) -> None:
-    """Train English to romanised Hindi with attention on synthetic data, translate, and draw the attention."""
+    """Train English to romanised Hindi with attention on synthetic data, translate, and draw the
+    attention.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_demo, show_trained
     from sixjars.runs.folder import open_run
     from sixjars.runs.recipes import read_recipe
@@ -57,12 +59,10 @@ def demo(
             raise RunError(f"{out} holds another run. Choose another folder with --out.")
         _clear(out)
     pairs = recipe.data.sample.size if recipe.data.sample else 0
-    console.print(
-        f"[bold]sixjars[/] learns English → Hindi from {pairs:,} synthetic sentence pairs. About a minute."
-    )
-    trained = train_recipe(
-        DEMO, out=out, device="cpu", reporter=ConsoleProgress(console), baselines=False
-    )
+    data = f"{pairs:,} synthetic sentence pairs"
+    console.print(f"[bold]sixjars[/] learns English → Hindi from {data}. About a minute.")
+    reporter = ConsoleProgress(console)
+    trained = train_recipe(DEMO, out=out, device="cpu", reporter=reporter, baselines=False)
     show_trained(results(), trained)
     show_demo(results(), trained.folder)
 
@@ -71,11 +71,9 @@ def _clear(folder: Path) -> None:
     """Remove an earlier demo, and nothing else."""
     from sixjars.runs.archive import FILES
 
-    for path in [
-        *(folder / name for name in (*FILES, "curves.png", "attention.png")),
-        *folder.glob("fields/*.json"),
-        *folder.glob("checkpoints/*.safetensors"),
-    ]:
+    paths = [folder / name for name in (*FILES, "curves.png", "attention.png")]
+    paths += [*folder.glob("fields/*.json"), *folder.glob("checkpoints/*.safetensors")]
+    for path in paths:
         path.unlink(missing_ok=True)
 
 
@@ -90,7 +88,8 @@ def new(
         list[Path] | None,
         typer.Option(
             metavar="PATH",
-            help="Your data; sizes are chosen from it. For parallel lines: --data c.en --data c.de.",
+            help="Your data; sizes are chosen from it. "
+            "For parallel lines: --data c.en --data c.de.",
             show_default=False,
         ),
     ] = None,
@@ -120,18 +119,19 @@ def new(
         from sixjars.starter.race import check_minutes
 
         check_minutes(minutes, data)
-    made = started(file, task=task, data=data, columns=columns)
-    for sentence in made.notes:
+    starter = started(file, task=task, data=data, columns=columns)
+    for sentence in starter.notes:
         note(sentence)
     in_a_hurry = minutes is not None and _race(file, minutes).stopped
-    note(f"wrote {file}; next: sixjars train {file}{' data.on_bad_row=skip' if made.stops else ''}")
+    skip = " data.on_bad_row=skip" if starter.stops else ""
+    note(f"wrote {file}; next: sixjars train {file}{skip}")
     if data and not no_estimate and not in_a_hurry:
         for sentence in estimated(file):
             note(sentence)
 
 
 def _race(file: Path, minutes: float) -> "Race":
-    """Let candidates race, and show how they did."""
+    """Train the candidates of a recipe for some minutes, and show their scores."""
     from sixjars.cli.show import show_race
     from sixjars.starter.race import race
 
@@ -143,7 +143,7 @@ def _race(file: Path, minutes: float) -> "Race":
 
 
 def estimated(file: Path) -> list[str]:
-    """How long the training of a recipe takes here, where a few seconds tell that."""
+    """Sentences on how long training takes here, where a few seconds can tell that."""
     from sixjars.starter.training_time import budget_of
 
     budget = budget_of(file)
@@ -156,8 +156,8 @@ def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> 
     for name, value in _named(named, also):
         if columns.setdefault(name, value) != value:
             raise DataError(
-                f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is one column; join "
-                "them into one first, as docs/faq.md shows."
+                f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is "
+                "one column; join them into one first, as docs/faq.md shows."
             )
     return columns
 

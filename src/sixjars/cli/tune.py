@@ -26,7 +26,8 @@ SpaceArgument = Annotated[
     typer.Argument(
         metavar="KEY=SPACE",
         help="'learning.rate=log(1e-4,1e-2)', 'model.encoder.dropout=uniform(0,0.5)', "
-        "'model.encoder.size=int(64,512)', 'model.encoder.cell=[gru,lstm]'; KEY=VALUE is the same in all trials.",
+        "'model.encoder.size=int(64,512)', 'model.encoder.cell=[gru,lstm]'; "
+        "KEY=VALUE is the same in all trials.",
         show_default=False,
     ),
 ]
@@ -105,16 +106,10 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
         values = [text_of("", row[key]).strip() for key in tuning.axes]
         score = "–" if row["score"] is None else f"{row['score']:.4g}"
         state = "" if row["state"] == "complete" else row["state"]
-        grid.add_row(
-            f"{row['number']}",
-            *values,
-            score,
-            f"{row['epochs']:.3g}",
-            f"{row['seconds']:.0f}",
-            state,
-        )
-    how = f"{tuning.metric} on the validation set ({tuning.better} is better); the test set was not scored"
-    console.print(how)
+        cost = f"{row['epochs']:.3g}", f"{row['seconds']:.0f}"
+        grid.add_row(f"{row['number']}", *values, score, *cost, state)
+    scored = f"{tuning.metric} on the validation set ({tuning.better} is better)"
+    console.print(f"{scored}; the test set was not scored")
     console.print(grid)
     if len(tuning.trials) > SHOWN:
         console.print(f"and {len(tuning.trials) - SHOWN} more")
@@ -122,7 +117,6 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
     console.print(f"picture: {tuning.picture}")
     if tuning.tied:
         console.print(f"tie:     {tuning.tie_in_words}", soft_wrap=True)
-    console.print(
-        f"best:    {', '.join(text_of(key, value) for key, value in tuning.best.items())}"
-    )
+    best = ", ".join(text_of(key, value) for key, value in tuning.best.items())
+    console.print(f"best:    {best}")
     console.print(f"train and score it: {tuning.command}")
