@@ -1,4 +1,4 @@
-"""What synthetic texts are made of: lists of words, and a source and a target that are built together.
+"""Word lists of synthetic texts, and a source and a target that are built together.
 
 Word lists are data: one file in `words/` for each sample that has some, read when it is first
 needed.
@@ -45,9 +45,8 @@ class Lexicon:
         """All tables; the one without a name has the lists that are in no table."""
         import yaml
 
-        text = (files("sixjars.samples") / "words" / f"{self.name}.yaml").read_text(
-            encoding="utf-8"
-        )
+        path = files("sixjars.samples") / "words" / f"{self.name}.yaml"
+        text = path.read_text(encoding="utf-8")
         # Everything is text to the base loader; to the others `no` and `on` are truth values.
         entries = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
         plain = {key: value for key, value in entries.items() if isinstance(value, str)}
@@ -116,11 +115,8 @@ class Pair:
         {'english': 'not go', 'hindi': 'nahin ja raha', 'alignment': '0-0 1-1 1-2'}
         """
         place = {word: number for number, word in enumerate(self.source)}
-        links = sorted(
-            (place[word], number)
-            for number, (_, origin) in enumerate(self.target)
-            for word in origin
-        )
+        origins = enumerate(origin for _, origin in self.target)
+        links = sorted((place[word], at) for at, origin in origins for word in origin)
         return {
             source: " ".join(word.text for word in self.source),
             target: " ".join(text for text, _ in self.target),
