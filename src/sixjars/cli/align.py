@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import check_output, note, notes
+from sixjars.cli.options import argument, check_output, note, notes, option
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization
 
 if TYPE_CHECKING:
@@ -36,19 +36,12 @@ def align(
         typer.Argument(metavar="A", help="A sentence in each line; or a table (see --columns)."),
     ],
     second: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="B", help="The same sentences in another language.", show_default=False
-        ),
+        Path | None, argument(metavar="B", help="The same sentences in another language.")
     ] = None,
     *,
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME,NAME",
-            help="A is a table: its two columns, or their numbers.",
-            show_default=False,
-        ),
+        option(metavar="NAME,NAME", help="A is a table: its two columns, or their numbers."),
     ] = None,
     also: Annotated[
         tuple[Path, Path] | None,

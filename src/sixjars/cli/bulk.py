@@ -9,7 +9,7 @@ import typer
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
 from sixjars.cli.input_notes import is_failure, note_unknown
-from sixjars.cli.options import note, noting
+from sixjars.cli.options import note, noting, option
 from sixjars.cli.streaming import Pace
 from sixjars.errors import DataError, Interrupted
 from sixjars.runs.given import is_many
@@ -27,33 +27,17 @@ EngineOption = Annotated[
 ]
 PartRowsOption = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}.",
-        show_default=False,
-    ),
+    option(min=1, help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}."),
 ]
 RayAddressOption = Annotated[
-    str | None,
-    typer.Option(help="A Ray cluster: auto, or HOST:PORT; else this machine.", show_default=False),
+    str | None, option(help="A Ray cluster: auto, or HOST:PORT; else this machine.")
 ]
-ResumeOption = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with a half-done --output folder.", show_default=False),
-]
+ResumeOption = Annotated[bool, option("--resume", help="Go on with a half-done --output folder.")]
 ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="I/N", help="Answer the share of job I of N, counted from 1.", show_default=False
-    ),
+    str | None, option(metavar="I/N", help="Answer the share of job I of N, counted from 1.")
 ]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Workers of Ray; else one for each GPU, or each CPU but one.",
-        show_default=False,
-    ),
+    int | None, option(min=1, help="Workers of Ray; else one for each GPU, or each CPU but one.")
 ]
 
 MOST_NOTES = 20

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from sixjars.cli.options import note, notes, results
+from sixjars.cli.options import note, notes, option, results
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,12 +23,10 @@ CheckOption = Annotated[
     typer.Option("--check", help="Compare the weights with erasing the input and with gradients."),
 ]
 CheckedDataOption = Annotated[
-    Path | None,
-    typer.Option(help="With --check: a file in place of the test set.", show_default=False),
+    Path | None, option(help="With --check: a file in place of the test set.")
 ]
 ExamplesOption = Annotated[
-    int | None,
-    typer.Option(help="The most inputs that are shown, or checked.", min=1, show_default=False),
+    int | None, option(help="The most inputs that are shown, or checked.", min=1)
 ]
 ReferenceOption = Annotated[
     bool,

@@ -15,6 +15,7 @@ from sixjars.cli.options import (
     Overrides,
     note,
     notes,
+    option,
     results,
 )
 
@@ -78,10 +79,7 @@ def compare(
         ),
     ] = Path("runs/compare"),
     metric: Annotated[
-        str | None,
-        typer.Option(
-            help="Of the curves and the examples; the first run's own.", show_default=False
-        ),
+        str | None, option(help="Of the curves and the examples; the first run's own.")
     ] = None,
     *,
     as_json: JsonOption = False,

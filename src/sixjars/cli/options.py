@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, final
 
 import typer
 
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+def option(*names: str, **settings: Any) -> Any:
+    """An option whose default --help does not show."""
+    return typer.Option(*names, show_default=False, **settings)
+
+
+def argument(**settings: Any) -> Any:
+    """An argument whose default --help does not show."""
+    return typer.Argument(show_default=False, **settings)
+
+
 def _found_here(packages: list[str] | None) -> list[str] | None:
     """Let packages of the current folder be found, after all that are installed."""
     if packages:
@@ -24,20 +34,18 @@ def _found_here(packages: list[str] | None) -> list[str] | None:
 
 AllowOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--allow",
         metavar="PACKAGE",
         help="A package of yours that the recipe may take components from; its code is run.",
         callback=_found_here,
-        show_default=False,
     ),
 ]
 DataOption = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         metavar="PATH",
         help="Another file with the same columns; or parallel lines: --data c.en --data c.de.",
-        show_default=False,
     ),
 ]
 TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
@@ -46,33 +54,20 @@ DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
 ]
 FromOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False
-    ),
+    Path | None, option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.")
 ]
 NoBaselinesOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-baselines", help="Without what costs nothing to compare with.", show_default=False
-    ),
+    bool, option("--no-baselines", help="Without what costs nothing to compare with.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4", show_default=False),
+    list[str] | None, argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4")
 ]
 RecipeArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.", show_default=False
-    ),
+    str, argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.")
 ]
 RunArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.", show_default=False
-    ),
+    Path, argument(metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.")
 ]
 StrictOption = Annotated[
     bool,

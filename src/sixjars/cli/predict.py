@@ -36,9 +36,11 @@ from sixjars.cli.options import (
     JsonOption,
     RunArgument,
     StrictOption,
+    argument,
     check_output,
     note,
     noting,
+    option,
 )
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, Interrupted
@@ -54,52 +56,43 @@ if TYPE_CHECKING:
 
 TextsArgument = Annotated[
     list[str] | None,
-    typer.Argument(
+    argument(
         metavar="INPUT",
         help="Texts; images and videos as files, folders, globs; "
         'or objects by column: {"body": "..."}',
-        show_default=False,
     ),
 ]
 _FILE = (
     "A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz "
     "too); any other has one input a line."
 )
-InputOption = Annotated[Path | None, typer.Option("--input", help=_FILE, show_default=False)]
+InputOption = Annotated[Path | None, option("--input", help=_FILE)]
 InputsOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--input",
         metavar="PATH",
         help=f"{_FILE} Or a folder or glob of such files; "
         "also in remote storage: s3://BUCKET/FOLDER",
-        show_default=False,
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--output",
         parser=local_path,
         metavar="PATH",
         help="Write here: of a file with columns the same rows with the answers added, else one "
         "output a line. For many files or parts, a folder.",
-        show_default=False,
     ),
 ]
-QuestionOption = Annotated[
-    list[str] | None, typer.Option(help="A question about each image.", show_default=False)
-]
-NbestOption = Annotated[
-    int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)
-]
+QuestionOption = Annotated[list[str] | None, option(help="A question about each image.")]
+NbestOption = Annotated[int | None, option(help="Outputs for each input.", min=1)]
 SearchOption = Annotated[
-    Literal["greedy", "beam", "sample"] | None,
-    typer.Option(help="How outputs are chosen.", show_default=False),
+    Literal["greedy", "beam", "sample"] | None, option(help="How outputs are chosen.")
 ]
 SettingOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A search setting: temperature=0.7", show_default=False),
+    list[str] | None, option("--set", help="A search setting: temperature=0.7")
 ]
 PrecisionOption = Annotated[
     Literal["32", "bf16", "int8"],
@@ -108,8 +101,7 @@ PrecisionOption = Annotated[
     ),
 ]
 PicturesOption = Annotated[
-    Path | None,
-    typer.Option(help="A folder to draw the attention of each output in.", show_default=False),
+    Path | None, option(help="A folder to draw the attention of each output in.")
 ]
 
 
@@ -124,9 +116,7 @@ def predict(
     setting: SettingOption = None,
     pictures: PicturesOption = None,
     *,
-    chat: Annotated[
-        bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)
-    ] = False,
+    chat: Annotated[bool, option("--chat", help="Hold a conversation.")] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "32",

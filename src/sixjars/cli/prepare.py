@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, notes, results
+from sixjars.cli.options import (
+    AllowOption,
+    DeviceOption,
+    Overrides,
+    RecipeArgument,
+    notes,
+    option,
+    results,
+)
 from sixjars.progress import ConsoleProgress, number_of
 
 
@@ -39,7 +47,7 @@ def sample(
         str,
         typer.Argument(metavar="TASK", help="A system that `sixjars tasks` lists, or TASK/KIND."),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
+    out: Annotated[Path, option(help="The folder to write.")],
     size: Annotated[
         int, typer.Option(help="Training examples; a tenth more for each other split.", min=1)
     ] = 100,

@@ -15,10 +15,12 @@ from sixjars.cli.options import (
     JsonOption,
     NoBaselinesOption,
     RunArgument,
+    argument,
     check_output,
     note,
     notes,
     noting,
+    option,
     results,
 )
 from sixjars.errors import DataError
@@ -28,15 +30,10 @@ from sixjars.progress import ConsoleProgress
 def evaluate(
     run: RunArgument,
     data: DataOption = None,
-    metrics: Annotated[
-        str | None, typer.Option(help="Names with commas between.", show_default=False)
-    ] = None,
+    metrics: Annotated[str | None, option(help="Names with commas between.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="Write a JSON line for each example: input, references, output, scores.",
-            show_default=False,
-        ),
+        option(help="Write a JSON line for each example: input, references, output, scores."),
     ] = None,
     *,
     as_json: JsonOption = False,
@@ -86,10 +83,7 @@ def evaluate(
 def score(
     run: RunArgument,
     data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Inputs and outputs, in the run's own columns.", show_default=False
-        ),
+        Path, argument(metavar="FILE", help="Inputs and outputs, in the run's own columns.")
     ],
     *,
     as_json: JsonOption = False,

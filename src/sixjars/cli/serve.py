@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, note
+from sixjars.cli.options import AllowOption, DeviceOption, note, option
 from sixjars.cli.predict import PrecisionOption
 from sixjars.serving.server.settings import ServerSettings
 
@@ -21,8 +21,7 @@ def serve(
     ] = USUAL.host,
     port: Annotated[int, typer.Option(help="0 for any that is free.")] = USUAL.port,
     token: Annotated[
-        str | None,
-        typer.Option(help="What requests must carry.", envvar="SIXJARS_TOKEN", show_default=False),
+        str | None, option(help="What requests must carry.", envvar="SIXJARS_TOKEN")
     ] = USUAL.token,
     batch: Annotated[
         int, typer.Option(help="Most inputs that are computed together.")

@@ -6,20 +6,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sixjars.cli.options import AllowOption, RunArgument, note
+from sixjars.cli.options import AllowOption, RunArgument, argument, note, option
 from sixjars.cli.predict import SettingOption
 from sixjars.errors import DataError, RecipeError, unknown
 
-LicenceOption = Annotated[
-    str, typer.Option(help="Its licence, for the model card.", show_default=False)
-]
+LicenceOption = Annotated[str, option(help="Its licence, for the model card.")]
 
 
 def pack(
     run: RunArgument,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What to write: NAME.sixjars", show_default=False)
-    ],
+    file: Annotated[Path, argument(metavar="FILE", help="What to write: NAME.sixjars")],
     licence: LicenceOption = "",
     allow: AllowOption = None,
 ) -> None:
@@ -33,14 +29,10 @@ def pack(
 
 def push(
     run: RunArgument,
-    name: Annotated[
-        str, typer.Argument(metavar="USER/NAME", help="What to call it there.", show_default=False)
-    ],
+    name: Annotated[str, argument(metavar="USER/NAME", help="What to call it there.")],
     licence: LicenceOption = "",
     *,
-    private: Annotated[
-        bool, typer.Option("--private", help="Only for you.", show_default=False)
-    ] = False,
+    private: Annotated[bool, option("--private", help="Only for you.")] = False,
     allow: AllowOption = None,
 ) -> None:
     """Put a run on the Hugging Face hub: recipe, vocabularies, weights, and a model card."""
@@ -52,26 +44,18 @@ def push(
 
 def export(
     run: RunArgument,
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A folder to make.", show_default=False)
-    ],
+    out: Annotated[Path, argument(metavar="OUT", help="A folder to make.")],
     precision: Annotated[
         Literal["32", "int8"], typer.Option(help="Bits of the matrices of the decoder's step.")
     ] = "32",
     whole: Annotated[
         Literal["greedy", "beam"] | None,
-        typer.Option(
-            help="Write encoder, decoder and this search as one graph.", show_default=False
-        ),
+        option(help="Write encoder, decoder and this search as one graph."),
     ] = None,
     setting: SettingOption = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Compare on a file with the same columns.", show_default=False),
-    ] = None,
+    data: Annotated[Path | None, option(help="Compare on a file with the same columns.")] = None,
     example: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What the page of --web opens with.", show_default=False),
+        str | None, option(metavar="TEXT", help="What the page of --web opens with.")
     ] = None,
     *,
     check: Annotated[

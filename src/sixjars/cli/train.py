@@ -13,8 +13,10 @@ from sixjars.cli.options import (
     NoBaselinesOption,
     Overrides,
     RecipeArgument,
+    argument,
     note,
     notes,
+    option,
     results,
 )
 from sixjars.errors import DataError, RunError
@@ -24,17 +26,10 @@ if TYPE_CHECKING:
     from sixjars.starter.race import Race
 
 ColumnOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False
-    ),
+    list[str] | None, option(metavar="COLUMN", help="Its column: a name, or a number from 1.")
 ]
 MinutesOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Train a few candidates for so many minutes, and write the best one.",
-        show_default=False,
-    ),
+    float | None, option(help="Train a few candidates for so many minutes, and write the best one.")
 ]
 DEMO = "translation/sample_attention"
 
@@ -78,19 +73,14 @@ def _clear(folder: Path) -> None:
 
 
 def new(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)
-    ],
-    task: Annotated[
-        str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)
-    ],
+    file: Annotated[Path, argument(metavar="FILE", help="The recipe to write.")],
+    task: Annotated[str, option(help="A system that `sixjars tasks` lists.")],
     data: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             metavar="PATH",
             help="Your data; sizes are chosen from it. "
             "For parallel lines: --data c.en --data c.de.",
-            show_default=False,
         ),
     ] = None,
     source: ColumnOption = None,
@@ -98,9 +88,7 @@ def new(
     label: ColumnOption = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False
-        ),
+        option(metavar="FIELD=COLUMN", help="The column of any field: image=photo."),
     ] = None,
     minutes: MinutesOption = None,
     *,
@@ -177,10 +165,7 @@ def _named(
 def train(
     recipe: RecipeArgument,
     overrides: Overrides = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option(help="The run's folder.  [default: runs/NAME]")] = None,
     *,
     resume: Annotated[
         bool,
@@ -190,17 +175,12 @@ def train(
         ),
     ] = False,
     from_run: FromOption = None,
-    seed: Annotated[
-        int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)
-    ] = None,
+    seed: Annotated[int | None, option(help="The same as learning.seed=N.", min=0)] = None,
     device: DeviceOption = "auto",
     devices: Annotated[
         int, typer.Option(help="Processes that train one model together.", min=1)
     ] = 1,
-    fsdp: Annotated[
-        bool,
-        typer.Option("--fsdp", help="Each has a share of the weights (FSDP).", show_default=False),
-    ] = False,
+    fsdp: Annotated[bool, option("--fsdp", help="Each has a share of the weights (FSDP).")] = False,
     no_baselines: NoBaselinesOption = False,
     allow: AllowOption = None,
 ) -> None:

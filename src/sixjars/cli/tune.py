@@ -12,7 +12,9 @@ from sixjars.cli.options import (
     FromOption,
     JsonOption,
     RecipeArgument,
+    argument,
     notes,
+    option,
     results,
 )
 
@@ -23,12 +25,11 @@ if TYPE_CHECKING:
 
 SpaceArgument = Annotated[
     list[str],
-    typer.Argument(
+    argument(
         metavar="KEY=SPACE",
         help="'learning.rate=log(1e-4,1e-2)', 'model.encoder.dropout=uniform(0,0.5)', "
         "'model.encoder.size=int(64,512)', 'model.encoder.cell=[gru,lstm]'; "
         "KEY=VALUE is the same in all trials.",
-        show_default=False,
     ),
 ]
 SHOWN = 20
@@ -38,12 +39,9 @@ SHOWN = 20
 def tune(
     recipe: RecipeArgument,
     space: SpaceArgument,
-    trials: Annotated[
-        int | None, typer.Option(help="How many in all.  [default: 30]", min=1, show_default=False)
-    ] = None,
+    trials: Annotated[int | None, option(help="How many in all.  [default: 30]", min=1)] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="The search's folder.  [default: runs/NAME-tune]", show_default=False),
+        Path | None, option(help="The search's folder.  [default: runs/NAME-tune]")
     ] = None,
     *,
     resume: Annotated[

@@ -34,6 +34,7 @@ from sixjars.cli.options import (
     StrictOption,
     check_output,
     note,
+    option,
     results,
 )
 from sixjars.cli.predict import (
@@ -82,20 +83,13 @@ def inspect(
     input_file: InputOption = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="A file: .html answers when pointed at; .png, .svg, .pdf or .json.",
-            show_default=False,
-        ),
+        option(help="A file: .html answers when pointed at; .png, .svg, .pdf or .json."),
     ] = None,
     view: Annotated[
-        ViewName | None,
-        typer.Option(help="How it is shown; without it, as fits the input.", show_default=False),
+        ViewName | None, option(help="How it is shown; without it, as fits the input.")
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Force this output (teacher forcing).", show_default=False
-        ),
+        str | None, option(metavar="TEXT", help="Force this output (teacher forcing).")
     ] = None,
     search: SearchOption = None,
     nbest: NbestOption = None,
