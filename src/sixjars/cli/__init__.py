@@ -68,8 +68,7 @@ def about(
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 LARGE = {-3: 32 << 20, -1: 512 << 20}
-"""Options of glibc's `mallopt`: the least block that is given back at once, and the free memory
-that is kept."""
+"""glibc's `mallopt`: the least block that is given back at once, and the free memory to keep."""
 COUNTS_LEAKS = "triton._C.libtriton"
 """A module (of Triton 3.9, by nanobind) that prints a page about each object left at the end."""
 

@@ -98,7 +98,6 @@ def align(
 
 
 def _show(alignment: "Alignment", gold: Path) -> None:
-    """Print the scores of both directions, and of their symmetrization."""
     methods: tuple[Symmetrization, ...] = "forward", "backward", alignment.symmetrize
     for method in dict.fromkeys(methods):
         score = replace(alignment, symmetrize=method).score(gold)

@@ -144,7 +144,6 @@ class _Progress:
                 self.notes.add(sentence)
 
     def end(self, output: Path, parts: int, *, strict: bool) -> None:
-        """Print the numbers, and set the exit code."""
         total = self.all
         if total.cut:
             cut = f"{total.cut:,} of {total.rows:,} inputs were cut"

@@ -105,7 +105,6 @@ def check_weights(
 
 
 def _show(console: "Console", checked: "AttentionCheck") -> None:
-    """Print one table, and sentences on its meaning."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
@@ -128,5 +127,4 @@ def _show(console: "Console", checked: "AttentionCheck") -> None:
 
 
 def _spelled(estimate: "Estimate") -> str:
-    """A mean with its interval."""
     return f"{estimate.mean:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

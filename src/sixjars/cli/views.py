@@ -286,7 +286,6 @@ class _Work:
         return view
 
     def _print(self, views: "list[View]", decisive: "list[str]") -> None:
-        """Print views one below the other."""
         from rich.text import Text
 
         from sixjars.drawing.choice import chosen
@@ -307,7 +306,6 @@ class _Work:
                 console.print()
 
     def _write(self, out: Path, views: "list[View]", title: str) -> None:
-        """Write a page, a list of JSON, or a picture."""
         from sixjars.drawing.draw import draw_view
         from sixjars.drawing.html import fragment, page
 

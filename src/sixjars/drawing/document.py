@@ -133,7 +133,7 @@ def _sentences(
 
 
 def _widths(words: Sequence[str]) -> dict[str, float]:
-    """How wide each word is in inches; never more than a line."""
+    """The width of each word in inches, at most a line."""
     figure = figure_of(1.0, 1.0)
     texts = {word: figure.text(0.0, 0.0, word, fontsize=LETTERS) for word in set(words)}
     return {word: min(width_of(text), WIDTH) for word, text in texts.items()}
@@ -181,7 +181,7 @@ def _line_count(block: Block) -> int:
 
 
 def _height(block: Block) -> float:
-    """Inches, the space below included."""
+    """The height of a block in inches, with the space below."""
     return LINE * _line_count(block) + BETWEEN
 
 
@@ -199,7 +199,7 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
 
 
 def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
-    """The number of a sentence, and its weight."""
+    """Draw the number of a sentence, and its weight."""
     middle, height = top + LINE / 2, LINE * len(sentence.lines)
     small_text(page, NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center")
     share, percentage = sentence.weight / peak, percent(sentence.weight)
@@ -209,7 +209,6 @@ def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
 
 
 def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> None:
-    """The words of a sentence."""
     bottom = top + LINE * len(sentence.lines)
     for row, line in enumerate(sentence.lines):
         for at, left, width in line:

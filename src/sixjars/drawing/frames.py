@@ -33,8 +33,7 @@ def draw_frames(
 ) -> None:
     """Draw the frames (F, height, width, 3) in a row, and a row of bars for each output token.
 
-    Of more than 16 frames, 16 are shown, evenly chosen, and each stands for its neighbours: their
-    weights are added.
+    Of more than 16 frames, 16 are shown, evenly chosen, with the weights of neighbours added.
     """
     if frames.ndim != 4 or frames.shape[3] != 3 or not frames.size:
         raise ShapeError(f"frames must be (number, height, width, 3), but are {frames.shape}.")

@@ -41,8 +41,7 @@ def draw_lines(
 ) -> None:
     """Draw the input above the output, or beside it where one is long, with lines for weights.
 
-    With `copied`, the position that each output token was copied from, or none: only these have
-    lines, and colour.
+    With `copied`, the position that each output token was copied from, only copies have lines.
     """
     weights_TS = checked(weights, len(target), len(source), positions="source tokens")
     if not weights_TS.size:
@@ -115,7 +114,7 @@ class _Places:
 
     @classmethod
     def of(cls, source: Sequence[str], target: Sequence[str]) -> "_Places":
-        """Above each other, where both have room."""
+        """Place the sentences above each other where both have room, else side by side."""
         rows = [_widths(source), _widths(target)]
         wide = max(LEAST_WIDE, *(sum(row) + APART * (len(row) - 1) for row in rows))
         if wide <= WIDEST:
@@ -148,7 +147,7 @@ class _Places:
     def write(
         self, page: "Axes", word: str, spot: Spot, side: Literal["source", "target"], color: str
     ) -> None:
-        """A word in its place; one that is too long for a column is made smaller."""
+        """Write a word in its place, smaller where it is too long for a column."""
         if self.across:
             page.text(*spot, word, ha="center", va="center", fontsize=LETTERS, color=color)
             return

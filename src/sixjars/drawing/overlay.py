@@ -1,7 +1,7 @@
 """An image overlaid with attention weights, once for each output token; as a picture file.
 
-Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells, T
-output tokens, P pixels and N cells along one side.
+Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells,
+T output tokens, P pixels and N cells along one side.
 """
 
 from collections.abc import Sequence
@@ -167,7 +167,6 @@ class _Panels:
         return cls(columns, width, height, slot, page)
 
     def corner(self, at: int) -> tuple[float, float]:
-        """The top left corner of a panel."""
         row, column = divmod(at, self.columns)
         return column * self.slot, row * (LABEL + self.height + GAP) + LABEL
 

@@ -85,8 +85,7 @@ def shortened(text: str, most: int) -> str:
 def drawable(figure: "Figure", text: str, weight: str | int = "normal") -> str:
     """The text with a number in place of each word that no font has, for the legend.
 
-    matplotlib writes the names of ticks anew whenever it draws, so they are made drawable before
-    they are set.
+    Names of ticks are made drawable before they are set: matplotlib writes them whenever it draws.
     """
     return text if _is_plain(text) else shown_text(text, _NUMBERS.setdefault(figure, {}), weight)
 
@@ -233,8 +232,7 @@ def draw_by_length(
 ) -> None:
     """One line for each model, with a dot for each range of lengths, at its median.
 
-    A dot of few examples is hollow. Intervals are shaded. The number of examples is above each
-    range.
+    A dot of few examples is hollow, intervals are shaded, and counts of examples stand above.
     """
     figure = figure_of(7.0, 4.4, "constrained")
     axes = figure.add_subplot()

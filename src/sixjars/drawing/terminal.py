@@ -149,12 +149,12 @@ def _tile(token: str, row: Sequence[float], columns: int) -> Text:
 
 
 def _frames(view: View, width: int) -> Iterator[RenderableType]:
-    """A heat map over the frames."""
     output, count = view.outputs[0], len(view.backdrop)
     groups = frame_groups(count)
-    weights_TF = checked(output.weights, len(output.tokens), count, positions="frames")
-    weights = grouped(weights_TF, groups).tolist()
-    yield from _tables(weights, [group_name(group) for group in groups], output.tokens, width)
+    weights = checked(output.weights, len(output.tokens), count, positions="frames")
+    weights = grouped(weights, groups)
+    names = [group_name(group) for group in groups]
+    yield from _tables(weights.tolist(), names, output.tokens, width)
 
 
 def _tour(view: View, width: int) -> Iterator[RenderableType]:

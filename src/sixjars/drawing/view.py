@@ -219,7 +219,7 @@ def _joined(output: Output, groups: list[list[int]], place: Mapping[int, int]) -
 
 
 def _weights(weights: Weights, rows: Sequence[int], groups: list[list[int]]) -> tuple[float, ...]:
-    """Added over the pieces of each source word, averaged over those of an output word."""
+    """Weights added over the pieces of each source word, averaged over those of the output's."""
     sums = (fsum(weights[row][at] for row in rows for at in group) for group in groups)
     return tuple(total / len(rows) for total in sums)
 

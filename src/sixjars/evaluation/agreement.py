@@ -20,7 +20,7 @@ WEAK, STRONG = 0.3, 0.6
 NO_MORE: Final = "no more than random weights do"
 
 
-def kendall_tau(one: Tensor, other: Tensor) -> Tensor:
+def kendall_tau(first: Tensor, other: Tensor) -> Tensor:
     r"""Kendall's :math:`\tau_b` of each row of two (T, S), from -1 (opposite order) to 1; (T,).
 
     .. math:: \tau_b = \frac{\sum_{i<j} \mathrm{sgn}(a_i - a_j) \, \mathrm{sgn}(b_i - b_j)}
@@ -33,10 +33,10 @@ def kendall_tau(one: Tensor, other: Tensor) -> Tensor:
     tensor([0.3333], dtype=torch.float64)
     """
     taus = []
-    for a_S, b_S in zip(one.double(), other.double(), strict=True):
+    for a_S, b_S in zip(first.double(), other.double(), strict=True):
         a_SS, b_SS = (torch.sign(row.unsqueeze(1) - row) for row in (a_S, b_S))
         taus.append((a_SS * b_SS).sum() / (a_SS.abs().sum() * b_SS.abs().sum()).sqrt())
-    return torch.stack(taus) if taus else one.new_zeros(0).double()
+    return torch.stack(taus) if taus else first.new_zeros(0).double()
 
 
 @final
@@ -48,11 +48,9 @@ class Agreement:
     random: float
     """Kendall's τ of the same weights in a random order."""
     first: float
-    """The share of steps at which the position with the largest weight is also the most important
-    one."""
+    """The share of steps at which the position with the largest weight is the most important."""
     chance: float
-    """The same for uniform weights, which are as good as any choice: one over the number of
-    positions."""
+    """The same for uniform weights, or any choice: one over the number of positions."""
     steps: int
 
 
@@ -110,8 +108,8 @@ class Estimate:
 class Measured:
     """The agreement of the weights of all examples with one importance; each example counts once.
 
-    >>> one = Measured("erasing a position", (Agreement(0.5, 0.0, 1.0, 0.25, steps=3),))
-    >>> one.tau.mean, one.first.mean
+    >>> measured = Measured("erasing a position", (Agreement(0.5, 0.0, 1.0, 0.25, steps=3),))
+    >>> measured.tau.mean, measured.first.mean
     (0.5, 1.0)
     """
 

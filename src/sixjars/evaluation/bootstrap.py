@@ -136,8 +136,7 @@ def error_of_difference(
 ) -> float | None:
     """The standard error of the difference of two models, by the paired bootstrap.
 
-    Where the test finds no difference, as of few examples, it is so large that 1.96 of it are more
-    than the difference.
+    Where the test finds no difference, 1.96 times the error is no less than the difference.
     """
     pooled = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
     if pooled is None:
@@ -153,7 +152,7 @@ def error_of_difference(
 def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> list[float]:
     """How the first model's score changes where one example has the other's output; may be empty.
 
-    It says which examples two models differ on by a metric that a single example has no value of.
+    It shows on which examples two models differ by a metric of all examples together.
     """
     pooled = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
     if pooled is None:

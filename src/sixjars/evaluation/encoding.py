@@ -58,7 +58,7 @@ class _Graphs:
     def encoded(
         self, network: Network, inputs: Mapping[str, Padded], tensors: list[Tensor], key: Hashable
     ) -> Encoded:
-        """Without a graph the first time: most shapes come once."""
+        """Encode inputs, without a graph the first time: most shapes come once."""
         weights = addresses(network.encoder)
         if weights != self.weights:
             self.weights = weights

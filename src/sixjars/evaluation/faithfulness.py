@@ -1,7 +1,7 @@
 r"""Whether attention weights order the input as erasing it and as gradients do.
 
-Dims: T steps of an output, S source positions, N copies of one example, E embedding features, D
-source features.
+Dims: T steps of an output, S source positions, N copies of one example, E embedding features,
+D source features.
 
 For the output y of an example, and the probability of each of its tokens given those before it:
 
@@ -44,8 +44,7 @@ ROUNDING: Final = 6
 IMPOSSIBLE: Final = -1e4
 """The log probability of what cannot be output, such as pointing at a position that is erased."""
 NUMBERS: Final = 2**24
-"""Logits, or numbers of the memory or of attention, at a time; so many copies of an example are
-computed at once."""
+"""Logits, or numbers of memory or attention, at a time: this limits the copies of an example."""
 SCORED: Final = 64
 """Numbers that attention needs for each weight, about."""
 
@@ -117,7 +116,7 @@ class Copies:
         return torch.cat(rows)
 
     def _portions(self, count: int) -> Sequence[Tensor]:
-        """The numbers up to a count, as many at a time as there may be copies in memory."""
+        """The numbers below a count, in portions of as many copies as fit into memory."""
         return torch.split(torch.arange(count, device=self.network.device), self.at_once)
 
     def _inputs(self, count: int) -> dict[str, Padded]:

@@ -42,8 +42,7 @@ def encoded_batches(
 ) -> Iterator[tuple[Batch, Encoded]]:
     """Yield batches of all rows (or of `rows`), longest first, with their encodings.
 
-    Meanwhile the network is in evaluation mode; one that is already is not touched, so that threads
-    may share it.
+    The network is in evaluation mode meanwhile; threads may share one that is in it already.
     """
     was_training = network.training
     encode: Callable[..., Encoded] = network.encode
@@ -78,9 +77,8 @@ def answers(
 ) -> list[list[Hypothesis]]:
     """Return the hypotheses for each row of an encoded batch, best first.
 
-    `seeds`, one for each row, are those of sampling.
-    Without `attention` their weights are left out, unless `unknown: replace` needs them. `tell` is
-    called with what each step of a search computed.
+    `seeds`, one for each row, are those of sampling. Without `attention` weights are left out,
+    unless `unknown: replace` needs them. `tell` is called with the results of each step of search.
     """
     begun = None if prefix is None else prefix.to(network.device)
     # fewer bits than the encoder's, where that is wanted
@@ -358,7 +356,6 @@ class _Judge:
         count: int,
         familiar: Collection[str] | None,
     ) -> Outcome:
-        """One example, with all its references."""
         dataset, first = self.dataset, group[0]
         candidates = self.found.get((first, search), ())[:count]
         alignments = dataset.alignments if "links" in self.needs else None

@@ -235,8 +235,8 @@ def _inputs(sample: Sample, row: Row) -> tuple[str, ...]:
     return tuple(row[column] for column in sample.inputs)
 
 
-def _too_few(sample: Sample, name: str, found: int, count: int, limit: int) -> str:
-    least = f"The {name} split of the {sample.task} sample has no more than {found} different rows"
+def _too_few(sample: Sample, name: str, rows: int, count: int, limit: int) -> str:
+    least = f"The {name} split of the {sample.task} sample has no more than {rows} different rows"
     if sample.longest is None:
         return f"{least}, but {count} are asked for. Ask for fewer."
     return (

@@ -95,7 +95,6 @@ def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:
 
 
 def _stated(facts: Sequence[Fact]) -> str:
-    """The facts of one turn in one sentence."""
     statements = (fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts)
     return f"{' and '.join(statements)} ."
 

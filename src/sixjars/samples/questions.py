@@ -35,8 +35,7 @@ YES = 0.56
 """How often a question of presence is about a thing that is there: above a half, because these
 questions are more often duplicates, as an image has few things, and a question counts once."""
 COUNTS = {1: 2, 2: 1}
-"""How many things are in an image, and how often. Colours and shapes are learned from single things
-first."""
+"""How many things are in an image, and how often; single things teach colours and shapes first."""
 
 Question = tuple[str, str, Thing | None]
 """A question, its answer, and the one thing that is its evidence, where there is one."""

@@ -207,8 +207,8 @@ def things_of(name: str) -> tuple[Thing, ...]:
             f"{name!r} names no synthetic image; "
             "names are like 'red-circle-20-20-16_blue-square-50-44-10.png'."
         )
-    found = re.findall(_THING, name)
-    return tuple(Thing(colour, shape, *map(int, numbers)) for colour, shape, *numbers in found)
+    things = re.findall(_THING, name)
+    return tuple(Thing(colour, shape, *map(int, numbers)) for colour, shape, *numbers in things)
 
 
 def paint(name: str) -> bytes:

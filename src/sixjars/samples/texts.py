@@ -138,8 +138,7 @@ def joined(
 ) -> Pair:
     """Clauses with one-word conjunctions between them, as many as fit in a length drawn uniformly.
 
-    Without the drawn length nearly every text would be as long as is allowed; with it, all lengths
-    are common.
+    Without a drawn length nearly every text would be as long as is allowed.
     """
     goal = rng.randint(shortest, longest)
     pair = fitting(rng, goal, clause)

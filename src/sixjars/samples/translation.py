@@ -61,7 +61,6 @@ def clause(rng: Random, room: int) -> Pair:
 
 
 def _translated(table: str, english: str) -> Pair:
-    """One English word and the Hindi for it."""
     word = Word(english)
     return Pair((word,), linked(in_hindi(table, english), word))
 
@@ -163,7 +162,7 @@ def _place_phrase(rng: Random, english: str, *, owner: str) -> Pair:
 
 
 def _person(rng: Random, noun: Noun, *, owner: str, oblique: bool) -> tuple[Pair, bool]:
-    """Somebody, and whether it is more than one."""
+    """A phrase for a person, and whether it is plural."""
     if noun.group == "kin":
         determiner = rng.choices(list(WORDS.table("possessors")), (4, 1, 1))[0]
     else:
@@ -233,7 +232,6 @@ def _negated(verb: Verb, english: Word, no: tuple[Word, ...]) -> Target:
 
 
 def _categories() -> dict[str, tuple[str, ...]]:
-    """Every English word by its category."""
     groups = ("motion", "intransitive", "transitive", "social")
     verbs = [verb for group in groups for verb in hindi.verbs(group)]
 

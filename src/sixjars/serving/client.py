@@ -110,11 +110,9 @@ class Client:
     ) -> list[list[Answer]]:
         """Predict the outputs for each input, best first.
 
-        `search` are settings of search, such as `kind="beam"`.
-
-        A text, a mapping or a path that is given alone is one input with one row. A list is always
-        a list of inputs. An input that cannot be used has one answer with an `error`. Files are
-        given as paths (`pathlib.Path`).
+        `search` are settings of search, such as `kind="beam"`. A text, a mapping or a path alone is
+        one input with one row; a list is always a list of inputs. An input that cannot be used has
+        one answer with an `error`. Files are given as paths (`pathlib.Path`).
         """
         inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else _several(inputs)
         options = {"model": model, "nbest": nbest, "weights": weights, "search": search}
@@ -288,7 +286,6 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a file that is an input."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -16,8 +16,7 @@ FIRST: Final = 100_000
 FEWEST_FIRST: Final = 50
 """Rows of the first attempt, however long they are: what fewer teach is chance."""
 MOST_FIRST: Final = 500
-"""Rows of the first attempt, where they are short; with ten times as few the rate would be
-chance."""
+"""Rows of the first attempt, where they are short; with a tenth of them the rate is chance."""
 MOST: Final = 20_000_000
 """Numbers that a baseline learns from: about a gigabyte. 50 bytes each were measured for the words
 and pairs of words of 25,000 film reviews (11 million), with what scikit-learn copies of them."""
@@ -28,8 +27,7 @@ STEP: Final = 16
 """Times as many rows at most in the next attempt: no rate holds for ever, and where that attempt is
 late, a model of a sixteenth of the rows is left."""
 CAREFUL: Final = 0.7
-"""Share of the time left that is planned for: a rate from few rows may be off, and what is late is
-lost."""
+"""Share of the time left that is planned: a rate of few rows may be off; late work is lost."""
 
 
 @final
@@ -106,7 +104,7 @@ class Learner(Generic[M, T]):
 @final
 @dataclass(frozen=True)
 class _Attempt(Generic[M]):
-    """A model, and what it took."""
+    """A model, with the rows and seconds that it took."""
 
     model: M
     rows: int
@@ -135,9 +133,8 @@ def learned_in_time(
 ) -> tuple[list[T], int]:
     """Predict the rows in `scored`; also return how many rows there was time to learn from.
 
-    A few rows, drawn by the seed, come first; how long they take tells how many more the time
-    allows, and so on. An attempt that is not over in time is given up, and the model before it
-    predicts.
+    A few rows, drawn by the seed, come first; their time tells how many more there is time for, and
+    so on. An attempt that is late is given up, and the model before it predicts.
     """
     order = np.random.default_rng(seed).permutation(len(rows))[: learner.most]
     sample = scored[: learner.few]

@@ -22,10 +22,9 @@ def copied(problem: Problem, budget: Budget) -> Predicted:
 
 
 def lead(problem: Problem, budget: Budget) -> Predicted:
-    """The first sentence of the first text: what journalists begin with.
+    """The first sentence of the first text, which few summarizers of news beat.
 
-    Nenkova 2005, section 4 (https://cdn.aaai.org/AAAI/2005/AAAI05-228.pdf): few summarizers of news
-    beat it.
+    Nenkova 2005, section 4 (https://cdn.aaai.org/AAAI/2005/AAAI05-228.pdf).
     """
     return _from_input(problem, lambda text: next(iter(sentences_of(text)), ""))
 

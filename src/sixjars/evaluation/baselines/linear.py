@@ -110,7 +110,6 @@ def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
 def _one_against_others(
     rows_RW: Matrix, has_R: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """The weights of one label, and its bias."""
     from sklearn.linear_model import LogisticRegression
 
     if has_R.all():

@@ -40,7 +40,7 @@ class Memory:
         return [self._outputs(row_T, most) for row_T in rows]
 
     def _outputs(self, row_T: NDArray[np.float64], most: int) -> tuple[str, ...]:
-        """Those of one row, given how similar each training row is."""
+        """The outputs for one row, by its similarity to each training row."""
         if most == 1:
             return (self.targets[int(row_T.argmax())],)
         nearby = np.arange(len(row_T))
@@ -88,6 +88,5 @@ def rows_of(problem: Problem, words: Any, rows: Sequence[int], check: Check) -> 
 
 
 def _texts(problem: Problem, dataset: Dataset, rows: Sequence[int]) -> list[str]:
-    """All texts of a row as one."""
     columns = [dataset.table.texts(name, rows) for name in problem.texts]
     return [" ".join(texts) for texts in zip(*columns, strict=True)]

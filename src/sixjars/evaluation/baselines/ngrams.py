@@ -10,8 +10,8 @@ of the n-grams with a = 1 and 2, and P_0 is even over the vocabulary (Chen & Goo
 2.7, https://doi.org/10.1006/csla.1999.0128; one discount for each order). Where h was never seen,
 P_n is P_{n-1}.
 
-Dims: T tokens of all texts on end, each text with a sign before it and `<stop>` behind it; G
-different n-grams.
+Dims: T tokens of all texts on end, each text with a sign before it and `<stop>` behind it;
+G different n-grams.
 """
 
 from collections.abc import Iterable, Sequence

@@ -63,7 +63,7 @@ def says_something(value: float, score: Score) -> bool:
 def has_nothing(baseline: Baseline, scores: Sequence[Score]) -> bool:
     """Whether a baseline is 0 by all metrics where higher is better, as a copy in another script.
 
-    Its error rates then say no more.
+    Its error rates are then no comparison either.
     """
     values = [(baseline.value(score.name), score) for score in scores if score.better == "higher"]
     pairs = [(value, score) for value, score in values if value is not None and score.value]

@@ -141,7 +141,7 @@ def measured(
 def _scored_baseline(
     method: Method, problem: Problem, metrics: Sequence[Metric], budget: Budget
 ) -> Baseline:
-    """What one of them predicts, and its scores."""
+    """The scores of a baseline, with the seconds and rows that it took."""
     predicted = method.predict(problem, budget.share(LEARNING))
     seconds = budget.clock() - budget.began
     scores = tuple(scored(predicted, problem, metrics, budget))
@@ -154,7 +154,7 @@ def _scored_baseline(
 
 
 def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
-    """With how many rows it learned from, where that is not all of them."""
+    """The name of a method, with the number of its training rows if that is not all."""
     rows = predicted.rows
     fewer = rows is not None and rows < len(problem.learned_from)
     return f"{method.name(problem)} (on {rows:,} rows)" if fewer else method.name(problem)
@@ -199,8 +199,7 @@ def outcomes_of(predicted: Predicted, problem: Problem, metric: Metric) -> list[
     if predicted.likelihoods is not None:
         likelihoods = zip(outcomes, predicted.likelihoods, strict=True)
         outcomes = [
-            replace(each, log_probability=log, tokens=tokens)
-            for each, (log, tokens) in likelihoods
+            replace(each, log_probability=log, tokens=tokens) for each, (log, tokens) in likelihoods
         ]
     return list(outcomes)
 

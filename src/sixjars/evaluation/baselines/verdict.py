@@ -9,8 +9,7 @@ from sixjars.evaluation.bootstrap import IN_LEVEL
 from sixjars.evaluation.metrics import METRICS, Score
 
 Verdict = Literal["better", "worse", "no difference", "equal"]
-"""Of the model. `no difference` is less than the examples can show; `equal` scores are the same,
-and no more is known of them."""
+"""On the model: `no difference` that the examples can show, or scores that are just `equal`."""
 SHARES: Final = ("accuracy@", "exact_match")
 """Beginnings of metrics that are means over the examples, between 0 and 1."""
 
@@ -52,10 +51,9 @@ def opposed(scores: Sequence[Score], baseline: Baseline, found: Verdict) -> dict
 
 
 def _unpaired(score: Score, value: float) -> float | None:
-    """The standard error of the difference of two shares, as if they were of different rows.
+    """The standard error of the difference of two shares at most, as if of different rows.
 
-    It is at most so much. Of metrics that are no means over the examples it is not known without
-    their outputs.
+    Nothing for metrics that are no means over the examples: it takes their outputs.
     """
     metric = METRICS.get(score.name)
     is_mean = metric is not None and metric.per_example and metric.sums is None

@@ -238,7 +238,7 @@ def confusion(outcomes: Sequence[Outcome], *, most: int = 12) -> Confusion:
     kept = labels[:most]
     place = {label: min(at, len(kept)) for at, label in enumerate(labels)}
     pairs = _pairs(outcomes, multi_label=False)
-    counted = Counter((place[true], place[found]) for (true,), (found,) in pairs)
+    counted = Counter((place[true], place[output]) for (true,), (output,) in pairs)
     if len(kept) < len(labels):
         kept = [*kept, _REST if _REST not in kept else f"all {_REST}"]
     size = range(len(kept))

@@ -88,7 +88,7 @@ def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
 
 
 def _links(outcomes: Sequence[Outcome], *, explained: bool) -> Rows:
-    """Links that are right, and how many there are."""
+    """The numbers of right links, and of all links, of each outcome."""
     rows = []
     for outcome in outcomes:
         if outcome.sure is None:
@@ -281,6 +281,5 @@ def rationale_of(text: str, count: int) -> tuple[int, int] | None:
 
 
 def _covers(box: Box) -> bool:
-    """Whether some of the image is in a box."""
     _, left, top, right, bottom = box
     return max(left, 0.0) < min(right, 1.0) and max(top, 0.0) < min(bottom, 1.0)

@@ -209,7 +209,7 @@ def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
     raise RecipeError([unknown("metric", name, known) + outside.listed])
 
 
-def as_metric(own: "Metric | Compute") -> Metric:
+def as_metric(metric: "Metric | Compute") -> Metric:
     """A metric of yours: a `Metric`, or a plain function of outcomes; then higher is better.
 
     >>> def loud(outcomes):
@@ -217,7 +217,11 @@ def as_metric(own: "Metric | Compute") -> Metric:
     >>> as_metric(loud).name
     'loud'
     """
-    return own if isinstance(own, Metric) else Metric(str(getattr(own, "__name__", "metric")), own)
+    return (
+        metric
+        if isinstance(metric, Metric)
+        else Metric(str(getattr(metric, "__name__", "metric")), metric)
+    )
 
 
 def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]) -> list[Score]:

@@ -104,7 +104,6 @@ def _valid(outcomes: Sequence[Outcome]) -> Iterator[tuple[list[Point], list[int]
 
 
 def _tour(text: str, points: int) -> list[int] | None:
-    """The tour of a text; nothing where it is none."""
     try:
         order = order_of(text, points)
     except ValueError:

@@ -71,7 +71,6 @@ def whole_card(folder: Path, search: SearchSettings, fields: Fields) -> str:
 
 
 def _sizes(value: Any) -> list[str]:
-    """The size of each dimension, or its name in the graph."""
     return [dim.dim_param or str(dim.dim_value) for dim in value.type.tensor_type.shape.dim]
 
 
@@ -91,7 +90,6 @@ def _table(what: str, values: Iterable[Any], lengths: Mapping[str, str]) -> list
 
 
 def _ids(fields: Fields) -> list[str]:
-    """The meaning of the ids."""
     first, size = len(SPECIAL), fields.output.facts().get("vocabulary")
     lines = [f"- ids: {', '.join(f'{number} is `{name}`' for number, name in enumerate(SPECIAL))}"]
     for name, field in fields.inputs.items():

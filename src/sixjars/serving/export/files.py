@@ -157,7 +157,6 @@ def _extractors(fields: Fields) -> dict[str, Any]:
 
 
 def _write_backbones(extractors: Mapping[str, Any], folder: Path) -> None:
-    """Write each backbone as a graph."""
     for name, extractor in extractors.items():
         shapes = ((count, 3, extractor.pixels, extractor.pixels) for count in (3, 1, 2, 5))
         examples = [{"pixels": torch.randint(0, 256, shape).byte()} for shape in shapes]

@@ -62,8 +62,7 @@ def write_graph(
     """Write a function of values as a graph; return the names of the inputs that it reads.
 
     A dimension that differs between examples is symbolic; those that agree in all of them are the
-    same. `what` names the components in messages. `keeps` are the outputs that somebody needs;
-    without it all are kept.
+    same. `what` names the components in messages. Without `keeps` all outputs are kept.
     """
     with naming(what):
         import onnx
@@ -115,7 +114,6 @@ def graph_of(
 
 
 def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], symbols: "Symbols") -> Any:
-    """The ONNX model as torch exports it."""
     # copies, for a tensor that is given twice would be a constant
     arguments = tuple(tensor.clone() for tensor in given[0].values())
     dimensions = {size: torch.export.Dim(name) for size, name in symbols.known.items()}
@@ -171,7 +169,6 @@ class Symbols:
 
 
 def _sizes(examples: Sequence[Mapping[str, Tensor]]) -> dict[str, list[Sizes]]:
-    """The size of each dimension of each tensor, in every example."""
     names = examples[0]
     return {name: [*zip(*(each[name].shape for each in examples), strict=True)] for name in names}
 
@@ -210,7 +207,6 @@ def session_of(path: Path) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide the messages of torch while it exports."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

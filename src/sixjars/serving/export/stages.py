@@ -123,8 +123,8 @@ class Stages:
         if value["column"].weights is not None:
             weights_TRS = value["column"].weights.flatten(1, 2)
             weights_BNTS = weights_TRS[torch.arange(weights_TRS.shape[0]), rows_BNT]
-        own = (ended.score, ended.log_probability, ended.count, ended.finished)
-        return _found(tokens_BNT, own, weights_BNTS)
+        ends = ended.score, ended.log_probability, ended.count, ended.finished
+        return _found(tokens_BNT, ends, weights_BNTS)
 
     def _encoded(self, given: Mapping[str, Padded]) -> Encoded:
         if PREFIX in given:
@@ -135,7 +135,7 @@ class Stages:
         return self.network.encode(inputs)
 
     def _seen(self, name: str, given: Padded) -> Padded:
-        """With features in place of pixels, where a frozen backbone computes them."""
+        """The input of an encoder: features where a frozen backbone computes them from pixels."""
         if name not in self.extractors:
             return given
         side, (rows, frames, _) = self.extractors[name].pixels, given.values.shape
@@ -143,7 +143,7 @@ class Stages:
         return replace(given, values=features.reshape(rows, frames, features.shape[1]))
 
     def _problem(self, value: Value, state: Rows) -> Problem:
-        """What a stage knows of the search; the state has R rows."""
+        """The problem of a search from the values of a stage; the state has R rows."""
         rows, settings, prepared = beam_rows(self.settings), self.settings, value.get("prepared")
         if prepared is not None and not self.generator.grouped:
             prepared = prepared.repeat(rows)

@@ -104,7 +104,6 @@ def _given(about: dict[str, Any]) -> str:
 
 
 def _limited(settings: dict[str, Any]) -> str:
-    """How many ids are read."""
     most = settings["max_length"]
     if settings["on_long"] not in (None, "cut"):
         return f"a row has at least one id, and at most {most}"

@@ -77,7 +77,6 @@ def write_whole(stages: Stages, fields: Fields, folder: Path, *, what: str) -> N
 
 
 def _model(stages: Stages, given: Sequence[dict[str, Padded]]) -> Any:
-    """The graphs of all stages as one."""
     known = [dict(stages.begin(inputs)) for inputs in given]
     shared = [*known[0], MADE]
     for values, steps in zip(known, STEPS, strict=True):
@@ -160,14 +159,13 @@ def _compare(stages: Stages, given: Sequence[dict[str, Padded]], path: Path) -> 
             )
 
 
-def _same(stages: Stages, given: Mapping[str, Padded], found: Mapping[str, Any]) -> bool:
+def _same(stages: Stages, given: Mapping[str, Padded], outputs: Mapping[str, Any]) -> bool:
     """Whether hypotheses are as probable as those of torch's search, and each as torch finds it.
 
-    Their tokens may be others than those of torch's: a model that learned little has many that are
-    equally good.
+    Tokens may differ: a model that learned little has many outputs that are equally good.
     """
-    real = found["score"] > NEVER
-    probable = found["log_probability"]
+    real = outputs["score"] > NEVER
+    probable = outputs["log_probability"]
     for hypotheses, row in zip(stages.searched(given), range(len(real)), strict=True):
         true = np.array([hypothesis.log_probability for hypothesis in hypotheses])
         values = probable[row][real[row]]
@@ -176,11 +174,11 @@ def _same(stages: Stages, given: Mapping[str, Padded], found: Mapping[str, Any])
     stop = stages.generator.special.stop
     for place in range(real.shape[1]):
         tokens, length, done = (
-            torch.tensor(found[name][:, place]) for name in ("tokens", "length", "finished")
+            torch.tensor(outputs[name][:, place]) for name in ("tokens", "length", "finished")
         )
         places, end = torch.arange(tokens.shape[1] + 1), length.unsqueeze(1)
-        outputs = torch.where(places < end, nn.functional.pad(tokens, (0, 1)), stop)
-        forced = stages.forced(given, Padded(outputs, places < end + done.unsqueeze(1)))
+        forced_outputs = torch.where(places < end, nn.functional.pad(tokens, (0, 1)), stop)
+        forced = stages.forced(given, Padded(forced_outputs, places < end + done.unsqueeze(1)))
         for row in real[:, place].nonzero()[0]:
             output = tuple(tokens[row, : length[row]].tolist()), bool(done[row])
             if (forced[row].tokens, forced[row].finished) != output:

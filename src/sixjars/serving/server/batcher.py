@@ -76,12 +76,12 @@ Work = Callable[[Sequence[Job], Callable[[], None]], Results]
 
 @final
 class Batcher:
-    """The queue of one run, and its thread; `told` is called with each batch and its seconds."""
+    """The queue of one run, and its thread; `report` is called with each batch and its seconds."""
 
     def __init__(
-        self, work: Work, settings: ServerSettings, told: Callable[[Sequence[Job], float], None]
+        self, work: Work, settings: ServerSettings, report: Callable[[Sequence[Job], float], None]
     ) -> None:
-        self._work, self._settings, self._told = work, settings, told
+        self._work, self._settings, self._report = work, settings, report
         self._loop = asyncio.get_running_loop()
         self._line: deque[Job] = deque()
         self._change = Condition()
@@ -169,7 +169,7 @@ class Batcher:
     def _deliver(self, results: Results, seconds: float) -> None:
         for job, result in results:
             job.answer(result)
-        self._told([job for job, _ in results], seconds)
+        self._report([job for job, _ in results], seconds)
 
     def _next(self) -> list[Job] | None:
         """The next batch; empty where all of it was given up, nothing at the end."""

@@ -55,7 +55,7 @@ class Guard:
         """Whether the server is about to end; then responses close their connections."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Refuse a request, or hand it to the application with a limit on its body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -187,8 +187,8 @@ class Served:
         inputs = [pair for each in asked for pair in enumerate(each.inputs)]
         requests = [run.prepare(given, number=at, search=how.search) for at, given in inputs]
         details = how.weights or how.view
-        found = iter(run.answers(requests, how.search, details=details, check=check))
-        return [[_row(run, each, next(found)) for _ in each.inputs] for each in asked]
+        rows = iter(run.answers(requests, how.search, details=details, check=check))
+        return [[_row(run, each, next(rows)) for _ in each.inputs] for each in asked]
 
 
 def _check_size(asked: PredictRequest, search: SearchSettings) -> None:
