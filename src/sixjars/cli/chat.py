@@ -66,7 +66,8 @@ def chat(
 
 def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> None:
     """Talk with a run: it gets all turns if it reads texts in segments, else the last."""
-    field, output = next(iter(predictor.fields.inputs.values()), None), predictor.fields.output
+    field = next(iter(predictor.fields.inputs.values()), None)
+    output = predictor.fields.output
     if field is None or field.holds != output.holds:
         task = predictor.recipe.task
         raise DataError(f"--chat needs a model that answers a text with a text; {task} does not.")

@@ -124,7 +124,8 @@ class Lines:
 
 def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
     """The lines of stdin, past its buffer, in which a waiting thread keeps Python from ending."""
-    source, rest = getattr(stream, "raw", stream), b""
+    source = getattr(stream, "raw", stream)
+    rest = b""
     while block := source.read(_AT_ONCE):
         *lines, rest = (rest + block).split(b"\n")
         yield from (line + b"\n" for line in lines)

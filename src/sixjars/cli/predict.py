@@ -200,7 +200,9 @@ class _Asked:
 def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     from sixjars.runs.sinks import LineSink, TableSink
 
-    predictor, settings, output = work.predictor, work.settings, asked.output
+    predictor = work.predictor
+    settings = work.settings
+    output = asked.output
     note_file_names(predictor, asked.texts)
     table = None if asked.texts else table_of(asked.input, predictor)
     typed = not asked.texts and asked.input is None and at_terminal()
@@ -287,7 +289,8 @@ class _Work:
 
         options: dict[str, Any] = {"search": self.settings}
         options["details"] = self.as_json or self.pictures is not None
-        done, drawn = 0, set[str]()
+        done = 0
+        drawn = set[str]()
         try:
             with computing(self.predictor) as threads:
                 for items in waiting:

@@ -31,7 +31,8 @@ def features(
     from sixjars.runs.prepare import extract_features
     from sixjars.runs.recipes import read_recipe
 
-    outside, reporter = Outside(tuple(allow or [])), ConsoleProgress(notes())
+    outside = Outside(tuple(allow or []))
+    reporter = ConsoleProgress(notes())
     settings = read_recipe(recipe, overrides or [], outside)
     extracted = extract_features(settings, device=device, reporter=reporter, outside=outside)
     console = results()

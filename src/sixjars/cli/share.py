@@ -100,7 +100,8 @@ def _search(setting: list[str]) -> dict[str, Any]:
     from sixjars.recipe.files import overridden
     from sixjars.recipe.sections import SearchSettings
 
-    given, known = overridden({}, setting), SearchSettings.model_fields
+    given = overridden({}, setting)
+    known = SearchSettings.model_fields
     if faults := [unknown("search: key", key, known) for key in given if key not in known]:
         raise RecipeError(faults, "the command line")
     return given

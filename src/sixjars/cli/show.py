@@ -117,7 +117,8 @@ def show_demo(console: Console, folder: Path) -> None:
     from sixjars.runs.folder import open_run
     from sixjars.runs.predict import load
 
-    predictor, dataset = load(folder, device="cpu"), scored_dataset(open_run(folder))
+    predictor = load(folder, device="cpu")
+    dataset = scored_dataset(open_run(folder))
     console.print()
     console.print("Sentences of the test set, which it never saw:", style="bold")
     sources = [inputs["source"] for inputs in dataset.inputs[:6]]

@@ -183,7 +183,8 @@ class _Work:
         self, texts: list[str], questions: list[str], file: Path | None
     ) -> "Iterator[tuple[Input, str | None]]":
         """Each input with its forced output, of the command line or of its row in a file."""
-        predictor, output = self.predictor, self.predictor.fields.output.name
+        predictor = self.predictor
+        output = self.predictor.fields.output.name
         note_file_names(predictor, texts)
         pairs = self.view == "pharaoh" and self.target is None
         table = table_of(file, predictor, with_output=pairs)
@@ -280,7 +281,8 @@ class _Work:
         from sixjars.drawing.view import view_of
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
-        forced, pieces = self.target is not None, self.pieces
+        forced = self.target is not None
+        pieces = self.pieces
         view = view_of(self.predictor, predictions, pieces=pieces, forced=forced, order=order)
         chosen(view, self.view)  # refuse a view that the model does not have
         return view

@@ -27,7 +27,8 @@ def print_alignments(
     """Print a line for each pair, empty for one that cannot be used: line numbers stay the same."""
     from sixjars.progress import number_of
 
-    skipped, lines = Skipped(), list[str]()
+    skipped = Skipped()
+    lines = list[str]()
     empty = done = 0
     for pairs in portions(given, typed=False, slow=False):
         failed: list[Prediction] = []

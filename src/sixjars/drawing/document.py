@@ -90,7 +90,8 @@ def draw_document(
     peak = max((sentence.weight for sentence in sentences), default=0.0) or 1.0
     word_weights = (weight for sentence in sentences for weight in sentence.word_weights)
     word_peak = max(word_weights, default=0.0) or 1.0
-    height, caption = sum(map(_height, blocks)), _caption(sentences, blocks)
+    height = sum(map(_height, blocks))
+    caption = _caption(sentences, blocks)
     with saved_page(path, left + WIDTH, height, title=title, caption=caption) as page:
         top = 0.0
         for block in blocks:
@@ -193,14 +194,16 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
     shown = [group[0].weight for there, group in blocks if there]
     if len(shown) == len(sentences):
         turns = all(sentence.words[0] in (OTHER, OWN) for sentence in sentences)
-        return FLAT if len(sentences) == 1 else "\n".join([*CAPTION, *([TURNS] if turns else [])])
+        lines = [*CAPTION, TURNS] if turns else CAPTION
+        return FLAT if len(sentences) == 1 else "\n".join(lines)
     counts = f"{len(shown)} of {len(sentences)} sentences are shown, those with the most weight"
     return "\n".join([*CAPTION, f"{counts}: {percent(math.fsum(shown))} together."])
 
 
 def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
     """Draw the number of a sentence, and its weight."""
-    middle, height = top + LINE / 2, LINE * len(sentence.lines)
+    middle = top + LINE / 2
+    height = LINE * len(sentence.lines)
     small_text(page, NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center")
     share, percentage = sentence.weight / peak, percent(sentence.weight)
     _shade(page, (NUMBER, top, CELL, height), "Reds", share)

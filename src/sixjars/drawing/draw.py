@@ -57,7 +57,8 @@ def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | No
 
 
 def _heat_map(path: Path, view: View, title: str) -> None:
-    output, note = view.outputs[0], TURNS if view.has_turns else ""
+    output = view.outputs[0]
+    note = TURNS if view.has_turns else ""
     tokens: dict[str, Sequence[str]] = {"source": view.names, "target": output.tokens}
     heat_map(path, output.weights, title=title, note=note, segments=view.segments, **tokens)
 
@@ -68,14 +69,15 @@ def _lines(path: Path, view: View, title: str) -> None:
 
 
 def _copying(path: Path, view: View, title: str) -> None:
-    output, tokens = view.outputs[0], view.outputs[0].tokens
-    copied = output.copied
-    draw_lines(path, output.weights, source=view.names, target=tokens, copied=copied, title=title)
+    output = view.outputs[0]
+    tokens = {"source": view.names, "target": output.tokens}
+    draw_lines(path, output.weights, copied=output.copied, title=title, **tokens)
 
 
 def _document(path: Path, view: View, title: str) -> None:
     """The text with its attention weights, averaged over the output tokens."""
-    output, segments = view.outputs[0], view.segments or (0,) * len(view.source)
+    output = view.outputs[0]
+    segments = view.segments or (0,) * len(view.source)
     title = f"{output.text} ({probability_of(view.alone(0))}) ← {view.short}{view.over}"
     draw_document(path, words=view.source, segments=segments, weights=output.mean, title=title)
 
@@ -85,7 +87,8 @@ def probability_of(view: View, rank: int = 0) -> str:
 
     All outputs have the same unit; several in the order of their scores have those.
     """
-    output, best = view.outputs[rank], view.outputs[0].probability
+    output = view.outputs[rank]
+    best = view.outputs[0].probability
     if len(view.outputs) > 1 and view.order:
         return f"score {output.score:z.3f}"
     if best < LEAST:
@@ -101,7 +104,8 @@ def order_of(view: View) -> str:
 
 
 def _image(path: Path, view: View, title: str) -> None:
-    (image, box), output = view.backdrop, view.outputs[0]
+    (image, box) = view.backdrop
+    output = view.outputs[0]
     height, width = view.layout.shape
     place = {"grid": (height, width), "box": box}
     draw_overlay(path, image, output.weights, tokens=output.tokens, title=title, **place)
@@ -113,7 +117,8 @@ def _frames(path: Path, view: View, title: str) -> None:
 
 
 def _tour(path: Path, view: View, title: str) -> None:
-    points, output = view.backdrop, view.outputs[0]
+    points = view.backdrop
+    output = view.outputs[0]
     order = [int(place) for place in output.text.split()]
     title = tour_title(points, order)
     draw_tour(path, points=points, order=order, title=title, weights=output.weights)

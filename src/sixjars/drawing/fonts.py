@@ -116,7 +116,8 @@ def spelled(word: str) -> str:
     >>> spelled("नम"), spelled("你"), spelled("<unk:🎉>")
     ('Devanagari na-ma', 'U+4F60', '<unk:-party popper->')
     """
-    names, last = list[str](), ""
+    names = list[str]()
+    last = ""
     for letter in re.findall(r"[\x00-\x7f]+|.", word):
         name, script = (
             ("", "") if letter.isascii() else (unicodedata.name(letter, ""), _script(letter))

@@ -50,7 +50,8 @@ def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str
         _panel(view.alone(rank), shown, f"{key}-{rank}", hidden=rank > 0, tab=several)
         for rank in ranks
     )
-    text, tablist = escape(view.outputs[0].text), ""
+    text = escape(view.outputs[0].text)
+    tablist = ""
     output = f' → <span class="found">{text}</span> {_probability(view, 0)}'
     if several:
         tabs = "".join(_tab(view, rank, key) for rank in ranks)
@@ -105,7 +106,8 @@ def _probability(view: View, rank: int) -> str:
 
 
 def _tab(view: View, rank: int, key: str) -> str:
-    chosen, text = str(rank == 0).lower(), escape(view.outputs[rank].text)
+    chosen = str(rank == 0).lower()
+    text = escape(view.outputs[rank].text)
     ids = f'id="{key}-{rank}-tab" aria-controls="{key}-{rank}"'
     index = "0" if rank == 0 else "-1"
     return (

@@ -54,10 +54,12 @@ def image_body(view: View) -> Body:
 
 def frames_body(view: View) -> Body:
     """The frames on a time line, and below each a bar for every word of the output."""
-    frames, output = view.backdrop, view.outputs[0]
+    frames = view.backdrop
+    output = view.outputs[0]
     groups = frame_groups(len(frames))
     weights_TG = grouped(np.asarray(output.weights), groups)
-    names, peak = [group_name(group) for group in groups], float(weights_TG.max()) or 1.0
+    names = [group_name(group) for group in groups]
+    peak = float(weights_TG.max()) or 1.0
     photos = [photo_uri(frames[group[len(group) // 2]], 120) for group in groups]
     names = [f"frame {name}" for name in names]
     head = "".join(
@@ -86,7 +88,8 @@ def frames_body(view: View) -> Body:
 
 def tour_body(view: View) -> Body:
     """Points in the order of the output: a closed line, or bars for numbers."""
-    output, points = view.outputs[0], view.backdrop
+    output = view.outputs[0]
+    points = view.backdrop
     names = [f"point {at}" for at in range(len(points))]
     order = [int(place) for place in output.text.split()]
     if len(points[0]) == 1:

@@ -88,7 +88,8 @@ def document_body(view: View) -> Body:
         return _flat(view)
     peak = max(weight for weight, _ in levels) or 1.0
     most = max(weight**0.5 * share for weight, shares in levels for share in shares) or 1.0
-    items, left = [], enumerate(names)
+    items = []
+    left = enumerate(names)
     for weight, shares in levels:
         depths = [weight**0.5 * share / most for share in shares]
         places = zip(depths, left, strict=False)

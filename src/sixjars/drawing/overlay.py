@@ -134,7 +134,8 @@ def resized(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if longer <= SHARPEST:
         times = ceil(SHARPEST / 2 / longer)
         return image.repeat(times, axis=0).repeat(times, axis=1)
-    values, step = image.astype(np.float64), ceil(longer / SHARPEST)
+    values = image.astype(np.float64)
+    step = ceil(longer / SHARPEST)
     for axis in (0, 1):
         starts = np.arange(0, values.shape[axis], step)
         sizes = np.diff(starts, append=values.shape[axis])  # the last block may be smaller
@@ -186,6 +187,7 @@ class _Panels:
 
     def outline(self, page: "Axes", at: int, box: Box, **style: Any) -> None:
         """Draw the edges of a box, as far as it lies in the panel."""
-        (left, top), sides = self.corner(at), np.array(box).clip(0, 1)
+        (left, top) = self.corner(at)
+        sides = np.array(box).clip(0, 1)
         x, y = self.width * sides[[0, 2, 2, 0, 0]], self.height * sides[[1, 1, 3, 3, 1]]
         page.plot(left + x, top + y, **style)

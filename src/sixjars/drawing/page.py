@@ -97,7 +97,8 @@ def _is_plain(text: str) -> bool:
 
 def set_font(text: "Text") -> None:
     """Set fonts that have the letters of a text; `$` and `_` are characters, not mathematics."""
-    figure, weight = text.get_figure(root=True), text.get_fontweight()
+    figure = text.get_figure(root=True)
+    weight = text.get_fontweight()
     assert figure is not None
     shown = drawable(figure, text.get_text(), weight)
     fonts = [FIRST] if _is_plain(shown) else list(fonts_for(shown, weight)[0])

@@ -53,7 +53,8 @@ def _tables(
     """A heat map in as many tables as it needs, some columns each."""
     above = [shortened(name, LONGEST) for name in names]
     beside = [shortened(token, LONGEST) for token in tokens]
-    room, peak = width - max(map(cell_len, beside)) - 3, max(max(row) for row in weights)
+    room = width - max(map(cell_len, beside)) - 3
+    peak = max(max(row) for row in weights)
     widths = [max(cell_len(name) + 2, 4) for name in above]
     begin = left_out = 0
     while begin < len(above):
@@ -111,7 +112,8 @@ def _listing() -> Table:
 
 def _document(view: View, width: int) -> Iterator[RenderableType]:
     """A row for each sentence: its weight, and its words shaded by √p_s · p_w."""
-    names, levels = view.names, view.sentences(view.outputs[0])
+    names = view.names
+    levels = view.sentences(view.outputs[0])
     peak = max(weight**0.5 * share for weight, shares in levels for share in shares) or 1.0
     left = iter(names)
     table = _listing()
@@ -129,7 +131,8 @@ def _document(view: View, width: int) -> Iterator[RenderableType]:
 
 def _image(view: View, width: int) -> Iterator[Table]:
     """A tile of blocks for each word, as many beside each other as there is room for."""
-    output, columns = view.outputs[0], view.layout.shape[1]
+    output = view.outputs[0]
+    columns = view.layout.shape[1]
     pairs = zip(output.tokens, output.weights, strict=True)
     tiles = [_tile(token, row, columns) for token, row in pairs]
     beside = max(1, width // (2 * columns + 3))
@@ -149,7 +152,8 @@ def _tile(token: str, row: Sequence[float], columns: int) -> Text:
 
 
 def _frames(view: View, width: int) -> Iterator[RenderableType]:
-    output, count = view.outputs[0], len(view.backdrop)
+    output = view.outputs[0]
+    count = len(view.backdrop)
     groups = frame_groups(count)
     weights = checked(output.weights, len(output.tokens), count, positions="frames")
     weights = grouped(weights, groups)

@@ -147,7 +147,8 @@ class Measured:
         """What the correlation means, and how often the most important position is found."""
         # paired: weights and random weights of the same examples
         gain = Estimate.of([example.tau - example.random for example in self.examples])
-        alike, joined = f"eights and {self.name} order the input", "and"
+        alike = f"eights and {self.name} order the input"
+        joined = "and"
         if len(self.examples) < FEWEST:
             alike = f"Fewer than {FEWEST} examples do not say whether w{alike} alike"
         elif gain.low > 0:

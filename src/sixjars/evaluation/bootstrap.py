@@ -175,7 +175,8 @@ def _mean(sums: Sequence[float]) -> float:
 def _counts(examples: int) -> Iterator[NDArray[np.float64]]:
     """How often each example is in each resample, (R, N), some resamples at a time."""
     random = np.random.default_rng(SEED)
-    at_once, left = max(1, _AT_ONCE // examples), RESAMPLES
+    at_once = max(1, _AT_ONCE // examples)
+    left = RESAMPLES
     while left:
         count = min(at_once, left)
         drawn = random.integers(examples, size=(count, examples))

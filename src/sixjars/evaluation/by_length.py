@@ -51,7 +51,9 @@ def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
     >>> edges_of([3, 3, 4, 5, 6, 90], buckets=3)
     [(3, 3), (4, 5), (6, 90)]
     """
-    ordered, edges, begin = sorted(lengths), list[tuple[int, int]](), 0
+    ordered = sorted(lengths)
+    edges = list[tuple[int, int]]()
+    begin = 0
     while begin < len(ordered):
         size = round((len(ordered) - begin) / (buckets - len(edges)))
         end = bisect_right(ordered, ordered[begin + max(size, 1) - 1])

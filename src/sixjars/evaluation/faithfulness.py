@@ -212,7 +212,8 @@ def checked_examples(
     examples: int,
 ) -> Iterator[CheckedExample]:
     """Check rows, so many `examples` at a time; without `search`, of their references."""
-    batches, name = dataset.batches(), network.encoder.positions_of()
+    batches = dataset.batches()
+    name = network.encoder.positions_of()
     tokens = dataset.fields.inputs[name].holds == "tokens"
     for block in (rows[at : at + examples] for at in range(0, len(rows), examples)):
         outputs = dict(_outputs(network, batches, block, search))

@@ -37,13 +37,16 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
     """
     state, prepared = generator.start(encoded)
     token_B = torch.full_like(target.values[:, 0], generator.special.go)
-    before, weights, size = [], [], 1
+    before = []
+    weights = []
+    size = 1
     for truth_B in target.values.unbind(1):
         before.append((token_B, state))
         scored, state = generator.step(token_B, state, prepared)
         assert scored.weights is not None
         weights.append(wide(scored.weights))
-        token_B, size = truth_B, scored.scores.shape[1]
+        token_B = truth_B
+        size = scored.scores.shape[1]
     positions = encoded.mask.shape[1]
     # the scores of a source, or its copies
     each = positions * max(size, 3 * positions * encoded.memory.shape[2])
@@ -52,14 +55,16 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
     at_once = max(1, LARGEST // max(1, each))
     alone_SS = torch.eye(positions, dtype=torch.bool, device=encoded.device)
     for block_B in torch.split(torch.arange(encoded.rows, device=encoded.device), at_once):
-        alone, left = prepared, -1
+        alone = prepared
+        left = -1
         steps = zip(before, target.values.unbind(1), strict=True)
         for at, ((token_B, earlier), truth_B) in enumerate(steps):
             rows_B = block_B[target.mask[block_B, at]]  # targets that are over take no more steps
             if len(rows_B) == 0:
                 break
             if len(rows_B) != left:
-                left, alone = len(rows_B), prepared.pick(rows_B).repeat(positions)
+                left = len(rows_B)
+                alone = prepared.pick(rows_B).repeat(positions)
                 alone = replace(alone, mask=alone.mask & alone_SS.repeat(left, 1))
             token_R, truth_R = (
                 ids.index_select(0, rows_B).repeat_interleave(positions)

@@ -356,7 +356,8 @@ class _Judge:
         count: int,
         familiar: Collection[str] | None,
     ) -> Outcome:
-        dataset, first = self.dataset, group[0]
+        dataset = self.dataset
+        first = group[0]
         candidates = self.found.get((first, search), ())[:count]
         alignments = dataset.alignments if "links" in self.needs else None
         known = alignments[first] if alignments is not None else None
@@ -377,6 +378,7 @@ def _rationale(
     """How much of the attention of a row lies where it should, where that is known."""
     if known is None or source.segments is None:
         return None
-    count, (sentence, word) = int(source.mask[at].sum()), known
+    count = int(source.mask[at].sum())
+    (sentence, word) = known
     sentences = source.segments.segment_of[at, :count].tolist()
     return rationale_weight(weights_TS.mean(0)[:count].tolist(), sentences, sentence, word)

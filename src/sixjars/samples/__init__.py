@@ -275,7 +275,8 @@ def sample_examples(recipe: "Recipe", splits: Mapping[str, str]) -> "dict[str, E
 def sample_columns(recipe: "Recipe") -> dict[str, str]:
     """The columns of the synthetic corpus, by field."""
     assert recipe.data.sample is not None
-    sample, task = sample_named(recipe.task, recipe.data.sample.kind), TASKS[recipe.task]
+    sample = sample_named(recipe.task, recipe.data.sample.kind)
+    task = TASKS[recipe.task]
     columns = {slot.name: column for slot, column in zip(task.inputs, sample.inputs, strict=True)}
     columns[task.output.name] = sample.target
     truths = {key: getattr(sample, key) for key in ANNOTATIONS}

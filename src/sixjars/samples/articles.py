@@ -45,7 +45,8 @@ def name(rng: Random, kind: str) -> str:
 
 def _filled(rng: Random, text: str) -> dict[str, str]:
     """A word or a name for each gap of a text."""
-    words, filling = WORDS.table("words"), {}
+    words = WORDS.table("words")
+    filling = {}
     for gap in sorted({gap for _, gap, _, _ in Formatter().parse(text) if gap}):
         known = gap in words
         filling[gap] = rng.choice(words[gap]) if known else name(rng, gap.rpartition("_")[2])

@@ -44,7 +44,9 @@ def _finding(rng: Random, _room: int) -> Pair:
 
 
 def _adding(rng: Random, _room: int) -> Pair:
-    first, second, numbers = rng.randint(0, 9), rng.randint(0, 9), WORDS["numbers"]
+    first = rng.randint(0, 9)
+    second = rng.randint(0, 9)
+    numbers = WORDS["numbers"]
     sign = rng.choice(("plus", "minus"))
     if sign == "minus":
         first += second
@@ -60,7 +62,9 @@ def _adding(rng: Random, _room: int) -> Pair:
 
 
 def _having(rng: Random, _room: int) -> Pair:
-    first, second, numbers = rng.randint(2, 9), rng.randint(2, 9), WORDS["numbers"]
+    first = rng.randint(2, 9)
+    second = rng.randint(2, 9)
+    numbers = WORDS["numbers"]
     if_, i, have, number = words(f"if i have {numbers[first]}")
     what = _phrase(rng, WORDS["tasty"])
     more = words(f"and buy {numbers[second]} more , how many do i have ?")
@@ -81,7 +85,8 @@ def _greeting(rng: Random, _room: int) -> Pair:
 
 
 def _asking(rng: Random, _room: int) -> Pair:
-    can, you, favour, the = (*words("can you"), Word(rng.choice(WORDS["favours"])), Word("the"))
+    can, you = words("can you")
+    favour, the = Word(rng.choice(WORDS["favours"])), Word("the")
     what = _thing(rng)
     answer = linked("of course , i will", can) + copied((favour, the, *what)) + linked(".")
     return Pair((can, you, favour, the, *what, Word("?")), answer)
@@ -97,7 +102,8 @@ def _telling(rng: Random, _room: int) -> Pair:
 
 
 def _reversing(rng: Random, room: int) -> Pair:
-    known, count = (*WORDS["colours"], *WORDS["names"]), rng.randint(2, max(2, room - 4))
+    known = (*WORDS["colours"], *WORDS["names"])
+    count = rng.randint(2, max(2, room - 4))
     listed = words(" ".join(rng.choices(known, k=count)))
     request = *words("please say"), *listed, *words("backwards .")
     return Pair(request, copied(listed[::-1]) + linked("."))

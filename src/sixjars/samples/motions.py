@@ -83,7 +83,8 @@ def paint(name: str) -> bytes:
     """The bytes of the video file of this name."""
     from sixjars.data.media.videos import write_video
 
-    things, file = frames_of(name), io.BytesIO()
+    things = frames_of(name)
+    file = io.BytesIO()
     frames = painted([[thing] for thing in things], SIDE, background_of(things))
     write_video(file, frames, rate=RATE)
     return file.getvalue()

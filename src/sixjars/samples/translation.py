@@ -195,7 +195,8 @@ def _phrase(
 def _determiner(text: str, *, vowel: str, owner: str, oblique: bool) -> Pair:
     if text in WORDS.table("numbers"):
         return _translated("numbers", text)
-    word, this = Word(text), "is" if oblique else "yah"
+    word = Word(text)
+    this = "is" if oblique else "yah"
     if text in WORDS.table("possessors"):
         stem, person = WORDS.table("possessors")[text]
         return Pair((word,), linked(("apn" if owner == person else stem) + vowel, word))
@@ -207,7 +208,8 @@ def _conjugated(
     verb: Verb, tense: str, who: Subject, *, negated: bool
 ) -> tuple[tuple[Word, ...], Target]:
     """The English verb with its auxiliaries, and the Hindi verb with its own."""
-    agrees, no = who.agreement, words("not" if negated else "")
+    agrees = who.agreement
+    no = words("not" if negated else "")
     if tense in ("progressive", "past"):
         be, going = Word(BE[who.number][tense == "past"]), Word(verb.participle)
         auxiliary = agrees.past if tense == "past" else agrees.present

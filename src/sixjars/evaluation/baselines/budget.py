@@ -138,7 +138,8 @@ def learned_in_time(
     """
     order = np.random.default_rng(seed).permutation(len(rows))[: learner.most]
     sample = scored[: learner.few]
-    count, best = min(learner.few, len(order)), None
+    count = min(learner.few, len(order))
+    best = None
     while count:
         limit = budget if best is None else budget.without(best.predicting)
         try:

@@ -83,7 +83,8 @@ def outputs(
 
 def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
     """A model of some training rows."""
-    words, parts = None, []
+    words = None
+    parts = []
     if problem.texts:
         texts = [text for name in problem.texts for text in problem.train.table.texts(name, rows)]
         words, texts_RW = counted(texts, check, characters=problem.counts_characters)

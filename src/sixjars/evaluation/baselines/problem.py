@@ -123,7 +123,8 @@ class Problem:
     def has_features(self) -> bool:
         """Whether some input has frozen features that are stored."""
         first = self.rows[:1]
-        table, fields = self.scored.table, self.fields.inputs.values()
+        table = self.scored.table
+        fields = self.fields.inputs.values()
         return any(field.frozen_features(table, first) is not None for field in fields)
 
 

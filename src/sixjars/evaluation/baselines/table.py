@@ -149,7 +149,8 @@ def _scored_baseline(
         raise TooMuch
     known = {score.name for score in scores}
     errors = errors_of(predicted, problem, [metric for metric in metrics if metric.name in known])
-    name, topic = _named(method, predicted, problem), method.topic(problem)
+    name = _named(method, predicted, problem)
+    topic = method.topic(problem)
     return Baseline(name, scores, seconds, predicted.rows, topic, errors)
 
 

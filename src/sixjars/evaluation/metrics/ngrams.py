@@ -122,7 +122,8 @@ def why_zero(
             if not any(row[-1] for row in metric.sums.rows(texts))
         ]
         if short:
-            n, none = metric.name[4:] or "4", " and no ".join(short)
+            n = metric.name[4:] or "4"
+            none = " and no ".join(short)
             yield (
                 f"{metric.name} is 0 because no {none} has {n} words, and it needs {n} in a row; "
                 "compare exact_match, chrf or rougeL instead."

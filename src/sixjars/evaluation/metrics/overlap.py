@@ -59,7 +59,8 @@ def ter(outcomes: Sequence[Outcome]) -> float:
 
 def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
     """The score of sacrebleu, with what it knows of the references cached where they are few."""
-    streams, texts = _streams(outcomes), [outcome.candidates[0] for outcome in outcomes]
+    streams = _streams(outcomes)
+    texts = [outcome.candidates[0] for outcome in outcomes]
     if sum(len(text or "") for stream in streams for text in stream) > REMEMBERED:
         return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
     return float(_knowing(name, tuple(map(tuple, streams))).corpus_score(texts, None).score)

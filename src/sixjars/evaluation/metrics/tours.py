@@ -71,7 +71,8 @@ def nearest_tour(points: Sequence[Point]) -> list[int]:
     >>> nearest_tour([(0.0,), (5.0,), (1.0,), (-2.0,)])
     [0, 2, 3, 1]
     """
-    tour, left = [0], list(range(1, len(points)))
+    tour = [0]
+    left = list(range(1, len(points)))
     while left:
         tour.append(min(left, key=lambda place: math.dist(points[tour[-1]], points[place])))
         left.remove(tour[-1])

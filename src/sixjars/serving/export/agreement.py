@@ -80,7 +80,9 @@ def compare(
         # samples depend on the number of an input
         if (search or predictor.recipe.evaluation.search).kind == "sample":
             again = [predictor.nbest([each], search=search)[0] for each in inputs[:ALONE]]
-    count, same, difference = len(inputs), 0, 0.0
+    count = len(inputs)
+    same = 0
+    difference = 0.0
     for at in range(count):
         # the answers to an input, and those to it alone
         expected = [each for predictions in [*ours, *again][at::count] for each in predictions]

@@ -90,7 +90,8 @@ def _table(what: str, values: Iterable[Any], lengths: Mapping[str, str]) -> list
 
 
 def _ids(fields: Fields) -> list[str]:
-    first, size = len(SPECIAL), fields.output.facts().get("vocabulary")
+    first = len(SPECIAL)
+    size = fields.output.facts().get("vocabulary")
     lines = [f"- ids: {', '.join(f'{number} is `{name}`' for number, name in enumerate(SPECIAL))}"]
     for name, field in fields.inputs.items():
         if field.is_media:

@@ -160,7 +160,8 @@ def _write_backbones(extractors: Mapping[str, Any], folder: Path) -> None:
     for name, extractor in extractors.items():
         shapes = ((count, 3, extractor.pixels, extractor.pixels) for count in (3, 1, 2, 5))
         examples = [{"pixels": torch.randint(0, 256, shape).byte()} for shape in shapes]
-        path, what = folder / f"{name}.onnx", f"the backbone {extractor.name}"
+        path = folder / f"{name}.onnx"
+        what = f"the backbone {extractor.name}"
         write_graph(path, _features(extractor), [extractor.backbone], examples, what=what)
 
 

@@ -62,11 +62,13 @@ class Stages:
 
     def begin(self, given: Mapping[str, Padded]) -> Value:
         """From the inputs to the state before the first step, and the values of every step."""
-        prefix, encoded = given.get(PREFIX), self._encoded(given)
+        prefix = given.get(PREFIX)
+        encoded = self._encoded(given)
         if prefix is not None:
             prefix = Padded(F.pad(prefix.values, (0, 1)), F.pad(prefix.mask, (0, 1)))
         state, prepared = self.generator.start(encoded)
-        most, count = self.generator.longest(encoded), beam_rows(self.settings)
+        most = self.generator.longest(encoded)
+        count = beam_rows(self.settings)
         longest = torch.tensor(self.settings.max_length)
         if most is not None:  # a sum of ones, which stays symbolic
             longest = torch.ones(most).long().sum()
@@ -117,7 +119,8 @@ class Stages:
 
     def beam(self, value: Value) -> Value:
         """The hypotheses of beam search, from all steps backwards, (T, B, N)."""
-        ended, weights_BNTS = value["ended"], None
+        ended = value["ended"]
+        weights_BNTS = None
         tokens_BNT = value["trace"]["token"].flip(0).permute(1, 2, 0)
         rows_BNT = value["trace"]["row"].flip(0).permute(1, 2, 0)
         if value["column"].weights is not None:
@@ -138,13 +141,16 @@ class Stages:
         """The input of an encoder: features where a frozen backbone computes them from pixels."""
         if name not in self.extractors:
             return given
-        side, (rows, frames, _) = self.extractors[name].pixels, given.values.shape
+        side = self.extractors[name].pixels
+        (rows, frames, _) = given.values.shape
         features = self.extractors[name].features(given.values.reshape(-1, 3, side, side))
         return replace(given, values=features.reshape(rows, frames, features.shape[1]))
 
     def _problem(self, value: Value, state: Rows) -> Problem:
         """The problem of a search from the values of a stage; the state has R rows."""
-        rows, settings, prepared = beam_rows(self.settings), self.settings, value.get("prepared")
+        rows = beam_rows(self.settings)
+        settings = self.settings
+        prepared = value.get("prepared")
         if prepared is not None and not self.generator.grouped:
             prepared = prepared.repeat(rows)
         prefix: Padded | None = value.get(FORCED)

@@ -53,7 +53,8 @@ NUMBERED = f"its tokens without the special ones, in its order, are {FIRST}, {FI
 
 def read_in_words(field: Field, *, limited: bool = True) -> list[str]:
     """The steps from a text to ids, numbered; `limited` where the field limits the length."""
-    about, settings = json.loads(field.to_json()), field.settings.model_dump()
+    about = json.loads(field.to_json())
+    settings = field.settings.model_dump()
     file = f"`fields/{field.name}.json`"
     steps = []
     if settings["segments"] != "none":
@@ -76,7 +77,8 @@ def read_in_words(field: Field, *, limited: bool = True) -> list[str]:
 
 def written_in_words(field: Field) -> list[str]:
     """The steps from ids to a text, numbered."""
-    about, file = json.loads(field.to_json()), f"`fields/{field.name}.json`"
+    about = json.loads(field.to_json())
+    file = f"`fields/{field.name}.json`"
     if about["kind"] == "file":
         source = f"{_given(about)}, which is `content` of {file} in base64"
         return [f"1. decode the ids with {source}; {NUMBERED}"]

@@ -108,8 +108,10 @@ class Serving:
 
     async def answer(self, run: Served, asked: Asked) -> Any:
         """The prediction of a run; 503 where too many wait, 504 after the time limit."""
-        batcher, streams = self.batchers[run.name], asked.tell is not None
-        most, limit = asked.how.most_streams if streams else None, self.settings.time_limit
+        batcher = self.batchers[run.name]
+        streams = asked.tell is not None
+        most = asked.how.most_streams if streams else None
+        limit = self.settings.time_limit
         try:
             async with asyncio.timeout(limit):
                 return await batcher.answer(

@@ -144,7 +144,8 @@ class Batcher:
                 self._compute_batch(batch, self._others)
 
     def _compute_batch(self, batch: list[Job], between: Callable[[], None]) -> None:
-        began, lent = monotonic(), self._lent
+        began = monotonic()
+        lent = self._lent
         try:
             results = self._work(batch, between)
         except BaseException as error:  # noqa: BLE001 - whoever waits is told; the thread must live on
@@ -191,7 +192,9 @@ class Batcher:
 
     def _taken(self, first: Job) -> list[Job]:
         """A job, and the others behind it that can be computed with it; the rest stays in line."""
-        batch, rest, room = [first], deque[Job](), self._settings.batch
+        batch = [first]
+        rest = deque[Job]()
+        room = self._settings.batch
         room = (room if first.most is None else min(room, first.most)) - len(first.inputs)
         for job in self._line:
             if job is first:

@@ -105,7 +105,8 @@ def _search(
 
 def _named(examples: Mapping[str, Any], runs: Sequence[ModelMessage]) -> dict[str, Any]:
     """The examples with the name of a run; settings of search only where a run has a search."""
-    searches, name = any(run.searches for run in runs), runs[0].name
+    searches = any(run.searches for run in runs)
+    name = runs[0].name
     named = {}
     for key, example in examples.items():
         value = {part: inner for part, inner in example["value"].items() if part != "model"}

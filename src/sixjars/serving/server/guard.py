@@ -59,7 +59,9 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status, body = monotonic(), 500, _Body(receive)
+        began = monotonic()
+        status = 500
+        body = _Body(receive)
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -105,7 +107,8 @@ class Guard:
         self, method: str, path: str, headers: Mapping[str, str]
     ) -> tuple[int, str] | None:
         """The refusal of another name, a page of another origin, or a missing token."""
-        host, settings = headers.get("host", ""), self.settings
+        host = headers.get("host", "")
+        settings = self.settings
         known = LOOPBACK | {settings.host}
         if settings.loopback and settings.token is None and _name(host) not in known:
             addresses = "http://127.0.0.1 or http://localhost"

@@ -137,7 +137,8 @@ def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
     from sixjars.serving.server.served import Served
 
     def started(serving: "Serving") -> None:
-        loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        loop = asyncio.get_running_loop()
+        tasks = set[asyncio.Task[None]]()
 
         def again() -> None:
             task = loop.create_task(_reloaded(serving))

@@ -110,7 +110,9 @@ class Served:
 
         A stream is greedy where nothing but the run's own settings ask for a beam.
         """
-        run, keys, most = self.predictor, dict(asked.search), self.settings.max_search
+        run = self.predictor
+        keys = dict(asked.search)
+        most = self.settings.max_search
         kind = keys.pop("kind", None)
         self._check_unused(asked, keys, kind)
         keys |= {} if asked.nbest is None else {"nbest": asked.nbest}
@@ -149,7 +151,8 @@ class Served:
 
     def check_stream(self, asked: Asked) -> None:
         """Refuse what has no beginning before its end."""
-        how, count = asked.how, len(asked.inputs)
+        how = asked.how
+        count = len(asked.inputs)
         if count != 1:
             raise DataError(f"request.inputs: a stream has one input, but there are {count}.")
         if how.run.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
@@ -206,7 +209,8 @@ def _check_size(asked: PredictRequest, search: SearchSettings) -> None:
 
 def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
     """The plain values of each stream, or its error; each is answered as soon as it ends."""
-    how, ended = jobs[0].more.how, dict[Job, Any]()
+    how = jobs[0].more.how
+    ended = dict[Job, Any]()
 
     def teller(job: Job) -> Tell:
         asked: Asked = job.more

@@ -88,7 +88,8 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
 
 def _plan(run: RunFolder, predictor: Predictor, *, searches: bool) -> dict[str, Any]:
     """All that the page must know of a model besides its weights."""
-    fields, columns = predictor.fields, titles(predictor)
+    fields = predictor.fields
+    columns = titles(predictor)
     sections = Blueprint.of(run.recipe, run.outside).plan.settings
     search = run.recipe.evaluation.search
     return {
@@ -123,7 +124,8 @@ def _weights(run: Predictor) -> dict[str, Tensor]:
 
 def _example(run: Predictor, given: str | None) -> dict[str, str]:
     """The example of the page, by input: as given, or a row that a generator draws."""
-    sample, names = run.recipe.data.sample, list(run.inputs)
+    sample = run.recipe.data.sample
+    names = list(run.inputs)
     if given is not None:
         parts = given.split("\t") if len(names) > 1 else [given]
         request = run.prepare(dict(zip(names, parts, strict=False)))
