@@ -13,7 +13,7 @@ FITTING: Mapping[str, tuple[str, ...]] = {
     "frames": ("frames", "heatmap"),
     "points": ("tour", "heatmap"),
 }
-"""By what the positions are, the usual one first."""
+"""The views for each kind of positions, the usual one first."""
 WIDEST = 60
 """Words that a heat map has room for; a longer text with one output has its words shaded."""
 

@@ -133,4 +133,4 @@ PICTURES: Mapping[str, Callable[[Path, View, str], None]] = {
     "tour": _tour,
     "copying": _copying,
 }
-"""By the name of the view."""
+"""The functions by the name of the view."""

@@ -1,8 +1,8 @@
 """Interactive views of attention as HTML, in one file that loads nothing from outside.
 
 `fragment` makes the HTML of one view, `page` a whole document of many fragments, with style and
-script once. All text is escaped. A browser is told to load nothing: what is not in the file cannot
-be shown.
+script once. All text is escaped. The policy lets a browser load nothing: what is not in the file
+cannot be shown.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ BODIES: Mapping[str, Callable[[View], Body]] = {
     "tour": tour_body,
     "copying": copying_body,
 }
-"""By the name of the view."""
+"""The functions by the name of the view."""
 LIVE = ("colours", "view", "heat", "lines", "document", "image", "frames", "tour")
 """The names of the styles and scripts of views."""
 HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it."

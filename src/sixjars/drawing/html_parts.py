@@ -32,7 +32,7 @@ class Body:
 
     html: str
     names: Sequence[str]
-    """Of each position."""
+    """The name of each position."""
     weights: Weights
     """A row for each token of the output."""
 

@@ -65,7 +65,7 @@ def _pair(view: View, above: str, below: str) -> str:
 
 
 def copying_body(view: View) -> Body:
-    """As lines, but only from words to the same words of the input."""
+    """Lines from words of the output to the same words of the input."""
     output, names = view.outputs[0], view.names
     spans = []
     for step, places in enumerate(copied_links(names, output.tokens, output.copied)):

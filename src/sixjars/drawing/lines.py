@@ -108,7 +108,7 @@ class _Places:
     source: list[Spot]
     target: list[Spot]
     size: Spot
-    """Of the page."""
+    """The size of the page."""
     across: bool
     """Whether the sentences lie above each other, and not beside each other."""
 

@@ -121,7 +121,7 @@ def ink(shade: Sequence[float]) -> str:
 
 
 def width_of(text: "Text") -> float:
-    """How many inches wide a text is."""
+    """The width of a text in inches."""
     set_font(text)
     assert text.figure is not None
     return text.get_window_extent().width / text.figure.dpi

@@ -179,4 +179,4 @@ TERMINAL: Mapping[str, Callable[[View, int], Iterator[RenderableType]]] = {
     "tour": _tour,
     "copying": _copying,
 }
-"""By the name of the view."""
+"""The functions by the name of the view."""

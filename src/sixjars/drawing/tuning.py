@@ -106,7 +106,7 @@ def _make_logarithmic(axis: "Axes", values: Sequence[float]) -> None:
 
 
 def _places(trials: Sequence[Row], key: str) -> dict[str, int]:
-    """Where each choice stands: numbers in their order, then texts in theirs."""
+    """The place of each choice: numbers in their order, then texts in theirs."""
     values = {json.dumps(row[key]): row[key] for row in trials}
     numbers = [text for text, value in values.items() if isinstance(value, int | float)]
     ordered = sorted(numbers, key=lambda text: values[text]) + sorted(set(values) - set(numbers))

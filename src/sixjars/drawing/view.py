@@ -42,7 +42,7 @@ class Output:
     words: tuple[int, ...] = ()
     """The word that each token is a piece of."""
     score: float = 0.0
-    """What a beam orders its hypotheses by."""
+    """The score that orders the hypotheses of a beam."""
 
     @property
     def probability(self) -> float:
@@ -68,7 +68,7 @@ class View:
     words: tuple[int, ...] = ()
     """The word that each token of the source is a piece of."""
     segments: tuple[int, ...] = ()
-    """Of a text in segments, the sentence or turn of each position."""
+    """The sentence or turn of each position, of a text in segments."""
     layout: Layout = field(default_factory=Layout)
     backdrop: Any = None
     """An image with the box that the network got, frames, or points; nothing for a text."""
@@ -81,7 +81,7 @@ class View:
 
     @property
     def kind(self) -> str:
-        """What the positions are."""
+        """The kind of the positions."""
         return "segments" if self.segments else self.layout.kind
 
     @property

@@ -88,7 +88,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Estimate":
-        """By the percentile bootstrap over the examples (Efron 1979, https://doi.org/10.1214/aos/1176344552).
+        """Estimate by the percentile bootstrap (Efron 1979, https://doi.org/10.1214/aos/1176344552).
 
         >>> Estimate.of([0.5, 0.5, 0.5])
         Estimate(mean=0.5, low=0.5, high=0.5)
@@ -114,7 +114,7 @@ class Measured:
     """
 
     name: str
-    """What the weights are compared with."""
+    """The importance that the weights are compared with."""
     examples: tuple[Agreement, ...]
 
     @cached_property
@@ -144,7 +144,7 @@ class Measured:
 
     @property
     def sentence(self) -> str:
-        """What the correlation means, and how often the most important position is found."""
+        """A sentence on the correlation, and on how often the most important position is found."""
         # paired: weights and random weights of the same examples
         gain = Estimate.of([example.tau - example.random for example in self.examples])
         alike = f"eights and {self.name} order the input"

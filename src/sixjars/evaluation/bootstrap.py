@@ -1,4 +1,4 @@
-"""How far a score may be off by chance: bootstrap intervals, and the paired test of two models.
+"""The uncertainty of scores: bootstrap intervals, and the paired test of two models.
 
 Dims: N examples, R resamples, K sums that a metric is computed from.
 """
@@ -40,7 +40,7 @@ class Difference:
 @final
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What a metric adds up over the examples, from which it is computed for any choice of them."""
+    """The sums over examples that a metric is computed from, for any choice of them."""
 
     rows: NDArray[Any]
     """(N, K): what each example adds."""
@@ -48,7 +48,7 @@ class Statistics:
     """The metric, of K sums."""
 
     def only(self, places: Sequence[int]) -> "Statistics":
-        """Those of some examples."""
+        """The statistics of some examples."""
         return Statistics(self.rows[list(places)], self.value)
 
     def resampled(self) -> NDArray[np.float64]:
@@ -164,7 +164,7 @@ def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]
 
 
 def _differing(one_NK: NDArray[Any], other_NK: NDArray[Any]) -> int:
-    """How many examples differ; all where the sums are of different things, as of other classes."""
+    """How many examples differ; all where the sums are of other things, as of other classes."""
     return int((one_NK != other_NK).any(1).sum()) if one_NK.shape == other_NK.shape else len(one_NK)
 
 

@@ -22,15 +22,15 @@ class Bucket:
     longest: int
     count: int
     value: float | None
-    """Nothing where no example can be scored."""
+    """The score; nothing where no example can be scored."""
     interval: Interval | None = None
     """How far the score may be off by chance; nothing where that is not known."""
     median: float | None = None
-    """Of the lengths; a range may be wide where few texts are long."""
+    """The median of the lengths; a range may be wide where few texts are long."""
 
     @property
     def name(self) -> str:
-        """From where to where.
+        """The range as a text.
 
         >>> Bucket(2, 5, 9, 0.5).name, Bucket(6, 6, 9, 0.5).name
         ('2–5', '6')
@@ -41,7 +41,7 @@ class Bucket:
 
     @property
     def place(self) -> float:
-        """Where it stands on an axis of lengths."""
+        """The place of the bucket on an axis of lengths."""
         return (self.shortest + self.longest) / 2 if self.median is None else self.median
 
 

@@ -50,10 +50,10 @@ class _Graphs:
         self.lock = Lock()  # of all: they share their memory
         self.pool = torch.cuda.graph_pool_handle()
         self.weights: tuple[int, ...] = ()
-        """Where they are: graphs of weights elsewhere would never be used again."""
+        """The addresses of the weights: graphs of weights elsewhere would never be used again."""
         self.met: set[Hashable] = set()
         self.recorded: dict[Hashable, _Recorded | None] = {}
-        """By shape; nothing where it could not be recorded."""
+        """Graphs by shape; nothing for one that could not be recorded."""
 
     def encoded(
         self, network: Network, inputs: Mapping[str, Padded], tensors: list[Tensor], key: Hashable

@@ -52,11 +52,11 @@ SCORED: Final = 64
 @final
 @dataclass(frozen=True)
 class Importance:
-    """What one output attended to, and what it depended on, all (T, S)."""
+    """The attention of one output, and the importance of positions for it, all (T, S)."""
 
     weights: Tensor
     falls: Tensor
-    """Of the log probability of each token, where a position is erased; negative where it rises."""
+    """Falls of the log probability of each token where a position is erased; may be negative."""
     gradients: Tensor
     """The norm at each position."""
 

@@ -1,4 +1,4 @@
-"""How good a network is on a dataset: its outputs, the probability of the truth, its attention.
+"""The scores of a network on a dataset: outputs, probabilities of the truth, attention.
 
 Dims: B batch, T target positions, S source positions.
 """
@@ -269,7 +269,7 @@ class _Judge:
         self.boxes = true_boxes(dataset) if "focus" in needs else None
         self.rationales = true_rationales(dataset) if "rationale" in needs else None
         self.facts: dict[int, dict[str, Any]] = {}
-        """By row, the fields of its outcome that teacher forcing computes."""
+        """The fields of outcomes that teacher forcing computes, by row."""
 
     def read(self, searches: Collection[SearchSettings], *, examples: int) -> float:
         """Run the network over all batches; return the mean loss of a token."""
@@ -375,7 +375,7 @@ class _Judge:
 def _rationale(
     known: tuple[int, int] | None, weights_TS: Tensor, source: Padded, at: int
 ) -> RationaleWeight | None:
-    """How much of the attention of a row lies where it should, where that is known."""
+    """The attention of a row on its rationale, where that is known."""
     if known is None or source.segments is None:
         return None
     count = int(source.mask[at].sum())

@@ -66,7 +66,7 @@ SAMPLES: dict[str, Sample] = {
     "video_captioning": motions.CAPTIONING,
     "video_classification": motions.CLASSIFICATION,
 }
-"""By task, or by `task/kind` where a task has several; the task alone is the first of them."""
+"""The corpora by task, or by `task/kind`; the task alone is the first of its kinds."""
 
 SHARES = {"test": 1, "valid": 1, "train": 8}
 """How many of ten sources are in each split."""

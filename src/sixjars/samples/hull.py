@@ -12,7 +12,7 @@ Place = tuple[int, int]
 
 
 def places(rng: Random, count: int) -> list[Place]:
-    """So many different places of the grid."""
+    """Random different places of the grid."""
     grid: dict[Place, None] = {}
     while len(grid) < count:
         grid[rng.randrange(STEPS), rng.randrange(STEPS)] = None

@@ -30,7 +30,7 @@ Distances = NDArray[np.float64]
 
 
 def draw(rng: Random, longest: int) -> Row:
-    """So many cities; `solve` finds the tour.
+    """A row of cities; `solve` adds the tour.
 
     >>> draw(Random(0), 2)
     {'points': '0.6311,0.6890 0.0663,0.4242'}

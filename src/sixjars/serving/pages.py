@@ -27,6 +27,6 @@ def script() -> str:
 
 
 def titles(run: Predictor) -> dict[str, str]:
-    """What people call each field: its column, or its own name where columns have numbers."""
+    """The title of each field: its column, or its own name where columns have numbers."""
     columns = run.all_columns.items()
     return {name: column if isinstance(column, str) else name for name, column in columns}

@@ -43,7 +43,7 @@ class TooMuch(Exception):
 
 @final
 class Budget:
-    """So many seconds from now on.
+    """A limit of seconds from now on.
 
     >>> budget = Budget(2.0, clock=iter([10.0, 11.5]).__next__)
     >>> budget.left
@@ -70,18 +70,18 @@ class Budget:
         return Budget(max(self.left, 0.0) * part, self.clock)
 
     def without(self, seconds: float) -> "Budget":
-        """What is left, less what comes after."""
+        """A budget of the time left, less that for later work."""
         return Budget(max(self.left - seconds, 0.0), self.clock)
 
     def at_least(self, seconds: float) -> "Budget":
-        """What is left, or so many seconds where that is more."""
+        """A budget of the time left, or of so many seconds where that is more."""
         return Budget(max(self.left, seconds), self.clock)
 
 
 @final
 @dataclass(frozen=True)
 class Learner(Generic[M, T]):
-    """What learns from some training rows, and predicts others."""
+    """A method that learns from some training rows, and predicts others."""
 
     fit: Callable[[Sequence[int], Check], M]
     predict: Callable[[M, Sequence[int], Check], list[T]]

@@ -39,7 +39,7 @@ class LinearModel:
 
     problem: Problem
     words: Any
-    """What turns texts into rows; nothing where no input is a text."""
+    """The vectorizer of texts; nothing where no input is a text."""
     labels: list[str]
     weights_WL: NDArray[np.float64]
     biases_L: NDArray[np.float64]
@@ -133,7 +133,7 @@ def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | N
 
 
 def name_of(problem: Problem) -> str:
-    """What its numbers are of."""
+    """The name of a linear model with the numbers that it reads."""
     counts = "character counts" if problem.texts and problem.counts_characters else "word counts"
     if not problem.texts:
         return "a linear model on the frozen features"

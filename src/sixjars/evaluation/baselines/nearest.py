@@ -28,7 +28,7 @@ class Memory:
     """Training rows, and their outputs."""
 
     words: Any
-    """What turns texts into rows; nothing where no input is a text."""
+    """The vectorizer of texts; nothing where no input is a text."""
     rows_WT: Matrix
     """Its columns are training rows."""
     targets: list[str]

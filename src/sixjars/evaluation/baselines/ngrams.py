@@ -28,9 +28,9 @@ from sixjars.flow.special import STOP
 
 ORDER: Final = 5
 AT_ONCE: Final = 2_000
-"""Texts between two looks at the clock."""
+"""Texts between two checks of the time."""
 NUMBERS: Final = 4
-"""Of a token: as many arrays of all tokens stand beside each other as take 200 bytes for each."""
+"""Numbers of a token for the budget: the arrays of all tokens take 200 bytes of each."""
 NEVER: Final = -1
 """Stands for an n-gram that is not there: never seen, or longer than what stands before it."""
 Numbers = NDArray[np.int64]
@@ -42,7 +42,7 @@ class _Order:
     """The n-grams of one order."""
 
     keys_G: Numbers
-    """What each is made of, sorted: the number of its beginning, and its last word."""
+    """The n-grams, sorted: the number of the beginning, and the last word."""
     counts_G: Numbers
     """a(hw)."""
     totals: Numbers
@@ -123,7 +123,7 @@ class NgramModel:
         return _Order(keys_G, counts_G, totals, np.bincount(contexts_G), discount)
 
     def probabilities(self, texts: Iterable[Sequence[int] | Numbers]) -> NDArray[np.float64]:
-        """Of every token, `<stop>` of each text included, one text after the other."""
+        """The probability of every token, with `<stop>` of each text, one text after the other."""
         tokens_T, places_T = self._joined(texts)
         chance_T = np.full(len(tokens_T), 1.0 / self.possible)
         before_T = np.zeros_like(tokens_T)

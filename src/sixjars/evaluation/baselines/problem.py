@@ -23,7 +23,7 @@ FEW_WORDS: Final = 1.5
 WORD: Final = 6
 """Characters of a word with the space behind it, in English."""
 FEATURES_AT_ONCE: Final = 500
-"""Rows whose features are read between two looks at the clock."""
+"""Rows whose features are read between two checks of the time."""
 
 
 @final
@@ -34,14 +34,14 @@ class Problem:
     train: Dataset
     scored: Dataset
     groups: tuple[tuple[int, ...], ...]
-    """Of `scored`: the rows of each example, several where they have the same input."""
+    """The rows of `scored` for each example, several where they have the same input."""
     most: int = 1
     """Outputs of an example that some metric compares."""
     longer_source: bool = False
     """Whether inputs are longer than outputs, as those of summaries."""
     seed: int = 0
     model: Callable[[Metric], Sequence[Outcome]] | None = None
-    """What a model makes of the same examples, by a metric; nothing where there is none."""
+    """The outcomes of a model on the same examples, by a metric; nothing where there is none."""
 
     @cached_property
     def rows(self) -> list[int]:
@@ -50,7 +50,7 @@ class Problem:
 
     @cached_property
     def examples(self) -> list[Outcome]:
-        """What outputs are compared with."""
+        """The references that outputs are compared with, as outcomes."""
         return [
             Outcome(references_of(self.scored, group), given=given_of(self.scored, group[0]))
             for group in self.groups
@@ -63,7 +63,7 @@ class Problem:
 
     @property
     def fields(self) -> Fields:
-        """Of both sets."""
+        """The fields of both sets."""
         return self.scored.fields
 
     @cached_property
@@ -137,7 +137,7 @@ def _even(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 @final
 @dataclass(frozen=True)
 class Predicted:
-    """What a baseline gives for each example."""
+    """The predictions of a baseline for each example."""
 
     candidates: Sequence[tuple[str, ...]] | None = None
     """Its outputs, best first; nothing where it gives probabilities alone."""
@@ -153,11 +153,11 @@ class Method:
     """One baseline: when it can be had, and how."""
 
     name: Callable[[Problem], str]
-    """What people call it, such as `a linear model on word counts`."""
+    """A name for people, such as `a linear model on word counts`."""
     fits: Callable[[Problem], bool]
     predict: Callable[[Problem, Budget], Predicted]
     topic: Callable[[Problem], str]
-    """What helps a model that is worse than this: a key of the table of advice."""
+    """The key of advice for a model that is worse than this."""
     needs_library: bool = False
     """Whether scikit-learn computes it."""
 

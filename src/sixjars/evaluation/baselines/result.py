@@ -1,4 +1,4 @@
-"""What a baseline scored."""
+"""The scores of a baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,7 +10,7 @@ from sixjars.evaluation.metrics import Score, rounded
 @final
 @dataclass(frozen=True)
 class Baseline:
-    """What costs nothing, and how good it is on the rows that a model is scored on.
+    """A cheap predictor, and its scores on the rows that a model is scored on.
 
     >>> score = Score("accuracy@1", 0.567, "", "higher", 500)
     >>> Baseline("the most frequent label", (score,), 0.01).value("accuracy@1")
@@ -20,15 +20,15 @@ class Baseline:
     name: str
     """Such as `a linear model on word counts (on 5,000 rows)`."""
     scores: tuple[Score, ...]
-    """By the metrics of the model, as far as it has what they need."""
+    """The scores by the metrics of the model, as far as it has what they need."""
     seconds: float
     """To learn and to predict."""
     rows: int | None = None
     """Training rows that it learned from; nothing where it learned from none."""
     topic: str = ""
-    """What helps a model that is worse: a key of the table of advice."""
+    """The key of advice for a model that is worse."""
     errors: Mapping[str, float] = field(default_factory=dict)
-    """By metric, the standard error of the model's score less this one; where that is known."""
+    """The standard error of the difference from the model's score, by metric, if known."""
 
     def value(self, metric: str) -> float | None:
         """One score; nothing where it has none."""

@@ -93,7 +93,7 @@ METHODS: Final[Mapping[Holds, tuple[Method, ...]]] = {
     ),
     "positions": (Method(called("the order of the input"), always, in_order, called("order")),),
 }
-"""By what the output field holds, the cheapest first; an output of another kind has none."""
+"""The methods for each kind of output, the cheapest first."""
 
 
 def has_library() -> bool:
@@ -111,7 +111,7 @@ def load_library(problem: Problem) -> None:
 
 
 def methods_of(problem: Problem) -> tuple[Method, ...]:
-    """Those for what the output field holds."""
+    """The methods for the output of a problem."""
     return METHODS.get(problem.fields.output.holds, ())
 
 
@@ -177,7 +177,7 @@ def scored(
 def errors_of(
     predicted: Predicted, problem: Problem, metrics: Sequence[Metric]
 ) -> dict[str, float]:
-    """How far the difference from the model may be off by chance, by the metrics that tell."""
+    """The standard errors of the difference from the model, by metric, where known."""
     model = problem.model
     if model is None or len(problem.rows) > MOST_PAIRED:
         return {}

@@ -15,7 +15,7 @@ SHARES: Final = ("accuracy@", "exact_match")
 
 
 def verdict_on(score: Score, baseline: Baseline) -> Verdict | None:
-    """What the score of a model says against a baseline; nothing where that has no such score.
+    """The verdict on a model's score against a baseline; nothing where that has no such score.
 
     >>> model, other = (Score("accuracy@1", value, "", "higher", 862) for value in (0.869, 0.865))
     >>> verdict_on(model, Baseline("a linear model", (other,), 1.0))

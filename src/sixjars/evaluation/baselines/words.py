@@ -36,7 +36,7 @@ def checked(texts: Iterable[str], check: Check) -> Iterator[str]:
 
 
 def pair_features(first_RW: Matrix, second_RW: Matrix) -> Matrix:
-    """Of two texts: what only one of them has, what both have, and their cosine."""
+    """The features of two texts: words of one alone, words of both, and their cosine."""
     from scipy.sparse import csr_matrix, hstack
 
     both_RW = first_RW.multiply(second_RW)

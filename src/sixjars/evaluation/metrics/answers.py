@@ -129,7 +129,7 @@ def micro_sums(*, multi_label: bool = False) -> Sums:
 
 
 def macro_sums(*, multi_label: bool = False) -> Sums:
-    """Of each class, how often it is hit, and how often it is true or predicted."""
+    """The hits of each class, and how often it is true or predicted."""
     return Sums(partial(_class_rows, multi_label=multi_label), _mean_f1)
 
 
@@ -181,9 +181,9 @@ class ClassRow:
     count: int
     """How many examples are of this class."""
     precision: float
-    """Of the examples predicted to be of this class, the share that are; 0 where there are none."""
+    """The share of right ones among the predictions of this class; 0 where there are none."""
     recall: float
-    """Of the examples of this class, the share predicted to be; 0 where there are none."""
+    """The share of found ones among the examples of this class; 0 where there are none."""
     f1: float
     """The harmonic mean of the two."""
 

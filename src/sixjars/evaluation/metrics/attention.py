@@ -218,7 +218,7 @@ def how_known(outcomes: Sequence[Outcome], *, how: str, need: Known) -> tuple[st
 
 
 def how_linked(outcomes: Sequence[Outcome], *, by: str) -> tuple[str, ...]:
-    """What links words, and how many outcomes have true links, where some have none."""
+    """The signature: the weights that link words, and the number of outcomes with links."""
     known = sum(outcome.sure is not None for outcome in outcomes)
     signature = "corpus", by, USUAL
     return signature if known == len(outcomes) else (*signature, f"with links:{known}")

@@ -71,7 +71,7 @@ def caption_bleu(outcomes: Sequence[Outcome], *, n: int) -> float:
 
 
 def caption_sums(n: int) -> Sums:
-    """What BLEU-n of captions adds up."""
+    """The sums of BLEU-n of captions."""
     return Sums(partial(_caption_rows, n=n), _caption_bleu)
 
 

@@ -1,4 +1,4 @@
-"""How much of the outputs is new, and how much is copied from the inputs."""
+"""Metrics of novelty: the shares of outputs that are new, and copied from the inputs."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -18,9 +18,9 @@ class RationaleWeight:
     sentence: float
     """Weight on all words of the sentence, of 1 for the whole document."""
     word: float
-    """Of that, the share on the word itself."""
+    """The share of that on the word itself."""
     near: float
-    """And the share on it and the words beside it."""
+    """The share on the word and those beside it."""
 
 
 @final
@@ -76,7 +76,7 @@ class Sums:
     """
 
     rows: Callable[[Sequence[Outcome]], Rows]
-    """What each example adds to each sum."""
+    """The summands of each example."""
     value: Callable[[Sequence[float]], float]
     """The value, of the sums."""
 
@@ -98,7 +98,7 @@ class Metric:
     """
 
     name: str
-    """As recipes write it."""
+    """The name in recipes."""
     compute: Compute
     """The value, for at least one outcome; `score` checks first that all have what it needs."""
     better: Better = "higher"

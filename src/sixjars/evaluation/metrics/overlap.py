@@ -1,4 +1,4 @@
-"""How much the output shares with the references, and how many edits it is away from them.
+"""Metrics of the overlap of outputs with references, and of the edits between them.
 
 BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load when first used.
 """

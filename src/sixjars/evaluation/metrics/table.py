@@ -51,7 +51,7 @@ _ONE_AT_LEAST: Final[dict[Need, str]] = {
     "focus": "words whose objects have true boxes",
     "rationale": "the attention weight on true rationales",
 }
-"""What one outcome at least must have."""
+"""The needs that at least one outcome must meet."""
 _TRUTHS: Final[dict[Need, str]] = {"links": "sure", "focus": "focus", "rationale": "rationale"}
 """Needs that an outcome may lack, and what is then nothing."""
 
@@ -259,7 +259,7 @@ def value_alone(metric: Metric, outcome: Outcome) -> float | None:
 
 
 def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:
-    """What a metric computes, which must be a number."""
+    """The value of a metric, which must be a number."""
     value = metric.compute(outcomes)
     try:
         return float(value)

@@ -1,4 +1,4 @@
-"""How long the tours are that a model outputs.
+"""Metrics of the length of tours that a model outputs.
 
 A tour is an order of all points that returns to the first one. An output that is none (it names a
 point that is not there, leaves one out or has one twice) has no length: `valid_tours` is the share
@@ -66,7 +66,7 @@ def valid_tours(outcomes: Sequence[Outcome]) -> float:
 
 
 def nearest_tour(points: Sequence[Point]) -> list[int]:
-    """From point 0 always on to the nearest that is left; of those equally near, to the first.
+    """A tour from point 0, always to the nearest point left; of equally near ones to the first.
 
     >>> nearest_tour([(0.0,), (5.0,), (1.0,), (-2.0,)])
     [0, 2, 3, 1]

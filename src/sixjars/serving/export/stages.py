@@ -102,7 +102,7 @@ class Stages:
         return _found(tokens, others, weights)
 
     def ends(self, value: Value) -> Value:
-        """Where the hypotheses of a beam ended, the best first, and how many steps there were."""
+        """The ends of the hypotheses of a beam, the best first, and the number of steps."""
         running = value["running"]
         ended = best_ends(self._problem(value, running.state), running.pool, running.last)
         steps = torch.ones(value["column"].token.shape[0]).long().sum()

@@ -42,7 +42,7 @@ SPLITS = {
         "token",
     ],
 }
-"""How words become tokens, by the kind of the vocabulary; of words, by where they end."""
+"""The steps from words to tokens, by the kind of the vocabulary."""
 LIBRARIES = {
     "tokenizer.json": "a `tokenizer.json` of Hugging Face",
     "sentencepiece": "a SentencePiece model",

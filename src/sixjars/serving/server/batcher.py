@@ -41,7 +41,7 @@ class Job:
     """Only jobs of which this is the same are computed together."""
     answered: "asyncio.Future[Any]"
     more: Any = None
-    """What else the work needs to know of it."""
+    """Other values that the work needs."""
     streams: bool = False
     """Whether others may be computed between its steps."""
     most: int | None = None
@@ -148,7 +148,7 @@ class Batcher:
         lent = self._lent
         try:
             results = self._work(batch, between)
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told; the thread must live on
+        except BaseException as error:  # noqa: BLE001 - raised where a job is awaited; the thread lives on
             results = [(job, error) for job in batch]
         seconds = monotonic() - began - (self._lent - lent)
         with suppress(RuntimeError):  # the loop has ended, and nobody waits

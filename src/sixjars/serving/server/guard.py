@@ -44,7 +44,7 @@ HEADERS: Final = [
 
 @final
 class Guard:
-    """In front of the application: refuses, counts, and limits what is read of a body."""
+    """The guard of the application: it refuses and counts requests, and limits their bodies."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics

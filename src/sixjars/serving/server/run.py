@@ -58,7 +58,9 @@ def serve(
     places = named([runs] if isinstance(runs, str | os.PathLike) else runs)
     need_libraries()
     os.environ.setdefault("PILLOW_BLOCK_SIZE", BLOCKS)
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # who sent a damaged form is told
+    logging.getLogger("python_multipart").setLevel(
+        logging.ERROR
+    )  # the response names the fault of a form
     options: dict[str, Any] = {"device": device, "precision": precision}
     options |= {"allow": tuple(allow), "components": tuple(components)}
     compiled_for(device_named(device).type, "32")  # it will answer for long

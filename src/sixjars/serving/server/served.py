@@ -176,7 +176,7 @@ class Served:
             return list(zip(jobs, self._answers(jobs, check, between), strict=True))
         except _GivenUp as error:
             return [(job, error) for job in jobs]
-        except Exception as error:  # noqa: BLE001 - told to whoever asked
+        except Exception as error:  # noqa: BLE001 - the result of its job
             if len(jobs) == 1:
                 return [(jobs[0], error)]
             return [result for job in jobs for result in self.work([job], between)]

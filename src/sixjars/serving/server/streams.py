@@ -53,7 +53,7 @@ class Stream:
                 self._events.put_nowait(("end", await answer(asked)))
             except HTTPException as error:
                 self._events.put_nowait(("error", error))
-            except Exception as error:  # noqa: BLE001 - told to whoever reads
+            except Exception as error:  # noqa: BLE001 - sent as an event
                 failure = HTTPException(500, f"this failed: {type(error).__name__}.")
                 self._events.put_nowait(("error", failure))
 
