@@ -62,6 +62,16 @@ class DataError(SixJarsError):
     sixjars.errors.DataError: pairs.tsv, line 3: has 1 column, but 2 are needed.
     """
 
+    skippable = False
+    """Whether it is one bad row of a file, which may be left out."""
+
+    @classmethod
+    def of_row(cls, sentence: str) -> "DataError":
+        """About one bad row."""
+        error = cls(sentence)
+        error.skippable = True
+        return error
+
 
 @final
 class ShapeError(SixJarsError):
@@ -114,11 +124,11 @@ class MissingExtra(SixJarsError):
     """An optional library is needed and not installed.
 
     >>> print(MissingExtra("datasets", "hub"))
-    datasets is not installed. Run: pip install 'sixjars-runtime[hub]'
+    datasets is not installed. Run: pip install 'sixjars[hub]'
     """
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed. Run: pip install 'sixjars-runtime[{extra}]'")
+        super().__init__(f"{library} is not installed. Run: pip install 'sixjars[{extra}]'")
 
 
 @final
