@@ -20,9 +20,9 @@ from tokenizers import (
 import sixjars
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.flat import segment_ids
-from sixjars.data.text.given import GivenTokenizer
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
-from sixjars.flow.special import PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.special_tokens import PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.text.tokenizer_files import GivenTokenizer
 
 from .tokenizers import vocabulary
 

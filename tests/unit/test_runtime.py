@@ -12,17 +12,17 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
-from sixjars_runtime.inputs import READERS, Row, TextReader, packed, padded
-from sixjars_runtime.outputs import WRITERS
-from sixjars_runtime.tokens import tokenizer_of
 
 import sixjars
 from sixjars.data.fields import FIELDS
 from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.packing import packed as packed_by_torch
-from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars_runtime.exported.inputs import READERS, Row, TextReader, packed, padded
+from sixjars_runtime.exported.outputs import WRITERS
+from sixjars_runtime.exported.tokenizers import tokenizer_of
+from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 from tests.house.test_structure import MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"

@@ -12,7 +12,7 @@ import pytest
 
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 
 from .tokenizers import KINDS, TEXTS, trained, vocabulary
 
@@ -149,7 +149,7 @@ assert "segments" in names and "vectors" in names
 for name in names:
     importlib.import_module(f"sixjars.data.text.{name}")
 assert not {"torch", "pyarrow"} & set(sys.modules), "no module of this package loads them"
-from sixjars.data.text.spelling import TokenizerSettings
+from sixjars_runtime.text.spelling import TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 texts, kinds = json.load(sys.stdin)
 for kind in kinds:

@@ -1,7 +1,7 @@
 """Uses models that `sixjars export` wrote, with the answers of sixjars and without torch: `load(OUT).predict(…)`."""
 
-from sixjars_runtime.model import Model, load
-from sixjars_runtime.prediction import Prediction
-from sixjars_runtime.shared.errors import SixJarsError
+from sixjars_runtime.errors import SixJarsError
+from sixjars_runtime.exported.model import Model, load
+from sixjars_runtime.exported.prediction import Prediction
 
 __all__ = ["Model", "Prediction", "SixJarsError", "load"]

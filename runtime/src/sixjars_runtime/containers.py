@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sixjars.errors import DataError, shown
+from sixjars_runtime.errors import DataError, shown
 
 Key = str | int
 """The name of a column, or its number in a file without a header."""

@@ -26,7 +26,7 @@ class SixJarsError(Exception):
     >>> raise SixJarsError("The jar is empty.")
     Traceback (most recent call last):
         ...
-    sixjars.errors.SixJarsError: The jar is empty.
+    sixjars_runtime.errors.SixJarsError: The jar is empty.
     """
 
     exit_code = 2
@@ -59,7 +59,7 @@ class DataError(SixJarsError):
     >>> raise DataError("pairs.tsv, line 3: has 1 column, but 2 are needed.")
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: pairs.tsv, line 3: has 1 column, but 2 are needed.
+    sixjars_runtime.errors.DataError: pairs.tsv, line 3: has 1 column, but 2 are needed.
     """
 
     skippable = False
@@ -81,7 +81,7 @@ class ShapeError(SixJarsError):
     >>> sixjars.Encoded(memory=torch.zeros(2, 3, 4), mask=torch.ones(2, 5), summary=torch.zeros(2, 4))
     Traceback (most recent call last):
         ...
-    sixjars.errors.ShapeError: memory (2, 3, 4) and mask (2, 5) must agree on (B, S).
+    sixjars_runtime.errors.ShapeError: memory (2, 3, 4) and mask (2, 5) must agree on (B, S).
     """
 
 
@@ -93,7 +93,7 @@ class RunError(SixJarsError):
     >>> sixjars.load("runs/never-made")
     Traceback (most recent call last):
         ...
-    sixjars.errors.RunError: run folder runs/never-made does not exist.
+    sixjars_runtime.errors.RunError: run folder runs/never-made does not exist.
     """
 
 

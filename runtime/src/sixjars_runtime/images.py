@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError, MissingExtra, SixJarsError
+from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

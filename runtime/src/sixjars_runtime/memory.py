@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 MANY: Final = 4096
 """Rows of a search from which it is estimated; fewer always fit."""
@@ -110,7 +110,7 @@ class SearchSize:
         >>> SearchSize(2, 1_000_000, 20_000, 100, 0, 512, beam=True).check(10**10)
         Traceback (most recent call last):
             ...
-        sixjars.errors.DataError: this search needs about 1,925 GB of memory for 2 x 1,000,000 rows, a vocabulary of \
+        sixjars_runtime.errors.DataError: this search needs about 1,925 GB of memory for 2 x 1,000,000 rows, a vocabulary of \
 20,000 and up to 100 steps, but 10 GB are free; lower width or nbest, batch_examples or max_length.
         """
         if free is None or self.bytes <= free:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.errors import RunError, shown
+from sixjars_runtime.errors import RunError, shown
 
 LARGEST: Final = 1 << 28
 """Bytes of such a file: a vocabulary of millions of words fits."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.media.images import Fit, check_size, decoding, framed, in_colour, need_pillow
-from sixjars.errors import DataError, MissingExtra, ShapeError
+from sixjars_runtime.errors import DataError, MissingExtra, ShapeError
+from sixjars_runtime.images import Fit, check_size, decoding, framed, in_colour, need_pillow
 
 if TYPE_CHECKING:
     from av.container import InputContainer

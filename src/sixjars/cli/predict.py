@@ -41,7 +41,7 @@ from sixjars.cli.options import (
     noting,
 )
 from sixjars.cli.streaming import Pace, portions
-from sixjars.errors import DataError, Interrupted
+from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings

@@ -21,8 +21,8 @@ from sixjars.cli.options import (
     noting,
     results,
 )
-from sixjars.errors import DataError
 from sixjars.progress import ConsoleProgress
+from sixjars_runtime.errors import DataError
 
 
 def evaluate(

@@ -8,7 +8,7 @@ import typer
 
 from sixjars.cli.options import AllowOption, RunArgument, note
 from sixjars.cli.predict import SettingOption
-from sixjars.errors import DataError, RecipeError, unknown
+from sixjars_runtime.errors import DataError, RecipeError, unknown
 
 LicenceOption = Annotated[
     str, typer.Option(help="Its licence, for the model card.", show_default=False)

@@ -17,8 +17,8 @@ from sixjars.cli.options import (
     notes,
     results,
 )
-from sixjars.errors import DataError, RunError
 from sixjars.progress import ConsoleProgress
+from sixjars_runtime.errors import DataError, RunError
 
 if TYPE_CHECKING:
     from sixjars.starter.race import Race

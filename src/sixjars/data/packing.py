@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sixjars.data.flat import Flat, places_of, ranges
 from sixjars.flow.limits import padded_size
-from sixjars.flow.special import STOP
 from sixjars.flow.values import Padded, Segments
+from sixjars_runtime.special_tokens import STOP
 
 MOST = 6
 """Packs at most: each is one more call of the network that encodes them."""

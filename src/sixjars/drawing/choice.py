@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sixjars.drawing.view import View
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 FITTING: Mapping[str, tuple[str, ...]] = {
     "words": ("heatmap", "lines", "document", "copying", "pharaoh"),
@@ -51,7 +51,7 @@ def chosen(view: View, name: str | None) -> str:
     >>> chosen(View({"source": "no"}, (Output("yes", ("yes",), ((1.0,),)),), source=("no",)), "tour")
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: this model cannot be shown as tour; it gives heatmap, document or json.
+    sixjars_runtime.errors.DataError: this model cannot be shown as tour; it gives heatmap, document or json.
     """
     if name is None:
         return usual(view)

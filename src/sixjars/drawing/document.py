@@ -10,9 +10,9 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from sixjars.data.text.segments import OTHER, OWN
 from sixjars.drawing.page import GREY, SMALL, figure_of, fit, ink, percent, saved_page, width_of
-from sixjars.errors import ShapeError
+from sixjars_runtime.errors import ShapeError
+from sixjars_runtime.text.segments import OTHER, OWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,7 +28,7 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
     >>> sixjars.draw("attention.png", None, sixjars.Prediction(text="yes"))
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: this prediction has no attention weights to draw; its bridge has no attention.
+    sixjars_runtime.errors.DataError: this prediction has no attention weights to draw; its bridge has no attention.
     """
     draw_view(path, view_of(predictor, [prediction]))
 

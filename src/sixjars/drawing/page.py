@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.drawing.fonts import FIRST, Numbers, fonts_for, legend, shown_text
-from sixjars.errors import ShapeError
 from sixjars.evaluation.by_length import FEW, Bucket
+from sixjars_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def checked(weights: Weights, rows: int, columns: int, *, positions: str) -> NDA
     >>> checked([[0.5, 0.5]], 1, 3, positions="frames")
     Traceback (most recent call last):
         ...
-    sixjars.errors.ShapeError: 1 output tokens and 3 frames need 1 rows of 3 attention weights, but the rows have [2].
+    sixjars_runtime.errors.ShapeError: 1 output tokens and 3 frames need 1 rows of 3 attention weights, but the rows have [2].
     """
     sizes = [len(row) for row in weights]
     if sizes != [columns] * rows:

@@ -17,15 +17,6 @@ from pydantic import (
 )
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
-from sixjars.flow.ranges import (
-    LEAST_TEMPERATURE,
-    LEAST_TOP_P,
-    MOST_COVERAGE_PENALTY,
-    MOST_LENGTH_PENALTY,
-    MOST_ROWS,
-    MOST_TEMPERATURE,
-    MOST_TOKENS,
-)
 from sixjars.recipe.data import (
     Column,
     FieldSettings,
@@ -40,6 +31,15 @@ from sixjars.recipe.data import (
     Written,
 )
 from sixjars.recipe.schema import Misfit, Misfits, Settings
+from sixjars_runtime.search_ranges import (
+    LEAST_TEMPERATURE,
+    LEAST_TOP_P,
+    MOST_COVERAGE_PENALTY,
+    MOST_LENGTH_PENALTY,
+    MOST_ROWS,
+    MOST_TEMPERATURE,
+    MOST_TOKENS,
+)
 
 DEFAULT_EPOCHS: Final = 10
 

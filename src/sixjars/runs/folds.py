@@ -9,13 +9,13 @@ from typing import Any
 
 import torch
 
-from sixjars.errors import RecipeError, RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import Reporter, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.folder import RunFolder, best_of
+from sixjars_runtime.errors import RecipeError, RunError
 
 
 def fold_recipes(recipe: Recipe) -> list[Recipe]:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from sixjars.errors import SixJarsError
 from sixjars.evaluation.metrics import metric_named
 from sixjars.runs.extension import FEWEST, LATE, still_improves
 from sixjars.runs.folder import RunFolder, best_of
 from sixjars.runs.folds import fold_runs
+from sixjars_runtime.errors import SixJarsError
 
 RISEN: Final = 1.02
 """Times the lowest validation loss, from which on it is called rising."""

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
-from sixjars.errors import DataError, Interrupted, RecipeError, shown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, fabric_for
@@ -36,6 +35,7 @@ from sixjars.tasks import TASKS
 from sixjars.tuning.space import overrides_of
 from sixjars.tuning.trial import Pruned, ended
 from sixjars.tuning.tune import OF_A_TOKEN
+from sixjars_runtime.errors import DataError, Interrupted, RecipeError, shown
 
 PLANNED: Final = 0.95
 """Of the minutes; what is left is for the validation under way when they are over."""

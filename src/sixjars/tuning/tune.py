@@ -17,7 +17,6 @@ from typing import Any, Final, final
 import torch
 
 from sixjars.data.tables.memory import tables_of, with_tables
-from sixjars.errors import Interrupted, RecipeError, RunError
 from sixjars.evaluation.metrics import metric_named
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, duration, usual_reporter
@@ -51,6 +50,7 @@ from sixjars.tuning.study import (
 )
 from sixjars.tuning.trial import End, Memory, Order, Told, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
+from sixjars_runtime.errors import Interrupted, RecipeError, RunError
 
 HOPELESS: Final = 3
 """When so many trials fail before one succeeds, the search ends."""

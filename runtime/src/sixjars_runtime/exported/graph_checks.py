@@ -3,10 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sixjars_runtime.graphs import Graph, Sizes
-from sixjars_runtime.inputs import FeaturesReader, FileReader, PointsReader, Reader, TextReader
-from sixjars_runtime.outputs import Writer
-from sixjars_runtime.shared.errors import RunError
+from sixjars_runtime.errors import RunError
+from sixjars_runtime.exported.graphs import Graph, Sizes
+from sixjars_runtime.exported.inputs import (
+    FeaturesReader,
+    FileReader,
+    PointsReader,
+    Reader,
+    TextReader,
+)
+from sixjars_runtime.exported.outputs import Writer
 
 _SEGMENTS: Final = (
     "segments.packs.0",

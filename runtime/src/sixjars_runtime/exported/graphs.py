@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from sixjars_runtime.shared.errors import RunError, first_line
+from sixjars_runtime.errors import RunError, first_line
 
 LARGEST: Final = (1 << 31) - 1
 """Bytes of a graph; its format holds no more."""

@@ -13,16 +13,16 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.about import FEATURES
-from sixjars_runtime.shared.data.media.images import read_image
-from sixjars_runtime.shared.data.media.videos import read_video
-from sixjars_runtime.shared.data.text.pieces import unknown_named
-from sixjars_runtime.shared.data.text.points import counted, points_of, text_of_points
-from sixjars_runtime.shared.data.text.segments import latest, segments_of, text_of_segments
-from sixjars_runtime.shared.errors import shown
-from sixjars_runtime.shared.flow.small_files import values_of_json
-from sixjars_runtime.shared.flow.special import STOP, UNK
-from sixjars_runtime.tokens import AnyTokenizer, tokenizer_of
+from sixjars_runtime.errors import shown
+from sixjars_runtime.exported.settings import FEATURES
+from sixjars_runtime.exported.tokenizers import AnyTokenizer, tokenizer_of
+from sixjars_runtime.images import read_image
+from sixjars_runtime.small_files import values_of_json
+from sixjars_runtime.special_tokens import STOP, UNK
+from sixjars_runtime.text.points import counted, points_of, text_of_points
+from sixjars_runtime.text.segments import latest, segments_of, text_of_segments
+from sixjars_runtime.text.word_pieces import unknown_named
+from sixjars_runtime.videos import read_video
 
 Numbers = NDArray[Any]
 

@@ -13,19 +13,25 @@ from typing import Any, Final, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.about import SETTINGS, about_of, damaged, learned_of
-from sixjars_runtime.fitting import check_chooser, check_features, check_steps, check_whole, taken
-from sixjars_runtime.graphs import Graph
-from sixjars_runtime.inputs import READERS, FileReader, Reader, Row, TextReader, padded
-from sixjars_runtime.outputs import WRITERS, TextWriter, Writer
-from sixjars_runtime.prediction import Prediction
-from sixjars_runtime.search import search
-from sixjars_runtime.search.problem import Hypothesis, Tensors, hypotheses_of
-from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
-from sixjars_runtime.shared.data.containers import by_name, inputs_of
-from sixjars_runtime.shared.errors import DataError, RunError, SixJarsError, shown
-from sixjars_runtime.shared.flow.memory import MANY, SearchSize, free_memory
-from sixjars_runtime.shared.flow.special import SPECIAL, STOP
+from sixjars_runtime.containers import by_name, inputs_of
+from sixjars_runtime.errors import DataError, RunError, SixJarsError, shown
+from sixjars_runtime.exported.graph_checks import (
+    check_chooser,
+    check_features,
+    check_steps,
+    check_whole,
+    taken,
+)
+from sixjars_runtime.exported.graphs import Graph
+from sixjars_runtime.exported.inputs import READERS, FileReader, Reader, Row, TextReader, padded
+from sixjars_runtime.exported.outputs import WRITERS, TextWriter, Writer
+from sixjars_runtime.exported.prediction import Prediction
+from sixjars_runtime.exported.search import search
+from sixjars_runtime.exported.search.problem import Hypothesis, Tensors, hypotheses_of
+from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.settings import SETTINGS, about_of, damaged, learned_of
+from sixjars_runtime.memory import MANY, SearchSize, free_memory
+from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 CHOOSE, ENCODER, STEP = "choose.onnx", "encoder.onnx", "step.onnx"
 WHOLE: Final = "whole.onnx"

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, final
 
-from sixjars_runtime.about import LABELS
-from sixjars_runtime.inputs import Row, TextReader
-from sixjars_runtime.shared.data.text.segments import SEPARATOR
-from sixjars_runtime.shared.flow.small_files import values_of_json
-from sixjars_runtime.shared.flow.special import SPECIAL, UNK
-from sixjars_runtime.tokens import tokenizer_of
+from sixjars_runtime.exported.inputs import Row, TextReader
+from sixjars_runtime.exported.settings import LABELS
+from sixjars_runtime.exported.tokenizers import tokenizer_of
+from sixjars_runtime.small_files import values_of_json
+from sixjars_runtime.special_tokens import SPECIAL, UNK
+from sixjars_runtime.text.segments import SEPARATOR
 
 
 class Writer(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from math import isfinite
 from typing import Any, Final
 
-from sixjars_runtime.shared.errors import shown, unknown
+from sixjars_runtime.errors import shown, unknown
 
 Check = Callable[[Any, str], None]
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars_runtime.checks import (
+from sixjars_runtime.errors import DataError, RunError, shown
+from sixjars_runtime.exported.schema import (
     Check,
     by_kind,
     choice,
@@ -22,9 +23,8 @@ from sixjars_runtime.checks import (
     whole,
     yes_no,
 )
-from sixjars_runtime.shared.data.text.segments import KINDS as SEGMENTS
-from sixjars_runtime.shared.errors import DataError, RunError, shown
-from sixjars_runtime.shared.flow.small_files import read_limited, values_of_json
+from sixjars_runtime.small_files import read_limited, values_of_json
+from sixjars_runtime.text.segments import KINDS as SEGMENTS
 
 FORMAT: Final = 1
 """Of the files that `sixjars export` writes."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import final
 
-from sixjars_runtime.shared.data.text.given import GivenTokenizer
-from sixjars_runtime.shared.data.text.spelling import Spelling
-from sixjars_runtime.shared.flow.small_files import values_of_json
+from sixjars_runtime.small_files import values_of_json
+from sixjars_runtime.text.spelling import Spelling
+from sixjars_runtime.text.tokenizer_files import GivenTokenizer
 
 
 @final

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sixjars.errors import shown
+from sixjars_runtime.errors import shown
 
 LARGEST = 3.4e38
 """The farthest from zero that a 32-bit number goes."""

@@ -6,8 +6,8 @@ In a table such a text is one string, with a newline between segments that are k
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from sixjars.data.text.sentences import sentences_of
-from sixjars.errors import shown, unknown
+from sixjars_runtime.errors import shown, unknown
+from sixjars_runtime.text.sentences import sentences_of
 
 T = TypeVar("T")
 OTHER: Final = ">"

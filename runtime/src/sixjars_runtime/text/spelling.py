@@ -11,10 +11,10 @@ from typing import Any, Final, Literal, Protocol, Self, final
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from sixjars.data.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
-from sixjars.data.text.pieces import leads
-from sixjars.errors import RunError, first_line, shown
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.errors import RunError, first_line, shown
+from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
+from sixjars_runtime.text.word_pieces import leads
 
 # Inside, the special tokens are spelled with a leading space. No token of a text can begin with a space and go on
 # (white space is where a text is split), so a text that says `<stop>` never stops anything.

@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol, final
 
 from tokenizers import Tokenizer
 
-from sixjars.data.text.spelling import BaseTokenizer
-from sixjars.errors import DataError, MissingExtra, RunError, first_line, shown
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.errors import DataError, MissingExtra, RunError, first_line, shown
+from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.text.spelling import BaseTokenizer
 
 LARGEST: Final = 1 << 27
 """Bytes of a tokenizer's file."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from unicodedata import category, name
 
-from sixjars.flow.special import SPECIAL, UNK
+from sixjars_runtime.special_tokens import SPECIAL, UNK
 
 UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
 

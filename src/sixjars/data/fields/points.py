@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, Table
-from sixjars.data.text.points import LARGEST, counted, points_of, text_of_points
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.text.points import LARGEST, counted, points_of, text_of_points
 
 _COMMA, _SPACE, _LINE = b", \n"
 

@@ -23,8 +23,8 @@ import pyarrow
 
 from sixjars.data.flat import Flat, as_array, batches_of, flattened, mapped, portions, spread
 from sixjars.data.storage.pruning import MAKING, MAKING_HERE, is_abandoned, prune
-from sixjars.errors import DataError
 from sixjars.progress import counted
+from sixjars_runtime.errors import DataError
 
 LINE: Final = "line"
 """The column of an example that says where in its file it was."""

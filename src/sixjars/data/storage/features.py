@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from sixjars.data.storage.cache import disk_faults, made_whole, set_aside, sweep, touch
-from sixjars.errors import DataError, ShapeError
+from sixjars_runtime.errors import DataError, ShapeError
 
 FORMAT: Final = 2
 """Changes when the form of the files does, so that no old file is read."""

@@ -17,7 +17,7 @@ import pyarrow
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.records import table_rows
 from sixjars.data.tables.rows import Fault, Record, Wanted, kept
-from sixjars.errors import DataError, first_line, shown
+from sixjars_runtime.errors import DataError, first_line, shown
 
 MEMORY: Final = "memory:"
 """What the name of a table in memory begins with."""

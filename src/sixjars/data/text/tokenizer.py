@@ -32,11 +32,14 @@ from sixjars.data.flat import (
     word_counts,
     words_of,
 )
-from sixjars.data.text.given import GivenTokenizer
-from sixjars.data.text.joiners import folded
-from sixjars.data.text.segments import latest, segments_of
-from sixjars.data.text.sentences import RULE
-from sixjars.data.text.spelling import (
+from sixjars.recipe.data import FilePath
+from sixjars.recipe.schema import Settings
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
+from sixjars_runtime.text.joiners import folded
+from sixjars_runtime.text.segments import latest, segments_of
+from sixjars_runtime.text.sentences import RULE
+from sixjars_runtime.text.spelling import (
     INSIDE,
     MARK,
     Spelling,
@@ -47,10 +50,7 @@ from sixjars.data.text.spelling import (
     spacing_of,
     unigram_model,
 )
-from sixjars.errors import DataError
-from sixjars.flow.special import SPECIAL, STOP, UNK
-from sixjars.recipe.data import FilePath
-from sixjars.recipe.schema import Settings
+from sixjars_runtime.text.tokenizer_files import GivenTokenizer
 
 T = TypeVar("T")
 _COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
@@ -234,7 +234,7 @@ KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Vocabulary]] 
 class TextTokenizer(Spelling):
     """Splits a text into token ids and joins ids to a text.
 
-    >>> from sixjars.data.text.spelling import TokenizerSettings
+    >>> from sixjars_runtime.text.spelling import TokenizerSettings
     >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
     >>> tokenizer.encode("Hello, you?")
     [4, 8, 7, 9]

@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
-from sixjars.errors import RunError
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.predict import Predictor
 from sixjars.runs.scored_files import file_dataset
+from sixjars_runtime.errors import RunError
 
 EXAMPLES = 200
 """How many are compared at most."""

@@ -12,7 +12,6 @@ import torch
 
 from sixjars.data.dataset import Fields
 from sixjars.data.field import Field
-from sixjars.errors import MissingExtra, RecipeError, RunError, unknown
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
@@ -30,6 +29,7 @@ from sixjars.serving.export.graphs import Function, Value, exportable, write_gra
 from sixjars.serving.export.int8 import quantise
 from sixjars.serving.export.stages import Stages
 from sixjars.serving.export.whole import search_inside, write_whole
+from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
@@ -72,7 +72,7 @@ def export(
     >>> export("runs/never-made", "words")
     Traceback (most recent call last):
         ...
-    sixjars.errors.RunError: run folder runs/never-made does not exist.
+    sixjars_runtime.errors.RunError: run folder runs/never-made does not exist.
     """
     if precision not in PRECISIONS:
         raise RecipeError([unknown("precision", precision, PRECISIONS)], "export")
@@ -135,8 +135,8 @@ def need_libraries() -> None:
 
 
 def _check_fields(fields: Fields) -> None:
-    from sixjars_runtime.inputs import READERS
-    from sixjars_runtime.outputs import WRITERS
+    from sixjars_runtime.exported.inputs import READERS
+    from sixjars_runtime.exported.outputs import WRITERS
 
     for some, known in ((fields.inputs.values(), READERS), ([fields.output], WRITERS)):
         for field in some:

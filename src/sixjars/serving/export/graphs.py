@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RunError, SixJarsError
 from sixjars.flow.values import Tensors
+from sixjars_runtime.errors import RunError, SixJarsError
 
 TOLERANCE = 1e-4
 """The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in proportion."""

@@ -8,8 +8,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from sixjars.errors import RunError
 from sixjars.serving.export.whole import WHOLE
+from sixjars_runtime.errors import RunError
 
 
 def quantise(folder: Path) -> None:

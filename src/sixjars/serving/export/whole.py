@@ -11,7 +11,6 @@ from torch import nn
 
 from sixjars.data.dataset import Fields
 from sixjars.decoding.scores import NEVER
-from sixjars.errors import DataError, RecipeError, RunError, unknown
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
@@ -20,6 +19,7 @@ from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import TOLERANCE, filled, flat, graph_of, naming, session_of
 from sixjars.serving.export.loops import AFTER, MADE, JoinedGraphs
 from sixjars.serving.export.stages import PREFIX, Stages
+from sixjars_runtime.errors import DataError, RecipeError, RunError, unknown
 
 KINDS = ("greedy", "beam")
 """Of search that a graph can hold."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, final
 
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 MEGABYTE: Final = 1 << 20
 
@@ -20,7 +20,7 @@ class ServerSettings:
     >>> ServerSettings(host="0.0.0.0")
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: others can reach 0.0.0.0, so requests need a token: add --token, or listen on 127.0.0.1.
+    sixjars_runtime.errors.DataError: others can reach 0.0.0.0, so requests need a token: add --token, or listen on 127.0.0.1.
     """
 
     host: str = "127.0.0.1"

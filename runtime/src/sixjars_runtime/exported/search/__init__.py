@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sixjars_runtime.search.beam import beam
-from sixjars_runtime.search.problem import (
+from sixjars_runtime.exported.search.beam import beam
+from sixjars_runtime.exported.search.problem import (
     FEWER,
     Attended,
     Hypothesis,
@@ -21,9 +21,9 @@ from sixjars_runtime.search.problem import (
     hypotheses_of,
     picked,
 )
-from sixjars_runtime.search.sampling import draw, likely, row_seeds
-from sixjars_runtime.search.scores import NEVER, Bools, Floats, Ints, Ranking, best_tokens
-from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.search.sampling import draw, likely, row_seeds
+from sixjars_runtime.exported.search.scores import NEVER, Bools, Floats, Ints, Ranking, best_tokens
+from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
 
 
 def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add

@@ -9,7 +9,7 @@ from typing import Self, final
 
 import numpy as np
 
-from sixjars_runtime.search.problem import (
+from sixjars_runtime.exported.search.problem import (
     FEWER,
     Attended,
     Hypothesis,
@@ -18,7 +18,7 @@ from sixjars_runtime.search.problem import (
     hypotheses_of,
     picked,
 )
-from sixjars_runtime.search.scores import NEVER, Bools, Floats, Ints, best_tokens, highest
+from sixjars_runtime.exported.search.scores import NEVER, Bools, Floats, Ints, best_tokens, highest
 
 
 @final

@@ -12,9 +12,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.search.sampling import Bits
-from sixjars_runtime.search.scores import NEVER, Bools, Floats, Ints, Ranking, Rule, rule_of
-from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.search.sampling import Bits
+from sixjars_runtime.exported.search.scores import (
+    NEVER,
+    Bools,
+    Floats,
+    Ints,
+    Ranking,
+    Rule,
+    rule_of,
+)
+from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
 
 Tensors = Mapping[str, NDArray[Any]]
 """Tensors by name, each with the rows as its first dimension."""

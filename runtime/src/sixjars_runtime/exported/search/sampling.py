@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.search.scores import NEVER, Floats, Ints, highest
+from sixjars_runtime.exported.search.scores import NEVER, Floats, Ints, highest
 
 Bits = NDArray[np.uint64]
 

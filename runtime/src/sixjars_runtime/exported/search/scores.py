@@ -13,8 +13,8 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
-from sixjars_runtime.shared.errors import DataError
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

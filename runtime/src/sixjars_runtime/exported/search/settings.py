@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, final
 
-from sixjars_runtime.shared.errors import DataError, shown, unknown
-from sixjars_runtime.shared.flow import ranges
+from sixjars_runtime import search_ranges
+from sixjars_runtime.errors import DataError, shown, unknown
 
 KINDS = ("greedy", "sample", "beam")
 """Of search."""
@@ -13,16 +13,16 @@ UNKNOWN = ("ban", "allow", "replace")
 """What becomes of `<unk>`."""
 ANY = (1 << 63) - 1
 RANGES: Mapping[str, tuple[float, float]] = {
-    "width": (1, ranges.MOST_ROWS),
-    "nbest": (1, ranges.MOST_ROWS),
-    "max_length": (1, ranges.MOST_TOKENS),
+    "width": (1, search_ranges.MOST_ROWS),
+    "nbest": (1, search_ranges.MOST_ROWS),
+    "max_length": (1, search_ranges.MOST_TOKENS),
     "min_length": (0, ANY),
-    "length_penalty": (0, ranges.MOST_LENGTH_PENALTY),
-    "coverage_penalty": (0, ranges.MOST_COVERAGE_PENALTY),
+    "length_penalty": (0, search_ranges.MOST_LENGTH_PENALTY),
+    "coverage_penalty": (0, search_ranges.MOST_COVERAGE_PENALTY),
     "no_repeat_ngram": (0, ANY),
-    "temperature": (ranges.LEAST_TEMPERATURE, ranges.MOST_TEMPERATURE),
+    "temperature": (search_ranges.LEAST_TEMPERATURE, search_ranges.MOST_TEMPERATURE),
     "top_k": (0, ANY),
-    "top_p": (ranges.LEAST_TOP_P, 1),
+    "top_p": (search_ranges.LEAST_TOP_P, 1),
     "seed": (0, ANY),
 }
 """The least and the most of each number."""
