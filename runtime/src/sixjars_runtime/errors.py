@@ -1,4 +1,4 @@
-"""Everything this toolkit raises on purpose, each a sentence for a person.
+"""The errors that both distributions raise on purpose, each a sentence for a person.
 
 SixJarsError
 |-- RecipeError    the recipe asks for something that cannot be built; carries every fault found
@@ -15,6 +15,7 @@ SixJarsError
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import PurePath
 from reprlib import Repr
 from typing import Final, final
@@ -77,8 +78,7 @@ class DataError(SixJarsError):
 class ShapeError(SixJarsError):
     """Two components do not fit together; the sentence has both numbers.
 
-    >>> import sixjars, torch
-    >>> sixjars.Encoded(memory=torch.zeros(2, 3, 4), mask=torch.ones(2, 5), summary=torch.zeros(2, 4))
+    >>> raise ShapeError("memory (2, 3, 4) and mask (2, 5) must agree on (B, S).")
     Traceback (most recent call last):
         ...
     sixjars_runtime.errors.ShapeError: memory (2, 3, 4) and mask (2, 5) must agree on (B, S).
@@ -89,8 +89,7 @@ class ShapeError(SixJarsError):
 class RunError(SixJarsError):
     """A run folder is missing, damaged, or made by another recipe.
 
-    >>> import sixjars
-    >>> sixjars.load("runs/never-made")
+    >>> raise RunError("run folder runs/never-made does not exist.")
     Traceback (most recent call last):
         ...
     sixjars_runtime.errors.RunError: run folder runs/never-made does not exist.
@@ -123,12 +122,12 @@ class RequestError(SixJarsError):
 class MissingExtra(SixJarsError):
     """An optional library is needed and not installed.
 
-    >>> print(MissingExtra("datasets", "hub"))
-    datasets is not installed. Run: pip install 'sixjars[hub]'
+    >>> str(MissingExtra("pillow", "vision")) == f"pillow is not installed. Run: {install_command('vision')}"
+    True
     """
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed. Run: pip install 'sixjars[{extra}]'")
+        super().__init__(f"{library} is not installed. Run: {install_command(extra)}")
 
 
 @final
@@ -140,6 +139,19 @@ class Interrupted(SixJarsError):
     """
 
     exit_code = 130
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an optional library.
+
+    An extra has the same name in both distributions, so the command names the toolkit where that
+    is installed, and the runtime where it stands alone.
+
+    >>> install_command("vision") in ("pip install 'sixjars[vision]'", "pip install 'sixjars-runtime[vision]'")
+    True
+    """
+    distribution = "sixjars-runtime" if find_spec("sixjars") is None else "sixjars"
+    return f"pip install '{distribution}[{extra}]'"
 
 
 _SHORT: Final = Repr()

@@ -45,10 +45,10 @@ MOST_LINES = 3
 def checked(weights: Weights, rows: int, columns: int, *, positions: str) -> NDArray[np.float64]:
     """Attention weights as an array (rows, columns): a row for each output token.
 
-    >>> checked([[0.5, 0.5]], 1, 3, positions="frames")
+    >>> checked([[0.5, 0.5]], 1, 3, positions="frames")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    sixjars_runtime.errors.ShapeError: 1 output tokens and 3 frames need 1 rows of 3 attention weights, but the rows have [2].
+    sixjars_runtime.errors.ShapeError: 1 output tokens and 3 frames need 1 rows of 3 attention ...
     """
     sizes = [len(row) for row in weights]
     if sizes != [columns] * rows:
