@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from tokenizers import Tokenizer
@@ -142,24 +141,10 @@ class GivenTokenizer(BaseTokenizer):
         self._names = [*SPECIAL, *(engine.names[number] for number in self._theirs)]
 
     @classmethod
-    def read(cls, path: Path, what: str) -> "GivenTokenizer":
-        """From a file; `what` names the field in messages."""
-        from sixjars.data.text.files import (
-            check_file,
-        )  # whoever uses a model alone reads no such file
-
-        check_file(path)
-        if path.stat().st_size > LARGEST:
-            raise DataError(
-                f"{what}: {path} is larger than {LARGEST:,} bytes, so it is no tokenizer."
-            )
-        content = path.read_bytes()
+    def of(cls, content: bytes) -> "GivenTokenizer":
+        """The tokenizer of a file's content; ValueError where it is none, or damaged."""
         library = "tokenizer.json" if content.lstrip()[:1] == b"{" else "sentencepiece"
-        try:
-            return _made(content, library)
-        except ValueError as error:
-            wanted = "a tokenizer.json of Hugging Face or a SentencePiece model"
-            raise DataError(f"{what}: {path} is not {wanted}, or damaged: {error}.") from error
+        return _made(content, library)
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
         """The ids of many texts; no word has a number of its own, for none is copied."""
@@ -171,12 +156,6 @@ class GivenTokenizer(BaseTokenizer):
                 )
         rows = self._engine.encode([_tidy(text) for text in texts])
         return [[self._ours.get(number, UNK) for number in ids] for ids in rows]
-
-    def encode_flat(self, texts: Any, *, open: bool = False) -> Any:
-        """The same for a `pyarrow` array of texts."""
-        from sixjars.data.flat import flattened  # nor has it columns of texts
-
-        return flattened(self.encode_many(texts.to_pylist(), open=open))
 
     def normalize(self, text: str) -> str:
         """A text as it is before it is split: what an output can be compared with."""

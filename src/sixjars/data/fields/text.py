@@ -22,7 +22,14 @@ from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn, packed
 from sixjars.data.storage.cache import IdEncoder, Table
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer, TokenFile, Tokens
+from sixjars.data.text.tokenizer import (
+    AnyTokenizer,
+    TextEncoding,
+    TextTokenizer,
+    TokenFile,
+    Tokens,
+    tokenizer_of_file,
+)
 from sixjars.data.text.vectors import words_in
 from sixjars.data.text.wordllama import NAME as WORDLLAMA
 from sixjars.data.text.wordllama import package_folder, piece_vectors
@@ -225,7 +232,7 @@ class TextField(Field):
             return self
         if isinstance(self.settings.tokens, TokenFile):
             file = self._path(self.settings.tokens.file)
-            return self._with(GivenTokenizer.read(file, f"data.{self.name}.tokens"))
+            return self._with(tokenizer_of_file(file, f"data.{self.name}.tokens"))
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
         before, extra = self._tokenizer, self.settings.extra_words

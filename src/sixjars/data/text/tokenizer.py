@@ -14,7 +14,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, final
 
 import numpy as np
@@ -22,6 +24,7 @@ from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from sixjars.data.flat import (
+    Flat,
     as_array,
     begins_of,
     cut,
@@ -32,6 +35,7 @@ from sixjars.data.flat import (
     word_counts,
     words_of,
 )
+from sixjars.data.text.files import check_file
 from sixjars.recipe.data import FilePath
 from sixjars.recipe.schema import Settings
 from sixjars_runtime.errors import DataError
@@ -50,7 +54,7 @@ from sixjars_runtime.text.spelling import (
     spacing_of,
     unigram_model,
 )
-from sixjars_runtime.text.tokenizer_files import GivenTokenizer
+from sixjars_runtime.text.tokenizer_files import LARGEST, GivenTokenizer
 
 T = TypeVar("T")
 _COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
@@ -312,6 +316,26 @@ AnyTokenizer = TextTokenizer | GivenTokenizer
 """Learned from the training texts, or from a file."""
 
 
+def tokenizer_of_file(path: Path, what: str) -> GivenTokenizer:
+    """Read somebody's own tokenizer from a file; `what` names the field in messages."""
+    check_file(path)
+    if path.stat().st_size > LARGEST:
+        raise DataError(f"{what}: {path} is larger than {LARGEST:,} bytes, so it is no tokenizer.")
+    try:
+        return GivenTokenizer.of(path.read_bytes())
+    except ValueError as error:
+        expected = "a tokenizer.json of Hugging Face or a SentencePiece model"
+        raise DataError(f"{what}: {path} is not {expected}, or damaged: {error}.") from error
+
+
+def flat_ids(tokenizer: AnyTokenizer, texts: Any, *, open: bool = False) -> Flat:
+    """The ids of a `pyarrow` array of texts, those of all rows one after the other."""
+    if isinstance(tokenizer, TextTokenizer):
+        flat: Flat = tokenizer.encode_flat(texts, open=open)
+        return flat
+    return flattened(tokenizer.encode_many(texts.to_pylist(), open=open))
+
+
 @final
 @dataclass(frozen=True)
 class TextEncoding:
@@ -332,10 +356,10 @@ class TextEncoding:
     def flat(self, texts: Any) -> Any:
         """The same for a `pyarrow` array of texts."""
         if self.segments == "none":
-            found = self.tokenizer.encode_flat(texts, open=self.copies)
+            found = flat_ids(self.tokenizer, texts, open=self.copies)
         else:
             split = [segments_of(text, self.segments) for text in texts.to_pylist()]
-            found = segment_ids(self.tokenizer.encode_flat, split, open=self.copies)
+            found = segment_ids(partial(flat_ids, self.tokenizer), split, open=self.copies)
         if self.segments == "turns":
             return flattened([self.short(ids, end=STOP) for ids in rows_of(found)])
         return found if self.limit is None else cut(found, self.limit)
