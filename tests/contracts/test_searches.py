@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import sixjars
 from sixjars import Padded, SearchSettings, SpecialTokens, State, StepOutput
-from sixjars_runtime import search as light
+from sixjars_runtime.exported import search as light
 from sixjars_runtime.exported.search.settings import SearchSettings as LightSettings
 from sixjars_runtime.exported.search.settings import SpecialTokens as LightTokens
 

@@ -143,11 +143,12 @@ def test_plain_words_for_vector_files() -> None:
 
 PRINT_DIGEST = """
 import hashlib, importlib, json, pkgutil, sys
-import sixjars.data.text
-names = [one.name for one in pkgutil.iter_modules(sixjars.data.text.__path__)]
-assert "segments" in names and "vectors" in names
+import sixjars.data.text, sixjars_runtime
+names = [one.name for one in pkgutil.iter_modules(sixjars.data.text.__path__, "sixjars.data.text.")]
+names += [one.name for one in pkgutil.walk_packages(sixjars_runtime.__path__, "sixjars_runtime.")]
+assert "sixjars_runtime.text.segments" in names and "sixjars.data.text.vectors" in names
 for name in names:
-    importlib.import_module(f"sixjars.data.text.{name}")
+    importlib.import_module(name)
 assert not {"torch", "pyarrow"} & set(sys.modules), "no module of this package loads them"
 from sixjars_runtime.text.spelling import TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer

@@ -1,5 +1,6 @@
 """From the ids that a model outputs to what a person reads: texts, labels, orders."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, final
 
@@ -63,7 +64,12 @@ class TextWriter:
         ], words
 
 
-class _Plain:
+class _Plain(ABC):
+    """Writes outputs into which no word is copied."""
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str: ...
+
     def replaced(
         self, ids: Sequence[int], weights: Any, source: Any, row: Row | None
     ) -> tuple[Sequence[int], Sequence[str]]:

@@ -1,7 +1,7 @@
 """What every kind of search has in common: what is searched, and what it finds.
 
 Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t tokens output so
-      far, T steps.
+      far, T steps, X hypotheses that ended.
 """
 
 from collections.abc import Callable, Mapping
