@@ -19,8 +19,13 @@ from sixjars_runtime.exported.tokenizers import AnyTokenizer, tokenizer_of
 from sixjars_runtime.images import read_image
 from sixjars_runtime.small_files import values_of_json
 from sixjars_runtime.special_tokens import STOP, UNK
-from sixjars_runtime.text.points import counted, points_of, text_of_points
-from sixjars_runtime.text.segments import latest, segments_of, text_of_segments
+from sixjars_runtime.text.points import points_of_field, text_of_points
+from sixjars_runtime.text.segments import (
+    segments_of,
+    shortened,
+    text_of_segments,
+    words_of_segments,
+)
 from sixjars_runtime.text.word_pieces import unknown_named
 from sixjars_runtime.videos import read_video
 
@@ -117,7 +122,7 @@ class TextReader:
         self.kind: str = self.settings["segments"]
         self.tokenizer = tokenizer_of(learned)
         self.limit: int = self.settings["max_length"]
-        self.cuts = self.settings["on_long"] in (None, "cut")
+        self.cut_at = self.limit if self.settings["on_long"] in (None, "cut") else None
 
     def text_of(self, value: object) -> str:
         """A text; a list of segments is a line for each."""
@@ -152,18 +157,11 @@ class TextReader:
         else:
             rows = tokenizer.encode_many(segments_of(text, self.kind), open=open)
             found = [number for row in rows for number in (*row, STOP)]
-        return self._short(found, end=STOP) if self.cuts else found
+        return shortened(found, self.cut_at, self.kind, end=STOP)
 
     def words(self, text: str, tokenizer: AnyTokenizer) -> list[str]:
         """What stands at each position, as a tokenizer spells it."""
-        parts = segments_of(text, self.kind)
-        row: list[Any] = [word for part in parts for word in (*tokenizer.split(part), None)]
-        return [
-            word for word in (self._short(row, end=None) if self.cuts else row) if word is not None
-        ]
-
-    def _short(self, row: list[Any], *, end: Any) -> list[Any]:
-        return latest(row, self.limit, end=end) if self.kind == "turns" else row[: self.limit]
+        return words_of_segments(text, self.kind, tokenizer.split, self.cut_at)
 
 
 def _split(ids: Sequence[int]) -> list[list[int]]:
@@ -190,15 +188,7 @@ class PointsReader:
 
     def read(self, text: str) -> Row:
         """Their coordinates."""
-        try:
-            points = points_of(text)
-        except ValueError as error:
-            raise ValueError(f"the {self.name}: {error}") from None
-        if len(points[0]) != self.dimensions:
-            found = counted(len(points[0]))
-            raise ValueError(
-                f"a point has {found}, but data.{self.name}.dimensions is {self.dimensions}."
-            )
+        points = points_of_field(text, self.name, self.dimensions)
         return Row(np.array(points, dtype=np.float32), text, tuple(text.split()))
 
 

@@ -28,6 +28,25 @@ def points_of(text: str) -> list[tuple[float, ...]]:
     return points
 
 
+def points_of_field(text: str, name: str, dimensions: int) -> list[tuple[float, ...]]:
+    """The points of a field, each with as many coordinates as its settings say.
+
+    >>> points_of_field("1 2", "points", 2)
+    Traceback (most recent call last):
+        ...
+    ValueError: a point has 1 coordinate, but data.points.dimensions is 2.
+    """
+    try:
+        points = points_of(text)
+    except ValueError as error:
+        raise ValueError(f"the {name}: {error}") from None
+    if len(points[0]) != dimensions:
+        raise ValueError(
+            f"a point has {counted(len(points[0]))}, but data.{name}.dimensions is {dimensions}."
+        )
+    return points
+
+
 def _number(spelled: str, point: str) -> float:
     try:
         number = float(spelled)

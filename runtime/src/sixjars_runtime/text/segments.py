@@ -3,7 +3,7 @@
 In a table such a text is one string, with a newline between segments that are known. In a file it may be a list.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from sixjars_runtime.errors import shown, unknown
@@ -61,6 +61,29 @@ def latest(ids: list[T], limit: int, *, end: T) -> list[T]:
     begins = [0, *(place + 1 for place, number in enumerate(ids[:-1]) if number == end)]
     fits = [begin for begin in begins if len(ids) - begin <= limit]
     return ids[fits[0] :] if fits else ids[begins[-1] : begins[-1] + limit]
+
+
+def shortened(row: list[T], limit: int | None, kind: str, *, end: T) -> list[T]:
+    """As much of a row as the limit allows: of a conversation its end, of any other text its beginning.
+
+    >>> shortened([7, 8, 9], 2, "none", end=2), shortened([7, 2, 9, 2], 2, "turns", end=2)
+    ([7, 8], [9, 2])
+    """
+    if limit is None:
+        return row
+    return latest(row, limit, end=end) if kind == "turns" else row[:limit]
+
+
+def words_of_segments(
+    text: str, kind: str, split: Callable[[str], list[str]], limit: int | None
+) -> list[str]:
+    """What stands at each position of a text, its segments on end; `split` makes words of a segment.
+
+    >>> words_of_segments("I see. Fine.", "sentences", str.split, limit=4)
+    ['I', 'see.', 'Fine.']
+    """
+    row = [word for segment in segments_of(text, kind) for word in (*split(segment), None)]
+    return [word for word in shortened(row, limit, kind, end=None) if word is not None]
 
 
 def joined(segments: Iterable[str]) -> str:

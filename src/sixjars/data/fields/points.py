@@ -16,7 +16,7 @@ from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
-from sixjars_runtime.text.points import LARGEST, counted, points_of, text_of_points
+from sixjars_runtime.text.points import LARGEST, counted, points_of, points_of_field, text_of_points
 
 _COMMA, _SPACE, _LINE = b", \n"
 
@@ -82,14 +82,7 @@ class PointsField(Field):
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """Points of as many dimensions as the settings say."""
-        try:
-            found, wanted = len(points_of(text)[0]), self.settings.dimensions
-        except ValueError as error:
-            raise ValueError(f"the {self.name}: {error}") from None
-        if found != wanted:
-            raise ValueError(
-                f"a point has {counted(found)}, but data.{self.name}.dimensions is {wanted}."
-            )
+        points_of_field(text, self.name, self.settings.dimensions)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """Only rows of such points; all are parsed at once, and one by one only where something is wrong."""

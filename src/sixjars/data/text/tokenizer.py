@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, final
+from typing import Annotated, Any, Literal, final
 
 import numpy as np
 from pydantic import Discriminator, Tag
@@ -41,7 +41,7 @@ from sixjars.recipe.schema import Settings
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 from sixjars_runtime.text.joiners import folded
-from sixjars_runtime.text.segments import latest, segments_of
+from sixjars_runtime.text.segments import segments_of, shortened, words_of_segments
 from sixjars_runtime.text.sentences import RULE
 from sixjars_runtime.text.spelling import (
     INSIDE,
@@ -56,7 +56,6 @@ from sixjars_runtime.text.spelling import (
 )
 from sixjars_runtime.text.tokenizer_files import LARGEST, GivenTokenizer
 
-T = TypeVar("T")
 _COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
 
 
@@ -361,22 +360,13 @@ class TextEncoding:
             split = [segments_of(text, self.segments) for text in texts.to_pylist()]
             found = segment_ids(partial(flat_ids, self.tokenizer), split, open=self.copies)
         if self.segments == "turns":
-            return flattened([self.short(ids, end=STOP) for ids in rows_of(found)])
+            rows = rows_of(found)
+            return flattened([shortened(row, self.limit, "turns", end=STOP) for row in rows])
         return found if self.limit is None else cut(found, self.limit)
-
-    def short(self, row: list[T], *, end: T) -> list[T]:
-        """As much of a row as the limit allows."""
-        if self.limit is None:
-            return row
-        return latest(row, self.limit, end=end) if self.segments == "turns" else row[: self.limit]
 
     def words(self, text: str) -> list[str]:
         """What stands at each position of a text, spelled as the tokenizer does."""
-        segments = segments_of(text, self.segments)
-        row: list[str | None] = [
-            word for segment in segments for word in (*self.tokenizer.split(segment), None)
-        ]
-        return [word for word in self.short(row, end=None) if word is not None]
+        return words_of_segments(text, self.segments, self.tokenizer.split, self.limit)
 
     def key(self) -> str:
         """All that the ids depend on, besides the texts."""

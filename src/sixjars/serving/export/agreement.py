@@ -105,18 +105,12 @@ def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
 
     Behind the answers to all inputs are those to the first of them, each given alone.
     """
-    import sixjars_runtime
-
-    place = Path(sixjars_runtime.__file__).parents[1]
-    paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command, given = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)], json.dumps(inputs)
     done = subprocess.run(
-        command,
-        input=given,
+        [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)],
+        input=json.dumps(inputs),
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": paths},
     )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1][:300].rstrip(

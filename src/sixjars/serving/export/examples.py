@@ -12,6 +12,7 @@ from torch import Tensor
 from sixjars.data.dataset import NOTHING, Fields
 from sixjars.data.field import Field
 from sixjars.flow.values import Padded, Segments
+from sixjars_runtime.exported.inputs import packed
 from sixjars_runtime.special_tokens import SPECIAL
 
 SHAPES = ((5, 9), (2, 3), (3, 11), (1, 1))
@@ -66,8 +67,6 @@ def _vocabulary(field: Field) -> int:
 
 def _segments(lengths: list[int], mask_BS: Tensor) -> Segments:
     """Each row in a segment of two thirds of its positions and others of one, all segments in one rectangle."""
-    from sixjars_runtime.exported.inputs import packed
-
     longest = [-(-2 * length // 3) for length in lengths]
     cut = [[first, *[1] * (length - first)] for length, first in zip(lengths, longest, strict=True)]
     found = [torch.from_numpy(array) for array in packed(cut, mask_BS.numpy()).values()]

@@ -30,6 +30,8 @@ from sixjars.serving.export.int8 import quantise
 from sixjars.serving.export.stages import Stages
 from sixjars.serving.export.whole import search_inside, write_whole
 from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
+from sixjars_runtime.exported.inputs import READERS
+from sixjars_runtime.exported.outputs import WRITERS
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
@@ -127,17 +129,14 @@ def _write(
 
 def need_libraries() -> None:
     """Refuse to go on without what is needed."""
-    for name in ("onnx", "onnxscript", "onnxruntime", "sixjars_runtime"):
+    for name in ("onnx", "onnxscript"):
         try:
             __import__(name)
         except ImportError:
-            raise MissingExtra(name.replace("_", "-"), "export") from None
+            raise MissingExtra(name, "export") from None
 
 
 def _check_fields(fields: Fields) -> None:
-    from sixjars_runtime.exported.inputs import READERS
-    from sixjars_runtime.exported.outputs import WRITERS
-
     for some, known in ((fields.inputs.values(), READERS), ([fields.output], WRITERS)):
         for field in some:
             if field.kind not in known:
