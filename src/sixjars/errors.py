@@ -1,6 +1,7 @@
-"""The errors that the toolkit raises on purpose, each with a sentence for a person; `SixJarsError` is all of them.
+"""The errors that the toolkit raises on purpose, each with a sentence for a person.
 
-They are defined in `sixjars_runtime.errors`, which says when each is raised.
+`SixJarsError` is the class of all of them. They are defined in `sixjars_runtime.errors`, which says
+when each is raised.
 """
 
 from sixjars_runtime.errors import DataError as DataError

@@ -1,7 +1,7 @@
-"""What callers hand over as inputs: one of them, or several in a list, an iterator, a column or a table.
+"""The inputs of a caller: one, or several in a list, an iterator, a column or a table.
 
-Tables and columns are known by what they offer, so that no library that makes them is needed: pandas, Polars, Arrow,
-`datasets` and numpy all do.
+Tables and columns are known by what they offer, so that no library that makes them is needed:
+pandas, Polars, Arrow, `datasets` and numpy all do.
 """
 
 import os
@@ -16,7 +16,8 @@ Takes = Callable[[str, list[Any]], bool]
 """Whether a list is one value of a field, such as the sentences of a document."""
 BYTES: Final = (bytes, bytearray, memoryview)
 AS_LIST: Final = ("to_pylist", "to_list", "tolist")
-"""What columns call the method that makes a list of them: Arrow; pandas and Polars; numpy, torch and others."""
+"""What columns call the method that makes a list of them: Arrow; pandas and Polars; numpy, torch
+and others."""
 MISSING: Final = ("NAType", "NaTType")
 """The types that pandas has for a value that is not there; they cannot be compared."""
 UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError)
@@ -24,7 +25,10 @@ UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImpl
 
 
 def is_table(given: object) -> bool:
-    """Whether this has columns with names. The type is asked: some tables would compute for an answer."""
+    """Whether this has columns with names.
+
+    The type is asked, because some tables would compute their columns for an answer.
+    """
     kind = type(given)
     return not isinstance(given, Mapping) and (
         hasattr(kind, "column_names") or hasattr(kind, "columns")
@@ -32,7 +36,7 @@ def is_table(given: object) -> bool:
 
 
 def is_column(given: object) -> bool:
-    """Whether this is a column or an array: several values, with a method that makes a list of them."""
+    """Whether this is a column or an array, with a method that makes a list of its values."""
     return not isinstance(given, BYTES) and any(
         callable(getattr(given, name, None)) for name in AS_LIST
     )
@@ -52,7 +56,9 @@ def is_missing(value: object) -> bool:
 
 
 def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[list[Any], bool]:
-    """The inputs that a caller gives, and whether it was one alone; `columns` are those of the fields.
+    """Return the inputs that a caller gives, and whether it is one alone.
+
+    `columns` are those of the fields.
 
     >>> def never(name, value):
     ...     return False
@@ -76,17 +82,19 @@ def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[lis
         return [items], True
     if is_column(given) and len(columns) > 1:
         raise DataError(
-            f"this run reads {' and '.join(columns)}, but one column is given ({type(given).__name__}); give a table "
+            f"this run reads {' and '.join(columns)}, but one column is given "
+            f"({type(given).__name__}); give a table "
             "that has them all, or a list of dicts."
         )
     return items, False
 
 
 def several_of(given: Any) -> Any:
-    """The values of a list, an iterator, a column or an array; whatever is no such thing is refused."""
+    """Return the values of a list, an iterator, a column or an array, and refuse anything else."""
     if isinstance(given, set | frozenset):
         raise DataError(
-            "a set has no order, so nobody could tell which output is of which input; give a list, sorted(INPUTS)."
+            "a set has no order, so nobody could tell which output is of which input; give a "
+            "list, sorted(INPUTS)."
         )
     if is_column(given):
         return _values(given)
@@ -99,13 +107,17 @@ def several_of(given: Any) -> Any:
     if table is not None:
         kind = type(items[table - 1]).__name__
         raise DataError(
-            f"input {table} is a whole table ({kind}); give each table alone, or all of them as one."
+            f"input {table} is a whole table ({kind}); give each table alone, or all of them as "
+            "one."
         )
     return items
 
 
 def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
-    """A row of a table as a dict, where it names all columns: a Series of pandas, or a named tuple; else the same."""
+    """Return a row of a table as a dict where it names all columns, and anything else as it is.
+
+    Such rows are a Series of pandas and a named tuple.
+    """
     named = getattr(item, "_asdict", None)
     if isinstance(item, tuple) and callable(named):
         return named()
@@ -123,7 +135,7 @@ def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
 
 
 def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
-    """One input with a value for each field, by their names or, in a row of the data, by their columns.
+    """Return one input with a value for each field, found by their names or by their columns.
 
     ValueError with the end of a sentence.
     """
@@ -152,7 +164,8 @@ def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
 def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, Any] | None:
     """The values of a row by field; nothing where it names neither the fields nor their columns.
 
-    A number is a column of a file, counted from 1: the keys of a dict mean something else, even if they are numbers.
+    A number is a column of a file, counted from 1: the keys of a dict mean something else, even if
+    they are numbers.
     """
     if {*row} == {*columns}:
         return {name: row[name] for name in columns}
@@ -184,7 +197,10 @@ def _columns_of_dict(
 
 
 def _is_value(name: str, given: Any, values: Any, takes: Takes) -> bool:
-    """Whether something with several values is one value of a field. A Series or an Arrow array is always a column."""
+    """Whether something with several values is one value of a field.
+
+    A Series or an Arrow array is always a column.
+    """
     always = any(callable(getattr(given, method, None)) for method in AS_LIST[:2])
     return not always and (not isinstance(values, list) or takes(name, values))
 
@@ -200,8 +216,8 @@ def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]:
     """Where the values of each field are in a table: a column, and keys of the objects in it.
 
-    These are the columns that the run was trained on. Names of fields count only where the table has no other columns,
-    as in a dict: `source` is what many tables call where a text is from.
+    These are the columns that the run was trained on. Names of fields count only where the table
+    has no other columns, as in a dict: `source` is what many tables call where a text is from.
     """
     names = _names(table)
     if {*names} == {*columns}:
@@ -210,8 +226,10 @@ def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]
     for name, key in columns.items():
         if isinstance(key, int):
             raise DataError(
-                f"this run was trained on column {key} of a file without a header; call the columns of the table "
-                f"{' and '.join(map(repr, columns))}, and leave out all others; its columns: {there}."
+                f"this run was trained on column {key} of a file without a header; call the "
+                "columns of the table "
+                f"{' and '.join(map(repr, columns))}, and leave out all others; its columns: "
+                f"{there}."
             )
         first, *inside = [key] if key in names else key.split(".")
         if first not in names:
@@ -249,7 +267,8 @@ def _column(table: Any, name: str, *inside: str) -> list[Any]:
         values = _values(table[name])
     except UNREADABLE as error:
         raise DataError(
-            f"the column {name!r} cannot be read from a {type(table).__name__}; make a pandas or Arrow table of it."
+            f"the column {name!r} cannot be read from a {type(table).__name__}; make a pandas or "
+            "Arrow table of it."
         ) from error
     for step in inside:
         values = [value.get(step) if isinstance(value, Mapping) else None for value in values]

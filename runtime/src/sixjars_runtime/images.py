@@ -44,11 +44,14 @@ _FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "
 _GREY: Final = 128
 """The bars at the sides."""
 _SPARE: Final = 2
-"""A large JPEG is decoded at 1/2, 1/4 or 1/8 of its size, but no smaller than this many times what is needed."""
+"""A large JPEG is decoded at 1/2, 1/4 or 1/8 of its size, but no smaller than this many times what
+is needed."""
 _GAP: Final = 3
-"""A larger image becomes smaller by averages of blocks first, but no smaller than this many times what is needed."""
+"""A larger image becomes smaller by averages of blocks first, but no smaller than this many times
+what is needed."""
 _REACH: Final = 1.5
-"""How far a pixel lies beyond a part of an image that cubic interpolation still reads for it, in new pixels."""
+"""How far a pixel lies beyond a part of an image that cubic interpolation still reads for it, in
+new pixels."""
 _ORIENTATION: Final = 0x0112
 """The EXIF tag that tells how the camera was held."""
 
@@ -75,7 +78,7 @@ def size_of(file: BinaryIO, name: str, *, max_pixels: int) -> tuple[int, int]:
 
 
 def upright(file: BinaryIO, name: str, *, max_pixels: int, longest: int = 640) -> NDArray[np.uint8]:
-    """The whole image as a person sees it, (H, W, 3), with at most `longest` pixels along its longer side."""
+    """Return the whole image as a person sees it, (H, W, 3), its longer side at most `longest`."""
     with _refusing(name):
         image = _opened(file, name, max_pixels)
         image = _unpacked(image, name, longest / max(image.size))
@@ -84,7 +87,9 @@ def upright(file: BinaryIO, name: str, *, max_pixels: int, longest: int = 640) -
 
 
 def placed(height: int, width: int, fit: Fit) -> tuple[float, float, float, float]:
-    """What the square covers of an upright image: left, top, right and bottom, as shares of its width and height.
+    """Return what the square covers of an upright image: left, top, right and bottom.
+
+    They are shares of its width and height.
 
     With bars at the sides it is more than the image, so the shares lie outside 0 to 1.
 
@@ -117,7 +122,10 @@ def framed(image: "Image", *, size: int, fit: Fit) -> NDArray[np.uint8]:
 
 
 def in_colour(image: "Image", name: str) -> "Image":
-    """The image in red, green and blue; what can be seen through lies on white, 16 bits become 8."""
+    """Return the image in red, green and blue.
+
+    Transparent pixels lie on white, and 16 bits become 8.
+    """
     import PIL.Image
 
     if image.mode == "F" or image.mode.startswith("I"):
@@ -129,7 +137,7 @@ def in_colour(image: "Image", name: str) -> "Image":
 
 
 def decoding(width: int, height: int) -> AbstractContextManager[object]:
-    """While something of this size is decoded; what is very large waits for others, or memory would run out."""
+    """Wait for others before something very large is decoded, or memory would run out."""
     return _FEW if width * height > LARGE else nullcontext()
 
 
@@ -149,7 +157,8 @@ def check_size(name: str, width: int, height: int, max_pixels: int) -> None:
         )
     if width * height > max_pixels:
         raise DataError(
-            f"{name} has {width} x {height} pixels, but 'max_pixels' is {max_pixels}; make it smaller or raise that."
+            f"{name} has {width} x {height} pixels, but 'max_pixels' is {max_pixels}; make it "
+            "smaller or raise that."
         )
 
 
@@ -179,11 +188,13 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
         )
     if several and image.format != "MPO":  # a photo with previews of itself
         raise DataError(
-            f"{name} moves: it has several frames. Videos belong to the video systems; an image is still."
+            f"{name} moves: it has several frames. Videos belong to the video systems; an image is "
+            "still."
         )
     if image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
         raise DataError(
-            f"{name} has more than {SCANS} scans, which would take very long to decode; save it again."
+            f"{name} has more than {SCANS} scans, which would take very long to decode; save it "
+            "again."
         )
     return image
 
@@ -191,7 +202,8 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
 def _scans(file: BinaryIO) -> int:
     """How often a JPEG goes over its image, up to one more than may be.
 
-    Segments are skipped by their lengths, for they may hold anything, and so is what follows the image's end.
+    Segments are skipped by their lengths, for they may hold anything, and so is what follows the
+    image's end.
     """
     place, count, start, at, block = file.tell(), 0, 0, 0, b""
     while count <= SCANS:
@@ -212,7 +224,10 @@ def _scans(file: BinaryIO) -> int:
 
 
 def _identified(file: BinaryIO) -> "Image":
-    """What `PIL.Image.open` finds, without the warning that it gives the whole process before a size can be checked."""
+    """Return what `PIL.Image.open` does, without its warning.
+
+    It would warn the whole process before the size can be checked.
+    """
     import PIL.Image
 
     PIL.Image.init()
@@ -258,15 +273,16 @@ def _unpacked(image: "Image", name: str, scale: float) -> "Image":
 
 
 def _bar(side: float, size: int) -> int:
-    """Pixels of a bar; as many at both ends, so that the middle stays in the middle, and never all of them."""
+    """Return the pixels of a bar: as many at both ends, and never all of them."""
     return min(round((size - side) / 2), (size - 1) // 2)
 
 
 def _resized(image: "Image", size: tuple[int, int], box: Box | None = None) -> "Image":
     """A part of an image at another size, by cubic interpolation: of each row, then of each column.
 
-    Pillow would do both at once, but which of them first depends on its version: from 13 on columns come first where an
-    image is tall. What lies between is rounded to bytes, so that the pixels would be others.
+    Pillow would do both at once, but which of them first depends on its version: from 13 on columns
+    come first where an image is tall. What lies between is rounded to bytes, so that the pixels
+    would be others.
     """
     from PIL.Image import Resampling
 
@@ -276,7 +292,10 @@ def _resized(image: "Image", size: tuple[int, int], box: Box | None = None) -> "
 
 
 def _averaged(image: "Image", size: tuple[int, int], box: Box) -> "tuple[Image, Box]":
-    """An image whose part is much larger than needed with one pixel for each block of them, and the part of that."""
+    """Average blocks of pixels where an image is much larger than needed.
+
+    Returns the smaller image, and the box of the part in it.
+    """
     scales = [(box[axis + 2] - box[axis]) / size[axis] for axis in (0, 1)]
     across, down = (int(scale / _GAP) or 1 for scale in scales)
     if across == down == 1:

@@ -1,4 +1,6 @@
-"""How much memory there is, and how much a search takes: what cannot fit is refused before it is begun.
+"""How much memory there is, and how much a search takes.
+
+What cannot fit is refused before it is begun.
 
 Estimates count what certainly is there at once, so they are too small rather than too large.
 """
@@ -19,7 +21,10 @@ _GROUPS: Final = Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int | None:
-    """Bytes that this process may still take, of the machine or of its control group; None where nobody says."""
+    """Return the bytes that this process may still take, or None where nobody says.
+
+    The machine and its control group both limit them.
+    """
     found = [*_of_machine(), *_of_groups()]
     return min(found) if found else None
 
@@ -98,7 +103,7 @@ class SearchSize:
 
     @property
     def bytes(self) -> int:
-        """Scores and candidates of one step, the states before and after it, and what each step leaves for the end."""
+        """The scores, candidates and states of one step, and what each step leaves for the end."""
         scores = 3 * 4 * self.vocabulary
         candidates = 3 * (4 + 8) * min(2 * self.rows, self.vocabulary) if self.beam else 0
         left = self.steps * (16 + 4 * self.positions)
@@ -116,7 +121,9 @@ class SearchSize:
             return
         each = f"{self.sources:,} x {self.rows:,}"
         raise DataError(
-            f"this search needs about {in_words(self.bytes)} of memory for {each} rows, a vocabulary of "
-            f"{self.vocabulary:,} and up to {self.steps:,} steps, but {in_words(free)} are free; lower width or nbest, "
+            f"this search needs about {in_words(self.bytes)} of memory for {each} rows, a "
+            "vocabulary of "
+            f"{self.vocabulary:,} and up to {self.steps:,} steps, but {in_words(free)} are free; "
+            "lower width or nbest, "
             "batch_examples or max_length."
         )

@@ -1,6 +1,7 @@
-"""Video files become a few squares of bytes, taken evenly from beginning to end or at a steady rate.
+"""Squares of bytes from video files: frames taken evenly, or at a steady rate.
 
-A video is decoded as a stream: whatever its length, only the frames that are taken stay in memory, at their final size.
+A video is decoded as a stream: whatever its length, only the frames that are taken stay in memory,
+at their final size.
 
 Dims: F frames, C the colours red, green and blue, H rows, W columns.
 """
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 VIDEO_ENDINGS: Final = frozenset(
-    ".3gp .asf .avi .flv .gif .m2ts .m4v .mkv .mov .mp4 .mpeg .mpg .mts .ogv .ts .vob .webm .wmv".split()
+    ".3gp .asf .avi .flv .gif .m2ts .m4v .mkv .mov .mp4 .mpeg .mpg .mts .ogv .ts .vob .webm "
+    ".wmv".split()
 )
 """How the names of videos end, lowercased."""
 _CONTAINERS: Final = (
     "aac,aiff,apng,asf,avi,dv,flac,flv,gif,h264,hevc,ivf,m4v,matroska,mov,mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nut,ogg,"
     "rm,swf,wav,webm,yuv4mpegpipe"
 )
-"""What is read; FFmpeg knows more, but some of it opens other files and addresses that a file names."""
+"""What is read; FFmpeg knows more, but some of it opens other files and addresses that a file
+names."""
 _ROUNDING: Final = Fraction(1, 1000)
 """Some containers tell the time of a frame in thousandths of a second."""
 _USUAL: Final = Fraction(1, 25)
@@ -43,10 +46,10 @@ def read_video(
 ) -> NDArray[np.uint8]:
     """Frames of the video as a network sees them: red, green and blue, (F, 3, size, size).
 
-    Without `rate`, F = min(frames, N) of the video's N frames are taken, where `evenly` says. With it, what is on
-    the screen every 1/rate seconds from the first frame on, at most `frames` times. A video that is found to be
-    damaged on the way is refused; a Matroska file or a GIF that was cut off looks like a shorter video. The others are
-    those of `Video`.
+    Without `rate`, F = min(frames, N) of the video's N frames are taken, where `evenly` says. With
+    it, what is on the screen every 1/rate seconds from the first frame on, at most `frames` times.
+    A video that is found to be damaged on the way is refused; a Matroska file or a GIF that was cut
+    off looks like a shorter video. The others are those of `Video`.
     """
     return Video(file, name, **how).frames(frames, rate)
 
@@ -54,8 +57,8 @@ def read_video(
 def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rate: float) -> None:
     """Writes frames, (F, H, W, 3), as an .mp4 video of `rate` frames a second.
 
-    H.264 where FFmpeg has it, else MPEG-4. Both need even sides, so an odd one gets its last row or column twice.
-    The same frames are the same bytes, as long as the libraries stay the same.
+    H.264 where FFmpeg has it, else MPEG-4. Both need even sides, so an odd one gets its last row or
+    column twice. The same frames are the same bytes, as long as the libraries stay the same.
     """
     _need_av()
     import av
@@ -89,7 +92,7 @@ def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rat
 
 
 def evenly(count: int, frames: int) -> list[int]:
-    """Which of `count` frames are taken, from 0: round(k (count - 1) / (F - 1)) for k from 0 to F - 1.
+    """Return which of `count` frames are taken: round(k (count - 1) / (F - 1)), k from 0 to F - 1.
 
     F is the smaller of `frames` and `count`; a single frame is the middle one.
 
@@ -150,7 +153,7 @@ class Video:
         return taken, count
 
     def every(self, seconds: Fraction, most: int) -> Iterator[NDArray[np.uint8]]:
-        """What is on the screen at 0, 1, 2 ... times so many seconds after the first frame appears."""
+        """Yield what is on the screen every so many seconds from the first frame on."""
         taken, early = 0, min(_ROUNDING, seconds / 2)
         for frame, until in self._shown():
             square: NDArray[np.uint8] | None = None
@@ -162,7 +165,7 @@ class Video:
                 return
 
     def _shown(self) -> Iterator[tuple["VideoFrame", Fraction]]:
-        """Each frame, and when it is replaced by the next (the last one: when the video ends), from 0."""
+        """Yield each frame, and when the next replaces it or the video ends, counted from 0."""
         shown: VideoFrame | None = None
         first = end = Fraction(0)
         for frame in self._decoded():
@@ -227,7 +230,8 @@ class Video:
 
         options = {"format_whitelist": _CONTAINERS}
         try:
-            # Titles that are not UTF-8 are no fault; PyAV before 19 needs this option, and later ones have none.
+            # Titles that are not UTF-8 are no fault; PyAV before 19 needs this option, and later
+            # ones have none.
             with suppress(TypeError):
                 return av.open(self.file, "r", container_options=options, metadata_errors="replace")
             return av.open(self.file, "r", container_options=options)

@@ -1,1 +1,1 @@
-"""Models that `sixjars export` wrote: what their files say, how inputs are read, and the search for outputs."""
+"""Models that `sixjars export` wrote: their files, readers of their inputs, and search."""

@@ -1,4 +1,7 @@
-"""Whether the graphs of a model fit each other, its settings and its vocabularies: asked once, when it is loaded."""
+"""Checks that the graphs of a model fit each other, its settings and its vocabularies.
+
+They are made once, when the model is loaded.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -80,7 +83,10 @@ def check_whole(graph: Graph, tensors: Mapping[str, Sizes]) -> None:
 def check_steps(
     first: Graph, second: Graph, tensors: Mapping[str, Sizes], size: int | None
 ) -> None:
-    """A graph that encodes, and one that makes a step, which gives back each part of the state that it takes."""
+    """Check a graph that encodes and one that makes a step.
+
+    The step must give back each part of the state that it takes.
+    """
     first.check(takes=tensors, gives={"mask": _ROWS, **_inputs(first, tensors)})
     begun = [name for name in first.outputs if name.startswith(("state.", "prepared."))]
     needs: dict[str, Sizes] = {

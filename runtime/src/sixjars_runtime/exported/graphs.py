@@ -70,7 +70,7 @@ class Graph:
         return [size if isinstance(size, int) else None for size in one.shape]
 
     def check(self, *, takes: Collection[str], gives: Mapping[str, Sizes]) -> None:
-        """Refuse a graph that takes something else than it will be given, or does not give what is needed.
+        """Refuse a graph that takes or gives something else than is needed.
 
         A size of None fits any.
         """
@@ -82,7 +82,8 @@ class Graph:
             sizes = self.sizes(name)
             if not fits(sizes, wanted):
                 raise RunError(
-                    f"{self.path} does not fit the files beside it: {name} is {in_words(sizes)}, but should be "
+                    f"{self.path} does not fit the files beside it: {name} is {in_words(sizes)}, "
+                    "but should be "
                     f"{in_words(wanted)}; export the run again."
                 )
 
@@ -135,7 +136,10 @@ def in_words(sizes: Sizes) -> str:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what is no plain file of a graph's size, before a library waits for it or reads all of it."""
+    """Refuse what is no plain file of a graph's size.
+
+    A library would wait for it, or read all of it.
+    """
     if not path.is_file():
         there = path.is_symlink() or path.exists()
         raise RunError(

@@ -1,6 +1,7 @@
-"""From what a model is given to the numbers that its encoder takes: texts, points, images, videos, given features.
+"""Readers that turn the inputs of a model into the numbers that its encoder takes.
 
-Dims: B rows, S positions, N numbers of a position, P segments of a row, M segments of all rows, L the longest of them.
+Dims: B rows, S positions, N numbers of a position, P segments of a row, M segments of all rows, L
+the longest of them.
 """
 
 import os
@@ -84,7 +85,7 @@ def padded(rows: Sequence[Row]) -> dict[str, Numbers]:
 
 
 def packed(lengths: Sequence[Sequence[int]], mask_BS: NDArray[np.bool_]) -> dict[str, Numbers]:
-    """How positions fall into segments, with all segments of all rows in one rectangle (see the toolkit's `packed`)."""
+    """Put the segments of all rows into one rectangle, as `packed` of the toolkit does."""
     width, most = mask_BS.shape[1], max(1, *(len(row) for row in lengths))
     lengths_M = np.array([length for row in lengths for length in row], dtype=np.int64)
     counts_B = np.array([len(row) for row in lengths], dtype=np.int64)
@@ -151,7 +152,7 @@ class TextReader:
         return Row(values, text, tuple(names), lengths)
 
     def ids(self, text: str, tokenizer: AnyTokenizer, *, open: bool = False) -> list[int]:
-        """By another tokenizer where another vocabulary numbers the words; each segment ends in `<stop>`."""
+        """Return the ids of a text, numbered by this tokenizer; each segment ends in `<stop>`."""
         if self.kind == "none":
             found = tokenizer.encode_many([text], open=open)[0]
         else:
@@ -234,7 +235,7 @@ class FileReader:
         )
 
     def computed(self, rows: Sequence[Row]) -> list[Row]:
-        """With features in place of pixels, where a frozen backbone computes them; those of all rows at once."""
+        """Return the rows with features in place of pixels, where a backbone computes them."""
         if self.features is None:
             return list(rows)
         pixels = np.concatenate([row.values for row in rows]).reshape(-1, 3, self.side, self.side)

@@ -37,7 +37,8 @@ CHOOSE, ENCODER, STEP = "choose.onnx", "encoder.onnx", "step.onnx"
 WHOLE: Final = "whole.onnx"
 """In place of encoder and step, with the search inside."""
 NOTHING, PREFIX = "nothing", "prefix"
-"""The input of a model that has none: rows without positions; or, where the search is inside, how outputs begin."""
+"""The input of a model that has none: rows without positions; or, where the search is inside, how
+outputs begin."""
 FILES_AT_ONCE: Final = 32
 """Images or videos that are computed together."""
 T = TypeVar("T")
@@ -103,7 +104,8 @@ class Model:
         """Words can be copied where one is one position; coverage is that of attention."""
         if self.settings.coverage_penalty and not self.about["has_attention"]:
             raise ValueError(
-                f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention is false"
+                f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention "
+                "is false"
             )
         texts = [
             one
@@ -116,11 +118,13 @@ class Model:
     def predict(
         self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any
     ) -> Any:
-        """The best output for each input of a list, or for one input. For a language model a text is how it begins.
+        """Predict the best output for each input of a list, or for one input.
 
-        `search` is `greedy`, `beam` or `sample`, with settings of search beside it; without them, they are the run's.
-        With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used has a
-        prediction with an `error` and no text.
+        For a language model a text is how an output begins.
+
+        `search` is `greedy`, `beam` or `sample`, with settings of search beside it; without them,
+        they are the run's. With `nbest=3` there is a list of outputs in place of each best one. An
+        input that cannot be used has a prediction with an `error` and no text.
         """
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         given = settings if nbest is None else {**settings, "nbest": nbest}
@@ -156,7 +160,8 @@ class Model:
     def _settings(self, search: str | None, given: Mapping[str, Any]) -> SearchSettings:
         if not self.searches and (search is not None or set(given) - {"nbest"}):
             raise DataError(
-                "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
+                "this run chooses a label; there is nothing to search. With nbest it gives the "
+                "most probable."
             )
         if self.about["multi_label"] and "nbest" in given:
             raise DataError(
@@ -164,12 +169,14 @@ class Model:
             )
         if given.get("unknown") == "replace" and not self.about["has_attention"]:
             raise DataError(
-                "unknown=replace needs attention, but this run has none; its bridge is of another kind."
+                "unknown=replace needs attention, but this run has none; its bridge is of another "
+                "kind."
             )
         how = self.settings.changed(search, given) if search is not None or given else self.settings
         if self.whole and how != self.settings:
             raise DataError(
-                "the search of this model is inside its graph; to choose another, export without --whole."
+                "the search of this model is inside its graph; to choose another, export without "
+                "--whole."
             )
         return how
 
@@ -302,7 +309,8 @@ class Model:
 
     def _no_numbers(self) -> RunError:
         return RunError(
-            f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
+            f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it "
+            "again."
         )
 
     def _check_memory(

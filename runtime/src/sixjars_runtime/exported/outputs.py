@@ -29,7 +29,10 @@ class Writer(Protocol):
     def replaced(
         self, ids: Sequence[int], weights: Any, source: Any, row: Row | None
     ) -> tuple[Sequence[int], Sequence[str]]:
-        """Ids with `<unk>` replaced by a copy of the position with the most attention, and the words of the source."""
+        """Replace `<unk>` by a copy of the position with the most attention.
+
+        Returns the ids, and the words of the source that they may copy.
+        """
         ...
 
 
@@ -52,7 +55,7 @@ class TextWriter:
     def replaced(
         self, ids: Sequence[int], weights: Any, source: Any, row: Row | None
     ) -> tuple[Sequence[int], Sequence[str]]:
-        """Copies are numbered from the vocabulary's size on; a source that is no text has no words to copy."""
+        """Number copies from the vocabulary's size on; only a text has words to copy."""
         if not isinstance(source, TextReader) or weights is None or row is None:
             return ids, ()
         found = source.words(row.text, source.tokenizer)

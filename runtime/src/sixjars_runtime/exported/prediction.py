@@ -20,14 +20,16 @@ class Prediction:
 
     text: str
     score: float = 0.0
-    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a label, log P."""
+    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a
+    label, log P."""
     log_probability: float = 0.0
     source: tuple[str, ...] = ()
     """What stands at each position that is attended to; nothing for an image."""
     tokens: tuple[str, ...] = ()
     """The tokens of the output, `<stop>` included when it was reached; or the label."""
     weights: NDArray[np.float32] = field(default_factory=_nothing)
-    """Attention: a row for each token of the output, over the positions of the source; empty without attention."""
+    """Attention: a row for each token of the output, over the positions of the source; empty
+    without attention."""
     finished: bool = True
     """Whether the model stopped by itself."""
     inputs: Mapping[str, str] = field(default_factory=dict)

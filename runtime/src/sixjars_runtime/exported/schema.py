@@ -1,6 +1,7 @@
-"""Checks of values that a file holds: a small declared schema, and one sentence for the first thing that is wrong.
+"""Checks of values that a file holds, declared as a small schema.
 
-A check takes a value and its place, and raises ValueError with a sentence; a schema is checks inside of checks.
+A check takes a value and its place, and raises ValueError with a sentence; a schema is checks
+inside of checks.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What the files of an exported model say of it, checked once when it is loaded, and found to belong together.
+"""What the files of an exported model say of it, checked once when it is loaded.
 
 Whatever is wrong is one sentence that names the file, so nothing behind this asks again.
 """

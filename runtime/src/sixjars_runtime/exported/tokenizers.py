@@ -13,7 +13,10 @@ class Tokenizer(Spelling):
     """Splits texts as the toolkit does, with Python's own notion of white space."""
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
-        """The ids of each text; with `open`, each word outside the vocabulary has a number of its own."""
+        """Return the ids of each text.
+
+        With `open`, each word outside the vocabulary has a number of its own.
+        """
         words = [text.split() or [""] for text in texts]
         skipped = int(self._kind == "characters")  # the first word of a text follows no space
         rows = [self._ids_of_words(some, open=open) for some in words]
@@ -24,7 +27,7 @@ AnyTokenizer = Tokenizer | GivenTokenizer
 
 
 def tokenizer_of(learned: str) -> AnyTokenizer:
-    """From what a run has kept of a text field: a learned vocabulary, or somebody's own tokenizer."""
+    """Make a tokenizer of a learned vocabulary, or of somebody's own, as a run has kept it."""
     values = values_of_json(learned)
     given = isinstance(values, dict) and values.get("kind") == "file"
     return GivenTokenizer.from_json(learned) if given else Tokenizer.from_json(learned)

@@ -1,4 +1,4 @@
-"""Punctuation marks that say where no space stands, so that a word is spelled the same wherever it stands.
+"""Punctuation marks that say where no space stands, so that a word has one spelling everywhere.
 
 A joiner on a side of a punctuation mark says that what stands there follows without a space:
 `can't (yet)` is `can`, `￭'￭`, `t`, `(￭`, `yet`, `￭)`. A word has no joiner, for whatever stands
@@ -6,7 +6,8 @@ beside it without a space is a mark. Of two marks the second one says how they a
 has a joiner on its right only where a word follows. This is how OpenNMT's tokenizer annotates:
 Klein et al. 2017 (https://arxiv.org/abs/1701.02810).
 
-So a mark has up to four forms. A form that was not seen in training is read as the nearest one that was.
+So a mark has up to four forms. A form that was not seen in training is read as the nearest one that
+was.
 """
 
 import re
@@ -44,8 +45,8 @@ def text_of(tokens: Sequence[str]) -> str:
 def stand_ins(tokens: Iterable[str]) -> dict[str, str]:
     """For each form that a vocabulary lacks of a mark that it has: the nearest form that it has.
 
-    Of equally near ones it is the first. Single letters are taken for marks too; that costs a little
-    memory and changes nothing, for no text has a letter with a joiner.
+    Of equally near ones it is the first. Single letters are taken for marks too; that costs a
+    little memory and changes nothing, for no text has a letter with a joiner.
 
     >>> stand_ins(["￭,", "yet"])
     {',': '￭,', ',￭': '￭,', '￭,￭': '￭,'}

@@ -1,4 +1,4 @@
-"""Points, and orders of points, as texts: `0.12,0.7 0.3,0.25` and `1 0`. Nothing heavy loads here."""
+"""Points, and orders of points, as texts: `0.12,0.7 0.3,0.25` and `1 0`."""
 
 from typing import Any
 
@@ -52,7 +52,8 @@ def _number(spelled: str, point: str) -> float:
         number = float(spelled)
     except ValueError:
         raise ValueError(
-            f"{shown(spelled)} of point {shown(point)} is not a number; write points like 0.12,0.7 0.3,0.25."
+            f"{shown(spelled)} of point {shown(point)} is not a number; write points like 0.12,0.7 "
+            "0.3,0.25."
         ) from None
     if not abs(number) <= LARGEST:
         raise ValueError(f"{shown(spelled)} of point {shown(point)} is not a finite 32-bit number.")
@@ -97,7 +98,9 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def text_of_points(value: Any) -> str:
-    """The text of points that came as JSON: a list of lists of numbers, or of numbers; a text stays as it is.
+    """Return the text of points that came as JSON: a list of numbers, or of lists of numbers.
+
+    A text stays as it is.
 
     Numbers may be spelled out already. What is wrong with their spelling is for `points_of` to say.
 

@@ -1,6 +1,7 @@
-"""Texts in segments: the sentences of a document, its lines, or the turns of a conversation; and lists as text.
+"""Texts in segments: sentences of a document, lines, or turns of a conversation; and lists.
 
-In a table such a text is one string, with a newline between segments that are known. In a file it may be a list.
+In a table such a text is one string, with a newline between segments that are known. In a file it
+may be a list.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,8 +33,9 @@ _NAMES = {
 def segments_of(text: str, kind: str) -> list[str]:
     r"""The segments of a text, in order; white space alone has none.
 
-    `lines` are those that are not empty. `turns` are such lines too, each with a mark of who speaks: the last one is by
-    the other speaker, and the two take turns. If every line has a mark already, the marks stay.
+    `lines` are those that are not empty. `turns` are such lines too, each with a mark of who
+    speaks: the last one is by the other speaker, and the two take turns. If every line has a mark
+    already, the marks stay.
 
     >>> segments_of("Hello?\nSpeaking.\nThis is Ann.", "turns")
     ['> Hello?', '< Speaking.', '> This is Ann.']
@@ -51,7 +53,9 @@ def segments_of(text: str, kind: str) -> list[str]:
 
 
 def latest(ids: list[T], limit: int, *, end: T) -> list[T]:
-    """The last turns of a conversation, as many whole ones as fit; the very last is cut if it does not fit alone.
+    """Return the last turns of a conversation, as many whole ones as fit.
+
+    The very last is cut if it does not fit alone.
 
     >>> latest([7, 8, 2, 9, 2, 7, 2], limit=5, end=2)
     [9, 2, 7, 2]
@@ -64,7 +68,7 @@ def latest(ids: list[T], limit: int, *, end: T) -> list[T]:
 
 
 def shortened(row: list[T], limit: int | None, kind: str, *, end: T) -> list[T]:
-    """As much of a row as the limit allows: of a conversation its end, of any other text its beginning.
+    """Return as much of a row as fits: of a conversation its end, of any other text its beginning.
 
     >>> shortened([7, 8, 9], 2, "none", end=2), shortened([7, 2, 9, 2], 2, "turns", end=2)
     ([7, 8], [9, 2])
@@ -77,7 +81,7 @@ def shortened(row: list[T], limit: int | None, kind: str, *, end: T) -> list[T]:
 def words_of_segments(
     text: str, kind: str, split: Callable[[str], list[str]], limit: int | None
 ) -> list[str]:
-    """What stands at each position of a text, its segments on end; `split` makes words of a segment.
+    """Return what stands at each position of a text; `split` makes words of a segment.
 
     >>> words_of_segments("I see. Fine.", "sentences", str.split, limit=4)
     ['I', 'see.', 'Fine.']
@@ -114,7 +118,7 @@ def text_of_segments(value: object) -> str:
 
 
 def text_of_labels(value: object) -> str:
-    """A list of labels as one text, with commas between them; raises ValueError with the end of a sentence.
+    """Join a list of labels to one text; raises ValueError with the end of a sentence.
 
     >>> text_of_labels(["grain", "wheat"])
     'grain, wheat'
@@ -125,13 +129,16 @@ def text_of_labels(value: object) -> str:
             raise ValueError("holds an empty label.")
         if SEPARATOR.strip() in label:
             raise ValueError(
-                f"holds the label {shown(label)}, but a comma stands between labels; write it without."
+                f"holds the label {shown(label)}, but a comma stands between labels; write it "
+                "without."
             )
     return SEPARATOR.join(labels)
 
 
 def texts_of(value: object) -> list[str]:
-    """The texts of a list, numbers and truth values as they are written; raises ValueError with the end of a sentence.
+    """Return the texts of a list, numbers and truth values as they are written.
+
+    Raises ValueError with the end of a sentence.
 
     >>> texts_of(["a", 1, True])
     ['a', '1', 'true']

@@ -1,16 +1,18 @@
 """Prose is cut into sentences by a rule, without anything learned.
 
-A sentence ends at a new line (or `<br />`), at a full stop that its script uses for nothing else (`। 。 ！ ？`), and at
-`. ? ! …` with white space after it, unless
-- the next word begins with a small letter (in a text without any capital letters, small letters may begin a sentence),
+A sentence ends at a new line (or `<br />`), at a full stop that its script uses for nothing else
+(`। 。 ！ ？`), and at `. ? ! …` with white space after it, unless
+- the next word begins with a small letter (in a text without any capital letters, small letters
+  may begin a sentence),
 - a comma, a semicolon, a colon or another mark comes next,
 - the full stop belongs to an abbreviation, an initial, or the number of an item (`1. Milk`).
 
 Closing quotation marks and brackets go with the sentence that they close.
 
-Where the white space is missing (`grew by 2bn.For the year`), the mark still ends a sentence if a word with a capital
-letter follows, with the same exceptions. So `U.S.A`, `3.14` and `J.Smith` stay whole, and so do `example.Com` and
-`notes.PDF`, whose endings are known; but `System.Out` is cut, for glued sentences are more frequent in prose.
+Where the white space is missing (`grew by 2bn.For the year`), the mark still ends a sentence if a
+word with a capital letter follows, with the same exceptions. So `U.S.A`, `3.14` and `J.Smith` stay
+whole, and so do `example.Com` and `notes.PDF`, whose endings are known; but `System.Out` is cut,
+for glued sentences are more frequent in prose.
 """
 
 import re
@@ -18,11 +20,13 @@ from collections.abc import Iterator
 from typing import Final
 
 RULE: Final = 1
-"""The number of the rule. Count it up with every change that cuts any text otherwise: what was kept of texts that were
-cut by another rule is then not read again."""
+"""The number of the rule. Count it up with every change that cuts any text otherwise: what was kept
+of texts that were cut by another rule is then not read again."""
 NAME_FOLLOWS: Final = frozenset(
-    "Mr Mrs Ms Dr Drs Prof Rev Fr Br Gen Col Maj Capt Cpt Cmdr Lt Sgt Cpl Adm Sen Sens Rep Reps Gov Govs Pres Hon "
-    "Messrs Mme Mlle Mgr Msgr St Sta Ste Mt Ft Sra Srta Dra Supt Insp Det Atty Amb Sec vs v e.g i.e eg ie cf viz ca "
+    "Mr Mrs Ms Dr Drs Prof Rev Fr Br Gen Col Maj Capt Cpt Cmdr Lt Sgt Cpl Adm Sen Sens Rep Reps "
+    "Gov Govs Pres Hon "
+    "Messrs Mme Mlle Mgr Msgr St Sta Ste Mt Ft Sra Srta Dra Supt Insp Det Atty Amb Sec vs v e.g "
+    "i.e eg ie cf viz ca "
     "approx bzw z.B d.h resp incl excl".split()
 )
 """Abbreviations that never end a sentence."""
@@ -31,15 +35,22 @@ NUMBER_FOLLOWS: Final = frozenset(
 )
 """Words that are abbreviations if a number follows."""
 MAY_END: Final = frozenset(
-    "Inc Corp Co Cos Ltd Bros Jr Sr Esq etc al Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu "
-    "Thur Thurs Fri Ave Blvd Rd Dept Univ Assn Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind Kan Ky La Mass Md Mich "
-    "Minn Mo Miss Mont Neb Nev Okla Ore Pa Penn Tenn Tex Va Vt Wash Wis Wyo est dept mln bln usw".split()
+    "Inc Corp Co Cos Ltd Bros Jr Sr Esq etc al Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec "
+    "Mon Tue Tues Wed Thu "
+    "Thur Thurs Fri Ave Blvd Rd Dept Univ Assn Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind "
+    "Kan Ky La Mass Md Mich "
+    "Minn Mo Miss Mont Neb Nev Okla Ore Pa Penn Tenn Tex Va Vt Wash Wis Wyo est dept mln bln "
+    "usw".split()
 )
-"""Abbreviations that end a sentence only before one of `STARTERS`; so do initials and `U.S`, `a.m`, `Ph.D`."""
+"""Abbreviations that end a sentence only before one of `STARTERS`; so do initials and `U.S`, `a.m`,
+`Ph.D`."""
 STARTERS: Final = frozenset(
-    "the a an this that these those he she it they we you i his her its their our my your in on at but and or so if "
-    "when while as for with by from after before since although though however then there here what who how why where "
-    "which also not no yes one some many most all another both each every other meanwhile moreover nevertheless now "
+    "the a an this that these those he she it they we you i his her its their our my your in on "
+    "at but and or so if "
+    "when while as for with by from after before since although though however then there here "
+    "what who how why where "
+    "which also not no yes one some many most all another both each every other meanwhile "
+    "moreover nevertheless now "
     "still yet according during under over despite because until once even only such".split()
 )
 """Words that, with a capital letter, tell a new sentence rather than a name."""
@@ -54,8 +65,8 @@ _MARKS = rf"[.…{_STRONG}{_FULL}]"
 _SPACE = r"[^\S\n]"
 _CLOSING = r"[)\]}”»›」』）］】〉》]"
 
-# The quantifiers are possessive (`++`): a pattern that may give back what it took needs time that grows with the square
-# of the length in a line of marks or white space alone.
+# The quantifiers are possessive (`++`): a pattern that may give back what it took needs time that
+# grows with the square of the length in a line of marks or white space alone.
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _MAYBE_BREAK = re.compile(rf"[{_BREAKS}<]")  # quick to look for
 _BREAK = re.compile(rf"[{_BREAKS}]+|(?:<br\s{{0,9}}/?>\s*+)+", re.IGNORECASE)
@@ -63,7 +74,8 @@ _MARK = re.compile(rf"{_MARKS}++(?:{_SPACE}++{_MARKS}++)*+")
 _AFTER_QUOTED = re.compile(
     rf"""(?:{_CLOSING}|['’"])*+(?:{_SPACE}++(?:{_CLOSING}|''|"(?=[\s,;]|$)))*+"""
 )
-"""What may close a sentence inside quotation marks; in a text already cut into words, a space may come before it."""
+"""What may close a sentence inside quotation marks; in a text already cut into words, a space may
+come before it."""
 _AFTER = re.compile(rf"""(?:{_CLOSING}|['’]|"(?!\w))*+(?:{_SPACE}++(?:{_CLOSING}|''))*+""")
 _AHEAD = re.compile(r"(?P<gap>\s*+)(?P<signs>(?:[^\w\s]{1,8}+\s?+){0,3}+)(?P<word>\w{0,16}+)")
 _PAUSE = re.compile(rf"\s*+(?:[,;:](?=\s|$)|[，、；：]|{_MARKS})")
@@ -74,7 +86,9 @@ _LONGEST_ABBREVIATION = 24
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, in order, without white space around them; every other character is in one of them.
+    """Return the sentences of a text, in order, without white space around them.
+
+    Every other character is in one of them.
 
     >>> sentences_of("Dr. Who paid $3.50 at 5 p.m. in the U.S. He left. 'Why?' she asked.")
     ['Dr. Who paid $3.50 at 5 p.m. in the U.S.', 'He left.', "'Why?' she asked."]
@@ -91,7 +105,10 @@ def sentences_of(text: str) -> list[str]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines of a text, each with the tags that end it; tags before any word stay at the start of a line."""
+    """Return the lines of a text, each with the tags that end it.
+
+    Tags before any word stay at the start of a line.
+    """
     begin, lead = 0, ""
     for maybe in _MAYBE_BREAK.finditer(text):
         found = _BREAK.match(text, maybe.start()) if maybe.start() >= begin else None
@@ -122,14 +139,15 @@ def _pieces(line: str, *, cased: bool) -> Iterator[str]:
 
 
 def _ends(line: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
-    """Whether a mark ends the sentence that begins at `begin`; with what closes it, it would end at `end`."""
+    """Whether a mark ends the sentence from `begin`; with what closes it, it would end at `end`."""
     if (
         mark[0] == "."
         and cased
         and line[end : end + 1] == " "
         and line[end + 1 : end + 2].isupper()
     ):
-        # Most full stops: a word of small letters before, a capital letter after. The rules below would say the same.
+        # Most full stops: a word of small letters before, a capital letter after. The rules below
+        # would say the same.
         word = line[max(line.rfind(" ", begin, mark.start()) + 1, begin) : mark.start()]
         if len(word) > 1 and word.isalpha() and word.islower() and word not in _KNOWN:
             return True

@@ -16,8 +16,9 @@ from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 from sixjars_runtime.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
 from sixjars_runtime.text.word_pieces import leads
 
-# Inside, the special tokens are spelled with a leading space. No token of a text can begin with a space and go on
-# (white space is where a text is split), so a text that says `<stop>` never stops anything.
+# Inside, the special tokens are spelled with a leading space. No token of a text can begin with a
+# space and go on (white space is where a text is split), so a text that says `<stop>` never stops
+# anything.
 INSIDE = [f" {name}" for name in SPECIAL]
 MARK: Final = "▁"
 """Begins a token that follows a space or the start of the text, where tokens have marks."""
@@ -34,11 +35,13 @@ _JOINED = Regex(
 _SEAM = Regex(rf"(?<=\S)(?={_SIGN})|(?<={_SIGN})(?=[^{_SIGNS}\s])")  # where a joiner is put
 KINDS: Final = ("bpe", "characters", "unigram", "words")
 MARKED_WORDS: Final = "punctuation, words with marks"
-"""How words are split in a tokenizer of format 2: at punctuation, and each word carries the mark too."""
+"""How words are split in a tokenizer of format 2: at punctuation, and each word carries the mark
+too."""
 _FORMAT: Final = 3
 _FORMAT_OF_MARKS: Final = 2  # still that of all other kinds, which have not changed since
 Spacing = Literal["marks", "joiners", "bare"]
-"""A mark begins each token after a space; a joiner is where no space is; or nothing but the tokens."""
+"""A mark begins each token after a space; a joiner is where no space is; or nothing but the
+tokens."""
 _RESERVED: Final = {
     "marks": [(MARK, "_")],
     "joiners": [(JOINER, STAND_IN)],
@@ -75,7 +78,10 @@ class TokenizerSettings:
 @final
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of a vocabulary in the order of their ids; the special ones come before them and are not listed."""
+    """The tokens of a vocabulary in the order of their ids.
+
+    The special tokens come before them and are not listed.
+    """
 
     tokens: list[str]
     merges: list[tuple[str, str]] = field(default_factory=list)
@@ -100,7 +106,10 @@ class Vocabulary:
 
 
 def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
-    """A tokenizer of the library. All but the vocabulary is made here, so a saved one can bring nothing else along."""
+    """Make a tokenizer of the library.
+
+    All but the vocabulary is made here, so a saved one can bring nothing else along.
+    """
     numbers = {token: number for number, token in enumerate([*INSIDE, *vocabulary.tokens])}
     model: models.Model
     if settings.tokens == "words":
@@ -170,7 +179,10 @@ def has_marked_words(saved: Mapping[str, Any]) -> bool:
 
 
 class BaseTokenizer(ABC):
-    """What all tokenizers share: tokens by number, the special ones first; ids from `size` on are words of a source."""
+    """What all tokenizers share.
+
+    Tokens have numbers, the special ones first; ids from `size` on are words of a source.
+    """
 
     _names: list[str]
 
@@ -199,14 +211,20 @@ class BaseTokenizer(ABC):
         return self._names[number] if number < self.size else source_words[number - self.size]
 
     def word_index(self, texts: Sequence[str]) -> list[list[int]]:
-        """For each token of each text, which word between white space it belongs to, counted from 0."""
+        """Return the word between white space that each token of each text belongs to.
+
+        Words are counted from 0.
+        """
         words = [text.split() for text in texts]
         different = list(dict.fromkeys(chain.from_iterable(words)))
         counts = dict(zip(different, map(len, self.encode_many(different)), strict=True))
         return [[at for at, word in enumerate(some) for _ in range(counts[word])] for some in words]
 
     def by_word(self) -> dict[str, list[int]]:
-        """Plain spelling -> all ids spelled so (`￭,` and `,` are one mark), special tokens left out."""
+        """Return all ids of each plain spelling, special tokens left out.
+
+        `￭,` and `,` are one mark, with one plain spelling.
+        """
         found: dict[str, list[int]] = {}
         for number in range(len(SPECIAL), self.size):
             found.setdefault(self.plain(self._names[number]), []).append(number)
@@ -236,7 +254,10 @@ class Spelling(BaseTokenizer):
         return self._kind in ("words", "characters")
 
     def _ids_of_words(self, words: Sequence[str], *, open: bool) -> list[list[int]]:
-        """The ids of words, of characters with the space before them; those of the first words are kept."""
+        """Return the ids of words, and keep those of the first words for later.
+
+        Characters have the space before them.
+        """
         kept = self._open_words if open else self._words
         new = [word for word in words if word not in kept]
         rows = self._rows_of(new)
@@ -263,8 +284,8 @@ class Spelling(BaseTokenizer):
     def _rows_of(self, words: Sequence[str]) -> list[list[int]]:
         """The ids of words that are not kept.
 
-        Most words are letters and digits of ASCII, which are one token and are normalized to themselves: looking them
-        up takes half the time of splitting them.
+        Most words are letters and digits of ASCII, which are one token and are normalized to
+        themselves: looking them up takes half the time of splitting them.
         """
         begin = MARK if self._spacing == "marks" else ""
         whole = [self._kind == "words" and word.isascii() and word.isalnum() for word in words]
@@ -289,11 +310,11 @@ class Spelling(BaseTokenizer):
         return [self._hash(token) if number == UNK else number for token, number in tokens]
 
     def _hash(self, token: str) -> int:
-        """A number for a word outside the vocabulary: the same however it is joined to what is beside it.
+        """Return a number for a word outside the vocabulary, the same however it is joined.
 
-        Two words with one number are taken for the same word, so that the wrong one of them may be copied. Only words
-        of one row are compared with each other: of 1,000 such words in a row, two are taken for one another in 0.05 %
-        of such rows (1000² / 2 / 2³⁰).
+        Two words with one number are taken for the same word, so that the wrong one of them may be
+        copied. Only words of one row are compared with each other: of 1,000 such words in a row,
+        two are taken for one another in 0.05 % of such rows (1000² / 2 / 2³⁰).
         """
         return self.size + zlib.crc32(self.plain(token).encode()) % _HASHES
 
@@ -303,7 +324,9 @@ class Spelling(BaseTokenizer):
         return made
 
     def split(self, text: str) -> list[str]:
-        """What stands at each position of `encode(text)`, spelled as in the vocabulary; unknown words are spelled too.
+        """Return what stands at each position of `encode(text)`, spelled as in the vocabulary.
+
+        Unknown words are spelled too.
 
         Subwords are found by looking them up, so a letter that is not known is `<unk>` among them.
         """
@@ -319,7 +342,8 @@ class Spelling(BaseTokenizer):
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
         """The text of ids; `<pad>`, `<go>` and `<stop>` are left out.
 
-        An id from `size` on is copied: `source_words` holds the tokens of the source, as `split` gives them.
+        An id from `size` on is copied: `source_words` holds the tokens of the source, as `split`
+        gives them.
         """
         kept = [number for number in ids if number not in (PAD, GO, STOP)]
         tokens = [self._name(number, source_words) for number in kept]
@@ -340,8 +364,9 @@ class Spelling(BaseTokenizer):
     ) -> list[str]:
         """Tokens, where those beside a copied word may be spelled as beside it in the source.
 
-        A mark takes that form, if it stands in for it: of `3,500` the comma, where the vocabulary has no comma between
-        two words. And a piece of a word that a subword tokenizer read goes on only with the piece before it.
+        A mark takes that form, if it stands in for it: of `3,500` the comma, where the vocabulary
+        has no comma between two words. And a piece of a word that a subword tokenizer read goes on
+        only with the piece before it.
         """
         spelled = list(tokens)
         for at, number in enumerate(ids):
@@ -359,7 +384,7 @@ class Spelling(BaseTokenizer):
         return spelled
 
     def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
-        """A marked word as it is joined to the token before it; a copied one goes by what it now follows."""
+        """Join a marked word to the token before it; a copied one goes by what it now follows."""
         token = self._name(number, source_words)
         if number == UNK:  # most often a word after a space
             return f" {token}"
@@ -371,14 +396,14 @@ class Spelling(BaseTokenizer):
         return word if as_read or leads(before, MARK) else f" {word}"
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """One readable string for each id, to write beside a heat map; `source_words` as for `decode`."""
+        """Return a readable string for each id; `source_words` are as for `decode`."""
         tokens = [self._name(number, source_words) for number in ids]
         if self._kind == "characters":
             return ["␣" if token == " " else token for token in tokens]
         return [self.plain(token) for token in tokens] if self._kind == "words" else tokens
 
     def plain(self, token: str) -> str:
-        """A token as a file of word vectors would spell it: without the mark, and without joiners."""
+        """Return a token as a file of word vectors spells it: without mark and joiners."""
         if self._spacing == "joiners":
             return without_joiners(token)
         return token.removeprefix(MARK) if self._spacing == "marks" and token != MARK else token
@@ -423,7 +448,8 @@ class Spelling(BaseTokenizer):
             is_known = whole["format"] in (_FORMAT_OF_MARKS, _FORMAT) and kind in KINDS
             if not is_known or not isinstance(lowercase, bool):
                 raise ValueError(
-                    f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}"
+                    f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase "
+                    f"{shown(lowercase)}"
                 )
             if split not in ("punctuation", "spaces"):
                 raise ValueError(f"split {shown(split)}")

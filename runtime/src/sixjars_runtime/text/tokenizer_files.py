@@ -1,7 +1,7 @@
-"""A tokenizer of the user's own, from a file: a Hugging Face `tokenizer.json` or a SentencePiece model.
+"""A tokenizer of the user's own: a Hugging Face `tokenizer.json` or a SentencePiece model.
 
-It is kept whole inside the run. Its ids become ours: its unknown token is `<unk>`, its other special tokens are left
-out, and all the rest follow our four special tokens in its own order.
+It is kept whole inside the run. Its ids become ours: its unknown token is `<unk>`, its other
+special tokens are left out, and all the rest follow our four special tokens in its own order.
 """
 
 import base64
@@ -56,7 +56,8 @@ class _HuggingFace:
         unknown = model.get("unk_token")
         if unknown is None and model.get("unk_id") is not None:
             unknown = model["vocab"][model["unk_id"]][0]
-        # What would cut, pad or frame a text is for the model it came from; a text that says [SEP] is only text.
+        # What would cut, pad or frame a text is for the model it came from; a text that says [SEP]
+        # is only text.
         whole |= {"truncation": None, "padding": None, "post_processor": None}
         whole["added_tokens"] = [
             one for one in whole.get("added_tokens") or [] if not one.get("special")
@@ -166,7 +167,10 @@ class GivenTokenizer(BaseTokenizer):
         return [self._names[number] for number in self.encode(text)]
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
-        """The text of ids; an id from `size` on is a word of the source that takes the place of an unknown one."""
+        """Return the text of ids.
+
+        An id from `size` on is a word of the source in place of an unknown one.
+        """
         kept = (number for number in ids if number not in (PAD, GO, STOP))
         return " ".join(filter(None, self._spelled(kept, source_words)))
 
@@ -235,5 +239,8 @@ def _made(content: bytes, library: str) -> GivenTokenizer:
 
 
 def _tidy(text: str) -> str:
-    """Unicode NFC, every run of white space one space, none at the ends; as for our own tokenizers."""
+    """Return a text in Unicode NFC, with single spaces and none at the ends.
+
+    Our own tokenizers do the same.
+    """
     return " ".join(unicodedata.normalize("NFC", text).split())

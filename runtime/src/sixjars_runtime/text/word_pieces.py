@@ -14,11 +14,12 @@ Decode = Callable[[Sequence[int], Sequence[str]], str]
 def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int]:
     """For each token, which word it belongs to, counted from 0.
 
-    A token goes on with the word before it where nothing stands between their letters: no space and no punctuation.
-    So subwords and characters become words, and words stay what they are; a space belongs to the word behind it.
+    A token goes on with the word before it where nothing stands between their letters: no space and
+    no punctuation. So subwords and characters become words, and words stay what they are; a space
+    belongs to the word behind it.
 
-    >>> spell = lambda ids, words: "".join("▁un do ▁it ,".split()[at] for at in ids).replace("▁", " ").strip()
-    >>> joined(spell, [0, 1, 2, 3], [])
+    >>> pieces = [" un", "do", " it", ","]
+    >>> joined(lambda ids, words: "".join(pieces[at] for at in ids).strip(), [0, 1, 2, 3], [])
     [0, 0, 1, 2]
     """
     alone = {number: decode([number], words) for number in set(ids)}
@@ -40,7 +41,10 @@ def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int
 
 
 def _meet(before: str, own: str) -> bool:
-    """Whether a letter follows a letter; half a character is one too. Scripts without spaces have no words to join."""
+    """Whether a letter follows a letter; half a character is one too.
+
+    Scripts without spaces have no words to join.
+    """
     both = before[-1], own[0]
     return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in both) and not any(
         map(_unspaced, both)
@@ -65,7 +69,9 @@ def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
 
 
 def leads(token: str, mark: str) -> bool:
-    """Whether a word follows a token without a space: an opening bracket or quote, or a dash or slash inside a word.
+    """Whether a word follows a token without a space.
+
+    It does after an opening bracket or quote, and a dash or slash inside a word.
 
     `mark` begins a token that follows a space.
     """

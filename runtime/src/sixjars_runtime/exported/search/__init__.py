@@ -1,7 +1,7 @@
-"""Search: from a step to hypotheses, greedily, by sampling or by a beam; the toolkit's own search, in numpy.
+"""Search for outputs, greedily, by sampling or by a beam: the toolkit's own search, in numpy.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t tokens output so
-      far, T all steps.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t
+tokens output so far, T all steps.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,8 +40,9 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
 ) -> list[list[Hypothesis]]:
     """For each source at least one hypothesis, the best first.
 
-    State, what is prepared, mask (B, S) and prefix have a row for each source. `longest` replaces `max_length` where
-    the source decides. What is drawn for a source depends on its own seed, and on nothing else in the batch.
+    State, what is prepared, mask (B, S) and prefix have a row for each source. `longest` replaces
+    `max_length` where the source decides. What is drawn for a source depends on its own seed, and
+    on nothing else in the batch.
     """
     if not len(mask):
         return []
@@ -77,7 +78,7 @@ def greedy(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
 
 
 def sample(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
-    """As many draws for each source as `nbest` says, the most probable first; two may be the same."""
+    """Draw `nbest` outputs for each source, the most probable first; two may be the same."""
     found = _row_by_row(problem, state, _drawn)
     return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
 
@@ -99,7 +100,8 @@ def _row_by_row(
 ) -> list[list[Hypothesis]]:
     """One hypothesis for each row, in their order.
 
-    A row ends with `<stop>`, at the limit, or where no token may follow; only the first is finished.
+    A row ends with `<stop>`, at the limit, or where no token may follow; only the first is
+    finished.
     """
     every, ranking, attended = problem.count, problem.ranking, Attended()
     places, open_R, token_R = (

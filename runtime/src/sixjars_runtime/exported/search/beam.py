@@ -1,7 +1,8 @@
 """Beam search: at every step the K best beginnings of each source, all sources at once.
 
-Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses asked for,
-      S source positions, T steps made, t tokens output so far, X = K * C ways to go on, or = B * N hypotheses.
+Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses
+asked for, S source positions, T steps made, t tokens output so far, X = K * C ways to go on, or = B
+* N hypotheses.
 """
 
 from dataclasses import dataclass, fields
@@ -24,7 +25,7 @@ from sixjars_runtime.exported.search.scores import NEVER, Bools, Floats, Ints, b
 @final
 @dataclass(frozen=True)
 class Ended:
-    """Where hypotheses ended, some of each source; a score of -inf is an empty place. All fields are (B, N)."""
+    """Hypotheses that ended, all fields (B, N); a score of -inf is an empty place."""
 
     score: Floats
     log_probability: Floats
@@ -68,9 +69,10 @@ def _empty(sources: int, places: int) -> Ended:
 def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
     """The `nbest` best hypotheses of each source, best first.
 
-    Beginnings of one length are compared by log P, ended ones by their score. Twice the width are compared, so that
-    `width` go on even if as many output `<stop>`; a `<stop>` counts only among the best `width`. A beginning is dropped
-    when nothing it could become would be among the `nbest`. Search ends with the last.
+    Beginnings of one length are compared by log P, ended ones by their score. Twice the width are
+    compared, so that `width` go on even if as many output `<stop>`; a `<stop>` counts only among
+    the best `width`. A beginning is dropped when nothing it could become would be among the
+    `nbest`. Search ends with the last.
     """
     width, longest, nbest = problem.settings.width, problem.longest, problem.settings.nbest
     every, ranking, stop = problem.count, problem.ranking, problem.special.stop
@@ -136,7 +138,10 @@ def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
 
 
 def _grown(alive_BK: Floats, allowed_RV: Floats) -> tuple[Floats, Ints, Ints]:
-    """The best 2K beginnings that are one token longer: log P, token and row, (B, C) each, the best first."""
+    """Return the best 2K beginnings that are one token longer, as (B, C) arrays, the best first.
+
+    They are log P, token and row.
+    """
     sources, width = alive_BK.shape
     size = allowed_RV.shape[1]
     log_RC, token_RC = best_tokens(
@@ -155,7 +160,7 @@ def _grown(alive_BK: Floats, allowed_RV: Floats) -> tuple[Floats, Ints, Ints]:
 def _stopped(
     score_BC: Floats, log_BC: Floats, stops_BC: Bools, row_BC: Ints, count: int, most: int
 ) -> Ended:
-    """The candidates among the leftmost that ended, as hypotheses of `count` tokens and `<stop>`."""
+    """Return the leftmost candidates that ended, as hypotheses of `count` tokens and `<stop>`."""
     stops, row = stops_BC[:, :most], row_BC[:, :most]
     score, log = (np.where(stops, each[:, :most], NEVER) for each in (score_BC, log_BC))
     return Ended(score, log, row, np.full_like(row, count), np.ones_like(stops))
@@ -179,9 +184,10 @@ def _of_all(places: Ints, values: Ints, every: int) -> Ints:
 
 
 def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:
-    """What was never ended by `<stop>`, (B, K), the best first: beginnings that are as long as allowed.
+    """Return what `<stop>` never ended, (B, K), the best first: beginnings as long as allowed.
 
-    A source without any hypothesis gets its last living beginnings instead, so that it is not left with nothing.
+    A source without any hypothesis gets its last living beginnings instead, so that it is not left
+    with nothing.
     """
     wanted_BK = (last.count == max_length) | (pool.score[:, :1] == NEVER)
     score_BK = np.where(wanted_BK, last.score, NEVER)
@@ -202,7 +208,8 @@ def _traced(
     )
     for step in reversed(range(len(tokens))):
         written.append(tokens[step][row_X])
-        # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
+        # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps
+        # moved it there.
         row_X = np.where(step < count_X, parents[step][row_X], row_X)
         rows.append(row_X)
     flat = (ended.score.ravel(), ended.log_probability.ravel(), count_X, ended.finished.ravel())

@@ -1,7 +1,7 @@
 """What every kind of search has in common: what is searched, and what it finds.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t tokens output so
-      far, T steps, X hypotheses that ended.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t
+tokens output so far, T steps, X hypotheses that ended.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,8 @@ from sixjars_runtime.exported.search.settings import SearchSettings, SpecialToke
 Tensors = Mapping[str, NDArray[Any]]
 """Tensors by name, each with the rows as its first dimension."""
 Step = Callable[[Ints, Tensors, Tensors], tuple[Floats, Floats | None, Tensors]]
-"""A token for each row, (R,), a state and what is prepared to log probabilities, attention and a new state."""
+"""A token for each row, (R,), a state and what is prepared to log probabilities, attention and a
+new state."""
 FEWER = 0.75
 """Sources that are done leave when at most this share of them goes on."""
 
@@ -82,7 +83,10 @@ class Problem:
     def step_on(
         self, token: Ints, state: Tensors, output: Ints, made: int
     ) -> tuple[Floats, Floats | None, Tensors]:
-        """One step: the log probability of what may come next (R, V), the weights (R, S), the state."""
+        """Make one step.
+
+        Returns the log probability of what may come next (R, V), the weights (R, S), the state.
+        """
         scores_RV, weights_RS, state = self.step(token, state, self.prepared)
         return self.rule(scores_RV, output, made), weights_RS, state
 
@@ -135,7 +139,10 @@ def hypotheses_of(
     weights: Floats | None,
     each: int,
 ) -> list[list[Hypothesis]]:
-    """Hypotheses of arrays with one in each row, `each` of them for a source; -inf scores are left out."""
+    """Make hypotheses of arrays with one in each row, `each` of them for a source.
+
+    Those with a score of -inf are left out.
+    """
     columns = [column.tolist() for column in (tokens, score, log_probability, count, finished)]
     found = [
         Hypothesis(

@@ -1,6 +1,7 @@
-"""What sampling draws: random numbers that depend on seed, step and token alone, as those of the toolkit do.
+"""Random numbers for sampling that depend on seed, step and token alone, as in the toolkit.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, K tokens that may be drawn.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, K tokens that may be
+drawn.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,10 @@ def row_seeds(seed: int, sources: Sequence[int], rows: int) -> Bits:
 
 
 def hashed(numbers: Bits) -> Bits:
-    """Well mixed 64-bit numbers of any others: splitmix64 (Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195)."""
+    """Mix 64-bit numbers well: splitmix64.
+
+    Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195.
+    """
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -30,7 +34,7 @@ def hashed(numbers: Bits) -> Bits:
 
 
 def likely(scores: Floats, *, top_k: int, top_p: float) -> tuple[Floats, Ints]:
-    """The tokens that may be drawn and their scores, both (R, K), with -inf for those that may not."""
+    """Return the tokens that may be drawn and their scores, both (R, K), -inf for all others."""
     scores_RK, tokens_RK = highest(scores, min(top_k or scores.shape[1], scores.shape[1]))
     if top_p < 1.0:
         shares_RK = np.exp(scores_RK - scores_RK[:, :1])
@@ -41,7 +45,7 @@ def likely(scores: Floats, *, top_k: int, top_p: float) -> tuple[Floats, Ints]:
 
 
 def draw(scores: Floats, seeds: Bits, step: int, tokens: Ints | None = None) -> Ints:
-    """A token for each row, (R,), drawn with the probabilities softmax(scores) by the seed of that row.
+    """Draw a token for each row, (R,), with the probabilities softmax(scores) by its seed.
 
     The Gumbel-max trick: Maddison, Tarlow & Minka 2014, https://arxiv.org/abs/1411.0030.
     """

@@ -1,9 +1,11 @@
-"""Scores: how hypotheses are ranked, which tokens are the best, and rules for what may not be output next.
+"""Scores of hypotheses, the best tokens, and rules for what may not be output next.
 
-Dims: R rows open in search, V vocabulary, S source positions, t tokens output so far, G n-grams among them (or chunks
-      of the vocabulary, of W tokens each), n their length, C tokens that are wanted, X those compared for it.
+Dims: R rows open in search, V vocabulary, S source positions, t tokens output so far, G n-grams
+among them (or chunks of the vocabulary, of W tokens each), n their length, C tokens that are
+wanted, X those compared for it.
 
-The rules are those of the toolkit's search, in numpy. Log probabilities that a step gave are overwritten.
+The rules are those of the toolkit's search, in numpy. Log probabilities that a step gave are
+overwritten.
 """
 
 from collections.abc import Callable
@@ -43,7 +45,7 @@ class Ranking:
         return self if self.mask is None else replace(self, mask=self.mask[rows])
 
     def covered(self, before: Floats | None, weights: Floats | None) -> Floats | None:
-        """The weights of all steps so far summed, (R, S); nothing where no penalty asks for them."""
+        """Return the sum of the weights of all steps, (R, S), where a penalty asks for it."""
         if self.coverage_penalty == 0.0:
             return None
         if weights is None:
@@ -75,7 +77,7 @@ class Ranking:
 
 
 def highest(values: Floats, count: int) -> tuple[Floats, Ints]:
-    """The highest `count` of each row and their places, the best first; of equal ones the leftmost."""
+    """Return the highest `count` of each row and their places; of equal ones the leftmost."""
     if count == 1:
         places = values.argmax(1)[:, None]
     else:
@@ -166,7 +168,7 @@ def no_repeated_ngram(length: int) -> Rule:
 
 
 def forced_prefix(values: Ints, mask: Bools, *, otherwise: Rule) -> Rule:
-    """Each row first outputs its prefix, `(R, longest)`, whatever the other rules say; then those hold."""
+    """Output the prefix of each row, `(R, longest)`, first, and keep to the other rules then."""
 
     def rule(scores: Floats, output: Ints, made: int) -> Floats:
         if made >= values.shape[1]:

@@ -31,7 +31,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 @final
 @dataclass(frozen=True)
 class SearchSettings:
-    """As in a recipe; all of them are written beside an exported model, so none has a default here."""
+    """The settings of search in a recipe, all without a default: an export writes each of them."""
 
     kind: str
     width: int
@@ -89,7 +89,8 @@ class SearchSettings:
             if values["kind"] == "greedy":
                 if search is not None:
                     raise DataError(
-                        f"greedy search finds one output, but nbest is {nbest}; search with beam or sample."
+                        f"greedy search finds one output, but nbest is {nbest}; search with beam "
+                        "or sample."
                     )
                 values["kind"] = "beam"
             values["width"] = given.get("width", max(self.width, nbest))
