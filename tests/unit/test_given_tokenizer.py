@@ -236,9 +236,8 @@ def test_sentencepiece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.SentencePieceProcessor = Processor
     monkeypatch.setitem(sys.modules, "sentencepiece", library)
     (tmp_path / "spm.model").write_bytes("<unk> <s> </s> ▁the ▁cat".encode())
-    field = TextField("source", TextSettings(tokens={"file": str(tmp_path / "spm.model")})).learned(
-        []
-    )  # type: ignore[arg-type]
+    settings = TextSettings(tokens={"file": str(tmp_path / "spm.model")})  # type: ignore[arg-type]
+    field = TextField("source", settings).learned([])
     assert field.tokenizer.size == 6
     assert field.tokenizer.encode("the cat </s> dog") == [4, 5, UNK, UNK]
     again = field.restored(field.to_json())

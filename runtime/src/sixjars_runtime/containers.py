@@ -24,21 +24,21 @@ UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImpl
 """What a table may raise when it is asked for one of its columns."""
 
 
-def is_table(given: object) -> bool:
+def is_table(value: object) -> bool:
     """Whether this has columns with names.
 
     The type is asked, because some tables would compute their columns for an answer.
     """
-    kind = type(given)
-    return not isinstance(given, Mapping) and (
+    kind = type(value)
+    return not isinstance(value, Mapping) and (
         hasattr(kind, "column_names") or hasattr(kind, "columns")
     )
 
 
-def is_column(given: object) -> bool:
+def is_column(value: object) -> bool:
     """Whether this is a column or an array, with a method that makes a list of its values."""
-    return not isinstance(given, BYTES) and any(
-        callable(getattr(given, name, None)) for name in AS_LIST
+    return not isinstance(value, BYTES) and any(
+        callable(getattr(value, name, None)) for name in AS_LIST
     )
 
 
@@ -55,7 +55,7 @@ def is_missing(value: object) -> bool:
     )
 
 
-def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[list[Any], bool]:
+def inputs_of(inputs: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[list[Any], bool]:
     """Return the inputs that a caller gives, and whether it is one alone.
 
     `columns` are those of the fields.
@@ -67,42 +67,42 @@ def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[lis
     >>> inputs_of({"body": ["one", "two"]}, {"source": "body"}, never)
     ([{'source': 'one'}, {'source': 'two'}], False)
     """
-    given = as_row(given, columns)
-    if isinstance(given, Mapping):
-        several = _columns_of_dict(given, columns, takes)
-        return ([given], True) if several is None else (_rows(several), False)
-    if isinstance(given, str | os.PathLike):
-        return [given], True
-    if is_table(given):
+    inputs = as_row(inputs, columns)
+    if isinstance(inputs, Mapping):
+        several = _columns_of_dict(inputs, columns, takes)
+        return ([inputs], True) if several is None else (_rows(several), False)
+    if isinstance(inputs, str | os.PathLike):
+        return [inputs], True
+    if is_table(inputs):
         return _rows(
-            {name: _column(given, *path) for name, path in _paths(given, columns).items()}
+            {name: _column(inputs, *path) for name, path in _paths(inputs, columns).items()}
         ), False
-    items = several_of(given)
+    items = several_of(inputs)
     if isinstance(items, str):  # an array without dimensions
         return [items], True
-    if is_column(given) and len(columns) > 1:
+    if is_column(inputs) and len(columns) > 1:
         raise DataError(
             f"this run reads {' and '.join(columns)}, but one column is given "
-            f"({type(given).__name__}); give a table "
+            f"({type(inputs).__name__}); give a table "
             "that has them all, or a list of dicts."
         )
     return items, False
 
 
-def several_of(given: Any) -> Any:
+def several_of(inputs: Any) -> Any:
     """Return the values of a list, an iterator, a column or an array, and refuse anything else."""
-    if isinstance(given, set | frozenset):
+    if isinstance(inputs, set | frozenset):
         raise DataError(
             "a set has no order, so nobody could tell which output is of which input; give a "
             "list, sorted(INPUTS)."
         )
-    if is_column(given):
-        return _values(given)
-    if isinstance(given, BYTES) or not isinstance(given, Iterable):
+    if is_column(inputs):
+        return _values(inputs)
+    if isinstance(inputs, BYTES) or not isinstance(inputs, Iterable):
         raise DataError(
-            f"give a text, or a list of inputs, but not {shown(given)} ({type(given).__name__})."
+            f"give a text, or a list of inputs, but not {shown(inputs)} ({type(inputs).__name__})."
         )
-    items = list(given)
+    items = list(inputs)
     table = next((at for at, item in enumerate(items, start=1) if is_table(item)), None)
     if table is not None:
         kind = type(items[table - 1]).__name__
@@ -175,13 +175,13 @@ def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, A
 
 
 def _columns_of_dict(
-    given: Mapping[Any, Any], columns: Mapping[str, Key], takes: Takes
+    row_or_columns: Mapping[Any, Any], columns: Mapping[str, Key], takes: Takes
 ) -> dict[str, list[Any]] | None:
     """The columns of a dict that has a list for each field; nothing where it is one input."""
-    tables = [name for name, value in given.items() if is_table(value)]
+    tables = [name for name, value in row_or_columns.items() if is_table(value)]
     if tables:
         raise DataError(f"{shown(tables[0])} of the dict is a whole table; give that table alone.")
-    row = _by_field(given, columns)
+    row = _by_field(row_or_columns, columns)
     if not row or not all(
         isinstance(value, list | tuple) or is_column(value) for value in row.values()
     ):
@@ -196,12 +196,12 @@ def _columns_of_dict(
     return lists
 
 
-def _is_value(name: str, given: Any, values: Any, takes: Takes) -> bool:
+def _is_value(name: str, value: Any, values: Any, takes: Takes) -> bool:
     """Whether something with several values is one value of a field.
 
     A Series or an Arrow array is always a column.
     """
-    always = any(callable(getattr(given, method, None)) for method in AS_LIST[:2])
+    always = any(callable(getattr(value, method, None)) for method in AS_LIST[:2])
     return not always and (not isinstance(values, list) or takes(name, values))
 
 

@@ -48,8 +48,8 @@ class RecipeError(SixJarsError):
         if len(self.faults) == 1:
             super().__init__(f"{where}: {self.faults[0]}")
         else:
-            more = [f"and {len(self.faults) - 50} more."] if len(self.faults) > 50 else []
-            lines = "".join(f"\n  - {fault}" for fault in [*self.faults[:50], *more])
+            rest = [f"and {len(self.faults) - 50} more."] if len(self.faults) > 50 else []
+            lines = "".join(f"\n  - {fault}" for fault in [*self.faults[:50], *rest])
             super().__init__(f"{len(self.faults)} faults in {where}:{lines}")
 
 
@@ -251,13 +251,17 @@ def hint(got: object, known: Collection[str]) -> str:
         return (
             " Where to compute is no key of a recipe: say --device cuda (in Python: device='cuda')."
         )
-    same = [one for one in known if _letters(one) == _letters(name)]
-    begun = [one for one in known if len(name) > 3 and one.lower().startswith(name.lower())]
-    near = [alias] if alias in known else same or get_close_matches(name, known, n=1, cutoff=0.7)
-    near = near or (begun if len(begun) == 1 else [])
-    if not near and "learning" in known and alias in _PLACE_OF:
-        near = [_PLACE_OF[alias]]
-    return f" Did you mean {near[0]!r}?" if near else ""
+    same = [candidate for candidate in known if _letters(candidate) == _letters(name)]
+    begun = [
+        candidate
+        for candidate in known
+        if len(name) > 3 and candidate.lower().startswith(name.lower())
+    ]
+    guesses = [alias] if alias in known else same or get_close_matches(name, known, n=1, cutoff=0.7)
+    guesses = guesses or (begun if len(begun) == 1 else [])
+    if not guesses and "learning" in known and alias in _PLACE_OF:
+        guesses = [_PLACE_OF[alias]]
+    return f" Did you mean {guesses[0]!r}?" if guesses else ""
 
 
 def _letters(name: str) -> str:
@@ -273,14 +277,14 @@ def file_hint(got: str, files: Iterable[str]) -> str:
     >>> file_hint("mien.yaml", ["mine.yaml"]), file_hint("nofile.yaml", ["mine.yaml"])
     (" Did you mean 'mine.yaml'?", '')
     """
-    wanted = PurePath(got)
+    path = PurePath(got)
     beside = {
-        PurePath(one).stem: one
-        for one in files
-        if PurePath(one).suffix.lower() == wanted.suffix.lower()
+        PurePath(file).stem: file
+        for file in files
+        if PurePath(file).suffix.lower() == path.suffix.lower()
     }
-    near = get_close_matches(wanted.stem, beside, n=1, cutoff=0.7)
-    return f" Did you mean {beside[near[0]]!r}?" if near else ""
+    guesses = get_close_matches(path.stem, beside, n=1, cutoff=0.7)
+    return f" Did you mean {beside[guesses[0]]!r}?" if guesses else ""
 
 
 def unknown(what: str, got: object, known: Collection[str]) -> str:

@@ -207,18 +207,18 @@ def _scans(file: BinaryIO) -> int:
     """
     place, count, start, at, block = file.tell(), 0, 0, 0, b""
     while count <= SCANS:
-        found = _MARKER.search(block, at)
-        if found is None or found.end() + 2 > len(block):
-            start += max(at, len(block) - 1, 0) if found is None else found.start()
+        marker = _MARKER.search(block, at)
+        if marker is None or marker.end() + 2 > len(block):
+            start += max(at, len(block) - 1, 0) if marker is None else marker.start()
             file.seek(start)
             block, at = file.read(1 << 20), 0
             if len(block) < 4:
                 break
-        elif found.group() == b"\xff\xd9":
+        elif marker.group() == b"\xff\xd9":
             break
         else:
-            count += found.group() == b"\xff\xda"
-            at = found.end() + int.from_bytes(block[found.end() : found.end() + 2])
+            count += marker.group() == b"\xff\xda"
+            at = marker.end() + int.from_bytes(block[marker.end() : marker.end() + 2])
     file.seek(place)
     return count
 

@@ -25,8 +25,8 @@ def free_memory() -> int | None:
 
     The machine and its control group both limit them.
     """
-    found = [*_of_machine(), *_of_groups()]
-    return min(found) if found else None
+    limits = [*_of_machine(), *_of_groups()]
+    return min(limits) if limits else None
 
 
 def _of_machine() -> Iterator[int]:
@@ -44,8 +44,8 @@ def _of_machine() -> Iterator[int]:
 def _of_groups() -> Iterator[int]:
     """What the control groups leave, version 2 or 1; a container sees its own at the top."""
     with suppress(OSError, ValueError):
-        own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-        paths = [path for _, kinds, path in own if kinds in ("", "memory")]
+        lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+        paths = [path for _, kinds, path in lines if kinds in ("", "memory")]
         for path in {"/", *paths}:
             for folder, most, now in (
                 (_GROUPS / path.lstrip("/"), "memory.max", "memory.current"),

@@ -125,9 +125,9 @@ class Video:
         if rate is not None:
             return np.stack(list(self.every(1 / Fraction(rate), most)))
         count = self.packets()
-        taken, found = self.take(evenly(count, most))
-        if found != count:  # some packets hold no frame, or two
-            taken, _ = self.take(evenly(found, most))
+        taken, decoded = self.take(evenly(count, most))
+        if decoded != count:  # some packets hold no frame, or two
+            taken, _ = self.take(evenly(decoded, most))
         return np.stack(taken)
 
     def packets(self) -> int:
@@ -145,9 +145,9 @@ class Video:
     def take(self, places: Collection[int]) -> tuple[list[NDArray[np.uint8]], int]:
         """The frames at these places, and how many frames there are."""
         taken: list[NDArray[np.uint8]] = []
-        wanted, count = frozenset(places), 0
+        places_taken, count = frozenset(places), 0
         for frame in self._decoded():
-            if count in wanted:
+            if count in places_taken:
                 taken.append(self._square(frame))
             count += 1
         return taken, count
@@ -243,7 +243,9 @@ class Video:
         from av.stream import Disposition
 
         streams = [
-            one for one in container.streams.video if not one.disposition & Disposition.attached_pic
+            stream
+            for stream in container.streams.video
+            if not stream.disposition & Disposition.attached_pic
         ]
         if not streams and container.streams.audio:
             raise DataError(f"{self.name} has no video stream, only sound.")

@@ -38,14 +38,14 @@ def check_features(reader: FileReader) -> None:
 
 def taken(readers: Mapping[str, Reader], *, copies: bool) -> dict[str, Sizes]:
     """The tensors that inputs become, with their sizes."""
-    found: dict[str, Sizes] = {}
+    tensors: dict[str, Sizes] = {}
     for at, (name, reader) in enumerate(readers.items()):
-        found |= {f"{name}.values": _sizes(reader), f"{name}.mask": _ROWS}
+        tensors |= {f"{name}.values": _sizes(reader), f"{name}.mask": _ROWS}
         if isinstance(reader, TextReader) and reader.kind != "none":
-            found |= {f"{name}.{part}": _ROWS for part in _SEGMENTS}
+            tensors |= {f"{name}.{part}": _ROWS for part in _SEGMENTS}
         if copies and at == 0:
-            found[f"{name}.copy_ids"] = _ROWS
-    return found
+            tensors[f"{name}.copy_ids"] = _ROWS
+    return tensors
 
 
 def _sizes(reader: Reader) -> Sizes:

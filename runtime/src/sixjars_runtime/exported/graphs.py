@@ -44,10 +44,11 @@ class Graph:
             raise RunError(
                 f"{path} is damaged, or is no graph that onnxruntime can run: {reason}."
             ) from error
-        self._inputs = {one.name: one for one in self._session.get_inputs()}
-        self._outputs = {one.name: one for one in self._session.get_outputs()}
+        self._inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
+        self._outputs = {tensor.name: tensor for tensor in self._session.get_outputs()}
         self._declared = {
-            name: (TYPES.get(one.type), self.sizes(name)) for name, one in self._outputs.items()
+            name: (TYPES.get(tensor.type), self.sizes(name))
+            for name, tensor in self._outputs.items()
         }
 
     @property
@@ -62,12 +63,12 @@ class Graph:
 
     def sizes(self, name: str) -> Sizes:
         """The declared sizes of an input or output; RunError where there is none of this name."""
-        one = self._inputs.get(name) or self._outputs.get(name)
-        if one is None:
+        tensor = self._inputs.get(name) or self._outputs.get(name)
+        if tensor is None:
             raise RunError(
                 f"{self.path} does not fit model.json: it has no {name}; export the run again."
             )
-        return [size if isinstance(size, int) else None for size in one.shape]
+        return [size if isinstance(size, int) else None for size in tensor.shape]
 
     def check(self, *, takes: Collection[str], gives: Mapping[str, Sizes]) -> None:
         """Refuse a graph that takes or gives something else than is needed.
@@ -78,13 +79,13 @@ class Graph:
             raise RunError(
                 f"{self.path} does not fit model.json: it takes {extra[0]}; export the run again."
             )
-        for name, wanted in gives.items():
+        for name, expected in gives.items():
             sizes = self.sizes(name)
-            if not fits(sizes, wanted):
+            if not fits(sizes, expected):
                 raise RunError(
                     f"{self.path} does not fit the files beside it: {name} is {in_words(sizes)}, "
                     "but should be "
-                    f"{in_words(wanted)}; export the run again."
+                    f"{in_words(expected)}; export the run again."
                 )
 
     def __call__(
@@ -92,7 +93,7 @@ class Graph:
     ) -> dict[str, NDArray[Any]]:
         """What it makes of these, which has so many rows; others that are given are left out."""
         try:
-            made = self._session.run(
+            outputs = self._session.run(
                 list(self._outputs), {name: tensors[name] for name in self._inputs}
             )
         except KeyError as error:
@@ -106,12 +107,12 @@ class Graph:
             raise RunError(
                 f"{self.path} cannot be run, or does not belong to the files beside it: {reason}."
             ) from error
-        for (name, (kind, sizes)), tensor in zip(self._declared.items(), made, strict=True):
+        for (name, (kind, sizes)), tensor in zip(self._declared.items(), outputs, strict=True):
             if not (tensor.dtype == kind and fits((rows, *sizes[1:]), tensor.shape)):
                 raise RunError(
                     f"{self.path} gives another {name} than it declares; export the run again."
                 )
-        return dict(zip(self._outputs, made, strict=True))
+        return dict(zip(self._outputs, outputs, strict=True))
 
 
 def fits(sizes: Sizes, others: Sizes) -> bool:
@@ -122,7 +123,7 @@ def fits(sizes: Sizes, others: Sizes) -> bool:
     """
     pairs = zip(sizes, others, strict=False)
     return len(sizes) == len(others) and all(
-        one == other or None in (one, other) for one, other in pairs
+        size == other or None in (size, other) for size, other in pairs
     )
 
 

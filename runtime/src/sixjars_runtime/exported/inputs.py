@@ -1,7 +1,7 @@
 """Readers that turn the inputs of a model into the numbers that its encoder takes.
 
-Dims: B rows, S positions, N numbers of a position, P segments of a row, M segments of all rows, L
-the longest of them.
+Dims: B rows, S positions, N numbers of a position, P segments of a row, M segments of all rows,
+      L positions of the longest of them.
 """
 
 import os
@@ -77,11 +77,11 @@ def padded(rows: Sequence[Row]) -> dict[str, Numbers]:
         whole[mask_BS] = np.concatenate(parts)
         return whole
 
-    found = {"values": rectangle([row.values for row in rows]), "mask": mask_BS}
+    tensors = {"values": rectangle([row.values for row in rows]), "mask": mask_BS}
     copies = [row.copy_ids for row in rows if row.copy_ids is not None]
-    found |= {"copy_ids": rectangle(copies)} if copies else {}
+    tensors |= {"copy_ids": rectangle(copies)} if copies else {}
     segments = [row.lengths for row in rows if row.lengths is not None]
-    return found | (packed(segments, mask_BS) if segments else {})
+    return tensors | (packed(segments, mask_BS) if segments else {})
 
 
 def packed(lengths: Sequence[Sequence[int]], mask_BS: NDArray[np.bool_]) -> dict[str, Numbers]:
@@ -154,11 +154,11 @@ class TextReader:
     def ids(self, text: str, tokenizer: AnyTokenizer, *, open: bool = False) -> list[int]:
         """Return the ids of a text, numbered by this tokenizer; each segment ends in `<stop>`."""
         if self.kind == "none":
-            found = tokenizer.encode_many([text], open=open)[0]
+            ids = tokenizer.encode_many([text], open=open)[0]
         else:
             rows = tokenizer.encode_many(segments_of(text, self.kind), open=open)
-            found = [number for row in rows for number in (*row, STOP)]
-        return shortened(found, self.cut_at, self.kind, end=STOP)
+            ids = [number for row in rows for number in (*row, STOP)]
+        return shortened(ids, self.cut_at, self.kind, end=STOP)
 
     def words(self, text: str, tokenizer: AnyTokenizer) -> list[str]:
         """What stands at each position, as a tokenizer spells it."""
@@ -167,13 +167,13 @@ class TextReader:
 
 def _split(ids: Sequence[int]) -> list[list[int]]:
     """The segments of ids, each of which ends in `<stop>`; the last may have been cut before it."""
-    found: list[list[int]] = [[]]
+    segments: list[list[int]] = [[]]
     for number in ids:
         if number == STOP:
-            found.append([])
+            segments.append([])
         else:
-            found[-1].append(number)
-    return found if found[-1] else found[:-1]
+            segments[-1].append(number)
+    return segments if segments[-1] else segments[:-1]
 
 
 @final
@@ -215,8 +215,8 @@ class FileReader:
         keys: Sequence[str] = (),
     ) -> None:
         self.name, self.side, self.frames = name, int(field["pixels"]), bool(keys)
-        how = {key: field["settings"][key] for key in ("fit", "max_pixels", *keys)}
-        self._read = partial(read, size=self.side, **how)
+        settings = {key: field["settings"][key] for key in ("fit", "max_pixels", *keys)}
+        self._read = partial(read, size=self.side, **settings)
         self.features: Features | None = None
         """Handed over where a frozen backbone computes them."""
 
@@ -240,8 +240,8 @@ class FileReader:
             return list(rows)
         pixels = np.concatenate([row.values for row in rows]).reshape(-1, 3, self.side, self.side)
         ends = np.cumsum([len(row.values) for row in rows])[:-1]
-        found = np.split(self.features({"pixels": pixels}, rows=len(pixels))["values"], ends)
-        return [replace(row, values=values) for row, values in zip(rows, found, strict=True)]
+        features = np.split(self.features({"pixels": pixels}, rows=len(pixels))["values"], ends)
+        return [replace(row, values=values) for row, values in zip(rows, features, strict=True)]
 
 
 def _file(name: str, text: str) -> Path:
@@ -270,16 +270,16 @@ class FeaturesReader:
     def read(self, text: str) -> Row:
         """Its vectors, (S, C)."""
         path = _file(self.name, text if text.endswith(".npy") else f"{text}.npy")
-        found = np.load(path, allow_pickle=False).astype(np.float32)
-        wanted = (*self.shape["positions"], self.shape["channels"])
-        fits = found.ndim == len(wanted) and all(
-            size in (None, own) for size, own in zip(wanted, found.shape, strict=True)
+        array = np.load(path, allow_pickle=False).astype(np.float32)
+        expected = (*self.shape["positions"], self.shape["channels"])
+        fits = array.ndim == len(expected) and all(
+            size in (None, actual) for size, actual in zip(expected, array.shape, strict=True)
         )
-        if not fits or not np.isfinite(found).all():
+        if not fits or not np.isfinite(array).all():
             raise ValueError(
-                f"the {self.name}: {text} has the shape {found.shape}, but {wanted} is needed."
+                f"the {self.name}: {text} has the shape {array.shape}, but {expected} is needed."
             )
-        values = found.reshape(-1, found.shape[-1])
+        values = array.reshape(-1, array.shape[-1])
         return Row(values, text, tuple(str(at + 1) for at in range(len(values))))
 
 

@@ -108,11 +108,11 @@ class Model:
                 "is false"
             )
         texts = [
-            one
-            for one in (*self.readers.values(), self.writer)
-            if isinstance(one, TextReader | TextWriter)
+            field
+            for field in (*self.readers.values(), self.writer)
+            if isinstance(field, TextReader | TextWriter)
         ]
-        if self.about["copies"] and not all(one.tokenizer.can_copy for one in texts):
+        if self.about["copies"] and not all(field.tokenizer.can_copy for field in texts):
             raise ValueError("copies is true, but the tokens are pieces of words")
 
     def predict(
@@ -127,24 +127,24 @@ class Model:
         input that cannot be used has a prediction with an `error` and no text.
         """
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
-        given = settings if nbest is None else {**settings, "nbest": nbest}
-        found = self.nbest(items, search=search, **given)
-        answers = [few[0] for few in found] if nbest is None else found
+        options = settings if nbest is None else {**settings, "nbest": nbest}
+        hypotheses = self.nbest(items, search=search, **options)
+        answers = [few[0] for few in hypotheses] if nbest is None else hypotheses
         return answers[0] if is_one else answers
 
     def nbest(
-        self, inputs: Iterable[Any], *, search: str | None = None, **given: Any
+        self, inputs: Iterable[Any], *, search: str | None = None, **settings: Any
     ) -> list[list[Prediction]]:
         """The outputs for each input, always as lists, as many as the settings of search say."""
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
-        how = self._settings(search, given)
-        asked = [self._prepared(number, one, how) for number, one in enumerate(items)]
-        found: dict[int, list[Prediction]] = {
-            at: [one] for at, one in enumerate(asked) if isinstance(one, Prediction)
+        chosen = self._settings(search, settings)
+        asked = [self._prepared(number, item, chosen) for number, item in enumerate(items)]
+        predictions: dict[int, list[Prediction]] = {
+            at: [item] for at, item in enumerate(asked) if isinstance(item, Prediction)
         }
-        good = [(at, one) for at, one in enumerate(asked) if not isinstance(one, Prediction)]
+        good = [(at, item) for at, item in enumerate(asked) if not isinstance(item, Prediction)]
         good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
         files = any(isinstance(reader, FileReader) for reader in self.readers.values())
         size = (
@@ -154,40 +154,46 @@ class Model:
         )
         for begin in range(0, len(good), size):
             numbers, rows = zip(*good[begin : begin + size], strict=True)
-            found.update(zip(numbers, self._answers(numbers, rows, how), strict=True))
-        return [found[at] for at in range(len(asked))]
+            predictions.update(zip(numbers, self._answers(numbers, rows, chosen), strict=True))
+        return [predictions[at] for at in range(len(asked))]
 
-    def _settings(self, search: str | None, given: Mapping[str, Any]) -> SearchSettings:
-        if not self.searches and (search is not None or set(given) - {"nbest"}):
+    def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchSettings:
+        if not self.searches and (search is not None or set(settings) - {"nbest"}):
             raise DataError(
                 "this run chooses a label; there is nothing to search. With nbest it gives the "
                 "most probable."
             )
-        if self.about["multi_label"] and "nbest" in given:
+        if self.about["multi_label"] and "nbest" in settings:
             raise DataError(
                 "this run chooses all labels that apply to an input, so nbest has nothing to count."
             )
-        if given.get("unknown") == "replace" and not self.about["has_attention"]:
+        if settings.get("unknown") == "replace" and not self.about["has_attention"]:
             raise DataError(
                 "unknown=replace needs attention, but this run has none; its bridge is of another "
                 "kind."
             )
-        how = self.settings.changed(search, given) if search is not None or given else self.settings
-        if self.whole and how != self.settings:
+        chosen = (
+            self.settings.changed(search, settings)
+            if search is not None or settings
+            else self.settings
+        )
+        if self.whole and chosen != self.settings:
             raise DataError(
                 "the search of this model is inside its graph; to choose another, export without "
                 "--whole."
             )
-        return how
+        return chosen
 
-    def _prepared(self, number: int, one: Any, how: SearchSettings) -> dict[str, Row] | Prediction:
+    def _prepared(
+        self, number: int, item: Any, settings: SearchSettings
+    ) -> dict[str, Row] | Prediction:
         """What an input is read into, or what is wrong with it."""
         texts: dict[str, str] = {}
         try:
-            given = by_name(one, self.about["columns"])
-            texts = {name: self._text_of(name, value) for name, value in given.items()}
+            values = by_name(item, self.about["columns"])
+            texts = {name: self._text_of(name, value) for name, value in values.items()}
             if not self.readers:
-                return {self.output: self._prefix(texts[self.output], how)}
+                return {self.output: self._prefix(texts[self.output], settings)}
             rows = {name: reader.read(texts[name]) for name, reader in self.readers.items()}
             return self._copied(rows) if self.about["copies"] else rows
         except (ValueError, SixJarsError) as error:
@@ -215,13 +221,14 @@ class Model:
             raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
         return text
 
-    def _prefix(self, text: str, how: SearchSettings) -> Row:
+    def _prefix(self, text: str, settings: SearchSettings) -> Row:
         """How the output of a model without input begins."""
         assert isinstance(self.writer, TextWriter)
         ids = self.writer.tokenizer.encode(text)
-        if len(ids) >= how.max_length:
+        if len(ids) >= settings.max_length:
             message = (
-                f"has {len(ids)} tokens, but an output has at most {how.max_length} (max_length)"
+                f"has {len(ids)} tokens, but an output has at most {settings.max_length} "
+                "(max_length)"
             )
             raise ValueError(f"{message}, so nothing could follow.")
         return Row(np.array(ids, dtype=np.int64), text)
@@ -248,7 +255,7 @@ class Model:
         }
 
     def _answers(
-        self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], how: SearchSettings
+        self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], settings: SearchSettings
     ) -> Iterator[list[Prediction]]:
         """The predictions for one batch."""
         columns = {name: [row[name] for row in rows] for name in self.readers}
@@ -265,47 +272,52 @@ class Model:
             for name, parts in batch.items()
             for part, value in parts.items()
         }
-        made = self.first(tensors, rows=len(rows))
+        outputs = self.first(tensors, rows=len(rows))
         if self.whole:
-            found = _given(made)
+            hypotheses = _from_graph(outputs)
         elif not self.searches:
-            found = self._chosen(made, how.nbest)
+            hypotheses = self._chosen(outputs, settings.nbest)
         else:
             prefix = None if self.readers else padded([row[self.output] for row in rows])
-            found = self._searched(
-                made, how, numbers, None if prefix is None else (prefix["values"], prefix["mask"])
+            hypotheses = self._searched(
+                outputs,
+                settings,
+                numbers,
+                None if prefix is None else (prefix["values"], prefix["mask"]),
             )
-        for row, few, length in zip(rows, found, made["mask"].sum(1).tolist(), strict=True):
-            if not few or any(math.isnan(hypothesis.score) for hypothesis in few):
+        for row, best, length in zip(
+            rows, hypotheses, outputs["mask"].sum(1).tolist(), strict=True
+        ):
+            if not best or any(math.isnan(hypothesis.score) for hypothesis in best):
                 raise self._no_numbers()
-            yield [self._finished(row, one, length, how) for one in few]
+            yield [self._finished(row, hypothesis, length, settings) for hypothesis in best]
 
     def _searched(
-        self, made: Tensors, how: SearchSettings, numbers: Sequence[int], prefix: Any
+        self, outputs: Tensors, settings: SearchSettings, numbers: Sequence[int], prefix: Any
     ) -> list[list[Hypothesis]]:
         """What search finds for one encoded batch."""
-        state = {name: value for name, value in made.items() if name.startswith("state.")}
-        prepared = {name: value for name, value in made.items() if name.startswith("prepared.")}
+        state = {name: value for name, value in outputs.items() if name.startswith("state.")}
+        prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
 
         def step(token: NDArray[Any], state: Tensors, prepared: Tensors) -> Any:
-            made = self.second({"token": token, **state, **prepared}, rows=len(token))
-            scores, weights = made.pop("log_probabilities"), made.pop("weights", None)
+            outputs = self.second({"token": token, **state, **prepared}, rows=len(token))
+            scores, weights = outputs.pop("log_probabilities"), outputs.pop("weights", None)
             if np.isnan(scores[:, 0]).any():  # then the whole row is, for its sum is
                 raise self._no_numbers()
             return (
                 scores,
                 weights,
-                {name.replace("after.", "state.", 1): value for name, value in made.items()},
+                {name.replace("after.", "state.", 1): value for name, value in outputs.items()},
             )
 
         beyond = self.about["longest_beyond"]
-        longest = None if beyond is None else made["mask"].shape[1] + beyond
-        if len(numbers) * how.rows >= MANY:
+        longest = None if beyond is None else outputs["mask"].shape[1] + beyond
+        if len(numbers) * settings.rows >= MANY:
             self._check_memory(
-                how, state, prepared, made["mask"].shape[1], longest or how.max_length
+                settings, state, prepared, outputs["mask"].shape[1], longest or settings.max_length
             )
-        more = {"mask": made["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
-        return search(step, state, prepared, how, self.special, **more)
+        extra = {"mask": outputs["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
+        return search(step, state, prepared, settings, self.special, **extra)
 
     def _no_numbers(self) -> RunError:
         return RunError(
@@ -314,74 +326,83 @@ class Model:
         )
 
     def _check_memory(
-        self, how: SearchSettings, state: Tensors, prepared: Tensors, positions: int, steps: int
+        self,
+        settings: SearchSettings,
+        state: Tensors,
+        prepared: Tensors,
+        positions: int,
+        steps: int,
     ) -> None:
         """Refuse a search that does not fit, before anything is copied for its rows."""
         carried, sources = [*state.values(), *prepared.values()], len(next(iter(state.values())))
         SearchSize(
             sources=sources,
-            rows=how.rows,
+            rows=settings.rows,
             vocabulary=(self.writer.size or len(SPECIAL))
             + positions * (self.writer.size is None or self.about["copies"]),
             steps=steps,
             positions=positions if self.about["has_attention"] else 0,
             state=sum(tensor.nbytes for tensor in carried) // sources,
-            beam=how.kind == "beam",
+            beam=settings.kind == "beam",
         ).check(free_memory())
 
-    def _chosen(self, made: Tensors, nbest: int) -> list[list[Hypothesis]]:
+    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[Hypothesis]]:
         """The most probable labels of each row; or one set of all that apply."""
-        weights = made.get("weights")
-        found = []
-        for at, log_V in enumerate(made["log_probabilities"]):
-            own, order_V = (
+        weights = outputs.get("weights")
+        hypotheses = []
+        for at, log_V in enumerate(outputs["log_probabilities"]):
+            attention, order_V = (
                 None if weights is None else weights[at : at + 1],
                 np.argsort(-log_V, kind="stable"),
             )
-            few = [((int(label),), float(log_V[label])) for label in order_V[:nbest]]
+            chosen = [((int(label),), float(log_V[label])) for label in order_V[:nbest]]
             if self.about["multi_label"]:
                 count = max(1, int((log_V >= LIKELY).sum()))
                 others = np.log1p(-np.exp(log_V[order_V[count:]].astype(np.float64)))
                 whole = float(log_V[order_V[:count]].sum()) + float(others.sum())
-                few = [(tuple(order_V[:count].tolist()), whole)]
-            found.append([Hypothesis(labels, total, total, own) for labels, total in few])
-        return found
+                chosen = [(tuple(order_V[:count].tolist()), whole)]
+            hypotheses.append(
+                [Hypothesis(labels, total, total, attention) for labels, total in chosen]
+            )
+        return hypotheses
 
     def _finished(
-        self, rows: Mapping[str, Row], one: Hypothesis, length: int, how: SearchSettings
+        self, rows: Mapping[str, Row], hypothesis: Hypothesis, length: int, settings: SearchSettings
     ) -> Prediction:
         """A hypothesis as text, with what stands at each position of the source."""
         source = rows.get(self.about["positions_of"])
         name, row = next(iter(rows.items()))
-        ids: Sequence[int] = one.tokens
+        ids: Sequence[int] = hypothesis.tokens
         words: Sequence[str] = row.words
-        if how.unknown == "replace" and self.readers:
-            ids, words = self.writer.replaced(ids, one.weights, self.readers[name], row)
-        stop = [STOP] if one.finished and self.searches else []
-        more: dict[str, Any] = {} if one.weights is None else {"weights": one.weights[:, :length]}
+        if settings.unknown == "replace" and self.readers:
+            ids, words = self.writer.replaced(ids, hypothesis.weights, self.readers[name], row)
+        stop = [STOP] if hypothesis.finished and self.searches else []
+        weights: dict[str, Any] = (
+            {} if hypothesis.weights is None else {"weights": hypothesis.weights[:, :length]}
+        )
         return Prediction(
             text=self.writer.decode(ids, words),
-            score=one.score,
-            log_probability=one.log_probability,
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
             source=() if source is None else source.names,
             tokens=tuple(self.writer.tokens([*ids, *stop], words)),
-            finished=one.finished,
+            finished=hypothesis.finished,
             inputs={key: value.text for key, value in rows.items()},
             layout=tuple(self.about["layout"]),
             segments=() if source is None else source.segments,
-            **more,
+            **weights,
         )
 
 
-def _given(made: Tensors) -> list[list[Hypothesis]]:
+def _from_graph(outputs: Tensors) -> list[list[Hypothesis]]:
     """What a graph with a search inside found, (B, N, …)."""
     flat = {
         name: tensor.reshape(-1, *tensor.shape[2:])
-        for name, tensor in made.items()
+        for name, tensor in outputs.items()
         if name != "mask"
     }
     ends = (flat["score"], flat["log_probability"], flat["length"], flat["finished"])
-    return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), made["score"].shape[1])
+    return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), outputs["score"].shape[1])
 
 
 def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:

@@ -58,9 +58,9 @@ class TextWriter:
         """Number copies from the vocabulary's size on; only a text has words to copy."""
         if not isinstance(source, TextReader) or weights is None or row is None:
             return ids, ()
-        found = source.words(row.text, source.tokenizer)
-        words = [self.tokenizer.adopted(word, source.tokenizer) for word in found]
-        best = [int(one[: len(words)].argmax()) for one in weights]
+        spelled = source.words(row.text, source.tokenizer)
+        words = [self.tokenizer.adopted(word, source.tokenizer) for word in spelled]
+        best = [int(row_weights[: len(words)].argmax()) for row_weights in weights]
         return [
             self.tokenizer.size + best[at] if number == UNK else number
             for at, number in enumerate(ids)

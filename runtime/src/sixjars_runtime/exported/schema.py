@@ -76,9 +76,9 @@ def either(*checks: Check) -> Check:
     """What at least one of the checks takes; the sentence is that of the last."""
 
     def check(value: Any, place: str) -> None:
-        for one in checks[:-1]:
+        for first in checks[:-1]:
             try:
-                return one(value, place)
+                return first(value, place)
             except ValueError:
                 continue
         return checks[-1](value, place)

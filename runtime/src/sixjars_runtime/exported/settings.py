@@ -116,9 +116,9 @@ def about_of(folder: Path) -> dict[str, Any]:
         about = values_of_json(read_limited(path, LARGEST))
         section({"format": whole(-ANY, ANY)})(about, "")
     if about["format"] != FORMAT:
-        found = shown(about["format"])
+        version = shown(about["format"])
         raise RunError(
-            f"{folder} has format {found}, but this runtime reads {FORMAT}; export the run again."
+            f"{folder} has format {version}, but this runtime reads {FORMAT}; export the run again."
         )
     with damaged(path):
         MODEL(about, "")

@@ -29,5 +29,5 @@ AnyTokenizer = Tokenizer | GivenTokenizer
 def tokenizer_of(learned: str) -> AnyTokenizer:
     """Make a tokenizer of a learned vocabulary, or of somebody's own, as a run has kept it."""
     values = values_of_json(learned)
-    given = isinstance(values, dict) and values.get("kind") == "file"
-    return GivenTokenizer.from_json(learned) if given else Tokenizer.from_json(learned)
+    from_file = isinstance(values, dict) and values.get("kind") == "file"
+    return GivenTokenizer.from_json(learned) if from_file else Tokenizer.from_json(learned)

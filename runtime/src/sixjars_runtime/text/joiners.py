@@ -65,23 +65,23 @@ def folded(counts: Mapping[str, int], least: int) -> Counter[str]:
     >>> folded({"￭;": 2, ";": 1, "yet": 1}, 3)
     Counter({'￭;': 3, 'yet': 1})
     """
-    found = Counter(counts)
+    totals = Counter(counts)
     for forms in _by_mark(counts).values():
         forms.sort(key=lambda form: (-counts[form], form))
         for form in forms[1:]:
             if counts[form] < least:
-                found[forms[0]] += found.pop(form)
-    return found
+                totals[forms[0]] += totals.pop(form)
+    return totals
 
 
 def _by_mark(tokens: Iterable[str]) -> dict[str, list[str]]:
     """Mark -> its forms among the tokens, in their order."""
-    found: dict[str, list[str]] = {}
+    forms: dict[str, list[str]] = {}
     for token in tokens:
         mark = without_joiners(token) if len(token) <= _LONGEST else ""
         if len(mark) == 1 and mark != JOINER:
-            found.setdefault(mark, []).append(token)
-    return found
+            forms.setdefault(mark, []).append(token)
+    return forms
 
 
 def _forms(mark: str) -> list[str]:

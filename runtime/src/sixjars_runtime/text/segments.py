@@ -147,7 +147,7 @@ def texts_of(value: object) -> list[str]:
         raise ValueError(f"holds {kind_of(value)}, not a list of texts.")
     if not value:
         raise ValueError("holds an empty list.")
-    return [_text(one) for one in value]
+    return [_text(item) for item in value]
 
 
 def _text(value: object) -> str:

@@ -96,12 +96,12 @@ def sentences_of(text: str) -> list[str]:
     ['Sales rose by 2bn.', 'For the year they fell']
     """
     cased = any(map(str.isupper, text))
-    found = []
+    sentences = []
     for line, tail in _lines(text):
         pieces = [piece.strip() for piece in _pieces(line, cased=cased)]
         pieces = [piece for piece in pieces if piece]
-        found += [*pieces[:-1], *(piece + tail for piece in pieces[-1:])]
-    return found
+        sentences += [*pieces[:-1], *(piece + tail for piece in pieces[-1:])]
+    return sentences
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
@@ -111,11 +111,11 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
     """
     begin, lead = 0, ""
     for maybe in _MAYBE_BREAK.finditer(text):
-        found = _BREAK.match(text, maybe.start()) if maybe.start() >= begin else None
-        if found is None:
+        match = _BREAK.match(text, maybe.start()) if maybe.start() >= begin else None
+        if match is None:
             continue
-        line, tags = text[begin : found.start()], " ".join(found[0].split())
-        begin = found.end()
+        line, tags = text[begin : match.start()], " ".join(match[0].split())
+        begin = match.end()
         if line.strip():
             yield lead + line, tags
             lead = ""

@@ -98,7 +98,7 @@ class Vocabulary:
         if len(known) != len(INSIDE) + len(self.tokens):
             raise ValueError("a token is there twice")
         if not all(
-            {one, two, one + two} <= known for one, two in self.merges
+            {left, right, left + right} <= known for left, right in self.merges
         ):  # the library would panic
             raise ValueError("a merge is not of tokens, or does not give one")
         if not all(map(isfinite, self.scores)):
@@ -121,7 +121,9 @@ def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
     elif settings.tokens == "unigram":
         model = unigram_model(vocabulary)
     else:  # characters are BPE that never merges
-        merges = [(one, two) for one, two in vocabulary.merges] if settings.tokens == "bpe" else []
+        merges = (
+            [(left, right) for left, right in vocabulary.merges] if settings.tokens == "bpe" else []
+        )
         model = models.BPE(numbers, merges, unk_token=INSIDE[UNK])
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = prepared_of(settings)
@@ -225,10 +227,10 @@ class BaseTokenizer(ABC):
 
         `￭,` and `,` are one mark, with one plain spelling.
         """
-        found: dict[str, list[int]] = {}
+        ids: dict[str, list[int]] = {}
         for number in range(len(SPECIAL), self.size):
-            found.setdefault(self.plain(self._names[number]), []).append(number)
-        return found
+            ids.setdefault(self.plain(self._names[number]), []).append(number)
+        return ids
 
 
 class Spelling(BaseTokenizer):
@@ -274,12 +276,12 @@ class Spelling(BaseTokenizer):
         same: dict[
             tuple[int, ...], list[int]
         ] = {}  # most words outside the vocabulary have the same ids
-        found = {
+        new_ids = {
             word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)
         }
         if len(kept) < _KEPT:
-            kept.update(found)
-        return [found[word] if word in found else kept[word] for word in words]
+            kept.update(new_ids)
+        return [new_ids[word] if word in new_ids else kept[word] for word in words]
 
     def _rows_of(self, words: Sequence[str]) -> list[list[int]]:
         """The ids of words that are not kept.
@@ -320,8 +322,8 @@ class Spelling(BaseTokenizer):
 
     def normalize(self, text: str) -> str:
         """A text as it is before it is split: what an output can be compared with."""
-        made: str = self._normalizer.normalize_str(text)
-        return made
+        normalized: str = self._normalizer.normalize_str(text)
+        return normalized
 
     def split(self, text: str) -> list[str]:
         """Return what stands at each position of `encode(text)`, spelled as in the vocabulary.

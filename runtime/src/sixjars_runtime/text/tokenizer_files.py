@@ -51,7 +51,9 @@ class Engine(Protocol):
 class _HuggingFace:
     def __init__(self, content: bytes) -> None:
         whole = json.loads(content)
-        special = [one["content"] for one in whole.get("added_tokens") or [] if one.get("special")]
+        special = [
+            added["content"] for added in whole.get("added_tokens") or [] if added.get("special")
+        ]
         model = whole["model"]
         unknown = model.get("unk_token")
         if unknown is None and model.get("unk_id") is not None:
@@ -60,7 +62,7 @@ class _HuggingFace:
         # is only text.
         whole |= {"truncation": None, "padding": None, "post_processor": None}
         whole["added_tokens"] = [
-            one for one in whole.get("added_tokens") or [] if not one.get("special")
+            added for added in whole.get("added_tokens") or [] if not added.get("special")
         ]
         self._tokenizer = Tokenizer.from_str(json.dumps(whole))
         numbers = self._tokenizer.get_vocab()
@@ -84,12 +86,12 @@ class _HuggingFace:
         return text
 
     def normalize(self, text: str) -> str:
-        made = (
+        normalized = (
             text
             if self._tokenizer.normalizer is None
             else self._tokenizer.normalizer.normalize_str(text)
         )
-        return made.replace("▁", " ")
+        return normalized.replace("▁", " ")
 
 
 @final
@@ -176,8 +178,8 @@ class GivenTokenizer(BaseTokenizer):
 
     def _spelled(self, ids: Iterator[int], source_words: Sequence[str]) -> Iterator[str]:
         """Runs of its own tokens as texts, and between them unknown or copied words."""
-        for own, run in groupby(ids, key=lambda number: UNK < number < self.size):
-            if own:
+        for is_known, run in groupby(ids, key=lambda number: UNK < number < self.size):
+            if is_known:
                 yield self._engine.decode(
                     [self._theirs[number - len(SPECIAL)] for number in run]
                 ).strip()

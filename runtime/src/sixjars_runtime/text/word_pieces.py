@@ -23,32 +23,32 @@ def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int
     [0, 0, 1, 2]
     """
     alone = {number: decode([number], words) for number in set(ids)}
-    found: list[int] = []
+    words_of_tokens: list[int] = []
     for at, number in enumerate(ids):
-        before, own = alone[ids[at - 1]] if at else "", alone[number]
+        before, current = alone[ids[at - 1]] if at else "", alone[number]
         apart = (
-            decode([ids[at - 1], number], words) == f"{before} {own}"
-            if at and before and own
+            decode([ids[at - 1], number], words) == f"{before} {current}"
+            if at and before and current
             else True
         )
         goes_on = (
-            bool(found)
+            bool(words_of_tokens)
             and bool(before)
-            and (not before.strip() or (not apart and _meet(before, own)))
+            and (not before.strip() or (not apart and _meet(before, current)))
         )
-        found.append(found[-1] + (not goes_on) if found else 0)
-    return found
+        words_of_tokens.append(words_of_tokens[-1] + (not goes_on) if words_of_tokens else 0)
+    return words_of_tokens
 
 
-def _meet(before: str, own: str) -> bool:
+def _meet(before: str, current: str) -> bool:
     """Whether a letter follows a letter; half a character is one too.
 
     Scripts without spaces have no words to join.
     """
-    both = before[-1], own[0]
-    return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in both) and not any(
-        map(_unspaced, both)
-    )
+    letters = before[-1], current[0]
+    return all(
+        category(letter)[0] in "LMN" or letter == "\ufffd" for letter in letters
+    ) and not any(map(_unspaced, letters))
 
 
 def _unspaced(letter: str) -> bool:
@@ -64,8 +64,8 @@ def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
     """
     if len(tokens) != len(spelled):  # a tokenizer of somebody else's
         return tokens
-    both = zip(tokens, spelled, strict=True)
-    return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in both]
+    pairs = zip(tokens, spelled, strict=True)
+    return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in pairs]
 
 
 def leads(token: str, mark: str) -> bool:

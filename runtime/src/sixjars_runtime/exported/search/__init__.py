@@ -79,11 +79,13 @@ def greedy(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
 
 def sample(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
     """Draw `nbest` outputs for each source, the most probable first; two may be the same."""
-    found = _row_by_row(problem, state, _drawn)
-    return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
+    hypotheses = _row_by_row(problem, state, _drawn)
+    return [
+        sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in hypotheses
+    ]
 
 
-def _drawn(problem: Problem, allowed_RV: Floats, made: int) -> Ints:
+def _drawn(problem: Problem, allowed_RV: Floats, steps: int) -> Ints:
     settings, scores_RV, tokens_RV = (
         problem.settings,
         allowed_RV / np.float32(problem.settings.temperature),
@@ -92,7 +94,7 @@ def _drawn(problem: Problem, allowed_RV: Floats, made: int) -> Ints:
     assert problem.seeds is not None
     if settings.top_k or settings.top_p < 1.0:
         scores_RV, tokens_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
-    return draw(scores_RV, problem.seeds, made, tokens_RV)
+    return draw(scores_RV, problem.seeds, steps, tokens_RV)
 
 
 def _row_by_row(
@@ -119,14 +121,14 @@ def _row_by_row(
         np.zeros(every, dtype=bool),
         list[Ints](),
     )
-    for made in range(problem.longest):
+    for steps in range(problem.longest):
         before_Rt = (
             np.stack(output, axis=1)[places]
             if output and reads
             else np.zeros((len(places), 0), dtype=np.int64)
         )
-        allowed_RV, weights_RS, state = problem.step_on(token_R, state, before_Rt, made)
-        token_R = choose(problem, allowed_RV, made)
+        allowed_RV, weights_RS, state = problem.step_on(token_R, state, before_Rt, steps)
+        token_R = choose(problem, allowed_RV, steps)
         gained_R = np.take_along_axis(allowed_RV, token_R[:, None], 1)[:, 0]
         goes_R = open_R & (gained_R > NEVER)
         stops_R = token_R == problem.special.stop

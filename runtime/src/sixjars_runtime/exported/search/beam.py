@@ -1,8 +1,8 @@
 """Beam search: at every step the K best beginnings of each source, all sources at once.
 
 Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses
-asked for, S source positions, T steps made, t tokens output so far, X = K * C ways to go on, or = B
-* N hypotheses.
+      to return, S source positions, T steps so far, t tokens output so far, X = K * C ways to go on,
+      or = B * N hypotheses.
 """
 
 from dataclasses import dataclass, fields
@@ -89,33 +89,33 @@ def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
         None,
     )
     tokens, parents, attended = list[Ints](), list[Ints](), Attended()
-    for made in range(longest):
-        allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt, made)
+    for steps in range(longest):
+        allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt, steps)
         attended.add(places, weights_RS)
         covered_RS = ranking.covered(covered_RS, weights_RS)
         log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
         penalty_R = ranking.penalty(covered_RS)
         score_BC = ranking.scores(
-            log_BC, made + 1, None if penalty_R is None else penalty_R[row_BC]
+            log_BC, steps + 1, None if penalty_R is None else penalty_R[row_BC]
         )
         stops_BC = token_BC == stop
-        own = (
+        ended = (
             pool.of(sources)
-            .beside(_stopped(score_BC, log_BC, stops_BC, places[row_BC], made, width))
+            .beside(_stopped(score_BC, log_BC, stops_BC, places[row_BC], steps, width))
             .best(nbest)
         )
-        pool.put(sources, own)
+        pool.put(sources, ended)
         log_BK, place_BK = highest(np.where(stops_BC, NEVER, log_BC), width)
         _go_on(
             last,
             sources,
             np.take_along_axis(np.where(stops_BC, NEVER, score_BC), place_BK, 1),
             log_BK,
-            made + 1,
+            steps + 1,
         )
-        alive_BK = np.where(ranking.bound(log_BK, longest) <= own.score[:, -1:], NEVER, log_BK)
+        alive_BK = np.where(ranking.bound(log_BK, longest) <= ended.score[:, -1:], NEVER, log_BK)
         token_R, row_R = (
-            np.take_along_axis(found, place_BK, 1).ravel() for found in (token_BC, row_BC)
+            np.take_along_axis(array_BC, place_BK, 1).ravel() for array_BC in (token_BC, row_BC)
         )
         tokens.append(_of_all(places, token_R, every))
         parents.append(_of_all(places, places[row_R], every))
@@ -132,9 +132,11 @@ def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
             output_Rt = np.concatenate([output_Rt[row_R], token_R[:, None]], 1)[kept]
         covered_RS = None if covered_RS is None else covered_RS[row_R][kept]
         places, token_R = places[kept], token_R[kept]
-    found = pool.beside(_unfinished(last, pool, longest))
-    found = found.ordered((found.score == NEVER).argsort(1, kind="stable")[:, :nbest])
-    return _traced(found, tokens, parents, attended)
+    hypotheses = pool.beside(_unfinished(last, pool, longest))
+    hypotheses = hypotheses.ordered(
+        (hypotheses.score == NEVER).argsort(1, kind="stable")[:, :nbest]
+    )
+    return _traced(hypotheses, tokens, parents, attended)
 
 
 def _grown(alive_BK: Floats, allowed_RV: Floats) -> tuple[Floats, Ints, Ints]:

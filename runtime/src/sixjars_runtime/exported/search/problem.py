@@ -81,14 +81,14 @@ class Problem:
         return rule_of(self.settings, self.special, self.prefix)
 
     def step_on(
-        self, token: Ints, state: Tensors, output: Ints, made: int
+        self, token: Ints, state: Tensors, output: Ints, steps: int
     ) -> tuple[Floats, Floats | None, Tensors]:
         """Make one step.
 
         Returns the log probability of what may come next (R, V), the weights (R, S), the state.
         """
         scores_RV, weights_RS, state = self.step(token, state, self.prepared)
-        return self.rule(scores_RV, output, made), weights_RS, state
+        return self.rule(scores_RV, output, steps), weights_RS, state
 
     def pick(self, rows: Ints) -> "Problem":
         """The same for some of its rows only."""
@@ -123,11 +123,11 @@ class Attended:
         """(X, T, S) of X hypotheses, which were in the given rows (T, X)."""
         if not self._steps:
             return None
-        found = [
+        weights_of_steps = [
             weights[np.minimum(np.searchsorted(places, row_X), len(places) - 1)]
             for (places, weights), row_X in zip(self._steps, rows, strict=True)
         ]
-        return np.stack(found, axis=1)
+        return np.stack(weights_of_steps, axis=1)
 
 
 def hypotheses_of(
@@ -144,7 +144,7 @@ def hypotheses_of(
     Those with a score of -inf are left out.
     """
     columns = [column.tolist() for column in (tokens, score, log_probability, count, finished)]
-    found = [
+    hypotheses = [
         Hypothesis(
             tuple(output[:most]),
             worth,
@@ -155,6 +155,6 @@ def hypotheses_of(
         for row, (output, worth, total, most, ends) in enumerate(zip(*columns, strict=True))
     ]
     return [
-        [one for one in found[at : at + each] if one.score > NEVER]
-        for at in range(0, len(found), each)
+        [hypothesis for hypothesis in hypotheses[at : at + each] if hypothesis.score > NEVER]
+        for at in range(0, len(hypotheses), each)
     ]

@@ -68,8 +68,8 @@ class Ranking:
         share = log_probability / np.maximum(np.float32(lengths), 1) ** np.float32(
             self.length_penalty
         )
-        found = share if penalty is None else share + penalty
-        return np.asarray(np.where(np.equal(lengths, 0), np.float32(0), found), dtype=np.float32)
+        scores = share if penalty is None else share + penalty
+        return np.asarray(np.where(np.equal(lengths, 0), np.float32(0), scores), dtype=np.float32)
 
     def bound(self, log_probability: Floats, max_length: int) -> Floats:
         """The most that a running hypothesis may still score."""
@@ -121,9 +121,9 @@ def rule_of(
     if settings.min_length:  # last, because it must know what the others leave
         rules.append(min_length(settings.min_length, stop=special.stop))
 
-    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+    def rule(scores: Floats, output: Ints, steps: int) -> Floats:
         for each in rules:
-            scores = each(scores, output, made)
+            scores = each(scores, output, steps)
         return scores
 
     return rule if prefix is None else forced_prefix(*prefix, otherwise=rule)
@@ -132,7 +132,7 @@ def rule_of(
 def banned(tokens: Ints) -> Rule:
     """These tokens, `(n,)`, are never output."""
 
-    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+    def rule(scores: Floats, output: Ints, steps: int) -> Floats:
         scores[:, tokens] = NEVER
         return scores
 
@@ -142,8 +142,8 @@ def banned(tokens: Ints) -> Rule:
 def min_length(fewest: int, *, stop: int) -> Rule:
     """No `<stop>` before `fewest` tokens are output, unless nothing else may follow."""
 
-    def rule(scores: Floats, output: Ints, made: int) -> Floats:
-        if made < fewest:
+    def rule(scores: Floats, output: Ints, steps: int) -> Floats:
+        if steps < fewest:
             stop_R = scores[:, stop].copy()
             scores[:, stop] = NEVER
             scores[:, stop] = np.where(scores.max(1) > NEVER, NEVER, stop_R)
@@ -155,7 +155,7 @@ def min_length(fewest: int, *, stop: int) -> Rule:
 def no_repeated_ngram(length: int) -> Rule:
     """No n-gram of this length twice in one row."""
 
-    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+    def rule(scores: Floats, output: Ints, steps: int) -> Floats:
         if output.shape[1] < length:
             return scores
         ngrams_RGn = np.lib.stride_tricks.sliding_window_view(output, length, axis=1)
@@ -170,13 +170,13 @@ def no_repeated_ngram(length: int) -> Rule:
 def forced_prefix(values: Ints, mask: Bools, *, otherwise: Rule) -> Rule:
     """Output the prefix of each row, `(R, longest)`, first, and keep to the other rules then."""
 
-    def rule(scores: Floats, output: Ints, made: int) -> Floats:
-        if made >= values.shape[1]:
-            return otherwise(scores, output, made)
-        rows = mask[:, made].nonzero()[0]
-        forced = values[rows, made]
+    def rule(scores: Floats, output: Ints, steps: int) -> Floats:
+        if steps >= values.shape[1]:
+            return otherwise(scores, output, steps)
+        rows = mask[:, steps].nonzero()[0]
+        forced = values[rows, steps]
         kept = scores[rows, forced]
-        scores = otherwise(scores, output, made)
+        scores = otherwise(scores, output, steps)
         scores[rows] = NEVER
         scores[rows, forced] = kept
         return scores

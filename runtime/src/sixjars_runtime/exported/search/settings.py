@@ -50,7 +50,7 @@ class SearchSettings:
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> "SearchSettings":
         """Those of a file; DataError where some are missing, unknown or wrong."""
-        names = [one.name for one in fields(cls)]
+        names = [setting.name for setting in fields(cls)]
         if missing := [name for name in names if name not in values]:
             raise DataError(f"search.{missing[0]} is missing.")
         if wrong := [key for key in values if key not in names]:
@@ -61,10 +61,10 @@ class SearchSettings:
         for name, known in (("kind", KINDS), ("unknown", UNKNOWN)):
             if getattr(self, name) not in known:
                 raise DataError(unknown(name, getattr(self, name), known))
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.type in (int, float):
-                _check(one.name, value, whole=one.type is int)
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if setting.type in (int, float):
+                _check(setting.name, value, whole=setting.type is int)
         if self.kind == "beam" and self.nbest > self.width:
             raise DataError(
                 f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
@@ -79,12 +79,12 @@ class SearchSettings:
         """How many rows of each source search needs, side by side."""
         return {"greedy": 1, "sample": self.nbest, "beam": self.width}[self.kind]
 
-    def changed(self, search: str | None, given: Mapping[str, Any]) -> "SearchSettings":
+    def changed(self, search: str | None, settings: Mapping[str, Any]) -> "SearchSettings":
         """With what one call gives on top; several outputs need a beam or sampling."""
-        if wrong := [key for key in given if key not in self.__dataclass_fields__]:
+        if wrong := [key for key in settings if key not in self.__dataclass_fields__]:
             raise DataError(unknown("search setting", wrong[0], list(self.__dataclass_fields__)))
-        values = {**vars(self), **({} if search is None else {"kind": search}), **given}
-        nbest = given.get("nbest", 1)
+        values = {**vars(self), **({} if search is None else {"kind": search}), **settings}
+        nbest = settings.get("nbest", 1)
         if isinstance(nbest, int) and nbest > 1:
             if values["kind"] == "greedy":
                 if search is not None:
@@ -93,7 +93,7 @@ class SearchSettings:
                         "or sample."
                     )
                 values["kind"] = "beam"
-            values["width"] = given.get("width", max(self.width, nbest))
+            values["width"] = settings.get("width", max(self.width, nbest))
         return SearchSettings(**values)
 
 
@@ -101,8 +101,8 @@ def _check(name: str, value: Any, *, whole: bool) -> None:
     least, most = RANGES[name]
     right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     if not right or not least <= value <= most:
-        wanted = f"{'a whole number' if whole else 'a number'} from {least:,} to {most:,}"
-        raise DataError(f"{name!r} must be {wanted}, but is {shown(value)}.")
+        expected = f"{'a whole number' if whole else 'a number'} from {least:,} to {most:,}"
+        raise DataError(f"{name!r} must be {expected}, but is {shown(value)}.")
 
 
 @final
