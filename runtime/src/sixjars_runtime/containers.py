@@ -162,7 +162,7 @@ def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
 
 
 def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, Any] | None:
-    """The values of a row by field; nothing where it names neither the fields nor their columns.
+    """Return the values of a row by field, or None where it names neither fields nor columns.
 
     A number is a column of a file, counted from 1: the keys of a dict mean something else, even if
     they are numbers.
@@ -177,7 +177,7 @@ def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, A
 def _columns_of_dict(
     row_or_columns: Mapping[Any, Any], columns: Mapping[str, Key], takes: Takes
 ) -> dict[str, list[Any]] | None:
-    """The columns of a dict that has a list for each field; nothing where it is one input."""
+    """Return the columns of a dict with a list for each field, or None where it is one input."""
     tables = [name for name, value in row_or_columns.items() if is_table(value)]
     if tables:
         raise DataError(f"{shown(tables[0])} of the dict is a whole table; give that table alone.")
@@ -206,7 +206,7 @@ def _is_value(name: str, value: Any, values: Any, takes: Takes) -> bool:
 
 
 def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Rows by field, of columns that are equally long."""
+    """Return rows by field, of columns that are equally long."""
     return [
         dict(zip(columns, map(_cell, row), strict=True))
         for row in zip(*columns.values(), strict=True)
@@ -214,7 +214,7 @@ def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]:
-    """Where the values of each field are in a table: a column, and keys of the objects in it.
+    """Return the column of each field in a table, and keys of the objects in it.
 
     These are the columns that the run was trained on. Names of fields count only where the table
     has no other columns, as in a dict: `source` is what many tables call where a text is from.
@@ -241,7 +241,7 @@ def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]
 
 
 def _names(table: Any) -> list[Any]:
-    """The names of the columns of a table; of some that are read as a stream nobody knows them.
+    """Return the names of the columns of a table; those of a stream may not be known.
 
     The type is asked, because pandas has each column as an attribute too.
     """
@@ -261,7 +261,7 @@ def _once(names: Sequence[Any], name: str) -> str:
 
 
 def _column(table: Any, name: str, *inside: str) -> list[Any]:
-    """The values of a column; with names `inside`, those of the objects in it."""
+    """Return the values of a column; with names `inside`, those of the objects in it."""
     values: list[Any]
     try:
         values = _values(table[name])
@@ -276,7 +276,7 @@ def _column(table: Any, name: str, *inside: str) -> list[Any]:
 
 
 def _values(column: Any) -> Any:
-    """A column as a list; one text, where an array has no dimensions."""
+    """Return a column as a list, or as one text where an array has no dimensions."""
     method = next(
         (getattr(column, name) for name in AS_LIST if callable(getattr(column, name, None))), None
     )
@@ -284,7 +284,7 @@ def _values(column: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """A value as a table for training has it: lists as lists, and numbers as they are written."""
+    """Return a value as a table for training has it: numbers as they are written."""
     if is_missing(value):
         return None
     if is_column(value):  # numbers of numpy are one too

@@ -142,7 +142,7 @@ class Interrupted(SixJarsError):
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an optional library.
+    """Return the command that installs an optional library.
 
     An extra has the same name in both distributions, so the command names the toolkit where that
     is installed, and the runtime where it stands alone.
@@ -220,7 +220,7 @@ TOO_LARGE: Final = "there is not enough memory for this; make batches or sizes s
 
 
 def first_line(error: BaseException) -> str:
-    r"""What a library complained about, short enough for a sentence.
+    r"""Return what a library complained about, short enough for a sentence.
 
     >>> first_line(ValueError("no jar is open.\nAt line 3.")), first_line(ValueError())
     ('no jar is open', 'ValueError')
@@ -265,7 +265,7 @@ def hint(got: object, known: Collection[str]) -> str:
 
 
 def _letters(name: str) -> str:
-    """A name without case and punctuation."""
+    """Return a name without case and punctuation."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
@@ -288,7 +288,7 @@ def file_hint(got: str, files: Iterable[str]) -> str:
 
 
 def unknown(what: str, got: object, known: Collection[str]) -> str:
-    """One sentence for a name nobody knows: what it is, what was given, what would be right.
+    """Return a sentence for an unknown name: what it is, and what would be right.
 
     >>> unknown("key", "hiden", ["hidden", "layers"])
     "key 'hiden' is unknown. Did you mean 'hidden'? Known: hidden, layers."

@@ -59,7 +59,7 @@ _ORIENTATION: Final = 0x0112
 def read_image(
     file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: int
 ) -> NDArray[np.uint8]:
-    """The image as a network sees it: red, green and blue, (3, size, size).
+    """Read an image as a network takes it: red, green and blue, (3, size, size).
 
     `name` is what the sentence about an unreadable file begins with.
     """
@@ -71,7 +71,7 @@ def read_image(
 
 
 def size_of(file: BinaryIO, name: str, *, max_pixels: int) -> tuple[int, int]:
-    """Width and height of an image, as they are written in its file."""
+    """Return width and height of an image, as they are written in its file."""
     with _refusing(name):
         width, height = _opened(file, name, max_pixels).size
         return width, height
@@ -106,7 +106,7 @@ def placed(height: int, width: int, fit: Fit) -> tuple[float, float, float, floa
 
 
 def framed(image: "Image", *, size: int, fit: Fit) -> NDArray[np.uint8]:
-    """An image in colour as a square, (3, size, size)."""
+    """Return an image in colour as a square, (3, size, size)."""
     width, height = image.size
     if fit == "pad":
         scale = size / max(width, height)
@@ -142,7 +142,7 @@ def decoding(width: int, height: int) -> AbstractContextManager[object]:
 
 
 def need_pillow() -> None:
-    """Refuses to go on without Pillow."""
+    """Refuse to go on without Pillow."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
@@ -150,7 +150,7 @@ def need_pillow() -> None:
 
 
 def check_size(name: str, width: int, height: int, max_pixels: int) -> None:
-    """Refuses what would take too much memory or time, before it does."""
+    """Refuse what would take too much memory or time, before it does."""
     if max(width, height) > LONGEST:
         raise DataError(
             f"{name} has {width} x {height} pixels, but a side may have {LONGEST:,}; cut it."
@@ -163,7 +163,7 @@ def check_size(name: str, width: int, height: int, max_pixels: int) -> None:
 
 
 def _eight_bits(image: "Image", name: str) -> NDArray[np.uint8]:
-    """A grey image of 16 bits, whatever Pillow calls it, with 8."""
+    """Return a grey image of 16 bits, whatever Pillow calls it, with 8 bits."""
     grey_HW = np.asarray(image)
     if image.mode == "F" or grey_HW.min() < 0 or grey_HW.max() > 0xFFFF:
         raise DataError(
@@ -173,7 +173,7 @@ def _eight_bits(image: "Image", name: str) -> NDArray[np.uint8]:
 
 
 def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
-    """The image's header, found fit to be decoded."""
+    """Open an image, and check by its header that it can be decoded."""
     file.seek(0)
     if not file.read(1):
         raise DataError(f"{name} is empty.")
@@ -200,7 +200,7 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
 
 
 def _scans(file: BinaryIO) -> int:
-    """How often a JPEG goes over its image, up to one more than may be.
+    """Count how often a JPEG goes over its image, up to one more than may be.
 
     Segments are skipped by their lengths, for they may hold anything, and so is what follows the
     image's end.
@@ -252,7 +252,7 @@ def _identified(file: BinaryIO) -> "Image":
 
 
 def _unpacked(image: "Image", name: str, scale: float) -> "Image":
-    """The image upright and in colour, to be used at this scale."""
+    """Decode an image, upright and in colour, to be used at this scale."""
     from PIL.Image import Transpose
 
     width, height = (max(1, round(side * scale * _SPARE)) for side in image.size)
@@ -278,7 +278,7 @@ def _bar(side: float, size: int) -> int:
 
 
 def _resized(image: "Image", size: tuple[int, int], box: Box | None = None) -> "Image":
-    """A part of an image at another size, by cubic interpolation: of each row, then of each column.
+    """Resize a part of an image by cubic interpolation, of each row, then of each column.
 
     Pillow would do both at once, but which of them first depends on its version: from 13 on columns
     come first where an image is tall. What lies between is rounded to bytes, so that the pixels
@@ -309,7 +309,7 @@ def _averaged(image: "Image", size: tuple[int, int], box: Box) -> "tuple[Image, 
 
 @contextmanager
 def _refusing(name: str) -> Iterator[None]:
-    """Every way in which a file can be no image becomes one sentence."""
+    """Turn every way in which a file can be no image into one sentence."""
     need_pillow()
     import PIL.Image
 

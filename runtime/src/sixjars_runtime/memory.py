@@ -42,7 +42,7 @@ def _of_machine() -> Iterator[int]:
 
 
 def _of_groups() -> Iterator[int]:
-    """What the control groups leave, version 2 or 1; a container sees its own at the top."""
+    """Yield what control groups of version 2 or 1 leave; a container sees its own at the top."""
     with suppress(OSError, ValueError):
         lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
         paths = [path for _, kinds, path in lines if kinds in ("", "memory")]
@@ -59,7 +59,7 @@ def _of_groups() -> Iterator[int]:
 
 
 def _left(folder: Path, most: str, now: str) -> Iterator[int]:
-    """What one group leaves; files that it keeps in memory are given back where others need it."""
+    """Yield what one group leaves; memory that files take is given back where it is needed."""
     with suppress(OSError, ValueError):
         limit, used = (
             int((folder / most).read_text()),
@@ -74,7 +74,7 @@ def _left(folder: Path, most: str, now: str) -> Iterator[int]:
 
 
 def in_words(count: float) -> str:
-    """A number of bytes for a person.
+    """Return a number of bytes as a person reads it.
 
     >>> in_words(5e6), in_words(2.34e9), in_words(4.8e10), in_words(3e12)
     ('5 MB', '2.3 GB', '48 GB', '3,000 GB')

@@ -38,7 +38,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def values_of_json(text: str) -> Any:
-    """The values of JSON, and of nothing more: no key twice, no NaN; ValueError with the reason.
+    """Read strict JSON, no key twice and no NaN; ValueError with the reason.
 
     >>> values_of_json('{"size": 2}')
     {'size': 2}

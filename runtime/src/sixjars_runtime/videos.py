@@ -44,7 +44,7 @@ _USUAL: Final = Fraction(1, 25)
 def read_video(
     file: BinaryIO, name: str, *, frames: int, rate: float | None = None, **how: Any
 ) -> NDArray[np.uint8]:
-    """Frames of the video as a network sees them: red, green and blue, (F, 3, size, size).
+    """Read frames of a video as a network takes them: red, green and blue, (F, 3, size, size).
 
     Without `rate`, F = min(frames, N) of the video's N frames are taken, where `evenly` says. With
     it, what is on the screen every 1/rate seconds from the first frame on, at most `frames` times.
@@ -55,7 +55,7 @@ def read_video(
 
 
 def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rate: float) -> None:
-    """Writes frames, (F, H, W, 3), as an .mp4 video of `rate` frames a second.
+    """Write frames, (F, H, W, 3), as an .mp4 video of `rate` frames a second.
 
     H.264 where FFmpeg has it, else MPEG-4. Both need even sides, so an odd one gets its last row or
     column twice. The same frames are the same bytes, as long as the libraries stay the same.
@@ -119,7 +119,7 @@ class Video:
     """Called for each packet and frame; what it raises ends it."""
 
     def frames(self, most: int, rate: float | None) -> NDArray[np.uint8]:
-        """Some of them, as `read_video` says."""
+        """Return the frames that `read_video` takes."""
         need_pillow()
         _need_av()
         if rate is not None:
@@ -131,7 +131,7 @@ class Video:
         return np.stack(taken)
 
     def packets(self) -> int:
-        """How many frames the video seems to have; none is decoded for it."""
+        """Count the frames that the video seems to have, without decoding any."""
         import av
 
         with self._opened() as (container, stream):
@@ -143,7 +143,7 @@ class Video:
             return count
 
     def take(self, places: Collection[int]) -> tuple[list[NDArray[np.uint8]], int]:
-        """The frames at these places, and how many frames there are."""
+        """Return the frames at these places, and how many frames there are."""
         taken: list[NDArray[np.uint8]] = []
         places_taken, count = frozenset(places), 0
         for frame in self._decoded():
@@ -239,7 +239,7 @@ class Video:
             raise self._no_video() from error
 
     def _stream(self, container: "InputContainer") -> "VideoStream":
-        """The first video stream; the cover of a song is none."""
+        """Return the first video stream; the cover of a song is none."""
         from av.stream import Disposition
 
         streams = [

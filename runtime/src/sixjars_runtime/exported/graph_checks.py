@@ -28,7 +28,7 @@ _ENDS: Final = ("score", "log_probability", "length", "finished")
 
 
 def check_features(reader: FileReader) -> None:
-    """The graph of a frozen backbone takes the images that its reader makes."""
+    """Check that the graph of a frozen backbone takes the images that its reader makes."""
     graph = reader.features
     assert isinstance(graph, Graph)
     graph.check(
@@ -37,7 +37,7 @@ def check_features(reader: FileReader) -> None:
 
 
 def taken(readers: Mapping[str, Reader], *, copies: bool) -> dict[str, Sizes]:
-    """The tensors that inputs become, with their sizes."""
+    """Return the tensors that inputs become, with their sizes."""
     tensors: dict[str, Sizes] = {}
     for at, (name, reader) in enumerate(readers.items()):
         tensors |= {f"{name}.values": _sizes(reader), f"{name}.mask": _ROWS}
@@ -49,7 +49,7 @@ def taken(readers: Mapping[str, Reader], *, copies: bool) -> dict[str, Sizes]:
 
 
 def _sizes(reader: Reader) -> Sizes:
-    """Of the values of one input."""
+    """Return the sizes of the values of one input."""
     if isinstance(reader, PointsReader):
         return (*_ROWS, reader.dimensions)
     if isinstance(reader, FileReader):
@@ -60,7 +60,7 @@ def _sizes(reader: Reader) -> Sizes:
 
 
 def check_chooser(graph: Graph, tensors: Mapping[str, Sizes], writer: Writer) -> None:
-    """A graph that gives the log probability of each label."""
+    """Check a graph that gives the log probability of each label."""
     needs: dict[str, Sizes] = {"log_probabilities": (None, writer.size), "mask": _ROWS}
     graph.check(
         takes=tensors, gives=needs | _optional(graph, "weights", _ROWS) | _inputs(graph, tensors)
@@ -68,7 +68,7 @@ def check_chooser(graph: Graph, tensors: Mapping[str, Sizes], writer: Writer) ->
 
 
 def check_whole(graph: Graph, tensors: Mapping[str, Sizes]) -> None:
-    """A graph with its search inside."""
+    """Check a graph with its search inside."""
     needs: dict[str, Sizes] = {
         **dict.fromkeys(_ENDS, _ROWS),
         "tokens": (*_ROWS, None),
@@ -107,5 +107,5 @@ def _optional(graph: Graph, name: str, sizes: Sequence[int | None]) -> dict[str,
 
 
 def _inputs(graph: Graph, tensors: Mapping[str, Sizes]) -> dict[str, Sizes]:
-    """The sizes of those that a graph reads."""
+    """Return the sizes of the tensors that a graph reads."""
     return {name: sizes for name, sizes in tensors.items() if name in graph.inputs}

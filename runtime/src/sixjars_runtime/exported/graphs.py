@@ -27,7 +27,7 @@ Sizes = Sequence[int | None]
 
 @final
 class Graph:
-    """A file, ready to be run; from several threads at once if they like."""
+    """A graph in a file, ready to be run, also from several threads at once."""
 
     def __init__(self, path: Path, threads: int) -> None:
         self.path = path
@@ -53,16 +53,16 @@ class Graph:
 
     @property
     def inputs(self) -> list[str]:
-        """The names of what it takes."""
+        """The names of its inputs."""
         return list(self._inputs)
 
     @property
     def outputs(self) -> list[str]:
-        """The names of what it gives."""
+        """The names of its outputs."""
         return list(self._outputs)
 
     def sizes(self, name: str) -> Sizes:
-        """The declared sizes of an input or output; RunError where there is none of this name."""
+        """Return the declared sizes of an input or output; RunError where there is no such name."""
         tensor = self._inputs.get(name) or self._outputs.get(name)
         if tensor is None:
             raise RunError(
@@ -91,7 +91,7 @@ class Graph:
     def __call__(
         self, tensors: Mapping[str, NDArray[Any]], *, rows: int
     ) -> dict[str, NDArray[Any]]:
-        """What it makes of these, which has so many rows; others that are given are left out."""
+        """Return the outputs, of so many rows; tensors that it does not take are left out."""
         try:
             outputs = self._session.run(
                 list(self._outputs), {name: tensors[name] for name in self._inputs}
@@ -128,7 +128,7 @@ def fits(sizes: Sizes, others: Sizes) -> bool:
 
 
 def in_words(sizes: Sizes) -> str:
-    """Sizes for a person.
+    """Return sizes as a person reads them.
 
     >>> in_words([None, 6])
     '(any, 6)'

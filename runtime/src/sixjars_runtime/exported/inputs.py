@@ -59,16 +59,16 @@ class Reader(Protocol):
     """Reads the values of one input; whatever is wrong with one is a ValueError with a sentence."""
 
     def text_of(self, value: object) -> str:
-        """A value as text."""
+        """Return a value as text."""
         ...
 
     def read(self, text: str) -> Row:
-        """Its numbers."""
+        """Return the numbers of a text."""
         ...
 
 
 def padded(rows: Sequence[Row]) -> dict[str, Numbers]:
-    """Rows in one rectangle, as the graphs name its tensors."""
+    """Put rows into one rectangle, and return its tensors as the graphs name them."""
     lengths_B = np.array([len(row.values) for row in rows])
     mask_BS = np.arange(lengths_B.max(initial=0)) < lengths_B[:, None]
 
@@ -116,7 +116,7 @@ def _plain(value: object) -> str:
 
 @final
 class TextReader:
-    """A text, tokenized as the run's own texts were."""
+    """Reads a text, tokenized as the run's own texts were."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.name, self.settings = name, field["settings"]
@@ -126,7 +126,7 @@ class TextReader:
         self.cut_at = self.limit if self.settings["on_long"] in (None, "cut") else None
 
     def text_of(self, value: object) -> str:
-        """A text; a list of segments is a line for each."""
+        """Return a text; a list of segments becomes a line for each."""
         return (
             text_of_segments(value)
             if isinstance(value, list) and self.kind != "none"
@@ -134,7 +134,7 @@ class TextReader:
         )
 
     def read(self, text: str) -> Row:
-        """Its ids."""
+        """Return the ids of a text."""
         ids = self.ids(text, self.tokenizer)
         values = np.array([number for number in ids if number != STOP], dtype=np.int64)
         if not len(values):
@@ -161,12 +161,12 @@ class TextReader:
         return shortened(ids, self.cut_at, self.kind, end=STOP)
 
     def words(self, text: str, tokenizer: AnyTokenizer) -> list[str]:
-        """What stands at each position, as a tokenizer spells it."""
+        """Return what stands at each position, as a tokenizer spells it."""
         return words_of_segments(text, self.kind, tokenizer.split, self.cut_at)
 
 
 def _split(ids: Sequence[int]) -> list[list[int]]:
-    """The segments of ids, each of which ends in `<stop>`; the last may have been cut before it."""
+    """Split ids behind each `<stop>`; the last segment may have been cut before it."""
     segments: list[list[int]] = [[]]
     for number in ids:
         if number == STOP:
@@ -178,17 +178,17 @@ def _split(ids: Sequence[int]) -> list[list[int]]:
 
 @final
 class PointsReader:
-    """Points, written as `0.12,0.7 0.3,0.25` or as lists of numbers."""
+    """Reads points, written as `0.12,0.7 0.3,0.25` or as lists of numbers."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.name, self.dimensions = name, int(field["settings"]["dimensions"])
 
     def text_of(self, value: object) -> str:
-        """Their text."""
+        """Return points as text."""
         return text_of_points(value)
 
     def read(self, text: str) -> Row:
-        """Their coordinates."""
+        """Return the coordinates of points."""
         points = points_of_field(text, self.name, self.dimensions)
         return Row(np.array(points, dtype=np.float32), text, tuple(text.split()))
 
@@ -197,13 +197,13 @@ class Features(Protocol):
     """The graph of a frozen backbone."""
 
     def __call__(self, tensors: Mapping[str, Numbers], *, rows: int) -> Mapping[str, Numbers]:
-        """From `pixels`, (F, 3, H, W), to `values`, (F, N)."""
+        """Compute `values`, (F, N), from `pixels`, (F, 3, H, W)."""
         ...
 
 
 @final
 class FileReader:
-    """Images or videos, by the names of their files."""
+    """Reads images or videos, by the names of their files."""
 
     def __init__(
         self,
@@ -221,11 +221,11 @@ class FileReader:
         """Handed over where a frozen backbone computes them."""
 
     def text_of(self, value: object) -> str:
-        """Its path."""
+        """Return the path of a file."""
         return os.fspath(value) if isinstance(value, os.PathLike) else _plain(value)
 
     def read(self, text: str) -> Row:
-        """Its pixels, (F, N)."""
+        """Return the pixels of a file, (F, N)."""
         path = _file(self.name, text)
         with path.open("rb") as file:
             pixels = self._read(file, text)
@@ -257,18 +257,18 @@ def _file(name: str, text: str) -> Path:
 
 @final
 class FeaturesReader:
-    """Features that somebody extracted, as `.npy` files."""
+    """Reads features that somebody extracted, from `.npy` files."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.name, self.shape = name, values_of_json(learned)
         FEATURES(self.shape, "")
 
     def text_of(self, value: object) -> str:
-        """Its path."""
+        """Return the path of a file."""
         return os.fspath(value) if isinstance(value, os.PathLike) else _plain(value)
 
     def read(self, text: str) -> Row:
-        """Its vectors, (S, C)."""
+        """Return the vectors of a file, (S, C)."""
         path = _file(self.name, text if text.endswith(".npy") else f"{text}.npy")
         array = np.load(path, allow_pickle=False).astype(np.float32)
         expected = (*self.shape["positions"], self.shape["channels"])

@@ -48,7 +48,7 @@ LIKELY: Final = math.log(0.5)
 
 @final
 class Model:
-    """What `load` gives."""
+    """An exported model in memory, as `load` gives it."""
 
     def __init__(self, folder: Path, *, threads: int) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Model:
         self._check_graphs()
 
     def _with_learned(self, kind: Callable[..., T], name: str, field: Mapping[str, Any]) -> T:
-        """A reader or writer with what the run's field learned."""
+        """Make a reader or writer with what the run's field learned."""
         path, learned = learned_of(self.folder, name)
         with damaged(path):
             return kind(name, field, learned)
@@ -101,7 +101,7 @@ class Model:
             check_chooser(self.first, tensors, self.writer)
 
     def _check_settings(self) -> None:
-        """Words can be copied where one is one position; coverage is that of attention."""
+        """Check that words can be copied, and that a penalty for coverage has attention."""
         if self.settings.coverage_penalty and not self.about["has_attention"]:
             raise ValueError(
                 f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention "
@@ -135,7 +135,7 @@ class Model:
     def nbest(
         self, inputs: Iterable[Any], *, search: str | None = None, **settings: Any
     ) -> list[list[Prediction]]:
-        """The outputs for each input, always as lists, as many as the settings of search say."""
+        """Predict a list of outputs for each input, as many as the settings of search say."""
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
@@ -187,7 +187,7 @@ class Model:
     def _prepared(
         self, number: int, item: Any, settings: SearchSettings
     ) -> dict[str, Row] | Prediction:
-        """What an input is read into, or what is wrong with it."""
+        """Read an input, or return a prediction that says what is wrong with it."""
         texts: dict[str, str] = {}
         try:
             values = by_name(item, self.about["columns"])
@@ -222,7 +222,7 @@ class Model:
         return text
 
     def _prefix(self, text: str, settings: SearchSettings) -> Row:
-        """How the output of a model without input begins."""
+        """Read how the output of a model without input begins."""
         assert isinstance(self.writer, TextWriter)
         ids = self.writer.tokenizer.encode(text)
         if len(ids) >= settings.max_length:
@@ -234,7 +234,7 @@ class Model:
         return Row(np.array(ids, dtype=np.int64), text)
 
     def _copied(self, rows: dict[str, Row]) -> dict[str, Row]:
-        """The first input with what copying each of its words would output."""
+        """Return the rows, the first with what copying each of its words would output."""
         (name, row), *_ = rows.items()
         source, writer = self.readers[name], self.writer
         assert isinstance(source, TextReader)
@@ -257,7 +257,7 @@ class Model:
     def _answers(
         self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], settings: SearchSettings
     ) -> Iterator[list[Prediction]]:
-        """The predictions for one batch."""
+        """Yield the predictions for each row of one batch."""
         columns = {name: [row[name] for row in rows] for name in self.readers}
         if self.whole and not columns:
             columns = {PREFIX: [row[self.output] for row in rows]}
@@ -295,7 +295,7 @@ class Model:
     def _searched(
         self, outputs: Tensors, settings: SearchSettings, numbers: Sequence[int], prefix: Any
     ) -> list[list[Hypothesis]]:
-        """What search finds for one encoded batch."""
+        """Search for the outputs of one encoded batch."""
         state = {name: value for name, value in outputs.items() if name.startswith("state.")}
         prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
 
@@ -347,7 +347,7 @@ class Model:
         ).check(free_memory())
 
     def _chosen(self, outputs: Tensors, nbest: int) -> list[list[Hypothesis]]:
-        """The most probable labels of each row; or one set of all that apply."""
+        """Return the most probable labels of each row, or one set of all that apply."""
         weights = outputs.get("weights")
         hypotheses = []
         for at, log_V in enumerate(outputs["log_probabilities"]):
@@ -369,7 +369,7 @@ class Model:
     def _finished(
         self, rows: Mapping[str, Row], hypothesis: Hypothesis, length: int, settings: SearchSettings
     ) -> Prediction:
-        """A hypothesis as text, with what stands at each position of the source."""
+        """Turn a hypothesis into a prediction, with what stands at each position of the source."""
         source = rows.get(self.about["positions_of"])
         name, row = next(iter(rows.items()))
         ids: Sequence[int] = hypothesis.tokens
@@ -395,7 +395,7 @@ class Model:
 
 
 def _from_graph(outputs: Tensors) -> list[list[Hypothesis]]:
-    """What a graph with a search inside found, (B, N, …)."""
+    """Return what a graph with a search inside found, (B, N, …)."""
     flat = {
         name: tensor.reshape(-1, *tensor.shape[2:])
         for name, tensor in outputs.items()
@@ -406,5 +406,5 @@ def _from_graph(outputs: Tensors) -> list[list[Hypothesis]]:
 
 
 def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
-    """An exported model, ready to be used; `threads` compute one step together."""
+    """Load an exported model; `threads` compute one step together."""
     return Model(Path(folder), threads=threads)

@@ -19,11 +19,11 @@ class Writer(Protocol):
     """How many tokens or labels it knows; None where the input decides."""
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
-        """The text of an output; ids behind the vocabulary are words of the source."""
+        """Return the text of an output; ids behind the vocabulary are words of the source."""
         ...
 
     def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
-        """The same token by token."""
+        """Return the text of each token."""
         ...
 
     def replaced(
@@ -38,18 +38,18 @@ class Writer(Protocol):
 
 @final
 class TextWriter:
-    """Texts."""
+    """Writes texts."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.tokenizer = tokenizer_of(learned)
         self.size: int | None = self.tokenizer.size
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
-        """Joined by the tokenizer."""
+        """Return the text that the tokenizer joins."""
         return self.tokenizer.decode(ids, words)
 
     def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
-        """As the tokenizer shows them."""
+        """Return each token as the tokenizer shows it."""
         return self.tokenizer.tokens(ids, words)
 
     def replaced(
@@ -81,7 +81,7 @@ class _Plain(ABC):
 
 @final
 class LabelWriter(_Plain):
-    """Labels of a closed list."""
+    """Writes labels of a closed list."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         values = values_of_json(learned)
@@ -90,27 +90,27 @@ class LabelWriter(_Plain):
         self.size: int | None = len(self.names)
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
-        """One, or several with commas between them."""
+        """Return one label, or several with commas between them."""
         return SEPARATOR.join(sorted(self.names[number] for number in ids))
 
     def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
-        """One text for each."""
+        """Return one text for each id."""
         return [self.names[number] for number in ids]
 
 
 @final
 class OrderWriter(_Plain):
-    """Positions of the input."""
+    """Writes positions of the input."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.size: int | None = None
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
-        """Special tokens are left out."""
+        """Return the positions, without special tokens."""
         return " ".join(str(number - len(SPECIAL)) for number in ids if number >= len(SPECIAL))
 
     def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
-        """One text for each."""
+        """Return one text for each id."""
         return [
             SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL))
             for number in ids

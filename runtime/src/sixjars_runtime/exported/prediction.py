@@ -43,5 +43,5 @@ class Prediction:
 
     @property
     def probability(self) -> float:
-        """P of the whole output; not a number where there is none."""
+        """The probability of the whole output; not a number where there is none."""
         return math.exp(self.log_probability) if self.error is None else math.nan

@@ -21,7 +21,7 @@ def _refuse(place: str, expected: str, value: object) -> None:
 
 
 def whole(least: int, most: int) -> Check:
-    """A whole number within bounds."""
+    """Make a check for a whole number within bounds."""
 
     def check(value: Any, place: str) -> None:
         if type(value) is not int or not least <= value <= most:
@@ -31,7 +31,7 @@ def whole(least: int, most: int) -> Check:
 
 
 def number(least: float, most: float) -> Check:
-    """A finite number within bounds."""
+    """Make a check for a finite number within bounds."""
 
     def check(value: Any, place: str) -> None:
         if type(value) not in (int, float) or not isfinite(value) or not least <= value <= most:
@@ -41,19 +41,19 @@ def number(least: float, most: float) -> Check:
 
 
 def text(value: Any, place: str) -> None:
-    """Any text."""
+    """Check for a text."""
     if not isinstance(value, str):
         _refuse(place, "a text", value)
 
 
 def yes_no(value: Any, place: str) -> None:
-    """True or false."""
+    """Check for true or false."""
     if not isinstance(value, bool):
         _refuse(place, "true or false", value)
 
 
 def choice(*known: str) -> Check:
-    """One of some words."""
+    """Make a check for one of some words."""
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, str) or value not in known:
@@ -63,7 +63,7 @@ def choice(*known: str) -> Check:
 
 
 def optional(inner: Check) -> Check:
-    """Nothing, or what another check takes."""
+    """Make a check for nothing, or what another check takes."""
 
     def check(value: Any, place: str) -> None:
         if value is not None:
@@ -73,7 +73,7 @@ def optional(inner: Check) -> Check:
 
 
 def either(*checks: Check) -> Check:
-    """What at least one of the checks takes; the sentence is that of the last."""
+    """Make a check for what at least one of the checks takes; the last one complains."""
 
     def check(value: Any, place: str) -> None:
         for first in checks[:-1]:
@@ -87,7 +87,7 @@ def either(*checks: Check) -> Check:
 
 
 def items(inner: Check, *, least: int = 0, most: int = 1 << 30, different: bool = False) -> Check:
-    """A list, each item of which another check takes."""
+    """Make a check for a list, each item of which another check takes."""
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list) or not least <= len(value) <= most:
@@ -105,7 +105,7 @@ def items(inner: Check, *, least: int = 0, most: int = 1 << 30, different: bool 
 
 
 def section(expected: Mapping[str, Check], *, others: Collection[str] | None = None) -> Check:
-    """A section with at least these keys; with `others`, with no keys but these and those."""
+    """Make a check for a section with these keys, and with `others` no keys but those."""
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, dict):
@@ -125,7 +125,7 @@ def section(expected: Mapping[str, Check], *, others: Collection[str] | None = N
 
 
 def named(inner: Check, *, least: int, most: int) -> Check:
-    """A section whose keys are names, and each value is what another check takes."""
+    """Make a check for a section whose keys are names, and whose values another check takes."""
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, dict) or not least <= len(value) <= most:
@@ -141,7 +141,7 @@ def named(inner: Check, *, least: int, most: int) -> Check:
 
 
 def by_kind(kinds: Mapping[str, Check]) -> Check:
-    """A section whose `kind` says what else must be in it."""
+    """Make a check for a section whose `kind` says what else must be in it."""
 
     def check(value: Any, place: str) -> None:
         section({"kind": choice(*kinds)})(value, place)

@@ -86,7 +86,7 @@ FEATURES: Final = section(
 
 @contextmanager
 def damaged(path: Path) -> Iterator[None]:
-    """Whatever is wrong with a file becomes a sentence that names it."""
+    """Turn whatever is wrong with a file into a sentence that names it."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -103,7 +103,7 @@ def damaged(path: Path) -> Iterator[None]:
 
 
 def about_of(folder: Path) -> dict[str, Any]:
-    """The settings of an exported model."""
+    """Read the settings of an exported model."""
     path = folder / SETTINGS
     if not path.is_file() and not path.exists() and not path.is_symlink():
         names = (
@@ -127,7 +127,7 @@ def about_of(folder: Path) -> dict[str, Any]:
 
 
 def _check_together(about: Mapping[str, Any]) -> None:
-    """What one key says against another."""
+    """Refuse settings of which one key contradicts another."""
     [(output, field)], inputs = about["output"].items(), list(about["inputs"].values())
     if output in about["inputs"]:
         raise ValueError(f"{output} is an input and the output")
@@ -146,7 +146,7 @@ def _check_together(about: Mapping[str, Any]) -> None:
 
 
 def learned_of(folder: Path, name: str) -> tuple[Path, str]:
-    """What a run has kept of a field, and its file."""
+    """Read what a run has kept of a field, and return it with its file."""
     path = folder / "fields" / f"{name}.json"
     if not path.is_symlink() and not path.exists():
         raise RunError(f"{path} does not exist; export the run again.")

@@ -25,7 +25,7 @@ _SEAMS: Final = re.compile(f"{JOINER}? {JOINER}|{JOINER} ")
 
 
 def without_joiners(token: str) -> str:
-    """A token as it stands in the text.
+    """Return a token as it stands in the text.
 
     >>> without_joiners("￭'￭"), without_joiners("yet")
     ("'", 'yet')
@@ -34,7 +34,7 @@ def without_joiners(token: str) -> str:
 
 
 def text_of(tokens: Sequence[str]) -> str:
-    """The text of tokens: a space between two of them, unless either has a joiner there.
+    """Join tokens with spaces, but none where either has a joiner.
 
     >>> text_of(["can", "￭'￭", "t", "(￭", "yet", "￭)"])
     "can't (yet)"
@@ -43,7 +43,7 @@ def text_of(tokens: Sequence[str]) -> str:
 
 
 def stand_ins(tokens: Iterable[str]) -> dict[str, str]:
-    """For each form that a vocabulary lacks of a mark that it has: the nearest form that it has.
+    """Return the nearest form of a mark for each form that a vocabulary lacks.
 
     Of equally near ones it is the first. Single letters are taken for marks too; that costs a
     little memory and changes nothing, for no text has a letter with a joiner.
@@ -60,7 +60,7 @@ def stand_ins(tokens: Iterable[str]) -> dict[str, str]:
 
 
 def folded(counts: Mapping[str, int], least: int) -> Counter[str]:
-    """Counts in which a form seen fewer times than `least` counts as its mark's most frequent form.
+    """Count a form seen fewer times than `least` as its mark's most frequent form.
 
     >>> folded({"￭;": 2, ";": 1, "yet": 1}, 3)
     Counter({'￭;': 3, 'yet': 1})
@@ -75,7 +75,7 @@ def folded(counts: Mapping[str, int], least: int) -> Counter[str]:
 
 
 def _by_mark(tokens: Iterable[str]) -> dict[str, list[str]]:
-    """Mark -> its forms among the tokens, in their order."""
+    """Return the forms of each mark among the tokens, in their order."""
     forms: dict[str, list[str]] = {}
     for token in tokens:
         mark = without_joiners(token) if len(token) <= _LONGEST else ""
@@ -89,6 +89,6 @@ def _forms(mark: str) -> list[str]:
 
 
 def _distance(form: str, other: str) -> int:
-    """On how many sides one of two forms has a joiner and the other has none."""
+    """Count the sides on which one of two forms has a joiner and the other has none."""
     sides = (str.startswith, str.endswith)
     return sum(has(form, JOINER) != has(other, JOINER) for has in sides)

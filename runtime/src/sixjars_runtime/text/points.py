@@ -9,7 +9,7 @@ LARGEST = 3.4e38
 
 
 def points_of(text: str) -> list[tuple[float, ...]]:
-    """The points of a text, or a `ValueError` that says in a sentence what is wrong with it.
+    """Read the points of a text; ValueError with a sentence where it is wrong.
 
     >>> points_of("0.12,0.7 0.3,0.25")
     [(0.12, 0.7), (0.3, 0.25)]
@@ -29,7 +29,7 @@ def points_of(text: str) -> list[tuple[float, ...]]:
 
 
 def points_of_field(text: str, name: str, dimensions: int) -> list[tuple[float, ...]]:
-    """The points of a field, each with as many coordinates as its settings say.
+    """Read the points of a field, each with as many coordinates as its settings say.
 
     >>> points_of_field("1 2", "points", 2)
     Traceback (most recent call last):
@@ -61,12 +61,12 @@ def _number(spelled: str, point: str) -> float:
 
 
 def counted(numbers: int) -> str:
-    """So many coordinates, in words that fit one too."""
+    """Return so many coordinates in words, also where it is one."""
     return "1 coordinate" if numbers == 1 else f"{numbers} coordinates"
 
 
 def order_of(text: str, points: int) -> list[int]:
-    """The positions of a text, counted from 0, or a `ValueError` that says what is wrong with them.
+    """Read the positions of a text, counted from 0; ValueError where one is wrong.
 
     >>> order_of("2 0 1", points=3)
     [2, 0, 1]
@@ -87,7 +87,7 @@ def order_of(text: str, points: int) -> list[int]:
 
 
 def whole_numbers(text: str) -> list[int]:
-    """The numbers 0, 1, 2, … of a text, or a `ValueError` that names the first that is none."""
+    """Read the numbers 0, 1, 2, … of a text; ValueError names the first that is none."""
     words = text.split()
     for word in words:
         if not (word.isascii() and word.isdigit() and len(word) < 10):
@@ -117,7 +117,7 @@ def text_of_points(value: Any) -> str:
 
 
 def text_of_order(value: Any) -> str:
-    """The text of an order that came as JSON, a list of positions; a text stays as it is.
+    """Return the text of an order that came as JSON, a list of positions or a text.
 
     >>> text_of_order([2, "0", 1])
     '2 0 1'

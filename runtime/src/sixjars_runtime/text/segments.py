@@ -31,7 +31,7 @@ _NAMES = {
 
 
 def segments_of(text: str, kind: str) -> list[str]:
-    r"""The segments of a text, in order; white space alone has none.
+    r"""Split a text into its segments, in order; white space alone has none.
 
     `lines` are those that are not empty. `turns` are such lines too, each with a mark of who
     speaks: the last one is by the other speaker, and the two take turns. If every line has a mark
@@ -91,7 +91,7 @@ def words_of_segments(
 
 
 def joined(segments: Iterable[str]) -> str:
-    r"""A text with a newline between its segments; line breaks inside one become spaces.
+    r"""Join segments by newlines; line breaks inside a segment become spaces.
 
     >>> joined(["One\nand two.", "Three."])
     'One and two.\nThree.'
@@ -100,7 +100,7 @@ def joined(segments: Iterable[str]) -> str:
 
 
 def marked(turn: str, *, own: bool) -> str:
-    """A turn with the mark of who speaks.
+    """Return a turn with the mark of who speaks.
 
     >>> marked("Hello?", own=False)
     '> Hello?'
@@ -109,7 +109,7 @@ def marked(turn: str, *, own: bool) -> str:
 
 
 def text_of_segments(value: object) -> str:
-    r"""A list of texts as one text, a line for each; raises ValueError with the end of a sentence.
+    r"""Join a list of texts, a line for each; raises ValueError with the end of a sentence.
 
     >>> text_of_segments(["One.", "Two."])
     'One.\nTwo.'
@@ -159,7 +159,7 @@ def _text(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in a sentence.
+    """Return what a value is, in a sentence.
 
     >>> kind_of(None), kind_of([])
     ('null', 'a list')

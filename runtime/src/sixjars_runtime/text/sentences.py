@@ -125,7 +125,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces(line: str, *, cased: bool) -> Iterator[str]:
-    """The sentences of a line."""
+    """Yield the sentences of a line."""
     begin = quotes = counted = 0
     for mark in _MARK.finditer(line):
         quotes += line.count('"', counted, mark.end())

@@ -132,13 +132,13 @@ def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
 
 
 def unigram_model(vocabulary: Vocabulary) -> models.Model:
-    """A unigram language model of the library."""
+    """Make a unigram language model of the library."""
     scores = [0.0] * len(INSIDE) + vocabulary.scores
     return models.Unigram(list(zip([*INSIDE, *vocabulary.tokens], scores, strict=True)), UNK)
 
 
 def spacing_of(settings: TokenSettings) -> Spacing:
-    """How tokens keep the spaces of a text."""
+    """Return how tokens keep the spaces of a text."""
     if settings.tokens in ("bpe", "unigram"):
         return "marks"
     splits: dict[str, Spacing] = {"punctuation": "joiners", MARKED_WORDS: "marks"}
@@ -146,7 +146,7 @@ def spacing_of(settings: TokenSettings) -> Spacing:
 
 
 def normalizer_of(settings: TokenSettings) -> normalizers.Normalizer:
-    """What a text is made of before it is split."""
+    """Make what normalizes a text before it is split."""
     steps: list[normalizers.Normalizer] = [normalizers.Lowercase()] if settings.lowercase else []
     steps += [normalizers.NFC(), normalizers.Replace(_WHITE, " "), normalizers.Strip()]
     steps += [normalizers.Replace(*pair) for pair in _RESERVED[spacing_of(settings)]]
@@ -154,14 +154,14 @@ def normalizer_of(settings: TokenSettings) -> normalizers.Normalizer:
 
 
 def prepared_of(settings: TokenSettings) -> normalizers.Normalizer:
-    """What is split: a normalized text, with joiners in it where tokens have them."""
+    """Make what normalizes a text and puts joiners in it, where tokens have them."""
     joins = spacing_of(settings) == "joiners"
     seams = [normalizers.Replace(_SEAM, JOINER)] if joins else []
     return normalizers.Sequence([normalizer_of(settings), *seams])
 
 
 def pre_tokenizer_of(settings: TokenSettings) -> pre_tokenizers.PreTokenizer:
-    """Splits a prepared text into words, or leaves it whole."""
+    """Make what splits a prepared text into words, or leaves it whole."""
     if settings.tokens == "characters":
         return pre_tokenizers.Sequence([])
     if spacing_of(settings) != "marks":
@@ -190,20 +190,20 @@ class BaseTokenizer(ABC):
 
     @property
     def size(self) -> int:
-        """How many tokens there are, the special ones included."""
+        """The number of tokens, the special ones included."""
         return len(self._names)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without `<go>` and `<stop>`."""
+        """Return the ids of a text, without `<go>` and `<stop>`."""
         return self.encode_many([text])[0]
 
     @abstractmethod
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
-        """The ids of many texts."""
+        """Return the ids of many texts."""
 
     @abstractmethod
     def plain(self, token: str) -> str:
-        """A token without the mark of a space, and without joiners."""
+        """Return a token without the mark of a space, and without joiners."""
 
     @abstractmethod
     def follows_space(self, token: str) -> bool:
@@ -284,7 +284,7 @@ class Spelling(BaseTokenizer):
         return [new_ids[word] if word in new_ids else kept[word] for word in words]
 
     def _rows_of(self, words: Sequence[str]) -> list[list[int]]:
-        """The ids of words that are not kept.
+        """Return the ids of words that are not kept.
 
         Most words are letters and digits of ASCII, which are one token and are normalized to
         themselves: looking them up takes half the time of splitting them.
@@ -307,7 +307,7 @@ class Spelling(BaseTokenizer):
         ]
 
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Ids with the hash of its word in place of each `<unk>`."""
+        """Return ids with the hash of its word in place of each `<unk>`."""
         tokens = zip(self.split(text), ids, strict=True)
         return [self._hash(token) if number == UNK else number for token, number in tokens]
 
@@ -321,7 +321,7 @@ class Spelling(BaseTokenizer):
         return self.size + zlib.crc32(self.plain(token).encode()) % _HASHES
 
     def normalize(self, text: str) -> str:
-        """A text as it is before it is split: what an output can be compared with."""
+        """Return a text as it is before it is split, to compare an output with."""
         normalized: str = self._normalizer.normalize_str(text)
         return normalized
 
@@ -342,7 +342,7 @@ class Spelling(BaseTokenizer):
         return [token for token, _ in splitter.pre_tokenize_str(prepare.normalize_str(text))]
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
-        """The text of ids; `<pad>`, `<go>` and `<stop>` are left out.
+        """Return the text of ids; `<pad>`, `<go>` and `<stop>` are left out.
 
         An id from `size` on is copied: `source_words` holds the tokens of the source, as `split`
         gives them.
@@ -364,7 +364,7 @@ class Spelling(BaseTokenizer):
     def _as_in_source(
         self, ids: Sequence[int], tokens: list[str], source_words: Sequence[str]
     ) -> list[str]:
-        """Tokens, where those beside a copied word may be spelled as beside it in the source.
+        """Spell tokens beside a copied word as they stand beside it in the source.
 
         A mark takes that form, if it stands in for it: of `3,500` the comma, where the vocabulary
         has no comma between two words. And a piece of a word that a subword tokenizer read goes on
@@ -417,20 +417,20 @@ class Spelling(BaseTokenizer):
         return token.startswith(MARK) if self._spacing == "marks" else self._kind == "words"
 
     def adopted(self, token: str, other: BaseTokenizer) -> str:
-        """A token of another tokenizer as this one spells it."""
+        """Return a token of another tokenizer as this one spells it."""
         if isinstance(other, Spelling) and self._spacing == other._spacing == "joiners":
             return token
         before = {"marks": ("", MARK), "joiners": (JOINER, ""), "bare": ("", "")}[self._spacing]
         return before[other.follows_space(token)] + other.plain(token)
 
     def like(self, settings: TokenSettings) -> TokenizerSettings:
-        """Settings for more tokens of its own spelling, which may be that of an older run."""
+        """Return settings for more tokens of its own spelling, which an older run may have."""
         return TokenizerSettings(
             self._kind, self._split, self._lowercase, settings.size, settings.min_count
         )
 
     def to_json(self) -> str:
-        """All of it as text, to be kept in a run."""
+        """Return all of it as text, to be kept in a run."""
         form = _FORMAT if self._spacing == "joiners" else _FORMAT_OF_MARKS
         split = "punctuation" if self._split == MARKED_WORDS else self._split
         settings = {
@@ -443,7 +443,7 @@ class Spelling(BaseTokenizer):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The opposite of `to_json`; whatever else a stranger put into it is not used."""
+        """Read what `to_json` wrote; whatever else a stranger put into it is not used."""
         try:
             whole = json.loads(text)
             kind, split, lowercase = whole["kind"], whole["split"], whole["lowercase"]

@@ -35,15 +35,15 @@ class Engine(Protocol):
     """Ids of tokens that no text has: the beginning, the end, padding."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Their ids, nothing added."""
+        """Return the ids of each text, nothing added."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids."""
+        """Return the text of ids."""
         ...
 
     def normalize(self, text: str) -> str:
-        """A text as it is before it is split."""
+        """Return a text as it is before it is split."""
         ...
 
 
@@ -145,12 +145,12 @@ class GivenTokenizer(BaseTokenizer):
 
     @classmethod
     def of(cls, content: bytes) -> "GivenTokenizer":
-        """The tokenizer of a file's content; ValueError where it is none, or damaged."""
+        """Make a tokenizer of a file's content; ValueError where it is none, or damaged."""
         library = "tokenizer.json" if content.lstrip()[:1] == b"{" else "sentencepiece"
         return _made(content, library)
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
-        """The ids of many texts; no word has a number of its own, for none is copied."""
+        """Return the ids of many texts; no word has a number of its own, for none is copied."""
         assert not open
         for text in texts:
             if any("\ud800" <= letter <= "\udfff" for letter in text):
@@ -161,11 +161,11 @@ class GivenTokenizer(BaseTokenizer):
         return [[self._ours.get(number, UNK) for number in ids] for ids in rows]
 
     def normalize(self, text: str) -> str:
-        """A text as it is before it is split: what an output can be compared with."""
+        """Return a text as it is before it is split, to compare an output with."""
         return _tidy(self._engine.normalize(_tidy(text)))
 
     def split(self, text: str) -> list[str]:
-        """What stands at each position of `encode(text)`."""
+        """Return what stands at each position of `encode(text)`."""
         return [self._names[number] for number in self.encode(text)]
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
@@ -177,7 +177,7 @@ class GivenTokenizer(BaseTokenizer):
         return " ".join(filter(None, self._spelled(kept, source_words)))
 
     def _spelled(self, ids: Iterator[int], source_words: Sequence[str]) -> Iterator[str]:
-        """Runs of its own tokens as texts, and between them unknown or copied words."""
+        """Yield runs of its own tokens as texts, and between them unknown or copied words."""
         for is_known, run in groupby(ids, key=lambda number: UNK < number < self.size):
             if is_known:
                 yield self._engine.decode(
@@ -187,23 +187,23 @@ class GivenTokenizer(BaseTokenizer):
                 yield from (self._name(number, source_words) for number in run)
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """One readable string for each id, to write beside a heat map."""
+        """Return a readable string for each id, to write beside a heat map."""
         return [self._name(number, source_words) for number in ids]
 
     def plain(self, token: str) -> str:
-        """A token as a file of word vectors would spell it: without its mark."""
+        """Return a token as a file of word vectors spells it: without its mark."""
         return _SPACES.sub("", token) or token
 
     def follows_space(self, token: str) -> bool:
-        """Not known: tokenizers differ in what they mark."""
+        """Return False, for it is not known: tokenizers differ in what they mark."""
         return False
 
     def adopted(self, token: str, other: BaseTokenizer) -> str:
-        """A token of another tokenizer as this one spells it."""
+        """Return a token of another tokenizer as this one spells it."""
         return other.plain(token)
 
     def to_json(self) -> str:
-        """All of it as text, to be kept in a run."""
+        """Return all of it as text, to be kept in a run."""
         content = base64.b64encode(self._content).decode()
         return json.dumps(
             {"format": _FORMAT, "kind": "file", "library": self._library, "content": content}
@@ -211,7 +211,7 @@ class GivenTokenizer(BaseTokenizer):
 
     @classmethod
     def from_json(cls, text: str) -> "GivenTokenizer":
-        """The opposite of `to_json`."""
+        """Read what `to_json` wrote."""
         try:
             whole = json.loads(text)
             if (
@@ -229,7 +229,7 @@ class GivenTokenizer(BaseTokenizer):
 
 
 def _made(content: bytes, library: str) -> GivenTokenizer:
-    """A tokenizer; whatever a library makes of a damaged file is a ValueError."""
+    """Make a tokenizer; whatever a library makes of a damaged file is a ValueError."""
     try:
         return GivenTokenizer(content, library)
     except (MissingExtra, KeyboardInterrupt, MemoryError):

@@ -12,7 +12,7 @@ Decode = Callable[[Sequence[int], Sequence[str]], str]
 
 
 def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int]:
-    """For each token, which word it belongs to, counted from 0.
+    """Return the word that each token belongs to, counted from 0.
 
     A token goes on with the word before it where nothing stands between their letters: no space and
     no punctuation. So subwords and characters become words, and words stay what they are; a space
@@ -57,7 +57,7 @@ def _unspaced(letter: str) -> bool:
 
 
 def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
-    """Tokens, those that are unknown with what stands in the text, where that is known.
+    """Return tokens, the unknown ones with what stands in the text.
 
     >>> unknown_named(["the", "<unk>", "<unk>"], ["the", "jar", "<unk>"])
     ['the', '<unk:jar>', '<unk>']

@@ -38,7 +38,7 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     prefix: tuple[Ints, Bools] | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """For each source at least one hypothesis, the best first.
+    """Search for at least one hypothesis of each source, and return the best first.
 
     State, what is prepared, mask (B, S) and prefix have a row for each source. `longest` replaces
     `max_length` where the source decides. What is drawn for a source depends on its own seed, and
@@ -71,7 +71,7 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
 
 
 def greedy(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
-    """One hypothesis for each source: at every step the most probable token."""
+    """Take the most probable token at every step, for one hypothesis of each source."""
     return _row_by_row(
         problem, state, lambda _, allowed_RV, __: best_tokens(allowed_RV, 1)[1][:, 0]
     )
@@ -100,7 +100,7 @@ def _drawn(problem: Problem, allowed_RV: Floats, steps: int) -> Ints:
 def _row_by_row(
     problem: Problem, state: Tensors, choose: Callable[[Problem, Floats, int], Ints]
 ) -> list[list[Hypothesis]]:
-    """One hypothesis for each row, in their order.
+    """Choose the tokens of each row by themselves, and return one hypothesis for each.
 
     A row ends with `<stop>`, at the limit, or where no token may follow; only the first is
     finished.
@@ -159,7 +159,7 @@ def _row_by_row(
 def _summed(
     weights: Floats | None, before: Floats | None, places: Ints, goes: Bools, every: int
 ) -> Floats:
-    """The weights of all steps of each of all rows, (R, S), one step more."""
+    """Add the weights of one more step to those of all rows, (R, S)."""
     assert weights is not None
     whole = np.zeros((every, weights.shape[1]), dtype=np.float32) if before is None else before
     whole[places] += weights * goes[:, None]

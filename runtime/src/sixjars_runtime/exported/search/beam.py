@@ -1,8 +1,8 @@
 """Beam search: at every step the K best beginnings of each source, all sources at once.
 
 Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses
-      to return, S source positions, T steps so far, t tokens output so far, X = K * C ways to go on,
-      or = B * N hypotheses.
+      to return, S source positions, T steps so far, t tokens output so far, X = K * C ways to go
+      on, or = B * N hypotheses.
 """
 
 from dataclasses import dataclass, fields
@@ -37,22 +37,22 @@ class Ended:
     """Whether `<stop>` came after them."""
 
     def beside(self, other: Self) -> Self:
-        """Both, those of the other to the right."""
+        """Return these and the others, to the right of them."""
         pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)]
         return type(self)(*(np.concatenate(pair, axis=1) for pair in pairs))
 
     def ordered(self, places: Ints) -> Self:
-        """Those in the given places, (B, N)."""
+        """Return those in the given places, (B, N)."""
         return type(self)(
             *(np.take_along_axis(getattr(self, each.name), places, 1) for each in fields(self))
         )
 
     def best(self, most: int) -> Self:
-        """The best of each source, best first."""
+        """Return the best of each source, the best first."""
         return self.ordered(highest(self.score, most)[1])
 
     def of(self, sources: Ints) -> Self:
-        """Those of some sources."""
+        """Return those of some sources."""
         return type(self)(*(getattr(self, each.name)[sources] for each in fields(self)))
 
     def put(self, sources: Ints, other: Self) -> None:
@@ -67,7 +67,7 @@ def _empty(sources: int, places: int) -> Ended:
 
 
 def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
-    """The `nbest` best hypotheses of each source, best first.
+    """Return the `nbest` best hypotheses of each source, the best first.
 
     Beginnings of one length are compared by log P, ended ones by their score. Twice the width are
     compared, so that `width` go on even if as many output `<stop>`; a `<stop>` counts only among
@@ -179,7 +179,7 @@ def _go_on(last: Ended, sources: Ints, score_BK: Floats, log_BK: Floats, count: 
 
 
 def _of_all(places: Ints, values: Ints, every: int) -> Ints:
-    """A value for each of all rows; 0 where a row is not computed any more."""
+    """Return a value for each of all rows, 0 where a row is not computed any more."""
     whole = np.zeros(every, dtype=np.int64)
     whole[places] = values
     return whole
@@ -201,7 +201,7 @@ def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:
 def _traced(
     ended: Ended, tokens: list[Ints], parents: list[Ints], attended: Attended
 ) -> list[list[Hypothesis]]:
-    """Each source's hypotheses, followed backwards from the rows they ended in."""
+    """Follow the hypotheses of each source backwards from the rows that they ended in."""
     row_X, count_X, rows, written = (
         ended.row.ravel(),
         ended.count.ravel(),

@@ -34,7 +34,7 @@ FEWER = 0.75
 
 
 def picked(tensors: Tensors, rows: Ints) -> Tensors:
-    """Some rows of each."""
+    """Return some rows of each tensor."""
     return {name: tensor[rows] for name, tensor in tensors.items()}
 
 
@@ -77,7 +77,7 @@ class Problem:
 
     @cached_property
     def rule(self) -> Rule:
-        """What may not be output next."""
+        """The rule for what may not be output next."""
         return rule_of(self.settings, self.special, self.prefix)
 
     def step_on(
@@ -91,7 +91,7 @@ class Problem:
         return self.rule(scores_RV, output, steps), weights_RS, state
 
     def pick(self, rows: Ints) -> "Problem":
-        """The same for some of its rows only."""
+        """Return the same batch with some of its rows only."""
         return replace(
             self,
             prepared=picked(self.prepared, rows),
@@ -102,7 +102,7 @@ class Problem:
         )
 
     def rows_of(self, sources: Ints) -> Ints:
-        """The rows of some sources, (B,) -> (R,)."""
+        """Return the rows of some sources, (B,) -> (R,)."""
         each = self.settings.rows
         return (sources[:, None] * each + np.arange(each)).ravel()
 
@@ -115,12 +115,12 @@ class Attended:
         self._steps: list[tuple[Ints, Floats]] = []
 
     def add(self, places: Ints, weights: Floats | None) -> None:
-        """That of one step, and which of all rows its rows are."""
+        """Keep the weights of one step, and which of all rows its rows are."""
         if weights is not None:
             self._steps.append((places, weights))
 
     def of(self, rows: Ints) -> Floats | None:
-        """(X, T, S) of X hypotheses, which were in the given rows (T, X)."""
+        """Return the weights (X, T, S) of X hypotheses, which were in the given rows (T, X)."""
         if not self._steps:
             return None
         weights_of_steps = [

@@ -15,7 +15,7 @@ Bits = NDArray[np.uint64]
 
 
 def row_seeds(seed: int, sources: Sequence[int], rows: int) -> Bits:
-    """One for each row, (R,): each source has its own, and each of its `rows` rows another."""
+    """Return a seed for each row, (R,), from those of the sources; no two rows share one."""
     source_B = hashed(
         hashed(np.array([seed], dtype=np.uint64)) ^ np.array(sources, dtype=np.uint64)
     )

@@ -41,7 +41,7 @@ class Ranking:
     """True where a source position is real, (R, S); absent when all are."""
 
     def pick(self, rows: Ints) -> "Ranking":
-        """That of some rows."""
+        """Return the ranking of some rows."""
         return self if self.mask is None else replace(self, mask=self.mask[rows])
 
     def covered(self, before: Floats | None, weights: Floats | None) -> Floats | None:
@@ -55,7 +55,7 @@ class Ranking:
         return weights if before is None else before + weights
 
     def penalty(self, covered: Floats | None) -> Floats | None:
-        """The second term, (R,); nothing where β is 0."""
+        """Return the second term, (R,), or None where β is 0."""
         if covered is None:
             return None
         terms_RS = np.log(np.clip(covered, np.finfo(np.float32).tiny, 1.0))
@@ -64,7 +64,7 @@ class Ranking:
         return np.asarray(self.coverage_penalty * terms_RS.sum(1), dtype=np.float32)
 
     def scores(self, log_probability: Floats, lengths: Any, penalty: Floats | None) -> Floats:
-        """Of hypotheses of these lengths; an empty one scores 0."""
+        """Return the scores of hypotheses of these lengths; an empty one scores 0."""
         share = log_probability / np.maximum(np.float32(lengths), 1) ** np.float32(
             self.length_penalty
         )
@@ -72,7 +72,7 @@ class Ranking:
         return np.asarray(np.where(np.equal(lengths, 0), np.float32(0), scores), dtype=np.float32)
 
     def bound(self, log_probability: Floats, max_length: int) -> Floats:
-        """The most that a running hypothesis may still score."""
+        """Return the most that a running hypothesis may still score."""
         return log_probability / np.float32(max_length**self.length_penalty)
 
 
@@ -86,7 +86,7 @@ def highest(values: Floats, count: int) -> tuple[Floats, Ints]:
 
 
 def best_tokens(scores: Floats, count: int) -> tuple[Floats, Ints]:
-    """The highest `count` scores of each row and their tokens, (R, C) each, the best first.
+    """Return the highest `count` scores of each row and their tokens, both (R, C).
 
     A long row is compared in chunks: the best tokens are in the chunks with the highest maxima.
     """
@@ -109,7 +109,7 @@ def best_tokens(scores: Floats, count: int) -> tuple[Floats, Ints]:
 def rule_of(
     settings: SearchSettings, special: SpecialTokens, prefix: tuple[Ints, Bools] | None
 ) -> Rule:
-    """All that the settings and the caller forbid, as one rule."""
+    """Make one rule of all that the settings and the caller forbid."""
     rules: list[Rule] = []
     never = {*special.banned, special.go} - {special.stop}
     if special.unknown is not None and settings.unknown == "ban":
@@ -130,7 +130,7 @@ def rule_of(
 
 
 def banned(tokens: Ints) -> Rule:
-    """These tokens, `(n,)`, are never output."""
+    """Make a rule by which these tokens, `(n,)`, are never output."""
 
     def rule(scores: Floats, output: Ints, steps: int) -> Floats:
         scores[:, tokens] = NEVER
@@ -140,7 +140,7 @@ def banned(tokens: Ints) -> Rule:
 
 
 def min_length(fewest: int, *, stop: int) -> Rule:
-    """No `<stop>` before `fewest` tokens are output, unless nothing else may follow."""
+    """Make a rule against `<stop>` before `fewest` tokens, unless nothing else may follow."""
 
     def rule(scores: Floats, output: Ints, steps: int) -> Floats:
         if steps < fewest:
@@ -153,7 +153,7 @@ def min_length(fewest: int, *, stop: int) -> Rule:
 
 
 def no_repeated_ngram(length: int) -> Rule:
-    """No n-gram of this length twice in one row."""
+    """Make a rule against an n-gram of this length twice in one row."""
 
     def rule(scores: Floats, output: Ints, steps: int) -> Floats:
         if output.shape[1] < length:
@@ -168,7 +168,7 @@ def no_repeated_ngram(length: int) -> Rule:
 
 
 def forced_prefix(values: Ints, mask: Bools, *, otherwise: Rule) -> Rule:
-    """Output the prefix of each row, `(R, longest)`, first, and keep to the other rules then."""
+    """Make a rule that outputs the prefix of each row, `(R, longest)`, before the others hold."""
 
     def rule(scores: Floats, output: Ints, steps: int) -> Floats:
         if steps >= values.shape[1]:

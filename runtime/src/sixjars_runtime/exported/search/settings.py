@@ -49,7 +49,7 @@ class SearchSettings:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> "SearchSettings":
-        """Those of a file; DataError where some are missing, unknown or wrong."""
+        """Read the settings of a file; DataError where some are missing, unknown or wrong."""
         names = [setting.name for setting in fields(cls)]
         if missing := [name for name in names if name not in values]:
             raise DataError(f"search.{missing[0]} is missing.")
@@ -76,11 +76,11 @@ class SearchSettings:
 
     @property
     def rows(self) -> int:
-        """How many rows of each source search needs, side by side."""
+        """The rows of each source that search needs, side by side."""
         return {"greedy": 1, "sample": self.nbest, "beam": self.width}[self.kind]
 
     def changed(self, search: str | None, settings: Mapping[str, Any]) -> "SearchSettings":
-        """With what one call gives on top; several outputs need a beam or sampling."""
+        """Return them with those of one call; several outputs need a beam or sampling."""
         if wrong := [key for key in settings if key not in self.__dataclass_fields__]:
             raise DataError(unknown("search setting", wrong[0], list(self.__dataclass_fields__)))
         values = {**vars(self), **({} if search is None else {"kind": search}), **settings}
@@ -121,7 +121,7 @@ class SpecialTokens:
 
     @classmethod
     def read(cls, values: Mapping[str, Any], size: int) -> "SpecialTokens":
-        """Those of a file, of a vocabulary of this size."""
+        """Read the tokens that a file names, of a vocabulary of this size."""
         numbers = [values["go"], values["stop"], *values["banned"], values["unknown"] or 0]
         if wrong := [number for number in numbers if number >= size]:
             raise DataError(f"special names the token {wrong[0]}, but there are {size:,}.")
