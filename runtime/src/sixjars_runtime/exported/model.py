@@ -29,16 +29,21 @@ from sixjars_runtime.exported.prediction import Prediction
 from sixjars_runtime.exported.search import search
 from sixjars_runtime.exported.search.problem import Hypothesis, Tensors, hypotheses_of
 from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
-from sixjars_runtime.exported.settings import SETTINGS, about_of, damaged, learned_of
+from sixjars_runtime.exported.settings import (
+    CHOOSE,
+    ENCODER,
+    NOTHING,
+    PREFIX,
+    SETTINGS,
+    STEP,
+    WHOLE,
+    about_of,
+    damaged,
+    learned_of,
+)
 from sixjars_runtime.memory import MANY, SearchSize, free_memory
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 
-CHOOSE, ENCODER, STEP = "choose.onnx", "encoder.onnx", "step.onnx"
-WHOLE: Final = "whole.onnx"
-"""In place of encoder and step, with the search inside."""
-NOTHING, PREFIX = "nothing", "prefix"
-"""The input of a model that has none: rows without positions; or, where the search is inside, how
-outputs begin."""
 FILES_AT_ONCE: Final = 32
 """Images or videos that are computed together."""
 T = TypeVar("T")

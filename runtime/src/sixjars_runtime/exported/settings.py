@@ -29,6 +29,15 @@ from sixjars_runtime.text.segments import KINDS as SEGMENTS
 FORMAT: Final = 1
 """Of the files that `sixjars export` writes."""
 SETTINGS: Final = "model.json"
+CHOOSE: Final = "choose.onnx"
+ENCODER: Final = "encoder.onnx"
+STEP: Final = "step.onnx"
+WHOLE: Final = "whole.onnx"
+"""In place of encoder and step, with the search inside."""
+NOTHING: Final = "nothing"
+"""The input of a model that has none: rows without positions."""
+PREFIX: Final = "prefix"
+"""The input of a model that has none and a search inside: how outputs begin."""
 LARGEST: Final = 1 << 20
 """Bytes of `model.json`, which has about two thousand."""
 ANY: Final = (1 << 63) - 1

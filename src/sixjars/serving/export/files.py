@@ -32,6 +32,7 @@ from sixjars.serving.export.whole import search_inside, write_whole
 from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
 from sixjars_runtime.exported.inputs import READERS
 from sixjars_runtime.exported.outputs import WRITERS
+from sixjars_runtime.exported.settings import CHOOSE, ENCODER, FORMAT, SETTINGS, STEP
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
@@ -117,7 +118,7 @@ def _write(
     (folder / "fields").mkdir()
     for name, field in predictor.fields.all.items():
         (folder / "fields" / f"{name}.json").write_text(field.to_json(), encoding="utf-8")
-    (folder / "model.json").write_text(
+    (folder / SETTINGS).write_text(
         json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
     )
     card = model_card(
@@ -191,7 +192,7 @@ def _write_graphs(
             _write_generator(network, folder, examples, what)
         else:
             write_graph(
-                folder / "choose.onnx",
+                folder / CHOOSE,
                 lambda value: _chosen(network, value),
                 [network],
                 examples,
@@ -200,7 +201,7 @@ def _write_graphs(
     generator = cast(Generator, network.decoder)
     searches = network.decoder.searches
     return {
-        "format": 1,
+        "format": FORMAT,
         "task": predictor.recipe.task,
         "inputs": {name: _described(field) for name, field in fields.inputs.items()},
         "output": {fields.output.name: _described(fields.output)},
@@ -244,10 +245,8 @@ def _write_generator(
         begun = dict(encode(example))
         rows = begun.pop("mask").shape[0]
         states.append({"token": torch.full((rows,), generator.special.go), **begun})
-    read = write_graph(folder / "step.onnx", step, [generator], states, what=what)
-    write_graph(
-        folder / "encoder.onnx", encode, [network], examples, what=what, keeps={*read, "mask"}
-    )
+    read = write_graph(folder / STEP, step, [generator], states, what=what)
+    write_graph(folder / ENCODER, encode, [network], examples, what=what, keeps={*read, "mask"})
 
 
 def _chosen(network: Network, value: Any) -> Value:

@@ -26,11 +26,12 @@ from sixjars.flow.values import Encoded, Padded, Prepared, Rows, StepOutput
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime.errors import RunError
+from sixjars_runtime.exported.settings import PREFIX
 from sixjars_runtime.special_tokens import PAD
 
 Value = Mapping[str, Any]
-PREFIX, FORCED = "prefix", "forced"
-"""How the output of a model without input begins, as it is given, and with a place behind it where all may come."""
+FORCED = "forced"
+"""How the output of a model without input begins, with a place behind it where all may come."""
 
 
 @final

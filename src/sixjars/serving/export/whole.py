@@ -18,13 +18,12 @@ from sixjars.runs.requests import search_of
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import TOLERANCE, filled, flat, graph_of, naming, session_of
 from sixjars.serving.export.loops import AFTER, MADE, JoinedGraphs
-from sixjars.serving.export.stages import PREFIX, Stages
+from sixjars.serving.export.stages import Stages
 from sixjars_runtime.errors import DataError, RecipeError, RunError, unknown
+from sixjars_runtime.exported.settings import PREFIX, WHOLE
 
 KINDS = ("greedy", "beam")
 """Of search that a graph can hold."""
-WHOLE = "whole.onnx"
-"""The graph of a whole search."""
 STEPS = (7, 2, 4, 3)
 """That were made before each example of a later stage; the first is no other size of its example."""
 
