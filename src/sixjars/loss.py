@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import RecipeError, unknown
-from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
 from sixjars.model.fast.compiled import fits_loss, gradient, kernels_for
@@ -23,6 +21,8 @@ from sixjars.model.fast.unrolled import has_kernels
 from sixjars.model.layers import by_onednn, computed_in, product, summed_rows, wide
 from sixjars.model.processor import FEWEST_ONCE
 from sixjars.recipe.sections import LossSettings
+from sixjars_runtime.errors import RecipeError, unknown
+from sixjars_runtime.special_tokens import UNK
 
 TINY = 1e-9
 

@@ -13,7 +13,6 @@ import yaml
 import sixjars
 from sixjars.data.batches import Batches, EmptyColumn, IdColumn
 from sixjars.errors import DataError, Interrupted, RecipeError, RunError
-from sixjars.flow.special import UNK
 from sixjars.flow.values import Padded
 from sixjars.loss import class_weights, without_words
 from sixjars.progress import Reporter, Summary
@@ -21,6 +20,7 @@ from sixjars.recipe.sections import LossSettings
 from sixjars.runs import train as training
 from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
+from sixjars_runtime.special_tokens import UNK
 
 from .conftest import Call
 

@@ -10,11 +10,11 @@ from sixjars.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept
 from sixjars.bulk.sources import ENDINGS, inputs_of
 from sixjars.bulk.work import Answered, Order, Worker
 from sixjars.data.text.files import ending_of
-from sixjars.errors import DataError
 from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
 from sixjars.runs.computing import computing
 from sixjars.runs.predict import Predictor
+from sixjars_runtime.errors import DataError
 
 MOST_NAMES: Final = 5
 """Files without rows that are named; others are only counted."""

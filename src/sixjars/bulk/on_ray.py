@@ -9,7 +9,7 @@ from typing import Any, final
 from sixjars.bulk.job import Job
 from sixjars.bulk.plan import Part
 from sixjars.bulk.work import Answered, Order
-from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
+from sixjars_runtime.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
 
 PATIENCE = 10.0
 """Seconds that a cluster has to answer its first call."""

@@ -19,10 +19,10 @@ from typing import Any, Final, final
 from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import Inputs, rows_in, table_in
 from sixjars.data.text.files import is_gzipped
-from sixjars.errors import DataError, shown
-from sixjars.flow.small_files import read_limited
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
+from sixjars_runtime.errors import DataError, shown
+from sixjars_runtime.small_files import read_limited
 
 PLAN: Final = "parts.json"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, final
 
-from sixjars.errors import DataError, shown
+from sixjars_runtime.errors import DataError, shown
 
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _NO_NAMES: Final = {"", ".", ".."}

@@ -10,12 +10,12 @@ from typing import Final, final
 
 from sixjars.bulk.remote import Storage, is_remote
 from sixjars.data.text.files import ending_of, is_empty
-from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
 from sixjars.runs.files import DELIMITERS, input_file
 from sixjars.runs.given import is_many, raw_lines
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
+from sixjars_runtime.errors import DataError
 
 ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")
 """Endings of the files that are read in a folder; each may be followed by .gz."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 from sixjars.bulk.plan import Part
 from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import table_in
-from sixjars.errors import DataError
 from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
@@ -23,6 +22,7 @@ from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.sinks import LineSink, Sink, TableSink
 from sixjars.runs.skipped import Skipped
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.runs.given import Item

@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from sixjars.cli import align, inspect, predict, prepare, score, serve, share, train, tune, views
-from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
+from sixjars_runtime.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
     name="sixjars",

@@ -11,8 +11,8 @@ from sixjars.bulk.remote import is_remote
 from sixjars.cli.input_notes import is_failure, note_unknown
 from sixjars.cli.options import note, noting, option
 from sixjars.cli.streaming import Pace
-from sixjars.errors import DataError, Interrupted
 from sixjars.runs.given import is_many
+from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

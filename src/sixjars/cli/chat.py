@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO, final
 
-from sixjars.data.text.segments import joined, marked
-from sixjars.errors import DataError, SixJarsError, unknown
+from sixjars_runtime.errors import DataError, SixJarsError, unknown
+from sixjars_runtime.text.segments import joined, marked
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings

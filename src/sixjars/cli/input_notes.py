@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, final
 
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
-from sixjars.flow.special import SPECIAL, STOP
 from sixjars.runs.notes import cut_in_words, unknown_in_words
 from sixjars.runs.skipped import Skipped
+from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 if TYPE_CHECKING:
     from sixjars.runs.input_file import InputFile

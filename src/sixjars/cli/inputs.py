@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
 from sixjars.data.text.files import is_gzipped
-from sixjars.errors import DataError
 from sixjars.runs.given import object_named, object_of, parted, raw_lines, row_given, text_of
 from sixjars.runs.notes import cut_in_words
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.runs.given import Item

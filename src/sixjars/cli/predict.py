@@ -43,7 +43,7 @@ from sixjars.cli.options import (
     option,
 )
 from sixjars.cli.streaming import Pace, portions
-from sixjars.errors import DataError, Interrupted
+from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from sixjars.learning.engine import Device

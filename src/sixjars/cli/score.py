@@ -23,8 +23,8 @@ from sixjars.cli.options import (
     option,
     results,
 )
-from sixjars.errors import DataError
 from sixjars.progress import ConsoleProgress
+from sixjars_runtime.errors import DataError
 
 
 def evaluate(

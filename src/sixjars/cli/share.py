@@ -8,7 +8,7 @@ import typer
 
 from sixjars.cli.options import AllowOption, RunArgument, argument, note, option
 from sixjars.cli.predict import SettingOption
-from sixjars.errors import DataError, RecipeError, unknown
+from sixjars_runtime.errors import DataError, RecipeError, unknown
 
 LicenceOption = Annotated[str, option(help="Its licence, for the model card.")]
 

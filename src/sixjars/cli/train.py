@@ -19,8 +19,8 @@ from sixjars.cli.options import (
     option,
     results,
 )
-from sixjars.errors import DataError, RunError
 from sixjars.progress import ConsoleProgress
+from sixjars_runtime.errors import DataError, RunError
 
 if TYPE_CHECKING:
     from sixjars.starter.race import Race

@@ -51,8 +51,8 @@ from sixjars.cli.predict import (
     with_attention,
 )
 from sixjars.cli.word_links import print_alignments
-from sixjars.errors import DataError
 from sixjars.runs.skipped import Skipped
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.drawing.view import View

@@ -13,7 +13,6 @@ from sixjars.comparison.scored_run import ScoredRun
 from sixjars.comparison.seeds import seeds_of
 from sixjars.comparison.tables import RUNS, Target
 from sixjars.data.dataset import Dataset
-from sixjars.errors import DataError
 from sixjars.evaluation.bootstrap import exchanged
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, value_alone
 from sixjars.learning.engine import Device, device_named
@@ -27,6 +26,7 @@ from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import check_not_read
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.train import train
+from sixjars_runtime.errors import DataError
 
 EXAMPLES: Final = 2
 """Examples that two runs differ on most, in each direction."""
@@ -55,7 +55,7 @@ def compare(  # noqa: PLR0913 - the options of one comparison
     >>> sixjars.compare(["translation/sample_attention"])
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: compare needs two recipes or runs, or more.
+    sixjars_runtime.errors.DataError: compare needs two recipes or runs, or more.
     """
     outside = Outside(tuple(allow), tuple(components))
     target = Target(Path(out))

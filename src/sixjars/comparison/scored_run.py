@@ -5,7 +5,6 @@ from typing import Any, Final, final
 
 from sixjars.comparison.result import Cost, Measured
 from sixjars.decoding import in_words
-from sixjars.errors import RunError
 from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Interval, Metric
@@ -14,6 +13,7 @@ from sixjars.evaluation.score import nbest_of
 from sixjars.learning.cost import read_cost
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.folder import RunFolder
+from sixjars_runtime.errors import RunError
 
 BUCKETS: Final = 5
 

@@ -9,7 +9,7 @@ import numpy
 import pyarrow
 
 from sixjars.data.storage.cache import LINE, Examples
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 SHOWN: Final = 5  # bad rows that a note names
 _MEND: Final = " Mend or remove it, or train with data.on_bad_row=skip, which leaves such"

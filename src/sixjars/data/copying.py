@@ -19,9 +19,9 @@ from torch import Tensor
 
 from sixjars.data.batches import Column, Rows
 from sixjars.data.storage.cache import IdEncoder, Table
-from sixjars.errors import DataError
-from sixjars.flow.special import UNK
 from sixjars.flow.values import Padded
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import UNK
 
 _SHIFT = 32  # an id takes fewer bits, so row and id fit one number
 

@@ -16,9 +16,9 @@ from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
 from sixjars.data.flat import TextStream, portions, slices
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
-from sixjars.errors import DataError
-from sixjars.flow.special import STOP, UNK
 from sixjars.progress import counted
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import STOP, UNK
 
 T = TypeVar("T")
 DRAWN = "drawn"

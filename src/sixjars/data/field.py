@@ -25,11 +25,11 @@ from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.copying import CopyLink
 from sixjars.data.storage.cache import LINE, Examples, IdEncoder, Table
-from sixjars.errors import shown
 from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.errors import shown
 
 
 class FeatureExtractor(Protocol):

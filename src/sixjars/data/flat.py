@@ -18,8 +18,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError, shown
-from sixjars.flow.special import STOP
+from sixjars_runtime.errors import DataError, shown
+from sixjars_runtime.special_tokens import STOP
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sixjars.data.flat import Flat, places_of, ranges
 from sixjars.flow.limits import padded_size
-from sixjars.flow.special import STOP
 from sixjars.flow.values import Padded, Segments
+from sixjars_runtime.special_tokens import STOP
 
 MOST = 6  # packs at most: each is one more call of the network that encodes them
 TOLERATED = 0.15  # share of padding that is not worth one more pack

@@ -30,10 +30,10 @@ from sixjars.decoding.problem import (
 from sixjars.decoding.sampling import draw, likely, row_seeds
 from sixjars.decoding.scores import NEVER, Ranking, best_tokens
 from sixjars.flow.contracts import Generator
-from sixjars.flow.memory import MANY
 from sixjars.flow.searching import Hypothesis, SpecialTokens, Step
 from sixjars.flow.values import Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.memory import MANY
 
 
 def beam_rows(settings: SearchSettings) -> int:

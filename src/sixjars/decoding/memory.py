@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from sixjars.flow.contracts import Generator
-from sixjars.flow.memory import SearchSize, free_memory
 from sixjars.flow.values import Prepared, Rows
+from sixjars_runtime.memory import SearchSize, free_memory
 
 
 def check_memory(

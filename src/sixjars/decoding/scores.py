@@ -14,10 +14,10 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sixjars.errors import RecipeError
 from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import Padded, Tensors
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.errors import RecipeError
 
 Made = int | Tensor
 """A number of steps; in a CUDA graph a tensor, for the graph is of other steps too."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from sixjars.drawing.view import View
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 FITTING: Mapping[str, tuple[str, ...]] = {
     "words": ("heatmap", "lines", "document", "copying", "pharaoh"),

@@ -29,7 +29,7 @@ from sixjars.drawing.page import (
     shortened,
     title_lines,
 )
-from sixjars.errors import DataError, ShapeError
+from sixjars_runtime.errors import DataError, ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.drawing.page import GREY, Weights, checked, figure_of, fit, saved_page, width_of
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

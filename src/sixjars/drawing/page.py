@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.drawing.fonts import FIRST, Numbers, fonts_for, legend, shown_text
-from sixjars.errors import ShapeError
 from sixjars.evaluation.by_length import FEW, Bucket
+from sixjars_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sixjars.drawing.heatmap import GRID, peak_of, show_cells
 from sixjars.drawing.page import GREY, Weights, checked, figure_of, ink, save
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics.tours import nearest_tour
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,10 +11,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.text.segments import OTHER, OWN
 from sixjars.drawing.page import Weights, shortened
-from sixjars.errors import DataError
 from sixjars.flow.values import Layout
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import OTHER, OWN
 
 SPACE = "␣"
 """The sign for a space where characters are tokens."""

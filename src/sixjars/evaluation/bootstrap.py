@@ -13,8 +13,8 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Interval, Metric, Outcome, value_alone
+from sixjars_runtime.errors import DataError
 
 RESAMPLES: Final = 1000
 LEVEL: Final = 0.95

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from sixjars.decoding.capture import CAPTURING, addresses
-from sixjars.errors import LearningError
 from sixjars.flow.values import Encoded, Padded
 from sixjars.learning.captured import Graph
 from sixjars.model.build import Network
+from sixjars_runtime.errors import LearningError
 
 MOST = 64
 """Graphs of a network; inputs of other shapes are encoded without."""

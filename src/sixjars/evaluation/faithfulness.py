@@ -32,12 +32,12 @@ from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.agreement import Agreement, agreement
 from sixjars.evaluation.score import answers, encoded_batches
-from sixjars.flow.special import STOP, UNK
 from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
 from sixjars.model.layers import WordEmbedding
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.special_tokens import STOP, UNK
 
 ROUNDING: Final = 6
 """Digits of a log probability behind the point; what differs by less is equal."""

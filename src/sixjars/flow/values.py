@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, final
 import torch
 from torch import Tensor
 
-from sixjars.errors import ShapeError
+from sixjars_runtime.errors import ShapeError
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sixjars.errors import LearningError
 from sixjars.flow.limits import padded_size
 from sixjars.flow.values import Batch, Padded
+from sixjars_runtime.errors import LearningError
 
 ROWS = 16
 """Rows of batches that are counted in tokens are padded to a multiple of this."""

@@ -24,8 +24,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RunError
 from sixjars.learning.cost import FILE, Part
+from sixjars_runtime.errors import RunError
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision

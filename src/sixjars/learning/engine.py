@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, final,
 import torch
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RecipeError, unknown
 from sixjars.flow.values import Batch
 from sixjars.loss import Objective, Sealed
 from sixjars.model.compiling import compiled_for
 from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
+from sixjars_runtime.errors import RecipeError, unknown
 
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger

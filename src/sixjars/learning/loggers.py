@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixjars.errors import MissingExtra
+from sixjars_runtime.errors import MissingExtra
 
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger

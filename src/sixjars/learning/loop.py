@@ -19,7 +19,6 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
-from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState, packed_optimizer, signals_to
 from sixjars.learning.cost import Part, TrainingCost, read_cost
 from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
@@ -27,6 +26,7 @@ from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings
+from sixjars_runtime.errors import Interrupted, LearningError, RunError
 
 LOGGED = 10
 """Steps between two losses of the training set that loggers get."""

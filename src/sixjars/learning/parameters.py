@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from sixjars.errors import RecipeError, unknown
+from sixjars_runtime.errors import RecipeError, unknown
 
 SHORT = {"bridge": "decoder.bridge"}
 """Sections of a recipe that are elsewhere in the network."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, final
 
 import torch
 
-from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
+from sixjars_runtime.errors import Interrupted, LearningError, RecipeError, RunError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

@@ -10,7 +10,6 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RunError, shown
 from sixjars.learning.checkpoints import (
     RunFiles,
     Tensors,
@@ -18,6 +17,7 @@ from sixjars.learning.checkpoints import (
     check_shapes,
     load_tensors,
 )
+from sixjars_runtime.errors import RunError, shown
 
 if TYPE_CHECKING:
     from sixjars.learning.engine import Updates

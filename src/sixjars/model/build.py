@@ -18,7 +18,6 @@ from pydantic import create_model, model_validator
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from sixjars.errors import RecipeError, ShapeError, unknown
 from sixjars.flow.contracts import Bridge, Component, Decoder, Encoder, ModelPlan
 from sixjars.flow.values import Batch, DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
@@ -28,6 +27,7 @@ from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.files import checked
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.schema import Settings
+from sixjars_runtime.errors import RecipeError, ShapeError, unknown
 
 Facts = Mapping[str, Mapping[str, Any]]
 """What the data determines for each field: the size of its vocabulary or list of labels, the pixels of an image, …"""

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from sixjars.data.storage.cache import cache_folder, made_whole, touch
-from sixjars.errors import DataError, shown
 from sixjars.model.fast.compiled import Library
+from sixjars_runtime.errors import DataError, shown
 
 FOLDER: Final = Path(__file__).parent / "fast"
 SOURCES: Final = ("cells.c", "attention.c")

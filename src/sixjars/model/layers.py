@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import ShapeError
 from sixjars.flow.limits import Share, Size
 from sixjars.model.processor import FEWEST_ONCE, HAS_ONEDNN
+from sixjars_runtime.errors import ShapeError
 
 Start = Literal["linear", "copy"]
 LARGEST = 42.0

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import RecipeError, unknown
 from sixjars.model.build import Network
 from sixjars.model.compiling import load_kernels
 from sixjars.model.processor import FEWEST, HAS_ONEDNN
 from sixjars.model.recurrent import Recurrent
+from sixjars_runtime.errors import RecipeError, unknown
 
 Precision = Literal["32", "bf16", "int8"]
 SCALES = (

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, ShapeError, unknown
 from sixjars.flow.features import FeatureShape
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Layout, Padded
@@ -24,6 +23,7 @@ from sixjars.model.backbones.backbone import Backbone, MapShape, frozen_below
 from sixjars.model.backbones.installed import InstalledBackbone
 from sixjars.model.backbones.libraries import LIBRARIES
 from sixjars.model.backbones.pretrained import EfficientNetLite0, Features
+from sixjars_runtime.errors import RecipeError, ShapeError, unknown
 
 WIDTHS = (16, 32, 64)
 """Channels after each halving of the image."""

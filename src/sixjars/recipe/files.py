@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from sixjars.errors import DataError, RecipeError, file_hint, hint, shown
 from sixjars.recipe.schema import faults_of
 from sixjars.tasks import own_name
+from sixjars_runtime.errors import DataError, RecipeError, file_hint, hint, shown
 
 M = TypeVar("M", bound=BaseModel)
 LARGEST: Final = 1 << 16  # bytes of a recipe file; one that people write has a few thousand

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any, final
 
-from sixjars.errors import RecipeError
+from sixjars_runtime.errors import RecipeError
 
 
 @final

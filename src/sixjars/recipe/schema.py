@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, final, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from sixjars.errors import hint, shown, unknown
+from sixjars_runtime.errors import hint, shown, unknown
 
 Misfit = tuple[tuple[str, ...], str]
 """Keys that do not fit each other, and the sentence that says why."""

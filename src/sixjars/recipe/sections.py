@@ -32,6 +32,15 @@ from sixjars.recipe.data import (
     Written,
 )
 from sixjars.recipe.schema import Misfit, Misfits, Settings
+from sixjars_runtime.search_ranges import (
+    LEAST_TEMPERATURE,
+    LEAST_TOP_P,
+    MOST_COVERAGE_PENALTY,
+    MOST_LENGTH_PENALTY,
+    MOST_ROWS,
+    MOST_TEMPERATURE,
+    MOST_TOKENS,
+)
 
 DEFAULT_EPOCHS: Final = 10
 _TEMPERATURES: Final = Field(ge=ranges.LEAST_TEMPERATURE, le=ranges.MOST_TEMPERATURE)

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sixjars.data.dataset import Dataset
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.view import View, view_of
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import answers, encoded_batches, nbest_of
-from sixjars.flow.special import STOP, UNK
 from sixjars.reports.values import Example
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.prediction import Finishing
 from sixjars.runs.requests import Found
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import STOP, UNK
 
 MOST_OUTPUTS = 3
 """Outputs of a beam that are shown for each example."""

@@ -16,7 +16,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError
 from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
 from sixjars.evaluation.metrics import Interval, Metric, Outcome
@@ -56,6 +55,7 @@ from sixjars.runs.recipes import chosen_by, metrics_of
 from sixjars.runs.scored_files import are_files
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.trend import trend_of
+from sixjars_runtime.errors import DataError
 
 ENDINGS = (".html", ".htm")
 BUCKETS = 5

@@ -12,20 +12,20 @@ from sixjars.data.alignment.aligner import Directions, aligned, pharaoh
 from sixjars.data.alignment.links import read_links
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
 from sixjars.data.annotations import Links, links_of
-from sixjars.data.containers import is_table, several_of
 from sixjars.data.flat import as_array
 from sixjars.data.tables import header_as_data, read
 from sixjars.data.tables.delimited import lines_in
 from sixjars.data.tables.dialect import refitted
 from sixjars.data.tables.rows import Fault
 from sixjars.data.text.files import blocks_of
-from sixjars.errors import DataError, unknown
 from sixjars.evaluation.metrics.attention import alignment_error_rate
 from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.progress import Reporter, listening, number_of, tell, usual_reporter
 from sixjars.recipe.data import DIAGONAL, STEEPEST, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars.runs.output_file import check_writable, written_whole
+from sixjars_runtime.containers import is_table, several_of
+from sixjars_runtime.errors import DataError, unknown
 
 Text = str | Path | Sequence[str]
 """A file with a sentence in each line, or the sentences."""

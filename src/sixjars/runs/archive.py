@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sixjars.errors import RunError, first_line, shown
+from sixjars_runtime.errors import RunError, first_line, shown
 
 HUB: Final = "hf:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)

@@ -9,9 +9,9 @@ from typing import Final, final
 
 from pydantic import TypeAdapter, ValidationError
 
-from sixjars.errors import RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.learning.checkpoints import write_whole
+from sixjars_runtime.errors import RunError
 
 FILE: Final = "baselines.json"
 FORMAT: Final = 2

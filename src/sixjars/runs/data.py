@@ -17,9 +17,7 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
 from sixjars.decoding.memory import free_on
-from sixjars.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
 from sixjars.flow.contracts import ModelPlan
-from sixjars.flow.memory import in_words
 from sixjars.flow.values import Batch, Padded
 from sixjars.learning.parameters import belongs_to, freeze_named
 from sixjars.model.build import Network, Unfilled, build, freeze_unused, nested
@@ -32,6 +30,8 @@ from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.runs.splits import LEAST, SPLITS, read_splits
 from sixjars.runs.vectors import token_vectors
 from sixjars.samples import materialise, sample_examples, sample_folder
+from sixjars_runtime.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
+from sixjars_runtime.memory import in_words
 
 COUNTED_AT_ONCE = 256
 """Examples in memory while an encoder counts."""

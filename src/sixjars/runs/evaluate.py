@@ -13,7 +13,6 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
 from sixjars.data.tables.memory import MEMORY, given_tables, table_of, tables_of
 from sixjars.data.tables.records import HUB
-from sixjars.errors import DataError, RecipeError, RunError, SixJarsError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import (
     ClassRow,
@@ -40,6 +39,7 @@ from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.trend import trend_of
+from sixjars_runtime.errors import DataError, RecipeError, RunError, SixJarsError
 
 LEARNED: Final = (
     "the run was trained on rows of this file; a score on them says little of new ones."

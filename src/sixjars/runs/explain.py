@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import DataError, RecipeError, hint, shown
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
 from sixjars.recipe.data import are_learned
@@ -20,6 +19,7 @@ from sixjars.runs.explanation import Explanation, explanation_of
 from sixjars.runs.folder import has_run, open_run
 from sixjars.runs.recipes import read_recipe
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import DataError, RecipeError, hint, shown
 
 
 def explain(

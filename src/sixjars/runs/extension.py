@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
-from sixjars.errors import RunError
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.loop import Trainer
 from sixjars.progress import number_of
@@ -14,6 +13,7 @@ from sixjars.recipe.files import flat
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import LearningSettings, Recipe
 from sixjars.runs.folder import RunFolder, has_run, noted, open_run
+from sixjars_runtime.errors import RunError
 
 MAY_CHANGE: Final = (
     "evaluation",

@@ -10,7 +10,6 @@ import numpy as np
 
 from sixjars.data.dataset import Dataset
 from sixjars.drawing.faithfulness import draw_faithfulness
-from sixjars.errors import DataError
 from sixjars.evaluation.agreement import Measured
 from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
 from sixjars.learning.engine import Device, device_named
@@ -22,6 +21,7 @@ from sixjars.runs.forced import with_output
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.scored_files import file_dataset
+from sixjars_runtime.errors import DataError
 
 EXAMPLES: Final = 200
 """Examples that are checked, where nobody says how many."""

@@ -21,10 +21,10 @@ from sixjars.data.tables.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.tables.records import DECODER, opened_parquet, wrapped_list
 from sixjars.data.tables.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, ending_of, is_windows, lines_of, opened
-from sixjars.errors import DataError, shown
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.requests import Unreadable
+from sixjars_runtime.errors import DataError, shown
 
 DELIMITERS: Final = {".csv": ",;|\t", ".tsv": "\t"}
 """The delimiters of a file by its ending; the first that fits is taken."""

@@ -15,7 +15,6 @@ from typing import Any, Final, final
 from torch import Tensor
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import RecipeError, RunError
 from sixjars.model.build import Network, nested
 from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.outside import Outside
@@ -25,6 +24,7 @@ from sixjars.runs.extension import kept_recipe
 from sixjars.runs.folder import RunFolder, noted, open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars_runtime.errors import RecipeError, RunError
 
 SAME: Final = ("kind", "tokens", "split", "lowercase", "segments", "multi_label", "dimensions")
 """Keys of a field that what was learned depends on."""

@@ -21,8 +21,6 @@ from typing import Any, Final, Literal, final
 import torch
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import RunError, SixJarsError, shown
-from sixjars.flow.small_files import read_limited
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
 from sixjars.progress import Reporter
@@ -34,6 +32,8 @@ from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.splits import SPLITS
 from sixjars.version import version_of
+from sixjars_runtime.errors import RunError, SixJarsError, shown
+from sixjars_runtime.small_files import read_limited
 
 FORMAT: Final = 2
 """The version of the folder's format; changes when an older version could not read it."""

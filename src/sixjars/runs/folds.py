@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from sixjars.errors import RecipeError, RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Score
 from sixjars.progress import Reporter, number_of

@@ -11,11 +11,9 @@ from typing import Any, final
 import torch
 
 from sixjars.data.dataset import Dataset
-from sixjars.errors import SixJarsError, hint, shown, unknown
 from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.score import encoded_batches
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Layout
 from sixjars.learning.engine import Device, device_named
 from sixjars.loss import truth_loss
@@ -28,6 +26,8 @@ from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import EncodedRequests, Found, Input, Request
 from sixjars.runs.scored_files import file_dataset
+from sixjars_runtime.errors import SixJarsError, hint, shown, unknown
+from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 
 MOST_LABELS = 50
 """Labels that a message lists."""

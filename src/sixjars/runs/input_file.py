@@ -9,9 +9,9 @@ from typing import Any, Final
 from sixjars.data.tables.delimited import unused_delimiter
 from sixjars.data.tables.rows import Fault, Key, decoded
 from sixjars.data.text.files import check_file, ending_of, is_gzipped
-from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, Row
 from sixjars.runs.requests import Unreadable, not_utf8
+from sixjars_runtime.errors import DataError
 
 _NAMED: Final = 5
 """Columns that a sentence names."""

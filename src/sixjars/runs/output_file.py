@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 
 def check_writable(path: Path, name: str = "") -> None:

@@ -12,11 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, final, overload
 
-from sixjars.data.containers import inputs_of
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import DataError, SixJarsError
 from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
@@ -43,6 +41,8 @@ from sixjars.runs.requests import (
     unfit,
 )
 from sixjars.samples import sample_columns
+from sixjars_runtime.containers import inputs_of
+from sixjars_runtime.errors import DataError, SixJarsError
 
 
 @final

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, final
 
 from sixjars.data.storage.features import FeatureStore
-from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
@@ -15,6 +14,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, admitted
 from sixjars.samples import SAMPLES, generate, materialise
 from sixjars.tasks import own_name
+from sixjars_runtime.errors import DataError, RecipeError, unknown
 
 
 @final

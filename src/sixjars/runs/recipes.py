@@ -10,7 +10,6 @@ from sixjars.data.annotations import ANNOTATIONS, Annotation
 from sixjars.data.dataset import Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
-from sixjars.errors import DataError, RecipeError, hint, shown, unknown
 from sixjars.evaluation.metrics import ONE_LABEL, Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
@@ -21,6 +20,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import PLAIN_SECTIONS, DataSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
 from sixjars.tasks import TASK_NAMED, TASKS, Task
+from sixjars_runtime.errors import DataError, RecipeError, hint, shown, unknown
 
 Named = list[tuple[str, Metric]]
 """Metrics, each after the place where it is named."""

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from sixjars.data import containers
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
-from sixjars.errors import DataError, RecipeError, shown
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout, Padded
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime import containers
+from sixjars_runtime.errors import DataError, RecipeError, shown
 
 ESCAPED = 0xDC00
 """The offset that Python adds to a byte that is not UTF-8 (`surrogateescape`)."""

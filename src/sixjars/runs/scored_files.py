@@ -10,13 +10,13 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
 from sixjars.data.tables.dialect import refitted
-from sixjars.errors import DataError
 from sixjars.recipe.data import Files
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import media_places
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.splits import read_files
 from sixjars.samples import sample_columns
+from sixjars_runtime.errors import DataError
 
 Scored = str | Path | tuple[str, ...]
 """A file, or parallel files: line i of each is example i."""

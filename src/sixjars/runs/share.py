@@ -17,8 +17,6 @@ from typing import Any, Final
 
 import yaml
 
-from sixjars.errors import RunError
-from sixjars.flow.small_files import read_limited
 from sixjars.learning.checkpoints import saved_shapes
 from sixjars.progress import number_of
 from sixjars.recipe.outside import Outside
@@ -27,6 +25,8 @@ from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import written_whole
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import RunError
+from sixjars_runtime.small_files import read_limited
 
 LICENCES: Final = frozenset(
     "apache-2.0 mit bsd-2-clause bsd-3-clause gpl-3.0 lgpl-3.0 agpl-3.0 mpl-2.0 unlicense openrail "
@@ -181,7 +181,7 @@ def push(
     >>> sixjars.push("runs/words", "words")
     Traceback (most recent call last):
         ...
-    sixjars.errors.RunError: a run on the hub is called user/name, but this is 'words'.
+    sixjars_runtime.errors.RunError: a run on the hub is called user/name, but this is 'words'.
     """
     from huggingface_hub import HfApi
 

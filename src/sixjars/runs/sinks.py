@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, final
 
 from sixjars.data.text.files import ending_of
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.runs.answer_files import Answers, Cell

@@ -14,14 +14,14 @@ from torch import Tensor
 
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER, Ranking
-from sixjars.errors import memory_is_short
 from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.special import STOP
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import Check, EncodedRequests, Found, Input, Request
+from sixjars_runtime.errors import memory_is_short
+from sixjars_runtime.special_tokens import STOP
 
 
 @final

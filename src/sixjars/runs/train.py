@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, final
 
 from sixjars.data.tables.memory import given_tables, tables_of, with_tables
 from sixjars.decoding import in_words
-from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import Judged, judged
@@ -41,6 +40,7 @@ from sixjars.runs.folds import cross_validate, notes_on_all
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
+from sixjars_runtime.errors import Interrupted, LearningError
 
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger

@@ -6,10 +6,10 @@ import numpy as np
 
 from sixjars.data.text.vectors import Vectors, projected, read_vectors
 from sixjars.data.text.wordllama import NAME, piece_vectors
-from sixjars.errors import DataError
-from sixjars.flow.special import SPECIAL
 from sixjars.recipe.sections import Recipe
 from sixjars.samples import vectors
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import SPECIAL
 
 
 def token_vectors(

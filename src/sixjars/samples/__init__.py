@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from sixjars.data.annotations import ANNOTATIONS
-from sixjars.errors import DataError, unknown
 from sixjars.progress import Reporter
 from sixjars.samples import (
     articles,
@@ -38,6 +37,7 @@ from sixjars.samples import (
 from sixjars.samples.sample import Row, Sample
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
+from sixjars_runtime.errors import DataError, unknown
 
 if TYPE_CHECKING:
     from sixjars.data.storage.cache import Examples

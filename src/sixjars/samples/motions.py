@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from zlib import crc32
 
-from sixjars.errors import DataError
 from sixjars.samples.sample import Row, Sample
 from sixjars.samples.scenes import COLOURS, Thing, painted, reach
+from sixjars_runtime.errors import DataError
 
 SHAPES = ("circle", "triangle", "star")
 """Shapes that differ clearly in a small video; a square in motion is much like a circle."""
@@ -81,7 +81,7 @@ def frames_of(name: str) -> list[Thing]:
 
 def paint(name: str) -> bytes:
     """The bytes of the video file of this name."""
-    from sixjars.data.media.videos import write_video
+    from sixjars_runtime.videos import write_video
 
     things = frames_of(name)
     file = io.BytesIO()

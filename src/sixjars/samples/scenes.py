@@ -20,9 +20,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.media.images import need_pillow
-from sixjars.errors import DataError
 from sixjars.samples.sample import Row, Sample
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.images import need_pillow
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import final
 
-from sixjars.errors import DataError
 from sixjars.samples.sample import Row, Sample
 from sixjars.samples.texts import Lexicon
+from sixjars_runtime.errors import DataError
 
 WORDS = Lexicon("transliteration")
 VIRAMA, DOT = "्", "ं"

@@ -12,8 +12,8 @@ from typing import Any, final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from sixjars.data.containers import is_table, several_of
-from sixjars.errors import RequestError
+from sixjars_runtime.containers import is_table, several_of
+from sixjars_runtime.errors import RequestError
 
 Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.PathLike[str]]
 """One input: a text, a list of sentences, turns or points, a path, or several of them by field."""

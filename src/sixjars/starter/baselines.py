@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.tables.memory import given_tables, table_of, tables_of, with_tables
-from sixjars.errors import DataError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.progress import Reporter, listening, usual_reporter
 from sixjars.recipe.data import Column
@@ -21,6 +20,7 @@ from sixjars.runs.folds import fold_recipes, mean_baselines
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.splits import SPLITS
 from sixjars.starter.write import started
+from sixjars_runtime.errors import DataError
 
 ALONE: Final = 600.0
 """Seconds that baselines may take where no training or evaluation stands beside them."""

@@ -9,10 +9,10 @@ from typing import Any, Final, final
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.fields import FIELDS
 from sixjars.data.tables.headers import is_number
-from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column
 from sixjars.starter.first_rows import FEW, Profile, Sample
 from sixjars.tasks import Slot, Task
+from sixjars_runtime.errors import DataError, unknown
 
 SPEAKERS, SPLIT = "speakers", "split"
 OPTIONS: Final = ("source", "target", "label")

@@ -14,7 +14,6 @@ from sixjars.data.media.files import MediaFiles
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables import read
 from sixjars.data.text.files import ending_of, lines_of, opened
-from sixjars.errors import DataError, shown
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
 from sixjars.starter.choose_columns import (
@@ -29,6 +28,7 @@ from sixjars.starter.choose_columns import (
 from sixjars.starter.data_notes import unlabelled
 from sixjars.starter.first_rows import Sample, sample_of
 from sixjars.tasks import Slot, Task
+from sixjars_runtime.errors import DataError, shown
 
 NAMES = {
     "train": ("train", "training"),

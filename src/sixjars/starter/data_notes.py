@@ -9,12 +9,12 @@ from typing import Final, final
 
 from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
-from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.label_lists import hold_lists
-from sixjars.data.text.segments import SEPARATOR
-from sixjars.errors import DataError, MissingExtra, SixJarsError, shown
 from sixjars.progress import number_of
+from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError, shown
+from sixjars_runtime.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
+from sixjars_runtime.text.segments import SEPARATOR
 
 FEW: Final = 5
 """Rows of a label below which it does not count for how unbalanced labels are."""

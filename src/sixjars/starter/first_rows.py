@@ -16,9 +16,9 @@ from sixjars.data.tables.excel import sheet_names, sheet_rows
 from sixjars.data.tables.headers import is_date, is_file, is_number
 from sixjars.data.tables.records import json_records, opened_parquet
 from sixjars.data.tables.rows import Fault
-from sixjars.errors import DataError, shown
 from sixjars.progress import tell
 from sixjars.recipe.data import Column
+from sixjars_runtime.errors import DataError, shown
 
 _IDS: Final = frozenset("id ids idx index uid uuid guid key no nr number row rowid".split())
 _CODE: Final = re.compile(r"[A-Za-z]{0,6}[-_#]?\d+[A-Za-z]?|[0-9a-f]{8,}|[0-9a-fA-F-]{32,36}")

@@ -8,9 +8,7 @@ from typing import Any
 
 from sixjars.data.field import Equipment
 from sixjars.data.fields import FIELDS
-from sixjars.data.text.segments import segments_of
 from sixjars.data.text.wordllama import WIDTH
-from sixjars.errors import DataError
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
@@ -20,6 +18,8 @@ from sixjars.starter.data_facts import Found, field_of
 from sixjars.starter.data_notes import labels_of
 from sixjars.starter.text_settings import TextChoice
 from sixjars.tasks import Slot, Task
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import segments_of
 
 FEW_SEGMENTS = 3
 """Segments of a usual document, of which no more are read as one text."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from sixjars.data.tables import read
 from sixjars.data.text.files import ending_of
-from sixjars.errors import DataError, unknown
 from sixjars.progress import number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
@@ -15,6 +14,7 @@ from sixjars.starter.choose_columns import guess, option_for
 from sixjars.starter.data_facts import Found, is_media
 from sixjars.starter.first_rows import Profile
 from sixjars.tasks import Slot, Task
+from sixjars_runtime.errors import DataError, unknown
 
 Data = Path | Mapping[str, Path]
 """The user's data: a file or a folder, or parallel files by the names of their columns."""

@@ -37,6 +37,7 @@ from sixjars.tasks import TASKS
 from sixjars.tuning.space import overrides_of
 from sixjars.tuning.trial import Pruned, ended
 from sixjars.tuning.tune import OF_A_TOKEN
+from sixjars_runtime.errors import DataError, Interrupted, RecipeError, shown
 
 PLANNED: Final = 0.95
 """The share of the time that is planned; the rest is for a validation under way at its end."""

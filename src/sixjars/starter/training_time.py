@@ -19,7 +19,6 @@ import torch
 from sixjars.data.dataset import Dataset
 from sixjars.data.fields import FIELDS
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import SixJarsError, memory_is_short
 from sixjars.learning.engine import Device, Update, fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.progress import Reporter, duration, listening, number_of
@@ -28,6 +27,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, fresh_network, raw_examples
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.train import trainer_of
+from sixjars_runtime.errors import SixJarsError, memory_is_short
 
 QUARTER_COSTS: Final[float | None] = None
 """Points that a quarter of the planned updates cost on average, over the data sets of the table of

@@ -8,7 +8,6 @@ from typing import final
 
 from sixjars.data.field import Equipment
 from sixjars.data.fields import FIELDS
-from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.model.decoders import DECODERS
 from sixjars.progress import Reporter, listening, number_of
 from sixjars.recipe.data import Column
@@ -35,6 +34,7 @@ from sixjars.starter.model_section import model_lines
 from sixjars.starter.parallel_files import Data, found_in_files, named
 from sixjars.starter.text_settings import choice_for
 from sixjars.tasks import TASK_NAMED, TASKS, Task
+from sixjars_runtime.errors import DataError, RecipeError, shown, unknown
 
 Given = str | Path | Sequence[str | Path] | Mapping[str, str | Path] | None
 """The data that a user may name."""

@@ -17,10 +17,10 @@ from typing import Any, Final, final
 import numpy as np
 import yaml
 
-from sixjars.errors import RecipeError, hint, shown
 from sixjars.recipe.files import loaded
 from sixjars.recipe.sections import DataSettings
 from sixjars.tuning.dimensions import Choices, Dimension, Range
+from sixjars_runtime.errors import RecipeError, hint, shown
 
 SpaceLike = Sequence[str] | Mapping[str, Any]
 """A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list is choices."""

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import numpy as np
 
-from sixjars.errors import MissingExtra, RunError
 from sixjars.learning.checkpoints import disk_faults, uninterrupted
 from sixjars.tuning.space import Space
 from sixjars.tuning.trial import End
+from sixjars_runtime.errors import MissingExtra, RunError
 
 if TYPE_CHECKING:
     import optuna

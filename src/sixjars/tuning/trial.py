@@ -8,14 +8,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sixjars.data.tables.memory import MEMORY, given_tables
-from sixjars.errors import (
-    TOO_LARGE,
-    Interrupted,
-    LearningError,
-    MissingExtra,
-    SixJarsError,
-    memory_is_short,
-)
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.files import values_of
@@ -23,6 +15,14 @@ from sixjars.recipe.outside import Outside
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.train import fit
+from sixjars_runtime.errors import (
+    TOO_LARGE,
+    Interrupted,
+    LearningError,
+    MissingExtra,
+    SixJarsError,
+    memory_is_short,
+)
 
 KEPT: Final = {"recipe.yaml", "log.jsonl"}
 """The files of a trial that stay; weights would fill the disk, and can be trained again."""

@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import IO, Any, Final, final
 
-from sixjars.errors import Interrupted, RunError
 from sixjars.learning.processes import end_after
 from sixjars.progress import Reporter
 from sixjars.tuning.trial import End, Memory, Order, Told, try_order
+from sixjars_runtime.errors import Interrupted, RunError
 
 GO, STOP = "go\n", "stop\n"
 STOPPED: Final = "stopped."

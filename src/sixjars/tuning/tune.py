@@ -52,6 +52,7 @@ from sixjars.tuning.study import (
 )
 from sixjars.tuning.trial import End, Memory, Order, Told, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
+from sixjars_runtime.errors import Interrupted, RecipeError, RunError
 
 HOPELESS: Final = 3
 """The search ends when so many trials fail before one succeeds."""

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from sixjars.data.text.files import lines_of
-from sixjars.errors import DataError
 from sixjars.progress import number_of
+from sixjars_runtime.errors import DataError
 
 _NUMBERED = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?")
 

@@ -22,12 +22,12 @@ from sixjars.data.fields.image import FileField, FileSettings
 from sixjars.data.media.arrays import ARRAY_ARCHIVES, ARRAY_ENDINGS, read_array, shape_of
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.storage.cache import Examples, Table
-from sixjars.errors import DataError, RunError
 from sixjars.flow.features import FeatureShape
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FilePath
+from sixjars_runtime.errors import DataError, RunError
 
 READERS = 4  # threads that read files
 WIDEST = 8  # bytes of the largest kind of number

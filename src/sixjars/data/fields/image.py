@@ -24,14 +24,14 @@ from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import Equipment, FeatureExtractor, Field
 from sixjars.data.media.arrays import ARRAY_ENDINGS
 from sixjars.data.media.files import MediaFiles, is_hidden
-from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
 from sixjars.data.storage.features import FeatureStore, MemoryStore, Store, rounded
-from sixjars.errors import DataError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings, FilePath
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.images import IMAGE_ENDINGS, placed, read_image, upright
 
 FORMAT = 2  # of the numbers: a new one makes all older ones unread
 READERS = 8  # threads that decode files while the backbone computes

@@ -16,12 +16,12 @@ from sixjars.data.batches import Column, IdColumn
 from sixjars.data.field import Field, are_text_lists
 from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
 from sixjars.data.text.label_lists import hold_lists
-from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
-from sixjars.errors import DataError, RunError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.errors import DataError, RunError
+from sixjars_runtime.text.segments import SEPARATOR, text_of_labels, texts_of
 
 _FORMAT = 2
 ASSUMED = 2  # labels assumed where neither data nor recipe say how many there are

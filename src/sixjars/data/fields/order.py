@@ -6,11 +6,11 @@ from typing import Any, final
 from sixjars.data.batches import Column, IdColumn
 from sixjars.data.field import Field
 from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
-from sixjars.data.text.points import order_of, text_of_order, whole_numbers
-from sixjars.flow.special import SPECIAL, STOP
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.special_tokens import SPECIAL, STOP
+from sixjars_runtime.text.points import order_of, text_of_order, whole_numbers
 
 
 class OrderSettings(FieldSettings):

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, Table
-from sixjars.data.text.points import LARGEST, counted, points_of, text_of_points
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.text.points import LARGEST, counted, points_of, points_of_field, text_of_points
 
 _COMMA, _SPACE, _LINE = b", \n"
 
@@ -83,15 +83,7 @@ class PointsField(Field):
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """Raise ValueError unless points have as many dimensions as the settings say."""
-        expected = self.settings.dimensions
-        try:
-            size = len(points_of(text)[0])
-        except ValueError as error:
-            raise ValueError(f"the {self.name}: {error}") from None
-        if size != expected:
-            raise ValueError(
-                f"a point has {counted(size)}, but data.{self.name}.dimensions is {expected}."
-            )
+        points_of_field(text, self.name, self.settings.dimensions)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """Only rows of such points; parsed at once, and one by one where something is wrong."""

@@ -18,20 +18,27 @@ from sixjars.data.field import Equipment, Field, Positions, are_text_lists
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn, packed
 from sixjars.data.storage.cache import IdEncoder, Table
-from sixjars.data.text.given import GivenTokenizer
-from sixjars.data.text.pieces import joined, unknown_named
-from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer, TokenFile, Tokens
+from sixjars.data.text.tokenizer import (
+    AnyTokenizer,
+    TextEncoding,
+    TextTokenizer,
+    TokenFile,
+    Tokens,
+    tokenizer_of_file,
+)
 from sixjars.data.text.vectors import words_in
 from sixjars.data.text.wordllama import NAME as WORDLLAMA
 from sixjars.data.text.wordllama import package_folder, piece_vectors
-from sixjars.errors import DataError
 from sixjars.flow.limits import Count, Positive, Share
-from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings, FilePath
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
+from sixjars_runtime.text.segments import segments_of, text_of_segments
+from sixjars_runtime.text.tokenizer_files import GivenTokenizer
+from sixjars_runtime.text.word_pieces import joined, unknown_named
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """Settings that source and target of a decoder that copies must share."""
@@ -221,7 +228,7 @@ class TextField(Field):
             return self
         if isinstance(self.settings.tokens, TokenFile):
             file = self._path(self.settings.tokens.file)
-            return self._with(GivenTokenizer.read(file, f"data.{self.name}.tokens"))
+            return self._with(tokenizer_of_file(file, f"data.{self.name}.tokens"))
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
         before = self._tokenizer if isinstance(self._tokenizer, TextTokenizer) else None

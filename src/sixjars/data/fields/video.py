@@ -8,10 +8,10 @@ from typing import Any, final
 
 from sixjars.data.field import Positions
 from sixjars.data.fields.image import MediaField, MediaSettings, Pixels
-from sixjars.data.media.videos import VIDEO_ENDINGS, read_video
 from sixjars.data.storage.cache import Table
 from sixjars.flow.limits import AboveZero, Positive
 from sixjars.recipe.data import Column as ColumnName
+from sixjars_runtime.videos import VIDEO_ENDINGS, read_video
 
 
 class VideoSettings(MediaSettings):

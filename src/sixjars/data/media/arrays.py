@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.media.hdf5 import HDF5_ENDINGS
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 ARRAY_ENDINGS: Final = frozenset({".npy"})  # endings of such files, lowercased
 ARRAY_ARCHIVES: Final = frozenset({".npz", *HDF5_ENDINGS})

@@ -22,8 +22,8 @@ from typing import BinaryIO, Final, cast, final
 from sixjars.data.media.hdf5 import HDF5_ENDINGS, Hdf5File, Stamp, too_large
 from sixjars.data.media.names import in_other_case, spellings
 from sixjars.data.storage.cache import set_aside
-from sixjars.errors import DataError
 from sixjars.progress import Reporter
+from sixjars_runtime.errors import DataError
 
 _IN_MEMORY: Final = 1 << 26
 """A packed file of more bytes is unpacked to a temporary file, not to memory."""

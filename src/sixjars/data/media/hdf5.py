@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final, final
 
 import numpy as np
 
-from sixjars.errors import DataError, MissingExtra
+from sixjars_runtime.errors import DataError, MissingExtra
 
 HDF5_ENDINGS: Final = frozenset({".h5", ".hdf5"})  # lowercased
 Stamp = tuple[str, str, int, int]

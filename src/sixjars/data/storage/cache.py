@@ -24,8 +24,8 @@ import pyarrow
 
 from sixjars.data.flat import Flat, as_array, batches_of, flattened, mapped, portions, spread
 from sixjars.data.storage.pruning import MAKING, MAKING_HERE, is_abandoned, prune
-from sixjars.errors import DataError
 from sixjars.progress import counted
+from sixjars_runtime.errors import DataError
 
 LINE: Final = "line"  # the column with the place of an example in its file
 FORMAT: Final = 4  # of entries: a new one makes all older entries unread

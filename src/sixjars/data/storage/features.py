@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from sixjars.data.storage.cache import disk_faults, made_whole, set_aside, sweep, touch
-from sixjars.errors import DataError, ShapeError
+from sixjars_runtime.errors import DataError, ShapeError
 
 FORMAT: Final = 2  # of the files: a new one makes all older files unread
 _WHAT = "Pixels and features"

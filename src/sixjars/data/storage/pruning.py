@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 LIMIT: Final = 20.0
 """Gigabytes of the cache when $SIXJARS_CACHE_GB is not set; the least recently used goes first."""

@@ -22,9 +22,9 @@ from sixjars.data.tables.headers import has_header
 from sixjars.data.tables.memory import MEMORY, read_memory
 from sixjars.data.tables.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.tables.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
-from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
+from sixjars_runtime.errors import DataError, unknown
 
 __all__ = ["Examples", "header_as_data", "read"]
 

@@ -15,7 +15,7 @@ from sixjars.data.tables.delimited import decoded_lines
 from sixjars.data.tables.records import DECODER
 from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept, text_of
 from sixjars.data.text.files import opened
-from sixjars.errors import DataError, shown, unknown
+from sixjars_runtime.errors import DataError, shown, unknown
 
 IMAGE: Final = "image"  # the column that names the file of an image
 CAPTION: Final = "caption"  # the column with its caption

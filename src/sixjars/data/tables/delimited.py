@@ -27,7 +27,7 @@ from sixjars.data.tables.rows import (
     piece_of,
 )
 from sixjars.data.text.files import blocks_of, lines_of
-from sixjars.errors import DataError, shown, unknown
+from sixjars_runtime.errors import DataError, shown, unknown
 
 DELIMITERS: Final = ("\t", ";", "|", ",")
 """Marks between columns, the least usual in texts first."""

@@ -14,9 +14,9 @@ from sixjars.data.tables.headers import has_header, may_have_header
 from sixjars.data.tables.quoted import csv_fields
 from sixjars.data.tables.rows import Fault, Key
 from sixjars.data.text.files import ending_of, lines_of
-from sixjars.errors import DataError
 from sixjars.progress import tell
 from sixjars.recipe.data import TableSettings
+from sixjars_runtime.errors import DataError
 
 ROWS: Final = 1000  # rows that are looked at
 _BYTES: Final = 1 << 20

@@ -18,8 +18,8 @@ from sixjars.data.tables.rows import (
     text_of,
     value_of,
 )
-from sixjars.data.text.segments import marked
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import marked
 
 _COLUMNS: Final[dict[str, Key]] = {"source": 1, "target": 2}  # no name of JSON is a number
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from sixjars.data.tables.delimited import read_fields
 from sixjars.data.tables.rows import Fields, Record, Wanted
 from sixjars.data.text.files import check_file
-from sixjars.errors import DataError, MissingExtra, shown, unknown
 from sixjars.progress import tell
+from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown
 
 LARGEST: Final = 1 << 30
 """Bytes that a workbook may unpack to; texts that many cells share are all in memory."""

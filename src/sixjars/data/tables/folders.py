@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
 
 from sixjars.data.media.files import is_hidden
-from sixjars.data.media.images import IMAGE_ENDINGS
-from sixjars.data.media.videos import VIDEO_ENDINGS
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept
 from sixjars.data.text.files import check_file
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.images import IMAGE_ENDINGS
+from sixjars_runtime.videos import VIDEO_ENDINGS
 
 LABEL: Final = "label"  # the column with the name of the folder
 ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}

@@ -17,7 +17,7 @@ import pyarrow
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.records import table_rows
 from sixjars.data.tables.rows import Fault, Record, Wanted, kept
-from sixjars.errors import DataError, first_line, shown
+from sixjars_runtime.errors import DataError, first_line, shown
 
 MEMORY: Final = "memory:"  # prefix of the names of tables in memory
 WANTED: Final = "data must be a pandas or Arrow table, or a list of dicts"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sixjars.data.tables.rows import Fault, Fields, decoded
 from sixjars.data.text.files import lines_of
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 _UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
 _ENDED = "unexpected end of data"  # the error of `csv` if a field is open at the end

@@ -13,7 +13,7 @@ import pyarrow.compute
 from sixjars.data.tables.delimited import decoded_lines
 from sixjars.data.tables.rows import AT_ONCE, Fault, Key, Record, Wanted, path_of, value_of
 from sixjars.data.text.files import check_file, ending_of, lines_of
-from sixjars.errors import DataError, MissingExtra, first_line
+from sixjars_runtime.errors import DataError, MissingExtra, first_line
 
 DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Reads JSON in which numbers stay as they are written."""

@@ -17,10 +17,10 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.bad_rows import SHOWN, note_on
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import Spool
-from sixjars.data.text.segments import kind_of, texts_of
-from sixjars.errors import DataError, unknown
 from sixjars.progress import counted
 from sixjars.recipe.data import TableSettings
+from sixjars_runtime.errors import DataError, unknown
+from sixjars_runtime.text.segments import kind_of, texts_of
 
 Key = str | int  # a column as the user names it: its name, or its number from 1
 Places = Path | Mapping[str, Path]  # the place of a split, or several by name

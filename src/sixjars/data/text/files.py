@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from sixjars.errors import DataError, file_hint
 from sixjars.progress import reached, tell
+from sixjars_runtime.errors import DataError, file_hint
 
 MARK = b"\xef\xbb\xbf"  # a byte order mark, which some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}

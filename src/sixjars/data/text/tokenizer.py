@@ -14,14 +14,17 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Literal, Self, TypeVar, final
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, final
 
 import numpy as np
 from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from sixjars.data.flat import (
+    Flat,
     as_array,
     begins_of,
     cut,
@@ -32,11 +35,15 @@ from sixjars.data.flat import (
     word_counts,
     words_of,
 )
-from sixjars.data.text.given import GivenTokenizer
-from sixjars.data.text.joiners import folded
-from sixjars.data.text.segments import latest, segments_of
-from sixjars.data.text.sentences import RULE
-from sixjars.data.text.spelling import (
+from sixjars.data.text.files import check_file
+from sixjars.recipe.data import FilePath
+from sixjars.recipe.schema import Settings
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
+from sixjars_runtime.text.joiners import folded
+from sixjars_runtime.text.segments import segments_of, shortened, words_of_segments
+from sixjars_runtime.text.sentences import RULE
+from sixjars_runtime.text.spelling import (
     INSIDE,
     MARK,
     Spelling,
@@ -47,12 +54,8 @@ from sixjars.data.text.spelling import (
     spacing_of,
     unigram_model,
 )
-from sixjars.errors import DataError
-from sixjars.flow.special import SPECIAL, STOP, UNK
-from sixjars.recipe.data import FilePath
-from sixjars.recipe.schema import Settings
+from sixjars_runtime.text.tokenizer_files import LARGEST, GivenTokenizer
 
-T = TypeVar("T")
 _COPIES = 1000  # words in one text for the library: few calls, and no text of much memory
 
 
@@ -219,7 +222,7 @@ KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Vocabulary]] 
 class TextTokenizer(Spelling):
     """Splits a text into token ids and joins ids to a text.
 
-    >>> from sixjars.data.text.spelling import TokenizerSettings
+    >>> from sixjars_runtime.text.spelling import TokenizerSettings
     >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
     >>> tokenizer.encode("Hello, you?")
     [4, 8, 7, 9]
@@ -291,6 +294,26 @@ class TextTokenizer(Spelling):
 AnyTokenizer = TextTokenizer | GivenTokenizer  # learned from the training texts, or from a file
 
 
+def tokenizer_of_file(path: Path, what: str) -> GivenTokenizer:
+    """Read somebody's own tokenizer from a file; `what` names the field in messages."""
+    check_file(path)
+    if path.stat().st_size > LARGEST:
+        raise DataError(f"{what}: {path} is larger than {LARGEST:,} bytes, so it is no tokenizer.")
+    try:
+        return GivenTokenizer.of(path.read_bytes())
+    except ValueError as error:
+        expected = "a tokenizer.json of Hugging Face or a SentencePiece model"
+        raise DataError(f"{what}: {path} is not {expected}, or damaged: {error}.") from error
+
+
+def flat_ids(tokenizer: AnyTokenizer, texts: Any, *, open: bool = False) -> Flat:
+    """The ids of a `pyarrow` array of texts, those of all rows one after the other."""
+    if isinstance(tokenizer, TextTokenizer):
+        flat: Flat = tokenizer.encode_flat(texts, open=open)
+        return flat
+    return flattened(tokenizer.encode_many(texts.to_pylist(), open=open))
+
+
 @final
 @dataclass(frozen=True)
 class TextEncoding:
@@ -311,26 +334,18 @@ class TextEncoding:
     def flat(self, texts: Any) -> Any:
         """The same for a `pyarrow` array of texts."""
         if self.segments == "none":
-            flat = self.tokenizer.encode_flat(texts, open=self.copies)
+            flat = flat_ids(self.tokenizer, texts, open=self.copies)
         else:
             split = [segments_of(text, self.segments) for text in texts.to_pylist()]
-            flat = segment_ids(self.tokenizer.encode_flat, split, open=self.copies)
+            flat = segment_ids(partial(flat_ids, self.tokenizer), split, open=self.copies)
         if self.segments == "turns":
-            return flattened([self.short(ids, end=STOP) for ids in rows_of(flat)])
+            rows = rows_of(flat)
+            return flattened([shortened(row, self.limit, "turns", end=STOP) for row in rows])
         return flat if self.limit is None else cut(flat, self.limit)
-
-    def short(self, row: list[T], *, end: T) -> list[T]:
-        """As much of a row as the limit allows."""
-        if self.limit is None:
-            return row
-        return latest(row, self.limit, end=end) if self.segments == "turns" else row[: self.limit]
 
     def words(self, text: str) -> list[str]:
         """The words of a text, one for each position, spelled as the tokenizer does."""
-        row: list[str | None] = []
-        for segment in segments_of(text, self.segments):
-            row += [*self.tokenizer.split(segment), None]
-        return [word for word in self.short(row, end=None) if word is not None]
+        return words_of_segments(text, self.segments, self.tokenizer.split, self.limit)
 
     def key(self) -> str:
         """All that the ids depend on, besides the texts."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy
 
 from sixjars.data.text.files import lines_of, opened
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 BEGINNING: Final = 4096
 """Bytes in which a binary file shows: one in 256 of those of a number's fraction is zero."""

@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer, normalizers
 
 from sixjars.data.text.vectors import Vectors
-from sixjars.errors import DataError, MissingExtra, first_line
+from sixjars_runtime.errors import DataError, MissingExtra, first_line
 
 NAME: Final = "wordllama"  # the package; also the value of `vectors` that means it
 EXTRA: Final = "vectors"

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from sixjars.data.text.sentences import sentences_of
 from sixjars.evaluation.baselines.budget import Budget
 from sixjars.evaluation.baselines.problem import Predicted, Problem
+from sixjars_runtime.text.sentences import sentences_of
 
 
 def most_frequent(problem: Problem, budget: Budget) -> Predicted:

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.data.text.segments import SEPARATOR
 from sixjars.evaluation.baselines.budget import Budget, Check, Learner, TooMuch, learned_in_time
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
 from sixjars.evaluation.baselines.words import checked, counted, pair_features, quiet
+from sixjars_runtime.text.segments import SEPARATOR
 
 STRENGTH: Final = 10.0
 """C: how little weights are held down. 10 suits TF-IDF, whose rows have length 1."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.baselines.budget import Budget, Check, Learner, learned_in_time
 from sixjars.evaluation.baselines.problem import Predicted, Problem
-from sixjars.flow.special import STOP
+from sixjars_runtime.special_tokens import STOP
 
 ORDER: Final = 5
 AT_ONCE: Final = 2_000

@@ -7,7 +7,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
-from sixjars.errors import first_line
 from sixjars.evaluation.baselines.budget import Budget, TooMuch
 from sixjars.evaluation.baselines.constant import copied, in_order, lead, most_frequent
 from sixjars.evaluation.baselines.linear import linear
@@ -19,6 +18,7 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Metric, Outcome, Score, score
 from sixjars.flow.contracts import Holds
+from sixjars_runtime.errors import first_line
 
 LEARNING: Final = 0.8
 """Share of the time of a baseline for its predictions; the rest is for scoring them."""

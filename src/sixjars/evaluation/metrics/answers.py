@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
-from sixjars.data.text.segments import SEPARATOR
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import SEPARATOR
 
 _REST: Final = "other"
 ONE_LABEL: Final = {

@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 from sixjars.data.alignment.symmetry import USUAL, symmetrized
 from sixjars.data.annotations import Links
-from sixjars.errors import DataError, ShapeError
 from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight, Rows, Sums
+from sixjars_runtime.errors import DataError, ShapeError
 
 Level = Literal["sentence", "word", "near"]
 Known = Literal["focus", "rationale"]

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.evaluation.metrics import answers, attention, ngrams, novelty, overlap, tours
 from sixjars.evaluation.metrics.ngrams import WORDS
 from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, Sums
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.version import version_of
+from sixjars_runtime.errors import DataError, RecipeError, shown, unknown
 
 _ACCURACY: Final = "accuracy@"
 _ANY: Final = ("any reference", "case:mixed")

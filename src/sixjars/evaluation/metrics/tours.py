@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from sixjars.data.text.points import order_of, points_of
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.points import order_of, points_of
 
 Point = tuple[float, ...]
 

@@ -12,7 +12,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, unknown
+from sixjars_runtime.errors import RecipeError, unknown
 
 
 @final

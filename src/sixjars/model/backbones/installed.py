@@ -11,10 +11,10 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError
 from sixjars.model.backbones.backbone import Backbone, MapShape
 from sixjars.model.backbones.libraries import network_named, preprocessing_of
 from sixjars.model.backbones.trace import BLANKS, Trace
+from sixjars_runtime.errors import RecipeError
 
 KEPT: ContextVar[dict[str, Tensor] | None] = ContextVar("KEPT", default=None)
 """The outputs of the layers of interest in the pass under way: of this thread alone, and never on a module."""

@@ -13,7 +13,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, first_line, hint
+from sixjars_runtime.errors import RecipeError, first_line, hint
 
 AS_PRETRAINED: Mapping[str, Mapping[str, bool]] = {
     name: {"aux_logits": False, "transform_input": True, "init_weights": False}

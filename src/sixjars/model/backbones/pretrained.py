@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import MissingExtra, RecipeError, unknown
 from sixjars.model.backbones.backbone import Backbone, MapShape
+from sixjars_runtime.errors import MissingExtra, RecipeError, unknown
 
 STAGES = (
     (1, 3, 1, 1, 16),

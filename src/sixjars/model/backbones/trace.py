@@ -9,8 +9,8 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, first_line, unknown
 from sixjars.model.backbones.backbone import near_the_top
+from sixjars_runtime.errors import RecipeError, first_line, unknown
 
 BLANKS = 2
 """Images of a trace: with one alone, a table of weights could be taken for its features."""

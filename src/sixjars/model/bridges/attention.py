@@ -12,7 +12,6 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
@@ -30,6 +29,7 @@ from sixjars.model.layers import (
     masked_softmax,
     powers,
 )
+from sixjars_runtime.errors import ShapeError
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128

@@ -13,11 +13,9 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.searching import SpecialTokens
-from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import (
     Context,
     DecoderOutput,
@@ -32,6 +30,8 @@ from sixjars.model.conditional import QUERY, ConditionalRecurrent
 from sixjars.model.fast.compiled import log_probabilities
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
+from sixjars_runtime.errors import ShapeError
+from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK
 
 LOWEST = -80.0
 """Of a gate: e^80 is still a number of 32 bits."""

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Share, Size
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.frequencies import inverse_frequency, occurrences, texts_with, weighing_column
 from sixjars.model.layers import WordEmbedding
+from sixjars_runtime.special_tokens import SPECIAL
 
 SCALE: Final = 20.0
 """Of the evidence. Its features have length 1 in all, as TF-IDF vectors do, so with Adam's small steps the logits of a

@@ -11,9 +11,9 @@ from typing import ClassVar, Final, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Padded
 from sixjars.model.frequencies import inverse_frequency, texts_with, weighing_column
+from sixjars_runtime.special_tokens import SPECIAL
 
 NUMBERS: Final = 9
 """O."""

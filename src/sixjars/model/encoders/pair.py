@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.flow.contracts import Encoder, ModelPlan
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.encoders.overlap import NUMBERS, WordOverlap
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import masked_softmax
+from sixjars_runtime.special_tokens import SPECIAL
 
 
 @final

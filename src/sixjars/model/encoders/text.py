@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded, SegmentLevel, Segments
 from sixjars.model.layers import WordEmbedding, masked_softmax
 from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars_runtime.errors import ShapeError
 
 
 @final

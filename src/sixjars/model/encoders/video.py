@@ -10,13 +10,13 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
 from sixjars.model.equations import NORM
 from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 from sixjars.model.visual import VisualInput
+from sixjars_runtime.errors import ShapeError
 
 CLIP = 5
 """Frames of a clip."""

@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
-from sixjars.errors import RunError
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.predict import Predictor
 from sixjars.runs.scored_files import file_dataset
+from sixjars_runtime.errors import RunError
 
 EXAMPLES = 200
 """The most examples that are compared."""
@@ -101,14 +101,13 @@ def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
 
     Behind the answers to all inputs are those to the first of them, each given alone.
     """
-    import sixjars_runtime
-
-    place = Path(sixjars_runtime.__file__).parents[1]
-    paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)]
-    environment = {**os.environ, "PYTHONPATH": paths}
-    streams: dict[str, Any] = {"capture_output": True, "text": True, "encoding": "utf-8"}
-    done = subprocess.run(command, input=json.dumps(inputs), env=environment, **streams)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)],
+        input=json.dumps(inputs),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["it ended without a word"]
         reason = lines[-1][:300].rstrip(".")

@@ -7,10 +7,10 @@ from typing import Any
 from sixjars.data.dataset import Fields
 from sixjars.decoding import in_words
 from sixjars.decoding.scores import order_in_words
-from sixjars.flow.special import SPECIAL
 from sixjars.recipe.sections import SearchSettings
 from sixjars.serving.export.texts import read_in_words, written_in_words
-from sixjars.serving.export.whole import WHOLE
+from sixjars_runtime.exported.settings import WHOLE
+from sixjars_runtime.special_tokens import SPECIAL
 
 VALUES = {
     "int64": "token ids, 0 behind the end of a row",

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from sixjars.data.dataset import NOTHING, Fields
 from sixjars.data.field import Field
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Padded, Segments
+from sixjars_runtime.exported.inputs import packed
+from sixjars_runtime.special_tokens import SPECIAL
 
 SHAPES = ((5, 9), (2, 3), (3, 11), (1, 1))
 """Rows and most positions: the first is exported, at the others values are compared. The sizes of
@@ -62,8 +63,6 @@ def _vocabulary(field: Field) -> int:
 
 def _segments(lengths: list[int], mask_BS: Tensor) -> Segments:
     """A segment of two thirds of each row and others of one position, all in one rectangle."""
-    from sixjars_runtime.inputs import packed
-
     longest = [-(-2 * length // 3) for length in lengths]
     cut = [[first, *[1] * (length - first)] for length, first in zip(lengths, longest, strict=True)]
     pack, *indices = (torch.from_numpy(array) for array in packed(cut, mask_BS.numpy()).values())

@@ -13,7 +13,6 @@ import torch
 
 from sixjars.data.dataset import Fields
 from sixjars.data.field import Field
-from sixjars.errors import MissingExtra, RecipeError, RunError, unknown
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
@@ -31,6 +30,10 @@ from sixjars.serving.export.graphs import Function, Value, exportable, write_gra
 from sixjars.serving.export.int8 import quantise
 from sixjars.serving.export.stages import Stages
 from sixjars.serving.export.whole import search_inside, write_whole
+from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
+from sixjars_runtime.exported.inputs import READERS
+from sixjars_runtime.exported.outputs import WRITERS
+from sixjars_runtime.exported.settings import CHOOSE, ENCODER, FORMAT, SETTINGS, STEP
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
@@ -77,7 +80,7 @@ def export(
     >>> export("runs/never-made", "words")
     Traceback (most recent call last):
         ...
-    sixjars.errors.RunError: run folder runs/never-made does not exist.
+    sixjars_runtime.errors.RunError: run folder runs/never-made does not exist.
     """
     if precision not in PRECISIONS:
         raise RecipeError([unknown("precision", precision, PRECISIONS)], "export")
@@ -120,7 +123,7 @@ def _write(
     for name, field in predictor.fields.all.items():
         (folder / "fields" / f"{name}.json").write_text(field.to_json(), encoding="utf-8")
     text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-    (folder / "model.json").write_text(text, encoding="utf-8")
+    (folder / SETTINGS).write_text(text, encoding="utf-8")
     card = model_card(run, use=USAGE)
     if search is not None:
         card = model_card(run, use=f"{USAGE}, or with any ONNX runtime as told below")
@@ -130,17 +133,14 @@ def _write(
 
 def need_libraries() -> None:
     """Refuse to go on without what is needed."""
-    for name in ("onnx", "onnxscript", "onnxruntime", "sixjars_runtime"):
+    for name in ("onnx", "onnxscript"):
         try:
             __import__(name)
         except ImportError:
-            raise MissingExtra(name.replace("_", "-"), "export") from None
+            raise MissingExtra(name, "export") from None
 
 
 def _check_fields(fields: Fields) -> None:
-    from sixjars_runtime.inputs import READERS
-    from sixjars_runtime.outputs import WRITERS
-
     pairs = [(field, READERS) for field in fields.inputs.values()]
     for field, known in (*pairs, (fields.output, WRITERS)):
         if field.kind not in known:
@@ -187,11 +187,11 @@ def _write_graphs(
             _write_generator(network, folder, examples, what)
         else:
             choose = partial(_chosen, network)
-            write_graph(folder / "choose.onnx", choose, [network], examples, what=what)
+            write_graph(folder / CHOOSE, choose, [network], examples, what=what)
     generator = cast(Generator, network.decoder)
     searches = network.decoder.searches
     return {
-        "format": 1,
+        "format": FORMAT,
         "task": predictor.recipe.task,
         "inputs": {name: _described(field) for name, field in fields.inputs.items()},
         "output": {fields.output.name: _described(fields.output)},
@@ -235,9 +235,9 @@ def _write_generator(
         begun = dict(encode(example))
         rows = begun.pop("mask").shape[0]
         states.append({"token": torch.full((rows,), generator.special.go), **begun})
-    read = write_graph(folder / "step.onnx", step, [generator], states, what=what)
+    read = write_graph(folder / STEP, step, [generator], states, what=what)
     keeps = {*read, "mask"}
-    write_graph(folder / "encoder.onnx", encode, [network], examples, what=what, keeps=keeps)
+    write_graph(folder / ENCODER, encode, [network], examples, what=what, keeps=keeps)
 
 
 def _chosen(network: Network, value: Any) -> Value:

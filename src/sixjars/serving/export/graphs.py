@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RunError, SixJarsError
 from sixjars.flow.values import Tensors
+from sixjars_runtime.errors import RunError, SixJarsError
 
 TOLERANCE = 1e-4
 """The most that a number of a graph may differ from torch's; relative for numbers above 1."""

@@ -9,8 +9,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from sixjars.errors import RunError
-from sixjars.serving.export.whole import WHOLE
+from sixjars_runtime.errors import RunError
+from sixjars_runtime.exported.settings import STEP, WHOLE
 
 
 def quantise(folder: Path) -> None:
@@ -18,7 +18,7 @@ def quantise(folder: Path) -> None:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    step = next((path for name in (WHOLE, "step.onnx") if (path := folder / name).is_file()), None)
+    step = next((path for name in (WHOLE, STEP) if (path := folder / name).is_file()), None)
     if step is None:
         raise RunError(
             "this run chooses a label and has no step to quantise; leave --precision out."

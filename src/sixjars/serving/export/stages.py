@@ -21,17 +21,18 @@ from sixjars.decoding import KINDS, Searcher, beam_rows, ranking_of, row_ends
 from sixjars.decoding.beam import BeamRunning, best_ends, row_before
 from sixjars.decoding.problem import Problem
 from sixjars.decoding.scores import NEVER
-from sixjars.errors import RunError
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.special import PAD
 from sixjars.flow.values import Encoded, Padded, Prepared, Rows, StepOutput
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.errors import RunError
+from sixjars_runtime.exported.settings import PREFIX
+from sixjars_runtime.special_tokens import PAD
 
 Value = Mapping[str, Any]
-PREFIX, FORCED = "prefix", "forced"
-"""The given beginning of an output without input; and the same with a free place behind it."""
+FORCED = "forced"
+"""How the output of a model without input begins, with a place behind it where all may come."""
 
 
 @final

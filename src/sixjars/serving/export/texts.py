@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from sixjars.data.field import Field
-from sixjars.data.text.joiners import JOINER, STAND_IN
-from sixjars.data.text.spelling import MARK, has_marked_words
-from sixjars.flow.special import SPECIAL, UNK
+from sixjars_runtime.special_tokens import SPECIAL, UNK
+from sixjars_runtime.text.joiners import JOINER, STAND_IN
+from sixjars_runtime.text.spelling import MARK, has_marked_words
 
 MARKED = (
     f"replace every `{MARK}` in a word by `_`, and put `{MARK}` before the word, the first one too"

@@ -11,7 +11,6 @@ from torch import nn
 
 from sixjars.data.dataset import Fields
 from sixjars.decoding.scores import NEVER
-from sixjars.errors import DataError, RecipeError, RunError, unknown
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
@@ -27,12 +26,12 @@ from sixjars.serving.export.graphs import (
     session_of,
 )
 from sixjars.serving.export.loops import AFTER, MADE, JoinedGraphs
-from sixjars.serving.export.stages import PREFIX, Stages
+from sixjars.serving.export.stages import Stages
+from sixjars_runtime.errors import DataError, RecipeError, RunError, unknown
+from sixjars_runtime.exported.settings import PREFIX, WHOLE
 
 KINDS = ("greedy", "beam")
 """The kinds of search that a graph can hold."""
-WHOLE = "whole.onnx"
-"""The graph of a whole search."""
 STEPS = (7, 2, 4, 3)
 """Steps before each example of a later stage; the first is no other size of its example."""
 

@@ -10,7 +10,6 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from pydantic_core import to_json
 
-from sixjars.errors import TOO_LARGE, SixJarsError, memory_is_short
 from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
 from sixjars.serving.server.bodies import predict_body, stream_body
 from sixjars.serving.server.guard import Guard
@@ -38,6 +37,7 @@ from sixjars.serving.server.served import Asked, Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
 from sixjars.version import version_of
+from sixjars_runtime.errors import TOO_LARGE, SixJarsError, memory_is_short
 
 _STATUSES = {
     400: "A form that cannot be read.",

@@ -17,11 +17,11 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import ClientDisconnect
 
 from sixjars.data.field import Field
-from sixjars.errors import shown
 from sixjars.recipe.files import checked
 from sixjars.runs.requests import Input, Unreadable
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.settings import ServerSettings
+from sixjars_runtime.errors import shown
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")

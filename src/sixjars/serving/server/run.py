@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixjars.errors import DataError, MissingExtra
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.compiling import compiled_for
 from sixjars.model.precision import Precision
 from sixjars.runs.predict import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
+from sixjars_runtime.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
     from sixjars.serving.server.app import Serving
@@ -52,7 +52,7 @@ def serve(
     >>> serve([])
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: name at least one run to serve.
+    sixjars_runtime.errors.DataError: name at least one run to serve.
     """
     checked = checked_settings(settings)
     places = named([runs] if isinstance(runs, str | os.PathLike) else runs)

@@ -9,7 +9,6 @@ from typing import Any, final
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.html import fragment
 from sixjars.drawing.view import BY_PROBABILITY, view_of
-from sixjars.errors import DataError, RecipeError, SixJarsError
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
@@ -21,6 +20,7 @@ from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import DataError, RecipeError, SixJarsError
 
 SHOWN = {"segments", "dimensions", "max_length", "multi_label"}
 """Settings of a field that clients must know; others may name files of this machine."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, final
 
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 MEGABYTE: Final = 1 << 20
 

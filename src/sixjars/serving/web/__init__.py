@@ -20,10 +20,8 @@ from typing import Any, get_args
 from torch import Tensor
 
 from sixjars.data.field import Field
-from sixjars.data.text.spelling import has_marked_words
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.view import BY_PROBABILITY
-from sixjars.errors import DataError, RunError
 from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import Features
 from sixjars.model.visual import VisualInput
@@ -37,6 +35,8 @@ from sixjars.serving.web.features import features
 from sixjars.serving.web.packing import packed, planes
 from sixjars.serving.web.parts import SCRIPT, parts_of, script, style
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import DataError, RunError
+from sixjars_runtime.text.spelling import has_marked_words
 
 FILES = ("index.html", "script.js", "model.bin")
 """The files of a page."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from sixjars.drawing.html import live_files
 from sixjars.drawing.sections import kept
-from sixjars.errors import RunError
 from sixjars.recipe.sections import Recipe
 from sixjars.serving.pages import live
+from sixjars_runtime.errors import RunError
 
 Part = tuple[str, str]
 """A folder and a file in it: the kind of a setting, and its value."""
