@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, final
 import typer
 
 from sixjars.cli.options import note, notes, option, results
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,6 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from sixjars.data.text.segments import OTHER, OWN
 from sixjars.drawing.page import (
     GREY,
     figure_of,
@@ -21,7 +20,8 @@ from sixjars.drawing.page import (
     small_text,
     width_of,
 )
-from sixjars.errors import ShapeError
+from sixjars_runtime.errors import ShapeError
+from sixjars_runtime.text.segments import OTHER, OWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sixjars.drawing.overlay import aspect_of, resized
 from sixjars.drawing.page import Weights, checked, fit, saved_page, small_text
-from sixjars.errors import ShapeError
+from sixjars_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.drawing.page import Weights, checked, fit, percent, saved_page, small_text, width_of
-from sixjars.errors import ShapeError
+from sixjars_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,6 +16,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.folder import RunFolder, best_first
 from sixjars.runs.recipes import chosen_by
+from sixjars_runtime.errors import RecipeError, RunError
 
 
 def fold_recipes(recipe: Recipe) -> list[Recipe]:

@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Final, final
 
-from sixjars.errors import SixJarsError
 from sixjars.runs.extension import FEWEST, LATE, still_improves
 from sixjars.runs.folder import RunFolder, best_of
 from sixjars.runs.folds import fold_runs
 from sixjars.runs.recipes import chosen_by
+from sixjars_runtime.errors import SixJarsError
 
 RISEN: Final = 1.02
 """The validation loss is called rising from so many times its lowest value."""

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Literal, final
 
-from sixjars.errors import DataError, Interrupted, RecipeError, shown
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, duration, listening, number_of, usual_reporter
