@@ -168,10 +168,7 @@ class Recurrent(nn.Module):
             layers = self.advance(input_BG + context_BG, layers)
             contexts.append(context)
             states.append(layers[-1][0])
-        weights = [context.weights for context in contexts if context.weights is not None]
-        weights_BTS = torch.stack(weights, dim=1) if weights else None
-        vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
-        return torch.stack(states, dim=1), Context(vectors_BTC, weights_BTS)
+        return joined(states, contexts)
 
     def scoring_of(self, bridge: Bridge, inputs: Tensor) -> Scoring | None:
         """The weights of the score for the fast path; None on a CPU without gradients."""
@@ -261,6 +258,14 @@ class Recurrent(nn.Module):
     def equations(self, *, reads: str) -> list[str]:
         """The initial state where it has several vectors, the cell, and the layers above."""
         return stacked(self.cell, self.layers, self.tag, reads=reads)
+
+
+def joined(states: list[Tensor], contexts: list[Context]) -> tuple[Tensor, Context]:
+    """The states (B, T, H) and contexts (B, T, C) of all steps, from those of each."""
+    weights = [context.weights for context in contexts if context.weights is not None]
+    weights_BTS = torch.stack(weights, dim=1) if weights else None
+    vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
+    return torch.stack(states, dim=1), Context(vectors_BTC, weights_BTS)
 
 
 def side_by_side(
