@@ -278,7 +278,7 @@ class WordEmbedding(nn.Module):
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
-        """Frozen vectors of a field that has no pretrained ones."""
+        """Report `frozen` for a field without pretrained vectors."""
         if not section["frozen"] or getattr(field.settings, "vectors", None) is not None:
             return []
         why = f"keeps pretrained vectors as they are, but data.{field.name}.vectors names none."

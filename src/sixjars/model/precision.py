@@ -8,7 +8,7 @@ Only products with weights change: a softmax, a state, and a score that search c
 """
 
 from functools import partial
-from typing import Any, Literal, final, get_args
+from typing import Any, Literal, cast, final, get_args
 
 import torch
 from torch import Tensor, nn
@@ -57,13 +57,14 @@ class PackedWeight:
         """Inputs times the transposed matrix, plus the bias, (M, O)."""
         if self.precision == "int8":
             scale_M1 = _scale(inputs_MI)
-            outputs_MO = self._whole((inputs_MI / scale_M1).round_().to(torch.int8)).mul_(scale_M1)
-            return outputs_MO if bias_O is None else outputs_MO.add_(bias_O)
-        linear = torch.ops.mkldnn._linear_pointwise.default
-        if self.precision == "32":
-            outputs_MO = linear(inputs_MI, self.packed, bias_O, "none", [], "")
-            return outputs_MO
-        outputs_MO = linear(inputs_MI.bfloat16(), self.packed, None, "none", [], "").float()
+            bytes_MI = (inputs_MI / scale_M1).round_().to(torch.int8)
+            outputs_MO = self._whole(bytes_MI).mul_(scale_M1)
+        else:
+            linear = torch.ops.mkldnn._linear_pointwise.default
+            if self.precision == "32":
+                return cast("Tensor", linear(inputs_MI, self.packed, bias_O, "none", [], ""))
+            outputs = linear(inputs_MI.bfloat16(), self.packed, None, "none", [], "")
+            outputs_MO = cast("Tensor", outputs).float()
         return outputs_MO if bias_O is None else outputs_MO.add_(bias_O)
 
     def _whole(self, inputs_MI: Tensor) -> Tensor:

@@ -291,7 +291,7 @@ class VisualInput(nn.Module):
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
-        """Backbone settings of given features, and `train_from` without fine-tuning."""
+        """Report settings of a backbone that is not needed, and `train_from` of a frozen one."""
         if "feature_shape" in field.fact_names:
             usual = {key: each.default for key, each in signature(cls).parameters.items()}
             wrong = [key for key, value in section.items() if value != usual[key]]
