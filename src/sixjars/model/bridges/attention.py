@@ -158,7 +158,7 @@ class Attention(Bridge):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """A size of a score without hidden units."""
+        """Report a `size` of a score without hidden units."""
         size, score = (plan.settings["bridge"].get(key) for key in ("size", "score"))
         faults = super().misfits(plan)
         if size is not None and score != "additive":
@@ -223,10 +223,11 @@ class Attention(Bridge):
 
 @final
 class TwoLevelAttention(Bridge):
-    r"""α_jt = β_nt γ_jt, c_t = Σ_j α_jt h_j, where segment n has word j.
+    r"""α_jt = β_nt γ_jt, c_t = Σ_j α_jt h_j: attention to segments and to the words in them.
 
-    β_nt = softmax_n(V_att,segᵀ tanh(U_att,seg s_{t-1} + W_att,seg g_n)), γ_jt =
-    softmax_j(V_att,wordᵀ tanh(U_att,word s_{t-1} + W_att,word h_j)) over the words of that segment.
+    For word j of segment n, β_nt = softmax_n(V_att,segᵀ tanh(U_att,seg s_{t-1} + W_att,seg g_n)),
+    and γ_jt = softmax_j(V_att,wordᵀ tanh(U_att,word s_{t-1} + W_att,word h_j)) over the words of
+    that segment.
 
     Nallapati et al. 2016 (https://arxiv.org/abs/1602.06023), section 2.3. Where we differ: their
     softmax over words runs over the whole document, and its product with that of the sentences is
@@ -273,7 +274,7 @@ class TwoLevelAttention(Bridge):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """An encoder that has one level."""
+        """Report an encoder of one level."""
         if plan.encoder.has_segments:
             return super().misfits(plan)
         kind = plan.kind("encoder")

@@ -71,7 +71,7 @@ class LocationAttention(Bridge):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """A decoder of one step, before which there is no attention."""
+        """Report a decoder of one step, before which there is no attention."""
         if plan.decoder.searches:
             return super().misfits(plan)
         need = "needs a decoder that outputs several tokens"
