@@ -244,7 +244,7 @@ Walk = Callable[[Problem, Any, Advance], list[Part]]
 @final
 @dataclass(frozen=True)
 class SearchKind:
-    """A kind of search, as three functions."""
+    """A kind of search."""
 
     begun: Callable[[Problem], Any]
     """The state before the first step."""
