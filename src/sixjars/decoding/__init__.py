@@ -87,11 +87,7 @@ class Searcher:
         rows = beam_rows(settings)
         longest = longest or settings.max_length
         if state.rows * rows >= MANY:
-            size: dict[str, Any] = {
-                "rows": rows,
-                "steps": longest,
-                "beam": settings.kind == "beam",
-            }
+            size: dict[str, Any] = {"rows": rows, "steps": longest, "beam": settings.kind == "beam"}
             check_memory(generator, state, prepared, keeps_weights=self.attention, **size)
         problem = Problem(
             step=generator.step,
@@ -188,26 +184,26 @@ def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
 
 
 def _likeliest(
-    problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor
+    problem: Problem, model_RV: Tensor, output: Tensor | None, steps: int | Tensor
 ) -> tuple[Tensor, Tensor]:
     r"""Greedy search: at every step the most probable token.
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    gained_R1, token_R1 = best_tokens(problem.allowed(model_RV, output, made), 1)
+    gained_R1, token_R1 = best_tokens(problem.allowed(model_RV, output, steps), 1)
     return token_R1.squeeze(1), gained_R1.squeeze(1)
 
 
 def _drawn(
-    problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor
+    problem: Problem, model_RV: Tensor, output: Tensor | None, steps: int | Tensor
 ) -> tuple[Tensor, Tensor]:
-    allowed_RV = problem.allowed(model_RV, output, made)
+    allowed_RV = problem.allowed(model_RV, output, steps)
     assert problem.seeds is not None
     settings = problem.settings
     scores_RV, tokens_RV = allowed_RV / settings.temperature, None
     if settings.top_k or settings.top_p < 1.0:
         scores_RV, tokens_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
-    token_R = draw(scores_RV, problem.seeds, made, tokens_RV)
+    token_R = draw(scores_RV, problem.seeds, steps, tokens_RV)
     return token_R, allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
 
 
@@ -252,7 +248,7 @@ and the number of the step."""
 
 
 def _advanced(
-    choose: Choose, problem: Problem, running: RowsRunning, made: int | Tensor
+    choose: Choose, problem: Problem, running: RowsRunning, steps: int | Tensor
 ) -> tuple[RowsRunning, Column]:
     """One step of every row.
 
@@ -260,10 +256,10 @@ def _advanced(
     finished. Rows that have ended are computed with the others, but add to nothing.
     """
     scored, state = problem.stepped(running.token, running.state)
-    token_R, gained_R = choose(problem, scored.log_probabilities, running.output, made)
+    token_R, gained_R = choose(problem, scored.log_probabilities, running.output, steps)
     goes_R = running.open & (gained_R > NEVER)
-    if isinstance(made, Tensor):  # a graph has several steps, and may go beyond the last
-        goes_R &= made < problem.longest
+    if isinstance(steps, Tensor):  # a graph has several steps, and may go beyond the last
+        goes_R &= steps < problem.longest
     # Step by step: one sum of all would be rounded by their number, which other rows decide.
     total_R = running.total + torch.where(goes_R, gained_R, 0.0)
     open_R = goes_R & (token_R != problem.special.stop)
@@ -275,15 +271,15 @@ def _advanced(
 
 
 def _advanced_greedily(
-    problem: Problem, running: RowsRunning, made: int | Tensor
+    problem: Problem, running: RowsRunning, steps: int | Tensor
 ) -> tuple[RowsRunning, Column]:
     """As `_advanced`; one kernel in a CUDA graph, which has no other rules (`can_capture`)."""
-    if not isinstance(made, Tensor) or not made.is_cuda or find_spec("triton") is None:
-        return _advanced(_likeliest, problem, running, made)
+    if not isinstance(steps, Tensor) or not steps.is_cuda or find_spec("triton") is None:
+        return _advanced(_likeliest, problem, running, steps)
     from sixjars.decoding.choice_kernels import chosen
 
     scored, state = problem.stepped(running.token, running.state)
-    token_R, gained_R, open_R, total_R = chosen(problem, scored, running.open, running.total, made)
+    token_R, gained_R, open_R, total_R = chosen(problem, scored, running.open, running.total, steps)
     after = RowsRunning(token_R, state, open_R, total_R, None, running.each)
     return after, Column(token_R, weights=scored.weights, gained=gained_R)
 

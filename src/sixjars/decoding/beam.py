@@ -233,22 +233,22 @@ def best_ends(problem: Problem, pool: Ended, last: Ended) -> Ended:
 
 
 def _advanced(
-    problem: Problem, running: BeamRunning, made: int | Tensor
+    problem: Problem, running: BeamRunning, steps: int | Tensor
 ) -> tuple[BeamRunning, Column]:
     """One step of every source."""
-    ranking, width, length = problem.ranking, problem.settings.width, made + 1
-    step = problem.step_on(running.token, running.state, running.output, made)
+    ranking, width, length = problem.ranking, problem.settings.width, steps + 1
+    step = problem.step_on(running.token, running.state, running.output, steps)
     allowed_RV, weights_RS, state = step
     covered_RS = ranking.covered(running.covered, weights_RS)
     alive_BK = running.alive
-    if isinstance(made, Tensor):  # a graph has several steps, and may go beyond the last
-        alive_BK = torch.where(made < problem.longest, alive_BK, NEVER)
+    if isinstance(steps, Tensor):  # a graph has several steps, and may go beyond the last
+        alive_BK = torch.where(steps < problem.longest, alive_BK, NEVER)
     log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
     score_BC = ranking.score(log_BC, length, ranking.penalty(covered_RS, row_BC))
     grown = Beginnings(log_BC, score_BC, token_BC, row_BC)
     stops_BC = token_BC == problem.special.stop
 
-    ended = grown.only(stops_BC).stopped(width, made)
+    ended = grown.only(stops_BC).stopped(width, steps)
     row_of_all = running.last.row.flatten()  # sources may have left since the first step
     ended = replace(ended, row=row_of_all[ended.row])
     pool = running.pool.beside(ended).best(problem.settings.nbest)

@@ -120,11 +120,11 @@ class Captured:
         self.made.zero_()
         pages: list[list[Tensor]] = []
         left: list[Callable[[], bool]] = []
-        made = 0
-        while made < problem.longest:
+        count = 0
+        while count < problem.longest:
             self.replay()
             pages.append([tensor.clone() for tensor in self.page])
-            made += len(self.page[0])
+            count += len(self.page[0])
             left.append(_arriving(self.left))
             if len(left) > 1 and not left[-2]():  # a launch late, so that the device never waits
                 break

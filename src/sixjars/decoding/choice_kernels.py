@@ -24,7 +24,7 @@ from sixjars.flow.values import StepOutput
 
 @triton.jit
 def _chosen_kernel(
-    scores, never, made, opened, totals, tokens, gained, still_open, new_totals,
+    scores, never, steps, opened, totals, tokens, gained, still_open, new_totals,
     stop, fewest, longest, V, BANNED: tl.constexpr, LOGITS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
@@ -33,19 +33,19 @@ def _chosen_kernel(
     most, summed = -float("inf"), 0.0
     for begin in range(0, V, BLOCK):
         at = begin + tl.arange(0, BLOCK)
-        some = tl.load(scores + at, at < V, -float("inf")).to(tl.float32)
+        values = tl.load(scores + at, at < V, -float("inf")).to(tl.float32)
         if LOGITS:
             before = most
-            most = tl.maximum(most, tl.max(some, axis=0))
+            most = tl.maximum(most, tl.max(values, axis=0))
             base = tl.where(most == -float("inf"), 0.0, most)
-            summed = summed * tl.exp(before - base) + tl.sum(tl.exp(some - base), axis=0)
-        some = tl.where(at == stop, -float("inf"), some)
+            summed = summed * tl.exp(before - base) + tl.sum(tl.exp(values - base), axis=0)
+        values = tl.where(at == stop, -float("inf"), values)
         for number in tl.static_range(BANNED):
-            some = tl.where(at == tl.load(never + number), -float("inf"), some)
-        highest, where = tl.max(some, axis=0, return_indices=True)
+            values = tl.where(at == tl.load(never + number), -float("inf"), values)
+        highest, where = tl.max(values, axis=0, return_indices=True)
         place = tl.where(highest > best, begin + where, place)
         best = tl.maximum(best, highest)
-    step = tl.load(made)
+    step = tl.load(steps)
     ending = tl.load(scores + stop).to(tl.float32)
     withheld = (step < fewest) & (best > -float("inf"))
     ends = ((ending > best) | ((ending == best) & (stop < place))) & (withheld == 0)
@@ -60,9 +60,9 @@ def _chosen_kernel(
 
 
 def chosen(
-    problem: Problem, scored: StepOutput, opened: Tensor, totals: Tensor, made: Tensor
+    problem: Problem, scored: StepOutput, opened: Tensor, totals: Tensor, steps: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """After `made` steps: each row's token, log probability, whether it goes on, total, (R,) each.
+    """After `steps` steps: each row's token, log probability, whether it goes on, total, (R,) each.
 
     None of the tokens that are never output; and no `<stop>` before `min_length` of them, unless
     nothing else may follow: what `scores.banned` and `scores.min_length` leave.
@@ -73,7 +73,7 @@ def chosen(
     gained, new_totals = torch.empty_like(totals), torch.empty_like(totals)
     still_open = torch.empty_like(opened)
     _chosen_kernel[rows,](
-        scores_RV, problem.never, made, opened.view(torch.uint8), totals, tokens, gained,
+        scores_RV, problem.never, steps, opened.view(torch.uint8), totals, tokens, gained,
         still_open.view(torch.uint8), new_totals, problem.special.stop, problem.settings.min_length,
         problem.longest, size, BANNED=len(problem.never), LOGITS=scored.are_logits,
         BLOCK=min(triton.next_power_of_2(size), 4096), num_warps=8,

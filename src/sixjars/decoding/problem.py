@@ -85,14 +85,14 @@ class Problem:
         return torch.full((self.state.rows,), go, dtype=torch.long, device=self.state.device)
 
     def step_on(
-        self, token: Tensor, state: Rows, output: Tensor | None, made: int | Tensor
+        self, token: Tensor, state: Rows, output: Tensor | None, steps: int | Tensor
     ) -> tuple[Tensor, Tensor | None, Rows]:
         """One step: log probabilities of the next token (R, V), weights (R, S), the state.
 
-        `output` is that of `made` steps, (R, t), where a rule reads it.
+        `output` is that of `steps` steps, (R, t), where a rule reads it.
         """
         scored, state = self.stepped(token, state)
-        return self.allowed(scored.log_probabilities, output, made), scored.weights, state
+        return self.allowed(scored.log_probabilities, output, steps), scored.weights, state
 
     def stepped(self, token: Tensor, state: Rows) -> tuple[StepOutput, Rows]:
         """One step without rules: the output, with weights where they are kept, and the state."""
@@ -100,11 +100,11 @@ class Problem:
         keeps = self.keeps_weights or self.ranking.coverage_penalty
         return (scored if keeps else StepOutput(scored.scores, are_logits=scored.are_logits)), state
 
-    def allowed(self, scores: Tensor, output: Tensor | None, made: int | Tensor) -> Tensor:
+    def allowed(self, scores: Tensor, output: Tensor | None, steps: int | Tensor) -> Tensor:
         """Scores (R, V) with -inf where a rule forbids a token."""
         if output is None:
             output = scores.new_empty(scores.shape[0], 0, dtype=torch.long)
-        return self.rule(scores, output, made)
+        return self.rule(scores, output, steps)
 
     def is_real(self) -> Tensor:
         """Whether a row is of a source that is searched, (R,)."""
@@ -224,10 +224,10 @@ class Part:
         return torch.searchsorted(self.places, places).clamp(max=len(self.places) - 1)
 
 
-def placed(parts: Sequence[Part], made: Sequence[Tensor | None]) -> Tensor:
+def placed(parts: Sequence[Part], steps: Sequence[Tensor | None]) -> Tensor:
     """The tensors (T, R, …) of all parts as one (R, T, …) of all rows; 0 where a row had left."""
     whole = []
-    for part, tensor in zip(parts, made, strict=True):
+    for part, tensor in zip(parts, steps, strict=True):
         assert tensor is not None
         values = tensor.transpose(0, 1)
         if part is not parts[0]:
@@ -265,17 +265,17 @@ def walked(
     """
     often, share = (1, 0.75) if problem.state.device.type == "cpu" else (8, 0.5)
     parts = [Part(torch.arange(problem.state.rows, device=problem.state.device), [], running)]
-    for made in range(problem.longest):
-        running, column = advance(problem, running, made)
+    for steps in range(problem.longest):
+        running, column = advance(problem, running, steps)
         parts[-1].columns.append(column)
         unwanted_R = None if tell is None else tell(column, parts[-1].places)
-        if (made + 1) % often:
+        if (steps + 1) % often:
             continue
         going_B = running.going()
         if unwanted_R is not None:
             going_B = going_B & ~unwanted_R.to(going_B.device).view(-1, problem.rows).all(1)
         left = int(going_B.sum())
-        if left == 0 or made + 1 == problem.longest:
+        if left == 0 or steps + 1 == problem.longest:
             break
         if problem.prepared is not None and left <= share * len(going_B):
             parts[-1] = replace(parts[-1], running=running)

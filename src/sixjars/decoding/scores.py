@@ -161,9 +161,9 @@ def rule_of(
     if settings.min_length:  # last, because it must know what the others leave
         rules.append(min_length(settings.min_length, stop=special.stop, overwrite=overwrite))
 
-    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
+    def rule(scores: Tensor, output: Tensor, steps: Made) -> Tensor:
         for each in rules:
-            scores = each(scores, output, made)
+            scores = each(scores, output, steps)
         return scores
 
     return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
@@ -188,7 +188,7 @@ def banned(tokens: Tensor, *, overwrite: bool = False) -> Rule:
     tensor([[-inf, 0., -inf, 0.]])
     """
 
-    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
+    def rule(scores: Tensor, output: Tensor, steps: Made) -> Tensor:
         fill = scores.index_fill_ if overwrite else scores.index_fill
         return fill(1, tokens, NEVER)
 
@@ -204,14 +204,14 @@ def min_length(fewest: int, *, stop: int, overwrite: bool = False) -> Rule:
             [0., -inf]])
     """
 
-    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
-        if isinstance(made, int) and made >= fewest:
+    def rule(scores: Tensor, output: Tensor, steps: Made) -> Tensor:
+        if isinstance(steps, int) and steps >= fewest:
             return scores
         without = scores if overwrite else scores.clone()
         stop_R = without[:, stop].clone()
         without[:, stop] = NEVER
         withheld_R = without.amax(1) > NEVER
-        withheld_R &= made < fewest
+        withheld_R &= steps < fewest
         without[:, stop] = stop_R.masked_fill(withheld_R, NEVER)
         return without
 
@@ -228,7 +228,7 @@ def no_repeated_ngram(length: int) -> Rule:
     tensor([[0., 0., -inf, 0.]])
     """
 
-    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
+    def rule(scores: Tensor, output: Tensor, steps: Made) -> Tensor:
         if output.shape[1] < length:
             return scores
         ngrams_RGn = output.unfold(1, length, 1)
@@ -251,14 +251,14 @@ def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
     """
     longest = prefix.values.shape[1]
 
-    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
-        if isinstance(made, int) and made >= longest:
-            return otherwise(scores, output, made)
-        now_1 = torch.as_tensor(made, device=scores.device).clamp(max=longest - 1).reshape(1)
+    def rule(scores: Tensor, output: Tensor, steps: Made) -> Tensor:
+        if isinstance(steps, int) and steps >= longest:
+            return otherwise(scores, output, steps)
+        now_1 = torch.as_tensor(steps, device=scores.device).clamp(max=longest - 1).reshape(1)
         forced_R1 = prefix.values.index_select(1, now_1)
         only_RV = torch.full_like(scores, NEVER).scatter(1, forced_R1, scores.gather(1, forced_R1))
         begins_R1 = prefix.mask.index_select(1, now_1)
-        return torch.where(begins_R1, only_RV, otherwise(scores, output, made))
+        return torch.where(begins_R1, only_RV, otherwise(scores, output, steps))
 
     return rule
 

@@ -65,7 +65,7 @@ def _check(network: nn.Module, parts: Sequence[str], where: str) -> None:
 
 def _known(names: Sequence[str]) -> Iterator[str]:
     """The upper levels of all names, and the short ones."""
-    levels = range(1, DEEPEST + 1)
-    found = {".".join(name.split(".")[:depth]) for name in names for depth in levels}
-    longer = {short: full for short, full in SHORT.items() if full in found}
-    yield from sorted((found - set(longer.values())) | set(longer))
+    depths = range(1, DEEPEST + 1)
+    levels = {".".join(name.split(".")[:depth]) for name in names for depth in depths}
+    longer = {short: full for short, full in SHORT.items() if full in levels}
+    yield from sorted((levels - set(longer.values())) | set(longer))

@@ -284,8 +284,8 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
         "state_count": shape.state_count,
     }
     bridge = _made(plan.bridge, plan.settings["bridge"], sizes, {})
-    given = {"bridge": bridge, "source_size": encoder.output_size, **facts[plan.output.name]}
-    decoder = _made(plan.decoder, plan.settings["decoder"], given, {})
+    inputs = {"bridge": bridge, "source_size": encoder.output_size, **facts[plan.output.name]}
+    decoder = _made(plan.decoder, plan.settings["decoder"], inputs, {})
     assert isinstance(decoder, Decoder)
     return Network(encoder, decoder)
 

@@ -144,12 +144,13 @@ def backbone_named(
     """
     kind = backbone_class(name)
     known = signature(kind).parameters
-    default = {"layer": None, "widths": WIDTHS}
-    given = {"name": name, "layer": layer, "size": size, "widths": widths, "pretrained": pretrained}
-    if wrong := [key for key, usual in default.items() if given[key] != usual and key not in known]:
-        raise RecipeError([f"{wrong[0]!r} is no setting of the backbone {name}; remove it."])
-    settings = {key: value for key, value in given.items() if value is not None}
-    return kind(**{key: value for key, value in settings.items() if key in known})
+    settings: dict[str, Any] = {"name": name, "layer": layer, "size": size, "widths": widths}
+    for key, default in {"layer": None, "widths": WIDTHS}.items():
+        if key not in known and settings[key] != default:
+            raise RecipeError([f"{key!r} is no setting of the backbone {name}; remove it."])
+    settings["pretrained"] = pretrained
+    settings = {key: value for key, value in settings.items() if value is not None and key in known}
+    return kind(**settings)
 
 
 def usual_size_of(name: str) -> int:
@@ -280,8 +281,8 @@ class VisualInput(nn.Module):
         """The features and their sizes; `at` is the index of a frame, where there are several."""
         shape = self.shape
         if self.features is not None:
-            given = f"{shape.channels} numbers each (features given by the data)"
-            return [f"v{at}: {given}"] if at else [f"r_1..r_S: {given}", "v = (1 / S) Σ_j r_j"]
+            numbers = f"{shape.channels} numbers each (features given by the data)"
+            return [f"v{at}: {numbers}"] if at else [f"r_1..r_S: {numbers}", "v = (1 / S) Σ_j r_j"]
         maps = cells = ""
         if shape.height:
             maps = f"r{at}, " if at else "r_1..r_S, "

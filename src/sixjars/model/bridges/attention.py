@@ -92,11 +92,11 @@ class Score(nn.Module):
         """The additive scores less ΣV, which no softmax sees, by 1 - 2 / (1 + e^2a e^2b)."""
         powers_BN1A = by_source(powers(self.query(query)), raised.shape[0]).unsqueeze(2)
         count = 1 + powers_BN1A.numel() * raised.shape[1] // AT_ONCE
-        one = query.new_ones(())
+        ones = query.new_ones(())
         scores = []
         keys = raised.unsqueeze(1).chunk(count)
         for part, key in zip(powers_BN1A.chunk(count), keys, strict=True):
-            terms_BNSA = torch.addcmul(one, part, key).reciprocal_()
+            terms_BNSA = torch.addcmul(ones, part, key).reciprocal_()
             scores.append(self.score(terms_BNSA).squeeze(-1))
         return torch.cat(scores).mul_(-2)
 

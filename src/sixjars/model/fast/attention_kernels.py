@@ -54,9 +54,9 @@ def _attend_kernel(
         a = begin + tl.arange(0, A_CHUNK)
         q = tl.load(query + row * query_b + a, a < A, 0.0).to(tl.float32)
         v = tl.load(score + a, a < A, 0.0).to(tl.float32)
-        both = real_S[:, None] & (a < A)[None, :]
+        inside = real_S[:, None] & (a < A)[None, :]
         place = source * S * A + at_S[:, None] * A + a[None, :]
-        k = tl.load(keys + place, both, 0.0).to(tl.float32)
+        k = tl.load(keys + place, inside, 0.0).to(tl.float32)
         terms += _tanh(k + q[None, :], QUICK) * v[None, :]
     scores_S = tl.sum(terms, axis=1)
     highest = tl.max(tl.where(real_S, scores_S, -float("inf")), axis=0)
@@ -66,9 +66,9 @@ def _attend_kernel(
     tl.store(weights + row * S + at_S, weights_S, inside_S)
     for begin in tl.static_range(0, D, D_CHUNK):
         d = begin + tl.arange(0, D_CHUNK)
-        both = real_S[:, None] & (d < D)[None, :]
+        inside = real_S[:, None] & (d < D)[None, :]
         place = source * S * D + at_S[:, None] * D + d[None, :]
-        h = tl.load(memory + place, both, 0.0).to(tl.float32)
+        h = tl.load(memory + place, inside, 0.0).to(tl.float32)
         tl.store(context + row * D + d, tl.sum(h * weights_S[:, None], axis=0), d < D)
 
 
@@ -84,8 +84,10 @@ def _attend_back_kernel(
     terms = tl.zeros([POSITIONS, D_CHUNK], tl.float32)
     for begin in tl.static_range(0, D, D_CHUNK):
         d = begin + tl.arange(0, D_CHUNK)
-        both = inside_S[:, None] & (d < D)[None, :]
-        h = tl.load(memory + row * S * D + at_S[:, None] * D + d[None, :], both, 0.0).to(tl.float32)
+        inside = inside_S[:, None] & (d < D)[None, :]
+        h = tl.load(memory + row * S * D + at_S[:, None] * D + d[None, :], inside, 0.0).to(
+            tl.float32
+        )
         c = tl.load(d_context + row * D + d, d < D, 0.0).to(tl.float32)
         terms += h * c[None, :]
     d_weights_S = tl.sum(terms, axis=1)
@@ -97,8 +99,8 @@ def _attend_back_kernel(
         a = begin + tl.arange(0, A_CHUNK)
         q = tl.load(query + row * query_b + a, a < A, 0.0).to(tl.float32)
         v = tl.load(score + a, a < A, 0.0).to(tl.float32)
-        both = inside_S[:, None] & (a < A)[None, :]
-        k = tl.load(keys + row * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(tl.float32)
+        inside = inside_S[:, None] & (a < A)[None, :]
+        k = tl.load(keys + row * S * A + at_S[:, None] * A + a[None, :], inside, 0.0).to(tl.float32)
         tanh = _tanh(k + q[None, :], QUICK)
         d_q = v * tl.sum(d_scores_S[:, None] * (1.0 - tanh * tanh), axis=0)
         tl.store(d_query + row * d_query_b + a, d_q, a < A)
@@ -112,9 +114,9 @@ def _keys_kernel(
     row, a = tl.program_id(0).to(tl.int64), tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
     at_S = tl.program_id(2) * POSITIONS + tl.arange(0, POSITIONS)
     inside_S, inside_A = at_S < S, a < A
-    both = inside_S[:, None] & inside_A[None, :]
+    inside = inside_S[:, None] & inside_A[None, :]
     place = row * S * A + at_S[:, None] * A + a[None, :]
-    k = tl.load(keys + place, both, 0.0).to(tl.float32)
+    k = tl.load(keys + place, inside, 0.0).to(tl.float32)
     v = tl.load(score + a, inside_A, 0.0).to(tl.float32)
     d_k, d_v = tl.zeros([POSITIONS, CHUNK], tl.float32), tl.zeros([POSITIONS, CHUNK], tl.float32)
     for step in range(T):
@@ -123,7 +125,7 @@ def _keys_kernel(
         tanh = _tanh(k + q[None, :], QUICK)
         d_v += e[:, None] * tanh
         d_k += e[:, None] * (1.0 - tanh * tanh)
-    tl.store(d_keys + place, d_k * v[None, :], both)
+    tl.store(d_keys + place, d_k * v[None, :], inside)
     part = tl.program_id(2) * tl.num_programs(0) + row
     tl.store(d_score + part * A + a, tl.sum(d_v, axis=0), inside_A)
 
@@ -144,12 +146,12 @@ def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
 
 def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
     """One step of search: contexts (R, D) and weights (R, S) of queries U_att s (R, A)."""
-    keys, memory, mask, score = (tensor.contiguous() for tensor in sources if tensor is not None)
+    keys, memory, mask, score = sources.dense()
     (rows, _), (batch, positions, width) = query.shape, memory.shape
     context_RD, weights_RS = memory.new_empty(rows, width), memory.new_empty(rows, positions)
     _attend_kernel[rows,](
-        query, keys, memory, mask.view(torch.uint8), score, weights_RS, context_RD,
-        query.stride(0), positions, rows // batch, **_flags(keys, memory, 2 * NUMBERS),
+        query, keys, memory, mask, score, weights_RS, context_RD, query.stride(0), positions,
+        rows // batch, **_flags(keys, memory, 2 * NUMBERS),
     )  # fmt: skip
     return context_RD, weights_RS
 
@@ -159,15 +161,7 @@ class FusedAdditive(Attending):
     """The additive score, softmax and context of a step as one kernel; all gradients as another."""
 
     def __init__(self, sources: Sources, steps: int) -> None:
-        keys, memory, mask, score = sources
-        assert score is not None
-        dense = Sources(
-            keys.contiguous(),
-            memory.contiguous(),
-            mask.contiguous().view(torch.uint8),
-            score.contiguous(),
-        )
-        super().__init__(dense, steps)
+        super().__init__(sources.dense(), steps)
         flags = self._flags(NUMBERS)
         self.quick, self.positions = flags["QUICK"], flags["POSITIONS"]
 

@@ -32,10 +32,10 @@ def _read(pointer, inside):
 
 
 @triton.jit
-def _gate(given, more, recurrent, bias, inside, MORE: tl.constexpr):
+def _gate(given, extra, recurrent, bias, inside, EXTRA: tl.constexpr):
     total = _read(given, inside) + _read(recurrent, inside) + _read(bias, inside)
-    if MORE:
-        total += _read(more, inside)
+    if EXTRA:
+        total += _read(extra, inside)
     return total
 
 
@@ -51,22 +51,22 @@ def _gradient(output, passed, kept, place, inside, PARTS: tl.constexpr):
 
 @triton.jit
 def _gru_kernel(
-    given, given_k, given_b, more, bias, recurrent, recurrent_k, recurrent_b,
+    given, given_k, given_b, extra, bias, recurrent, recurrent_k, recurrent_b,
     hidden, hidden_k, hidden_b, after, after_k, after_b, saved,
-    batch, H, MORE: tl.constexpr, BLOCK: tl.constexpr,
+    batch, H, EXTRA: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < H
     given = _at(given, row, batch, given_k, given_b, at)
     recurrent = _at(recurrent, row, batch, recurrent_k, recurrent_b, at)
     bias += (row // batch) * 3 * H + at
-    more += row * 3 * H + at
-    reset = tl.sigmoid(_gate(given, more, recurrent, bias, inside, MORE))
-    update = tl.sigmoid(_gate(given + H, more + H, recurrent + H, bias + H, inside, MORE))
+    extra += row * 3 * H + at
+    reset = tl.sigmoid(_gate(given, extra, recurrent, bias, inside, EXTRA))
+    update = tl.sigmoid(_gate(given + H, extra + H, recurrent + H, bias + H, inside, EXTRA))
     passed = _read(recurrent + 2 * H, inside) + _read(bias + 2 * H, inside)
     offered = _read(given + 2 * H, inside)
-    if MORE:
-        offered += _read(more + 2 * H, inside)
+    if EXTRA:
+        offered += _read(extra + 2 * H, inside)
     new = _tanh(offered + reset * passed)
     before = _read(_at(hidden, row, batch, hidden_k, hidden_b, at), inside)
     tl.store(_at(after, row, batch, after_k, after_b, at), new + update * (before - new), inside)
@@ -107,21 +107,21 @@ def _gru_back_kernel(
 
 @triton.jit
 def _lstm_kernel(
-    given, given_k, given_b, more, bias, recurrent, recurrent_k, recurrent_b,
+    given, given_k, given_b, extra, bias, recurrent, recurrent_k, recurrent_b,
     memory, memory_k, memory_b, after, after_k, after_b, cell, saved,
-    batch, H, MORE: tl.constexpr, BLOCK: tl.constexpr,
+    batch, H, EXTRA: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < H
     given = _at(given, row, batch, given_k, given_b, at)
     recurrent = _at(recurrent, row, batch, recurrent_k, recurrent_b, at)
     bias += (row // batch) * 4 * H + at
-    more += row * 4 * H + at
-    enter = tl.sigmoid(_gate(given, more, recurrent, bias, inside, MORE))
-    forget = tl.sigmoid(_gate(given + H, more + H, recurrent + H, bias + H, inside, MORE))
-    new = _tanh(_gate(given + 2 * H, more + 2 * H, recurrent + 2 * H, bias + 2 * H, inside, MORE))
+    extra += row * 4 * H + at
+    enter = tl.sigmoid(_gate(given, extra, recurrent, bias, inside, EXTRA))
+    forget = tl.sigmoid(_gate(given + H, extra + H, recurrent + H, bias + H, inside, EXTRA))
+    new = _tanh(_gate(given + 2 * H, extra + 2 * H, recurrent + 2 * H, bias + 2 * H, inside, EXTRA))
     last = 3 * H
-    total = _gate(given + last, more + last, recurrent + last, bias + last, inside, MORE)
+    total = _gate(given + last, extra + last, recurrent + last, bias + last, inside, EXTRA)
     output = tl.sigmoid(total)
     before = _read(_at(memory, row, batch, memory_k, memory_b, at), inside)
     kept = forget * before + enter * new
@@ -172,8 +172,8 @@ def _placed(*tensors: Tensor) -> list[Tensor | int]:
 
 def _given(given: Summands, recurrent: Summands) -> tuple[list[Any], dict[str, bool]]:
     """The arguments of a kernel for its summands: g, another to be added to it if any, and b'."""
-    more = given[1] if len(given) > 1 else given[0]
-    return [*_placed(given[0]), more, recurrent[1].contiguous()], {"MORE": len(given) > 1}
+    extra = given[1] if len(given) > 1 else given[0]
+    return [*_placed(given[0]), extra, recurrent[1].contiguous()], {"EXTRA": len(given) > 1}
 
 
 def _later(d_after: Summands) -> tuple[list[Any], dict[str, int]]:
@@ -207,17 +207,12 @@ class FusedGRU(Cell):
         return None, (saved,)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """As `PlainGRU`."""
         d_hidden = d_after[0].new_empty(d_after[0].shape)
         reads, flags = _later(d_after)
-        places = _placed(d_given, d_recurrent)
+        places = _placed(d_given, d_recur)
         _launch(_gru_back_kernel, d_hidden, *reads, *places, *saved, d_hidden, **flags)
         return d_hidden, None
 
@@ -239,12 +234,7 @@ class FusedLSTM(Cell):
         return cell, (saved,)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """As `PlainLSTM`."""
         d_before = d_after[0].new_empty(d_after[0].shape, dtype=torch.float32)

@@ -92,13 +92,12 @@ def _given(given: Summands, recurrent: Summands) -> tuple[tuple[Tensor, ...], tu
 
     b', the second of r, is the same for all rows of a recurrence.
     """
-    kept = _dense(*given, *recurrent)
-    first, own = kept[0], kept[len(given)]
-    second = _place(kept[1]) if len(given) > 1 else NOWHERE
+    held = _dense(*given, *recurrent)
+    second = _place(held[1]) if len(given) > 1 else NOWHERE
     bias = NOWHERE
     if len(recurrent) > 1:
-        bias = kept[-1].data_ptr(), kept[-1].stride(0) if kept[-1].dim() > 1 else 0, 0
-    return kept, (*_place(first), *second, *_place(own), *bias)
+        bias = held[-1].data_ptr(), held[-1].stride(0) if held[-1].dim() > 1 else 0, 0
+    return held, (*_place(held[0]), *second, *_place(held[len(given)]), *bias)
 
 
 def _sizes(like: Tensor) -> tuple[int, int, int]:
@@ -135,19 +134,14 @@ class CompiledGRU(Cell):
         return None, (saved, hidden)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """As `PlainGRU`."""
-        made, hidden = saved
+        gates, hidden = saved
         d_hidden = hidden.new_empty(hidden.shape)
         _held, (output, passed, own) = _later(d_after, 3)
-        places = *output, *passed, *own, *_place(hidden), *_place(d_given), *_place(d_recurrent)
-        self.run("gru_back", *_sizes(hidden), *places, made.data_ptr(), d_hidden.data_ptr())
+        places = *output, *passed, *own, *_place(hidden), *_place(d_given), *_place(d_recur)
+        self.run("gru_back", *_sizes(hidden), *places, gates.data_ptr(), d_hidden.data_ptr())
         return d_hidden, None
 
 
@@ -173,20 +167,15 @@ class CompiledLSTM(Cell):
         return cell, (saved, memory)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """As `PlainLSTM`."""
-        made, memory = saved
+        gates, memory = saved
         d_before = memory.new_empty(memory.shape)
         _held, (output, passed) = _later(d_after, 2)
         others = NOWHERE if d_memory is None else _place(d_memory)
         places = *output, *passed, *_place(memory), *others, *_place(d_given)
-        self.run("lstm_back", *_sizes(memory), *places, made.data_ptr(), d_before.data_ptr())
+        self.run("lstm_back", *_sizes(memory), *places, gates.data_ptr(), d_before.data_ptr())
         return None, d_before
 
 
@@ -221,13 +210,7 @@ def compiled_step(
 
 def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]:
     """Dense sources, and the powers of the keys, or the keys where these are not exact."""
-    assert sources.score is not None
-    dense = Sources(
-        sources.keys.contiguous(),
-        sources.memory.contiguous(),
-        sources.mask.contiguous().view(torch.uint8),
-        sources.score.contiguous(),
-    )
+    dense = sources.dense()
     return dense, dense.keys if raised is None else raised.contiguous()
 
 

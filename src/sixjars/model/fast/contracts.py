@@ -44,6 +44,7 @@ kernel, for all steps.
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple, final
 
+import torch
 from torch import Tensor
 
 Saved = tuple[Tensor, ...]
@@ -75,12 +76,7 @@ class Cell(ABC):
 
     @abstractmethod
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """Write δg and δr, from δh' and δm'; return δh without the part through W, and δm.
 
@@ -101,6 +97,13 @@ class Sources(NamedTuple):
     """(B, S)."""
     score: Tensor | None
     """V_att (A,) of the additive score."""
+
+    def dense(self) -> "Sources":
+        """The sources of the additive score as a kernel reads them, the mask as bytes."""
+        assert self.score is not None
+        mask = self.mask.contiguous().view(torch.uint8)
+        keys, memory = self.keys.contiguous(), self.memory.contiguous()
+        return Sources(keys, memory, mask, self.score.contiguous())
 
 
 @final

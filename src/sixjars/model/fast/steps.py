@@ -96,12 +96,7 @@ class PlainRNN(Cell):
         return None, (after,)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """δg, which is δr; nothing of the state before passes beside W."""
         (after,) = saved
@@ -129,12 +124,7 @@ class PlainGRU(Cell):
         return None, (gates, new, recurrent_new, hidden)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """δg and δr: the candidate of δr passes the reset gate, the others are the same."""
         gates, new, recurrent_new, hidden = saved
@@ -147,8 +137,8 @@ class PlainGRU(Cell):
         torch.mul(d_hidden, hidden - new, out=d_update)
         d_gates = d_given[..., : 2 * size]
         torch.ops.aten.sigmoid_backward(d_gates, gates, grad_input=d_gates)
-        d_recurrent[..., : 2 * size] = d_given[..., : 2 * size]
-        torch.mul(d_new, gates[..., :size], out=d_recurrent[..., 2 * size :])
+        d_recur[..., : 2 * size] = d_given[..., : 2 * size]
+        torch.mul(d_new, gates[..., :size], out=d_recur[..., 2 * size :])
         return kept, None
 
 
@@ -172,12 +162,7 @@ class PlainLSTM(Cell):
         return cell, (gates, shown, memory)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """δg, which is δr, and the gradient of the memory cell."""
         gates, shown, memory = saved

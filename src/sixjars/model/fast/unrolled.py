@@ -88,10 +88,10 @@ class Stage:
         """Write δg and δr of a step; return the part of δh that does not pass W, and δm."""
         return self.cell.backward(d_after, d_memory, self.saved[at], *self.d_steps[at])
 
-    def passed(self, at: int, own: Tensor | None) -> Summands:
+    def passed(self, at: int, kept: Tensor | None) -> Summands:
         """δh of the state before a step: Wᵀ δr + U_attᵀ δq, and the part beside W."""
         through = self.factor.back(self.d_recurrent.select(-3, at))
-        return (through,) if own is None else (through, own)
+        return (through,) if kept is None else (through, kept)
 
     def weight_gradients(self) -> tuple[Tensor, Tensor]:
         """δW and δb', each one product, or one sum, over all steps and rows."""
@@ -139,8 +139,8 @@ class Recurrence(torch.autograd.Function):
         stage.open()
         with torch.autocast(d_states.device.type, enabled=False):
             for at in reversed(range(len(d_steps))):
-                own, d_memory = stage.backward(at, (d_steps[at], *later), d_memory)
-                later = stage.passed(at, own)
+                kept, d_memory = stage.backward(at, (d_steps[at], *later), d_memory)
+                later = stage.passed(at, kept)
             d_hidden = summed(later) if later else None
             return None, stage.d_given, d_hidden, d_memory, *stage.weight_gradients()
 
