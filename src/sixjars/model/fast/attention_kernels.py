@@ -16,7 +16,7 @@ import triton.language as tl
 from torch import Tensor
 
 from sixjars.model.fast.contracts import Sources
-from sixjars.model.fast.steps import Attending
+from sixjars.model.fast.steps import Attending, dense_sources
 
 LONGEST = 1024
 """The most positions of a source that one program can hold."""
@@ -146,7 +146,7 @@ def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
 
 def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
     """One step of search: contexts (R, D) and weights (R, S) of queries U_att s (R, A)."""
-    keys, memory, mask, score = sources.dense()
+    keys, memory, mask, score = dense_sources(sources)
     (rows, _), (batch, positions, width) = query.shape, memory.shape
     context_RD, weights_RS = memory.new_empty(rows, width), memory.new_empty(rows, positions)
     _attend_kernel[rows,](
@@ -161,7 +161,7 @@ class FusedAdditive(Attending):
     """The additive score, softmax and context of a step as one kernel; all gradients as another."""
 
     def __init__(self, sources: Sources, steps: int) -> None:
-        super().__init__(sources.dense(), steps)
+        super().__init__(dense_sources(sources), steps)
         flags = self._flags(NUMBERS)
         self.quick, self.positions = flags["QUICK"], flags["POSITIONS"]
 

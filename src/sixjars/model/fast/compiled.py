@@ -25,7 +25,7 @@ from sixjars.model.fast.contracts import (
     Sources,
     Summands,
 )
-from sixjars.model.fast.steps import Attending, summed
+from sixjars.model.fast.steps import Attending, dense_sources, summed
 from sixjars.model.layers import key_powers
 
 RECORDS = {
@@ -210,8 +210,8 @@ def compiled_step(
 
 def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]:
     """Dense sources, and the powers of the keys, or the keys where these are not exact."""
-    dense = sources.dense()
-    return dense, dense.keys if raised is None else raised.contiguous()
+    read = dense_sources(sources)
+    return read, read.keys if raised is None else raised.contiguous()
 
 
 def attend(

@@ -44,7 +44,6 @@ kernel, for all steps.
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple, final
 
-import torch
 from torch import Tensor
 
 Saved = tuple[Tensor, ...]
@@ -97,13 +96,6 @@ class Sources(NamedTuple):
     """(B, S)."""
     score: Tensor | None
     """V_att (A,) of the additive score."""
-
-    def dense(self) -> "Sources":
-        """The sources of the additive score as a kernel reads them, the mask as bytes."""
-        assert self.score is not None
-        mask = self.mask.contiguous().view(torch.uint8)
-        keys, memory = self.keys.contiguous(), self.memory.contiguous()
-        return Sources(keys, memory, mask, self.score.contiguous())
 
 
 @final

@@ -182,6 +182,14 @@ class PlainLSTM(Cell):
 CELLS: dict[str, Cell] = {"rnn": PlainRNN(), "gru": PlainGRU(), "lstm": PlainLSTM()}
 
 
+def dense_sources(sources: Sources) -> Sources:
+    """The sources of the additive score as a kernel reads them, the mask as bytes."""
+    assert sources.score is not None
+    mask = sources.mask.contiguous().view(torch.uint8)
+    keys, memory = sources.keys.contiguous(), sources.memory.contiguous()
+    return Sources(keys, memory, mask, sources.score.contiguous())
+
+
 class Attending(ABC):
     """The attention of one batch, from its first step to the gradients of its inputs."""
 
