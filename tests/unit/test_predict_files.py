@@ -16,6 +16,7 @@ import pytest
 import sixjars
 from sixjars.cli import streaming
 from sixjars.errors import DataError
+from sixjars.recipe.data import TableSettings
 from sixjars.runs.files import input_file
 
 from .conftest import Server
@@ -531,3 +532,36 @@ def test_an_input_without_an_answer_has_no_probability(run: Path) -> None:
     assert wrong.error is not None
     assert math.isnan(wrong.probability)
     assert 0.0 <= right.probability <= 1.0
+
+
+QUOTED = 'Body\tid\n"Hi,\nWhere is my ""parcel""?"\t1\nHello\t2\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "quotes", "bodies"),
+    [
+        (QUOTED, True, ['Hi,\nWhere is my "parcel"?', "Hello"]),  # as the recipe says
+        (QUOTED, None, ['Hi,\nWhere is my "parcel"?', "Hello"]),  # as `new` would
+        (QUOTED, False, ['"Hi,', 'Where is my ""parcel""?"', "Hello"]),
+        ('Body\tid\n"Hi" he said\t1\n"Hello\t2\n', None, ['"Hi" he said', '"Hello']),
+    ],
+)
+def test_quotation_marks_between_tabs_are_read_as_in_training(
+    text: str, quotes: bool | None, bodies: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "in.tsv"
+    path.write_text(text, encoding="utf-8")
+    table = input_file(path, {"source": "Body"}, TableSettings(quotes=quotes))
+    assert table is not None
+    assert [row.values for row in table.rows()] == [{"source": body} for body in bodies]
+
+
+def test_a_quoted_tsv_stays_one(call: Any, run: Path, tmp_path: Path, answers: list[str]) -> None:
+    path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
+    path.write_text(f'note\troman\n"a\n""b"""\t{WORDS[0]}\nc\t{WORDS[1]}\n')
+    assert call("predict", run, "--input", path, "--output", out).code == 0
+    assert list(csv.reader(out.read_text().splitlines(keepends=True), delimiter="\t")) == [
+        ["note", "roman", "target"],
+        ['a\n"b"', WORDS[0], answers[0]],
+        ["c", WORDS[1], answers[1]],
+    ]

@@ -67,13 +67,14 @@ class _Stream(Answers):
 class DelimitedAnswers(_Stream):
     """CSV or TSV."""
 
-    def __init__(self, path: Path, delimiter: str, head: str = "") -> None:
+    def __init__(self, path: Path, delimiter: str, head: str = "", *, quotes: bool = True) -> None:
         super().__init__(path, head)
         self.delimiter = delimiter
+        self.quotes = quotes
 
     def put_rows(self, rows: Sequence[Sequence[str]]) -> None:
-        """Cells; in TSV there is no way to write a tab or a line break inside of one."""
-        if self.delimiter == "\t":
+        """Cells; in TSV without quotation marks there is no way to write a tab or a line break inside of one."""
+        if self.delimiter == "\t" and not self.quotes:
             cleaned = (
                 (" ".join(cell.splitlines()).replace("\t", " ") for cell in row) for row in rows
             )

@@ -16,11 +16,13 @@ from typing import Any, Final, final
 from sixjars.data.bad_rows import SHOWN
 from sixjars.data.tables.delimited import DELIMITERS as MARKS
 from sixjars.data.tables.delimited import header_names
+from sixjars.data.tables.dialect import encloses
 from sixjars.data.tables.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.tables.records import DECODER, opened_parquet, wrapped_list
 from sixjars.data.tables.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, ending_of, is_windows, lines_of, opened
 from sixjars.errors import DataError, shown
+from sixjars.recipe.data import TableSettings
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.requests import Unreadable
@@ -42,6 +44,8 @@ class Cells(InputFile):
         numbered = all(isinstance(key, int) for key in wanted.values())
         self.header = not numbered if header is None else header
         self.delimiter = ","
+        self.quotes = True
+        """Whether quotation marks enclose cells."""
         self.mark = ""
         """What answers begin with."""
         self._rows = self._wide = 0
@@ -110,7 +114,7 @@ class Cells(InputFile):
 
     def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """The header again, where there is one; the byte order mark too, without which Excel misreads umlauts."""
-        made = DelimitedAnswers(path, self.delimiter, self.mark)
+        made = DelimitedAnswers(path, self.delimiter, self.mark, quotes=self.quotes)
         if self.header:
             made.put_rows([[*self.names, *columns]])
         return made
@@ -118,12 +122,12 @@ class Cells(InputFile):
 
 @final
 class Delimited(Cells):
-    """CSV or TSV. In TSV a quotation mark is a letter."""
+    """CSV or TSV. Quotation marks enclose cells where they do in the data of the run; else the file itself says."""
 
     def __init__(
-        self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None
+        self, path: Path, wanted: Mapping[str, Key], delimiters: str, table: TableSettings
     ) -> None:
-        super().__init__(path, wanted, header=header)
+        super().__init__(path, wanted, header=table.header)
         with opened(path) as stream:
             self.mark = (
                 "\ufeff" if is_windows(stream) or stream.read(3).startswith((MARK, *UTF16)) else ""
@@ -144,6 +148,7 @@ class Delimited(Cells):
             if (all(one & split[mark] for one in names) if names else mark in first)
         ]
         self.delimiter = fits[0] if fits else delimiters[0]
+        self.quotes = encloses(path, self.delimiter, table.quotes)
 
     def records(self) -> Iterator[list[str]]:
         """As lines are read."""
@@ -153,8 +158,8 @@ class Delimited(Cells):
                 self.read += len(raw)
                 yield self._text(number, raw)
 
-        if self.delimiter == "\t":
-            return (line.rstrip("\r\n").split("\t") for line in lines())
+        if not self.quotes:
+            return (line.rstrip("\r\n").split(self.delimiter) for line in lines())
         return csv.reader(lines(), delimiter=self.delimiter, strict=True)
 
 
@@ -312,14 +317,18 @@ def plain(value: object) -> Any:
 
 
 def input_file(
-    path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
+    path: Path, wanted: Mapping[str, Key], table: TableSettings | None = None
 ) -> InputFile | None:
-    """A file with columns, by its ending in any case, gzipped or not; nothing where it has one input a line."""
+    """A file with columns, by its ending in any case, gzipped or not; nothing where it has one input a line.
+
+    `table` says how the data of the run is written.
+    """
+    table = table or TableSettings()
     name, ending = path.name.lower(), ending_of(path)
     if ending in DELIMITERS:
-        return Delimited(path, wanted, DELIMITERS[ending], header=header)
+        return Delimited(path, wanted, DELIMITERS[ending], table)
     if ending in (".json", ".jsonl"):
         return JsonFile(path, wanted)
     if name.endswith(".xlsx"):
-        return ExcelFile(path, wanted, header=header, sheet=sheet)
+        return ExcelFile(path, wanted, header=table.header, sheet=table.sheet)
     return ParquetFile(path, wanted) if name.endswith(".parquet") else None
