@@ -565,3 +565,45 @@ def test_a_quoted_tsv_stays_one(call: Any, run: Path, tmp_path: Path, answers: l
         ['a\n"b"', WORDS[0], answers[0]],
         ["c", WORDS[1], answers[1]],
     ]
+
+
+LINES = "Body\nI forgot it, help\nOne, two, three\n"
+
+
+@pytest.mark.parametrize("delimiter", [";", None])
+def test_a_line_of_one_column_is_one_text(delimiter: Any, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(LINES)
+    table = input_file(path, {"source": "Body"}, TableSettings(delimiter=delimiter))
+    assert table is not None
+    assert [row.values for row in table.rows()] == [
+        {"source": "I forgot it, help"},
+        {"source": "One, two, three"},
+    ]
+    assert table.cut == 0
+    says = f"{path}: 2 of 2 rows have more values than the header, which has 1 name (input 1, 2)"
+    assert [note.partition(":  ")[0][: len(says)] for note in table.notes()] == (
+        [] if delimiter else [says]
+    )
+
+
+def test_the_delimiter_of_the_run_goes_before_others(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("I forgot it, help\nOne, two\n")
+    table = input_file(path, {"source": 1}, TableSettings(delimiter=";"))
+    assert table is not None
+    assert [row.values for row in table.rows()] == [
+        {"source": "I forgot it, help"},
+        {"source": "One, two"},
+    ]
+
+
+def test_strict_ends_with_1_where_a_delimiter_cut_texts(
+    call: Any, run: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("id,roman\n1,ghar, namaste\n")
+    assert call("predict", run, "--input", path).code == 0
+    assert call("predict", run, "--input", path, "--strict").code == 1
+    path.write_text("roman\nghar, namaste\n")
+    assert call("predict", run, "--input", path, "--strict").code == 0

@@ -99,7 +99,10 @@ class Notes:
             note("note: further notes about single inputs are left out.")
 
     def end(self, *, strict: bool) -> bool:
-        """The numbers; whether the command failed: no input could be used, or if it is `strict`, some could not."""
+        """The numbers; whether the command failed: no input could be used, or if it is `strict`, some could not.
+
+        Texts that a delimiter has cut are no inputs to use either.
+        """
         self.pace.clear()
         if self.cut > MOST_NOTES:
             note(f"note: {self.cut:,} of {self.done:,} inputs were cut.")
@@ -107,7 +110,8 @@ class Notes:
         self.unknown.note(self.table)
         if self.skipped.count:
             note(f"note: {self.skipped.in_words(self.done, 'answers')}")
-        return is_failure(self.skipped.count, self.done, strict=strict)
+        was_cut = strict and self.table is not None and self.table.cut > 0
+        return was_cut or is_failure(self.skipped.count, self.done, strict=strict)
 
 
 def is_failure(skipped: int, inputs: int, *, strict: bool) -> bool:

@@ -48,6 +48,8 @@ class Cells(InputFile):
         """Whether quotation marks enclose cells."""
         self.mark = ""
         """What answers begin with."""
+        self.has_lines = False
+        """Whether a row is a line: where the header is one name, all of the line belongs to it."""
         self._rows = self._wide = 0
         self._wide_rows: list[int] = []
         self._first: list[str] = []
@@ -57,9 +59,12 @@ class Cells(InputFile):
         """The cells of each row, the header too."""
 
     def rows(self) -> Iterator[Row]:
-        """A row that is too short has empty cells, and one that is too long is cut: answers are in their own column."""
+        """A row that is too short has empty cells, and one that is too long is cut: answers are in their own column.
+
+        Where lines have one column, what is too long is that column.
+        """
         number, places = 0, dict[str, int]()
-        self._rows, self._wide, self._wide_rows = 0, 0, []
+        self._rows, self._wide, self._wide_rows, self.cut = 0, 0, [], 0
         try:
             for record in self.records():
                 number += 1
@@ -72,6 +77,10 @@ class Cells(InputFile):
                 if self.header and any(map(str.strip, record[len(self.names) :])):
                     self._wide += 1
                     self._wide_rows += [self._rows] if self._wide <= SHOWN else []
+                    if self._has_whole_lines:
+                        record = [self.delimiter.join(record)]
+                    else:
+                        self.cut += 1
                 cells = (record + [""] * (len(self.names) - len(record)))[: len(self.names)]
                 yield self._row_of({field: cells[place] for field, place in places.items()}, cells)
         except csv.Error as error:
@@ -83,11 +92,21 @@ class Cells(InputFile):
             return []
         have = "rows has" if self._wide == 1 else "rows have"
         places = ", ".join(map(str, self._wide_rows)) + (", ..." if self._wide > SHOWN else "")
+        if self._has_whole_lines:
+            read = "it is read as one text" if self._wide == 1 else "each is read as one text"
+            return [
+                f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header, which has 1 name "
+                f'(input {places}): {read}. If that is right, enclose such texts in quotation marks (").'
+            ]
         return [
             f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header has names, "
             f"{len(self.names)} (input {places}), so values may be in the wrong columns, and those beyond are left "
             'out: a delimiter inside a text ends it. Enclose such texts in quotation marks (").'
         ]
+
+    @property
+    def _has_whole_lines(self) -> bool:
+        return self.has_lines and len(self.names) == 1
 
     def _called(self, name: str) -> str:
         """By its number, and what is in the first row, where there is no header."""
@@ -122,12 +141,15 @@ class Cells(InputFile):
 
 @final
 class Delimited(Cells):
-    """CSV or TSV. Quotation marks enclose cells where they do in the data of the run; else the file itself says."""
+    """CSV or TSV, read as the data of the run where that has settings, else as the file itself says."""
 
     def __init__(
         self, path: Path, wanted: Mapping[str, Key], delimiters: str, table: TableSettings
     ) -> None:
         super().__init__(path, wanted, header=table.header)
+        self.has_lines = True
+        if own := table.delimiter:
+            delimiters = own + delimiters.replace(own, "")
         with opened(path) as stream:
             self.mark = (
                 "\ufeff" if is_windows(stream) or stream.read(3).startswith((MARK, *UTF16)) else ""
@@ -146,6 +168,7 @@ class Delimited(Cells):
             mark
             for mark in delimiters
             if (all(one & split[mark] for one in names) if names else mark in first)
+            or (mark == own and not names and len(cells[mark]) >= max(map(int, wanted.values())))
         ]
         self.delimiter = fits[0] if fits else delimiters[0]
         self.quotes = encloses(path, self.delimiter, table.quotes)
