@@ -323,3 +323,9 @@ def test_outputs_and_scores_have_the_usual_spelling(tmp_path: Path) -> None:
         "Spam",
         "ham",
     ]
+
+
+def test_labels_of_a_text_that_are_not_in_the_list() -> None:
+    several = LabelField("label", LabelSettings(multi_label=True)).learned(["wheat, grain"])
+    assert several.unknown("grain, corn, Wheat") == ["corn", "Wheat"]
+    assert LabelField("label", LabelSettings(lowercase=True)).learned("ab").unknown("A") == []

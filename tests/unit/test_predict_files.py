@@ -607,3 +607,12 @@ def test_strict_ends_with_1_where_a_delimiter_cut_texts(
     assert call("predict", run, "--input", path, "--strict").code == 1
     path.write_text("roman\nghar, namaste\n")
     assert call("predict", run, "--input", path, "--strict").code == 0
+
+
+def test_labels_that_a_run_has_not_learned_are_told(call: Any, moods: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("text,mood\nword1,good\nword2,BAD\nword3,BAD\nword4,sad\nword5,bad\n")
+    told = "3 of 5 rows have labels that the run has not learned, such as 'BAD' (it knows 'bad'), 'sad'"
+    assert f"note: {told}: they count as wrong.\n" in call("evaluate", moods, "--data", path).err
+    path.write_text("text,mood\nword1,good\n")
+    assert "not learned" not in call("evaluate", moods, "--data", path).err

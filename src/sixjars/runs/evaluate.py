@@ -41,6 +41,7 @@ from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.trend import trend_of
+from sixjars.runs.unknown_labels import unknown_labels
 
 LARGEST: Final = 100_000_000
 """Bytes of training files that are read again for baselines beside other data: about ten seconds."""
@@ -133,6 +134,8 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
     reporter = reporter or Reporter()
     found = judged_run(run, wanted, data=data, device=device, reporter=reporter)
     made, outcomes = evaluation_of(found.judged, wanted, found.dataset), found.judged.outcomes
+    if data is not None and (strange := unknown_labels(found.dataset)):
+        reporter.note(strange)
     for sentence in why_zero(wanted, made.scores, outcomes[min(outcomes)]):
         reporter.note(sentence)
     if not baselines:

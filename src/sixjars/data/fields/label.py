@@ -148,6 +148,10 @@ class LabelField(Field):
         number = self._numbers.get(self._key(label))
         return self._key(label) if number is None else self.names[number]
 
+    def unknown(self, text: str) -> list[str]:
+        """The labels of a text that are not in the list."""
+        return [label for label in self._labels(text) if self._key(label) not in self._numbers]
+
     def normalize(self, text: str) -> str:
         """Single spaces, spelled as in the list if case does not count. Several are put in order."""
         labels = list(map(self._named, self._labels(text)))
