@@ -360,3 +360,15 @@ def test_a_language_model_on_the_command_line(call: Any, language_model: Path) -
     found = lines(call("predict", language_model, "the", "--json", "--nbest", 2).out)
     assert all(answer["source"] == [] for answer in found)
     assert all(row == [] for answer in found for row in answer["weights"])
+
+
+def test_the_path_of_a_file_is_not_classified_as_a_text(predictor: Predictor) -> None:
+    path = Path("held.csv")
+    told = "held.csv is the path of a file, but texts are read here: give a table, predict(pandas.read_csv('held.csv'))"
+    for ask in (predictor.predict, predictor.nbest):
+        with pytest.raises(DataError) as caught:
+            ask(path)
+        assert str(caught.value).startswith(told)
+    [found, good] = predictor.predict([path, "ghar"])
+    assert str(found.error).startswith(f"input 1: {told}")
+    assert good.error is None

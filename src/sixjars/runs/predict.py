@@ -15,6 +15,7 @@ from typing import Any, final, overload
 from sixjars.data.containers import inputs_of
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
+from sixjars.data.fields.text import TextField
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, SixJarsError
 from sixjars.evaluation.score import answers, encoded_batches
@@ -132,6 +133,7 @@ class Predictor:
         run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
         has a prediction with an `error` and no text.
         """
+        self._check_no_file(inputs)
         items, is_one = inputs_of(inputs, self.columns, self._takes)
         more = settings if nbest is None else {**settings, "nbest": nbest}
         found = self.nbest(items, search=search, **more)
@@ -154,6 +156,7 @@ class Predictor:
         are different draws. The same inputs with the same settings always give the same answers. Without `details`
         a prediction has no tokens and no weights, which is faster. `threads` compute several batches at a time.
         """
+        self._check_no_file(inputs)
         items, is_one = inputs_of(inputs, self.columns, self._takes)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
@@ -204,6 +207,7 @@ class Predictor:
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
+            self._check_no_file(one)
             given = by_name(one, self.columns)
             texts = {name: self._text_of(name, given[name]) for name in names}
             for name, own in self.fields.inputs.items():
@@ -213,6 +217,18 @@ class Predictor:
         except (ValueError, SixJarsError) as error:
             return Request(texts, number, f"input {number + 1}: {error}")
         return Request(texts, number)
+
+    def _check_no_file(self, one: Any) -> None:
+        """Refuse the path of a file where texts are read: its name is not what is in it."""
+        if isinstance(one, os.PathLike) and all(
+            isinstance(field, TextField) for field in self.inputs.values()
+        ):
+            name = os.fspath(one)
+            raise DataError(
+                f"{name} is the path of a file, but texts are read here: give a table, "
+                f"predict(pandas.read_csv({name!r})), or its lines, predict(open({name!r}).read().splitlines()); the "
+                f"command reads files: sixjars predict {self.folder} --input {name}"
+            )
 
     def _takes(self, name: str, value: list[Any]) -> bool:
         """Whether a list is one value of a field."""
