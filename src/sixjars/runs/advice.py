@@ -1,8 +1,8 @@
 """What to try where a baseline is as good as a model, or better: one table, in the order in which things helped.
 
 The order is that of measurements on real data: the change that brought most comes first. Each is said with the keys
-that a recipe needs for it, so that they can be written behind `sixjars train RECIPE`. What the log of a run speaks for
-comes before all else, and what it speaks against is left out.
+that a recipe needs for it, so that they can be written behind `sixjars train RECIPE`. The page has the same order. What
+the log of a run speaks against is left out; where it asks for more updates, they come first.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +20,13 @@ Values = Mapping[str, Any]
 PAGE: Final = "docs/bad_model.md"
 """What to try where a baseline is as good."""
 MUCH_DROPOUT: Final = 0.5
+LEAST_SIZE: Final = 16
+"""Below which a layer is not made smaller."""
+LEAST_EVIDENCE: Final = 4
+"""Below which the evidence of a bag of words is not: it is the rank of a linear classifier."""
+EVIDENCE: Final = "model.encoder.ngrams.size"
+WORD_VECTORS: Final = "model.encoder.embedding.size"
+STATE: Final = "model.decoder.size"
 SUBWORDS: Final = ("bpe", "unigram")
 SCRATCH: Final = "small"
 """The backbone that learns from the images of the recipe alone."""
@@ -62,13 +69,15 @@ def _lowercase(values: Values) -> Iterator[str]:
 
 
 def _dropout(values: Values) -> Iterator[str]:
-    """That of the encoder, or else of the decoder; not of word vectors."""
+    """That of the encoder, or else of the decoder, above all of a bag of words; not of word vectors."""
     shares = {
         key: value
         for key, value in values.items()
         if key.endswith(".dropout") and "embedding" not in key
     }
     of_encoder = {key: value for key, value in shares.items() if key.startswith("model.encoder.")}
+    if values.get("model.encoder.kind") == "bag":
+        shares, of_encoder = {key: shares[key] for key in shares.keys() - of_encoder.keys()}, {}
     shares = of_encoder or {key: value for key, value in shares.items() if key.startswith("model.")}
     if shares and max(shares.values()) < MUCH_DROPOUT:
         # The last one is what the encoder does with all that it has read.
@@ -87,6 +96,17 @@ def _vectors(values: Values) -> Iterator[str]:
             if key.startswith("model.encoder.") and key.endswith(".embedding.size")
         ]
         yield from (f"{key}={WIDTH}" for key in sizes if values[key] != WIDTH)
+        if _copies_bag(values) and values[WORD_VECTORS] != WIDTH:
+            yield f"{STATE}={WIDTH + values[EVIDENCE]}"
+
+
+def _copies_bag(values: Values) -> bool:
+    """Whether the state of the decoder is all that a bag of words gives, so that their sizes go together."""
+    return (
+        values.get("model.bridge.start") == "copy"
+        and values.get("model.bridge.join_summary") is True
+        and {EVIDENCE, WORD_VECTORS, STATE} <= values.keys()
+    )
 
 
 def _plain_loss(values: Values) -> Iterator[str]:
@@ -104,9 +124,26 @@ def _updates(_: Values) -> Iterator[str]:
 
 
 def _smaller(values: Values) -> Iterator[str]:
-    sizes = [key for key in ("model.encoder.size", "model.decoder.size") if key in values]
-    if sizes:
-        yield f"less {' and '.join(sizes)}"
+    """Half the size of each layer, with the sizes that must go with it."""
+    if _copies_bag(values):
+        if values[EVIDENCE] >= 2 * LEAST_EVIDENCE:
+            evidence = values[EVIDENCE] // 2
+            yield from (f"{EVIDENCE}={evidence}", f"{STATE}={values[WORD_VECTORS] + evidence}")
+        return
+    layers = ("model.encoder", "model.encoder.sentence", "model.encoder.deep", "model.decoder")
+    sizes = {
+        key: size for layer in layers if isinstance(size := values.get(key := f"{layer}.size"), int)
+    }
+    half = {key: size // 2 for key, size in sizes.items() if size >= 2 * LEAST_SIZE}
+    together = len(half) == len(sizes) > 1 and EVIDENCE not in values
+    if values.get("model.bridge.start") == "copy" and (
+        not together or any(size % 2 for size in sizes.values())
+    ):
+        return  # one size depends on the others
+    for key, size in half.items():
+        yield f"{key}={size}"
+        if key == STATE and values.get("model.decoder.tied"):
+            yield f"model.decoder.embedding.size={size}"
 
 
 def _more_data(_: Values) -> Iterator[str]:
@@ -117,8 +154,10 @@ def _pairs_of_words(values: Values) -> Iterator[str]:
     if (
         "data.source.tokens" in values and "model.encoder.ngrams.size" not in values
     ):  # one text, not yet in pairs
+        wide = values.get("data.source.vectors") is not None and WORD_VECTORS in values
+        vectors = f", embedding: {{size: {values[WORD_VECTORS]}}}" if wide else ""
         yield from (
-            "'model.encoder={kind: bag}'",
+            f"'model.encoder={{kind: bag{vectors}}}'",
             "'model.bridge={kind: pooling, join_summary: true}'",
         )
 
@@ -190,13 +229,15 @@ def advice_for(topic: str, recipe: Recipe, trend: Trend | None = None) -> list[s
 
 
 def _by_log(table: Sequence[Advice], trend: Trend) -> list[Advice]:
-    """What the log speaks for comes first: less freedom, or more updates."""
+    """The order of the table, which is that of what helped, but for more updates where the log asks for them.
+
+    A model that overfits may also be smaller, which helps less than all that is in the table.
+    """
     against = [UPDATES] if trend.overfits or trend.stopped_early else []
     against += [] if trend.has_gap else [DROPOUT]
     left = [one for one in table if one not in against]
     if trend.overfits:
-        first = [one for one in left if one is DROPOUT]
-        return [*first, SMALLER, *(one for one in left if one is not DROPOUT), MORE_DATA]
+        return [*left, SMALLER, MORE_DATA]
     if trend.improves:
         return sorted(left, key=lambda one: one is not UPDATES)
     return left
