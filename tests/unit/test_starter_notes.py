@@ -226,3 +226,26 @@ def test_a_name_with_a_comma_in_it_is_one_label(tmp_path: Path) -> None:
     made = started(tmp_path / "new.yaml", task="document_classification", data=data)
     assert read_recipe(made.path).data.fields["label"].model_dump()["multi_label"] is False
     assert not any("several labels" in note for note in made.notes)
+
+
+def test_of_two_columns_the_one_whose_few_values_come_again_is_the_label(tmp_path: Path) -> None:
+    lines = [
+        f"Subject {n // 2},my parcel number {n} is late and lost,queue {n % 4}" for n in range(120)
+    ]
+    data = tmp_path / "mails.csv"
+    data.write_text("\n".join(["Betreff,Body,Warteschlange", *lines]) + "\n", encoding="utf-8")
+    told = started(tmp_path / "new.yaml", task="document_classification", data=data).notes[0]
+    why = "label = 'Warteschlange' (4 values in 120 rows, where 'Betreff' has 60)"
+    assert why in told
+
+
+def test_the_best_guess_is_what_a_question_about_the_label_says(tmp_path: Path) -> None:
+    lines = [f"topic {n % 24},my parcel number {n} is late and lost,{n % 3}x" for n in range(120)]
+    data = tmp_path / "mails.csv"
+    data.write_text("\n".join(["Betreff,Body,Warteschlange", *lines]) + "\n", encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        started(tmp_path / "new.yaml", task="document_classification", data=data)
+    assert str(caught.value).endswith(
+        "'Betreff' or 'Warteschlange'? Say it, such as --label Warteschlange "
+        "(in Python: columns={'label': 'Warteschlange'})."
+    )

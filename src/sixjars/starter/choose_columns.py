@@ -25,6 +25,8 @@ SURE: Final = 4
 """The names of a field at the beginning of its list, of which any settles the matter."""
 LEAST_GOOD: Final = 0.9
 """The share of values that must fit a field."""
+OFTEN, SELDOM = 10, 3
+"""Rows for each of its values from which a column is clearly one of labels, and up to which it clearly is not."""
 MOST_WORDS: Final = 6
 """Of a label, on average."""
 
@@ -241,6 +243,8 @@ def _by_content(
     fit = fit or [one for one in free if one.name in slot.columns and guess(slot, one) is not None]
     if not fit:
         raise _missing(task, slot, sample, data)
+    if len(fit) > 1 and is_label(slot) and (clear := _clear_label(fit)):
+        return clear
     if len(fit) > 1 and (is_label(slot) or _is_text(slot)):
         raise _question(slot, fit, data)
     return fit[0], f"{fit[0].distinct} values in {len(fit[0].values)} rows" if is_label(
@@ -253,6 +257,21 @@ def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Pr
     if not fit and len(free) == 1 and not free[0].holds and free[0].distinct < len(free[0].values):
         return free
     return [one for one in fit if one.holds != "numbers"] or fit
+
+
+def _clear_label(fit: Sequence[Profile]) -> tuple[Profile, str] | None:
+    """The column whose few values come again and again, where those of all others hardly do; and the reason."""
+    best, *others = sorted(fit, key=_share_distinct)
+    if _share_distinct(best) * OFTEN > 1 or any(
+        _share_distinct(one) * SELDOM < 1 for one in others
+    ):
+        return None
+    named = " and ".join(f"{one.called} has {one.distinct}" for one in others)
+    return best, f"{best.distinct} values in {len(best.values)} rows, where {named}"
+
+
+def _share_distinct(column: Profile) -> float:
+    return column.distinct / max(len(column.values), 1)
 
 
 def _like_texts(
@@ -286,10 +305,12 @@ def _question(slot: Slot, columns: Sequence[Profile], data: Path) -> DataError:
     *some, last = [
         f"column {one.number} ({one.name!r})" if twice else one.called for one in columns
     ]
-    option = option_for(slot.name, columns[0].number if twice else columns[0].option)
+    best = min(columns, key=_share_distinct) if is_label(slot) else columns[0]
+    key = best.number if twice or best.name is None else best.name
+    option = option_for(slot.name, best.number if twice else best.option)
     return DataError(
         f"{data}: it is not clear which column is the {slot.name}: {', '.join(some)} or {last}? "
-        f"Say it, such as {option}."
+        f"Say it, such as {option} (in Python: columns={{{slot.name!r}: {key!r}}})."
     )
 
 
