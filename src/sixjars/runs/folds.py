@@ -45,10 +45,12 @@ def fold_runs(run: RunFolder) -> list[RunFolder]:
 def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
     """The run that learns from all rows, for as many epochs as were best on average: no row is left to stop it by.
 
-    In updates, for the best one may be in the middle of an epoch; a fold lacks one part of the rows of an epoch.
+    In updates, for the best one may be in the middle of an epoch; a fold lacks one part of the rows of an epoch. There
+    are never more than learning.steps.
     """
     more_rows = len(folds) / (len(folds) - 1)
     steps = max(1, round(more_rows * fmean(best_step(one) for one in folds)))
+    steps = min(steps, run.recipe.learning.steps or steps)
     ends = {"steps": steps, "epochs": None, "patience": None, "metric": "loss"}
     learning = run.recipe.learning.model_copy(update=ends)
     return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
