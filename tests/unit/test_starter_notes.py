@@ -249,3 +249,17 @@ def test_the_best_guess_is_what_a_question_about_the_label_says(tmp_path: Path) 
         "'Betreff' or 'Warteschlange'? Say it, such as --label Warteschlange "
         "(in Python: columns={'label': 'Warteschlange'})."
     )
+
+
+def test_labels_that_are_left_out_are_named(tmp_path: Path) -> None:
+    """Where nearly every label has one row, the usual count of rows says nothing."""
+    labels = ["good"] * 60 + ["bad"] * 12 + [f"odd{n}" for n in range(9)]
+    rows = [{"text": f"a text {n} of words", "label": label} for n, label in enumerate(labels)]
+    data = lined(tmp_path / "a.jsonl", rows)
+    told = started(tmp_path / "new.yaml", task="document_classification", data=data).notes
+    why = "a typo, or too few to learn it from"
+    named = "; ".join(f"label 'odd{n}' has 1 row: {why}" for n in range(3))
+    assert (
+        f"{named}; and 6 more. The 9 labels of 1 row are left out (min_count: 2 under label)."
+        in told
+    )

@@ -99,7 +99,8 @@ def show_trained(console: Console, trained: "Run") -> None:
         )
     if trained.dropped:
         rows = f"{number_of(trained.dropped, 'training row')} {_were(trained.dropped)}"
-        console.print(f"{rows} dropped: {trained.why_dropped}")
+        between = ", " if trained.why_dropped.startswith(("because", "with")) else ": "
+        console.print(f"{rows} left out{between}{trained.why_dropped}")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     if any(
         "search:" in score.signature and "search:greedy" not in score.signature

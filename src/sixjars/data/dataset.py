@@ -149,12 +149,14 @@ class Dataset:
         """Which rows can be learned from, and how many cannot, by the reason; a row with several has the first."""
         usable, reasons = np.ones(len(self), dtype=bool), dict[str, int]()
         for field in self.fields.all.values():
-            before = int(usable.sum())
             try:
-                usable &= field.usable(self.table)
+                lost = usable & ~field.usable(self.table)
             except DataError as error:
                 raise DataError(f"{self.where}: {error}") from None
-            reasons[field.unusable] = reasons.get(field.unusable, 0) + before - int(usable.sum())
+            usable &= ~lost
+            if lost.any():
+                reason = field.why_unusable(self.table, np.flatnonzero(lost))
+                reasons[reason] = reasons.get(reason, 0) + int(lost.sum())
         return usable, reasons
 
     @property
@@ -200,10 +202,11 @@ class Dataset:
 
     @property
     def why_dropped(self) -> str:
-        """How many rows for each reason, in words."""
-        return ", ".join(
-            f"{count:,} {reason}" for reason, count in self._sorted_out[1].items() if count
-        )
+        """The reason in words; of several, how many rows for each."""
+        reasons = self._sorted_out[1]
+        if len(reasons) < 2:
+            return "".join(reasons)
+        return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
 
     @cached_property
     def source_words_index(self) -> list[list[int]]:

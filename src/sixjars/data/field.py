@@ -240,6 +240,10 @@ class Field(ABC):
         """Which rows can be learned from; of the others there is nothing to learn, or the settings leave them out."""
         return np.ones(len(table), dtype=bool)
 
+    def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
+        """What is said of some rows that are not `usable`."""
+        return self.unusable
+
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
         """Which of some rows were longer than what is read of them, or of a target learned."""
         return np.zeros(len(rows), dtype=bool)

@@ -120,12 +120,10 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
             )
     usual = median(counts.values()) if counts else 0
     rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
-    if rare:
-        dropped = drops_single(field, texts)
-        left_out = (
-            f" A label of 1 row is left out (min_count: 2 under {field.name})." if dropped else ""
-        )
-        yield _listed([_rare(label, counts) for label in rare]) + left_out
+    dropped = [label for label in counts if counts[label] == 1 and drops_single(field, texts)]
+    if rare or dropped:
+        named = [*rare, *(label for label in dropped if label not in rare)]
+        yield _listed([_rare(label, counts) for label in named]) + _left_out(dropped, field.name)
     alike = defaultdict(list)
     for label in counts:
         alike[label.casefold()].append(label)
@@ -142,6 +140,13 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     blank = next((text for text in texts if counts and text != text.strip()), None)
     if blank is not None:
         yield f"blanks around a label do not count: {blank!r} is read as {shown(field.normalize(blank))}."
+
+
+def _left_out(labels: Sequence[str], field: str) -> str:
+    """What a recipe does with labels of one row."""
+    if len(labels) <= NAMED:
+        return f" A label of 1 row is left out (min_count: 2 under {field})." if labels else ""
+    return f" The {len(labels)} labels of 1 row are left out (min_count: 2 under {field})."
 
 
 def _rare(label: str, counts: Mapping[str, int]) -> str:

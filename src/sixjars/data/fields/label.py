@@ -17,7 +17,7 @@ from sixjars.data.field import Field
 from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
 from sixjars.data.text.label_lists import hold_lists
 from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
-from sixjars.errors import DataError, RunError
+from sixjars.errors import DataError, RunError, shown
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
@@ -26,6 +26,8 @@ from sixjars.recipe.data import FieldSettings
 _FORMAT = 2
 ASSUMED = 2
 """Labels assumed where neither data nor recipe say how many there are."""
+NAMED = 5
+"""Labels that are named where rows are left out because of them."""
 MULTI_LABEL_METRICS = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
 
 
@@ -70,7 +72,6 @@ class LabelField(Field):
         self.lists = "value" if settings.multi_label else "refused"
         self.folds_case = settings.lowercase
         self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
-        self.unusable = f"without a label that is in the list (data.{name}.min_count, size)"
         self.names = tuple(names)
         self._numbers: dict[str, int] = {}
         for number, label in enumerate(self.names):
@@ -181,6 +182,26 @@ class LabelField(Field):
             )
             raise DataError(f"none of its labels ({some}, ...) is among those that were learned.")
         return found
+
+    def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
+        """Their labels are too rare, or too many; the first of them."""
+        least = self.settings.min_count
+        counts = Counter(label for text in table.texts(self.name) for label in self.unknown(text))
+        own = (
+            label for text in table.texts(self.name, rows.tolist()) for label in self.unknown(text)
+        )
+        labels = [*dict.fromkeys(own)]
+        rare = self.settings.size is None and all(counts[label] < least for label in labels)
+        one = len(rows) == 1
+        they = "because its label" if one else "because their labels"
+        have, are = ("has", "is") if one else ("have", "are")
+        if rare:
+            few = "1 row" if least == 2 else f"fewer than {least} rows"
+            said = f"{they} {have} {few} (data.{self.name}.min_count)"
+        else:
+            said = f"{they} {are} not in the list (data.{self.name}.min_count, size)"
+        more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+        return f"{said}: {', '.join(map(shown, labels[:NAMED]))}{more}" if labels else said
 
     def blank(self) -> Padded:
         """The first label."""
