@@ -263,3 +263,25 @@ def test_labels_that_are_left_out_are_named(tmp_path: Path) -> None:
         f"{named}; and 6 more. The 9 labels of 1 row are left out (min_count: 2 under label)."
         in told
     )
+
+
+@pytest.mark.parametrize(
+    ("label", "says"),
+    [
+        (lambda n: f"{n * 7 % 300 / 100:.2f}", "(300 in 300 rows, such as '0.00')"),
+        (lambda n: str(n * 7 % 150), "(150 in 300 rows, such as '0')"),
+        (lambda n: str(n % 5), ""),
+        (lambda n: str(n % 50), ""),
+        (lambda n: f"class {n % 50}", ""),
+    ],
+)
+def test_amounts_are_no_classes(label: Any, says: str, tmp_path: Path) -> None:
+    rows = [{"text": f"a text {n} of words", "label": label(n)} for n in range(300)]
+    data = lined(tmp_path / "a.jsonl", rows)
+    made = started(
+        tmp_path / "new.yaml", task="document_classification", data=data, columns={"label": "label"}
+    )
+    told = [note for note in made.notes if note.startswith("labels are numbers")]
+    many = "labels are numbers with many different values"
+    end = "and sixjars predicts classes: round them or put them into ranges first."
+    assert told == ([f"{many} {says}, {end}"] if says else [])

@@ -11,6 +11,7 @@ from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
 from sixjars.data.storage.cache import Examples
+from sixjars.data.tables.headers import is_number
 from sixjars.data.text.label_lists import hold_lists
 from sixjars.data.text.segments import SEPARATOR
 from sixjars.errors import DataError, MissingExtra, SixJarsError, shown
@@ -20,6 +21,8 @@ FEW: Final = 5
 """Rows of a label below which it does not count for how unbalanced labels are."""
 SELDOM: Final = 10
 """A label of few rows is named where most labels have so many times more."""
+MANY: Final = 20
+"""Labels from which numbers are rather amounts."""
 NAMED: Final = 3
 """Labels, or files that cannot be used, that are named; further ones are counted."""
 COMMAS: Final = "write commas there and run `sixjars new` again"
@@ -118,6 +121,7 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
                 f"labels look like lists with {mark!r} between, such as {shown(some)}, but each list is a class of its "
                 f"own. If a row may have several labels, {advice}."
             )
+    yield from _amounts(counts)
     usual = median(counts.values()) if counts else 0
     rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
     dropped = [label for label in counts if counts[label] == 1 and drops_single(field, texts)]
@@ -140,6 +144,22 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     blank = next((text for text in texts if counts and text != text.strip()), None)
     if blank is not None:
         yield f"blanks around a label do not count: {blank!r} is read as {shown(field.normalize(blank))}."
+
+
+def _amounts(counts: Counter[str]) -> Iterator[str]:
+    """A sentence where labels are amounts, not the names of classes: numbers, of which whole ones hardly come again."""
+    if len(counts) <= MANY or not all(map(is_number, counts)):
+        return
+    parts = [label for label in counts if _has_fraction(label)]
+    if parts or len(counts) * FEW > counts.total():
+        yield (
+            f"labels are numbers with many different values ({len(counts):,} in {counts.total():,} rows, such as "
+            f"{shown((parts or [*counts])[0])}), and sixjars predicts classes: round them or put them into ranges first."
+        )
+
+
+def _has_fraction(label: str) -> bool:
+    return is_number(label) and not label.strip().lstrip("+-").isdigit()
 
 
 def _left_out(labels: Sequence[str], field: str) -> str:
