@@ -616,3 +616,14 @@ def test_labels_that_a_run_has_not_learned_are_told(call: Any, moods: Path, tmp_
     assert f"note: {told}: they count as wrong.\n" in call("evaluate", moods, "--data", path).err
     path.write_text("text,mood\nword1,good\n")
     assert "not learned" not in call("evaluate", moods, "--data", path).err
+
+
+def test_a_column_that_is_there_twice_is_refused_where_it_is_read(
+    call: Any, run: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("roman,id,roman\nghar,1,namaste\n")
+    told = f"{path}: column 'roman' is in the header twice; rename one."
+    assert call("predict", run, "--input", path).sentence == told
+    path.write_text("id,roman,id\n1,ghar,2\n")
+    assert call("predict", run, "--input", path).code == 0

@@ -129,7 +129,11 @@ class Cells(InputFile):
                     )
             return {field: int(key) - 1 for field, key in keys.items()}
         names = header_names(first, keys.values())
-        return {field: names.index(self._key(field, names)) for field in keys}
+        used = {field: self._key(field, names) for field in keys}
+        for name in used.values():
+            if names.count(name) > 1:
+                raise DataError(f"{self.path}: column {name!r} is in the header twice; rename one.")
+        return {field: names.index(name) for field, name in used.items()}
 
     def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """The header again, where there is one; the byte order mark too, without which Excel misreads umlauts."""
