@@ -285,3 +285,22 @@ def test_amounts_are_no_classes(label: Any, says: str, tmp_path: Path) -> None:
     many = "labels are numbers with many different values"
     end = "and sixjars predicts classes: round them or put them into ranges first."
     assert told == ([f"{many} {says}, {end}"] if says else [])
+
+
+@pytest.mark.parametrize(
+    ("rare", "typo"),
+    [
+        ("Cancellation / Delivery", False),
+        ("Biling / Delivery", True),
+        ("Billing / Delvery", True),
+        ("Billing/Delivery", True),
+        ("Billing / Delivery / Account", False),
+        ("Billing  Del ivery", True),
+    ],
+)
+def test_another_word_is_no_typo(rare: str, typo: bool, tmp_path: Path) -> None:
+    labels = ["Billing / Delivery"] * 40 + ["Account"] * 40 + [rare]
+    rows = [{"text": f"a text {n} of words", "label": label} for n, label in enumerate(labels)]
+    data = lined(tmp_path / "a.jsonl", rows)
+    told = " ".join(started(tmp_path / "new.yaml", task="document_classification", data=data).notes)
+    assert f"has 1 row: {'a typo of' if typo else 'a typo, or too few'}" in told

@@ -1,5 +1,6 @@
 """What a person should know of the labels and the image, video and feature files of their data, before it is used."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ SELDOM: Final = 10
 """A label of few rows is named where most labels have so many times more."""
 MANY: Final = 20
 """Labels from which numbers are rather amounts."""
+ONLY_BLANKS: Final = 0.9
+"""How alike labels of unlike numbers of words are, at the least, where one is a typo of the other."""
 NAMED: Final = 3
 """Labels, or files that cannot be used, that are named; further ones are counted."""
 COMMAS: Final = "write commas there and run `sixjars new` again"
@@ -171,9 +174,23 @@ def _left_out(labels: Sequence[str], field: str) -> str:
 
 def _rare(label: str, counts: Mapping[str, int]) -> str:
     others = [other for other, count in counts.items() if count >= FEW]
-    near = get_close_matches(label, others, n=1)
+    near = [other for other in get_close_matches(label, others) if _may_be_typo(label, other)]
     maybe = f"a typo of {shown(near[0])}?" if near else "a typo, or too few to learn it from?"
     return f"label {shown(label)} has {number_of(counts[label], 'row')}: {maybe}"
+
+
+def _may_be_typo(label: str, other: str) -> bool:
+    """Whether two labels differ in letters, not in whole words.
+
+    >>> _may_be_typo("Biling / Delivery", "Billing / Delivery"), _may_be_typo("Return / Delivery", "Billing / Delivery")
+    (True, False)
+    """
+    words, others = (re.findall(r"\w+", one.casefold()) for one in (label, other))
+    if len(words) != len(others):  # a blank more or less
+        return bool(get_close_matches("".join(words), ["".join(others)], cutoff=ONLY_BLANKS))
+    return all(
+        get_close_matches(*pair) for pair in zip(words, ([one] for one in others), strict=True)
+    )
 
 
 def _listed(sentences: Sequence[str]) -> str:
