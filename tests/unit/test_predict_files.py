@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import math
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -627,3 +628,19 @@ def test_a_column_that_is_there_twice_is_refused_where_it_is_read(
     assert call("predict", run, "--input", path).sentence == told
     path.write_text("id,roman,id\n1,ghar,2\n")
     assert call("predict", run, "--input", path).code == 0
+
+
+def test_bad_rows_of_a_file_that_is_scored_are_named(
+    call: Any, moods: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("text,mood\nword1,good\n,bad\nword3\nword5,bad\n")
+    skip = tmp_path / "run"
+    shutil.copytree(moods, skip)
+    recipe = skip / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("on_bad_row: error", "on_bad_row: skip"))
+    said = call("evaluate", skip, "--data", path)
+    assert (
+        f"note: {path}: 2 bad rows were skipped. Line 3: column 'text' is empty. Line 4:"
+        in said.err
+    )

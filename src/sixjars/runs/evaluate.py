@@ -134,6 +134,8 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
     reporter = reporter or Reporter()
     found = judged_run(run, wanted, data=data, device=device, reporter=reporter)
     made, outcomes = evaluation_of(found.judged, wanted, found.dataset), found.judged.outcomes
+    for sentence in found.dataset.notes:
+        reporter.note(sentence)
     if data is not None and (strange := unknown_labels(found.dataset)):
         reporter.note(strange)
     for sentence in why_zero(wanted, made.scores, outcomes[min(outcomes)]):
