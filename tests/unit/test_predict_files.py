@@ -644,3 +644,11 @@ def test_bad_rows_of_a_file_that_is_scored_are_named(
         f"note: {path}: 2 bad rows were skipped. Line 3: column 'text' is empty. Line 4:"
         in said.err
     )
+
+
+def test_a_few_unknown_tokens_are_not_worth_a_note(call: Any, run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("roman\nnamaste\n我\n" + "namaste\n" * 20, encoding="utf-8")
+    assert call("predict", run, "--input", path).err == ""
+    path.write_text("roman\nnamaste\n我\n", encoding="utf-8")
+    assert "12.5 % of the input tokens are unknown" in call("predict", run, "--input", path).err

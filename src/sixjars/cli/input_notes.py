@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.flow.special import SPECIAL, STOP
-from sixjars.runs.notes import cut_in_words, unknown_in_words
+from sixjars.runs.notes import MUCH, cut_in_words, unknown_in_words
 from sixjars.runs.skipped import Skipped
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ MOST_NOTES = 3
 
 
 def note_unknown(share: float | None) -> None:
-    """A note where tokens of the inputs are unknown."""
-    if share:
+    """A note where so many tokens of the inputs are unknown that outputs may be poor."""
+    if share and share > MUCH:
         note(f"note: {unknown_in_words(share)}")
 
 
