@@ -254,7 +254,7 @@ def test_wrong_arguments_are_a_sentence(
 
 def test_wrong_inputs_are_a_sentence(run: Run) -> None:
     none, wrong = run.predictor().predict([None, {"text": "abc"}])
-    assert none.error == "input 1: must be a text, the source, but is None."
+    assert none.error == "input 1: the source has no value."
     assert wrong.error == "input 2: must name source, but has text."
 
 

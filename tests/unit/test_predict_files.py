@@ -468,7 +468,7 @@ def test_texts_that_a_delimiter_cuts_are_told(call: Any, run: Path, tmp_path: Pa
     path = tmp_path / "in.csv"
     path.write_text("roman,id\nghar, namaste,1\nghar,2\n" + "ghar, kamal,3\n" * 6)
     told = (
-        f"note: {path}: 7 of 8 rows have more values than the header has names, 2 (input 1, 3, 4, 5, 6, ...), so "
+        f"note: {path}: 7 of 8 rows have more values than the header, which has 2 names (input 1, 3, 4, 5, 6, ...), so "
         "values may be in the wrong columns, and those beyond are left out: a delimiter inside a text ends it. "
         'Enclose such texts in quotation marks (").'
     )

@@ -136,7 +136,7 @@ def test_inputs_that_cannot_be_used(predictor: Predictor) -> None:
         "a\ud800",
     ]
     assert [found.error for found in predictor.predict(given)] == [
-        "input 1: must be a text, the source, but is 7.",
+        "input 1: the source must be a text, but is 7.",
         "input 2: must name source, but has source, colour.",
         "input 3: the source must be a text, but is 5.",
         "input 4: the source must be a text, but is ['a', 'b'].",

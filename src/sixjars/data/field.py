@@ -24,7 +24,7 @@ from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.copying import CopyLink
 from sixjars.data.storage.cache import LINE, Examples, IdEncoder, Table
-from sixjars.errors import shown
+from sixjars.errors import shown, the
 from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
@@ -169,7 +169,7 @@ class Field(ABC):
         try:
             return self.as_text(value)
         except ValueError as error:
-            raise ValueError(f"the {self.name} {error}") from None
+            raise ValueError(f"{the(self.name)} {error}") from None
 
     def arguments(self, given: str) -> list[Any]:
         """The values that one argument of a command means; where a list is one value, JSON may be written."""
@@ -181,7 +181,7 @@ class Field(ABC):
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """ValueError with a sentence if a text is no value of this field; `row` has the other fields of the example."""
         if not text.strip():
-            raise ValueError(f"the {self.name} is empty.")
+            raise ValueError(f"{the(self.name)} is empty.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values pass the check; a bad one is an error, or left out and counted.

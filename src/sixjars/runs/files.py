@@ -22,6 +22,7 @@ from sixjars.data.tables.records import DECODER, opened_parquet, wrapped_list
 from sixjars.data.tables.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, ending_of, is_windows, lines_of, opened
 from sixjars.errors import DataError, shown
+from sixjars.progress import number_of
 from sixjars.recipe.data import TableSettings
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.input_file import InputFile
@@ -99,9 +100,9 @@ class Cells(InputFile):
                 f'(input {places}): {read}. If that is right, enclose such texts in quotation marks (").'
             ]
         return [
-            f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header has names, "
-            f"{len(self.names)} (input {places}), so values may be in the wrong columns, and those beyond are left "
-            'out: a delimiter inside a text ends it. Enclose such texts in quotation marks (").'
+            f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header, which has "
+            f"{number_of(len(self.names), 'name')} (input {places}), so values may be in the wrong columns, and those "
+            'beyond are left out: a delimiter inside a text ends it. Enclose such texts in quotation marks (").'
         ]
 
     @property

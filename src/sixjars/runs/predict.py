@@ -17,7 +17,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.data.fields.text import TextField
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import DataError, SixJarsError
+from sixjars.errors import DataError, SixJarsError, the
 from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
@@ -240,7 +240,7 @@ class Predictor:
 
     def _text_of(self, name: str, value: Value) -> str:
         text = self.inputs[name].text_of(value)
-        if wrong := not_utf8(text, f"the {name}"):
+        if wrong := not_utf8(text, the(name)):
             raise ValueError(wrong)
         return text
 

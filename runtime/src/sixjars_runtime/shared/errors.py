@@ -62,6 +62,16 @@ class DataError(SixJarsError):
     sixjars.errors.DataError: pairs.tsv, line 3: has 1 column, but 2 are needed.
     """
 
+    skippable = False
+    """Whether it is one bad row of a file, which may be left out."""
+
+    @classmethod
+    def of_row(cls, sentence: str) -> "DataError":
+        """About one bad row."""
+        error = cls(sentence)
+        error.skippable = True
+        return error
+
 
 @final
 class ShapeError(SixJarsError):
@@ -251,6 +261,15 @@ def file_hint(got: str, files: Iterable[str]) -> str:
     }
     near = get_close_matches(wanted.stem, beside, n=1, cutoff=0.7)
     return f" Did you mean {beside[near[0]]!r}?" if near else ""
+
+
+def the(name: str) -> str:
+    """A field as a sentence names it; a numbered one has no article.
+
+    >>> the("source"), the("sentence2")
+    ('the source', 'sentence2')
+    """
+    return name if name[-1:].isdigit() else f"the {name}"
 
 
 def unknown(what: str, got: object, known: Collection[str]) -> str:

@@ -23,6 +23,7 @@ from sixjars.data.tables.memory import MEMORY, read_memory
 from sixjars.data.tables.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.tables.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
 from sixjars.errors import DataError, unknown
+from sixjars.progress import number_of
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 
@@ -184,9 +185,9 @@ def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
         ", ..." if len(wide) > SHOWN else ""
     )
     return [
-        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header has names, {names} "
-        f"(line {lines}), so values may be in the wrong columns: {why}. Enclose such texts in straight quotation "
-        'marks (") and read them with `data.quotes: true`, or choose another delimiter.'
+        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header, which has "
+        f"{number_of(names, 'name')} (line {lines}), so values may be in the wrong columns: {why}. Enclose such texts in "
+        'straight quotation marks (") and read them with `data.quotes: true`, or choose another delimiter.'
     ]
 
 

@@ -111,7 +111,7 @@ def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[s
     if not _has(found.names or found.rows[0], columns):
         return {}
     tell(
-        f"{path} has {found.delimiter!r} between its columns, and is read so; expected was {usual!r}."
+        f"{path} has {found.delimiter!r} between its columns, and is read that way; {usual!r} was expected."
     )
     return {"delimiter": found.delimiter, "quotes": found.quotes}
 
