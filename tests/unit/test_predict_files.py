@@ -652,3 +652,16 @@ def test_a_few_unknown_tokens_are_not_worth_a_note(call: Any, run: Path, tmp_pat
     assert call("predict", run, "--input", path).err == ""
     path.write_text("roman\nnamaste\n我\n", encoding="utf-8")
     assert "12.5 % of the input tokens are unknown" in call("predict", run, "--input", path).err
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv"])
+def test_the_line_ends_of_windows_are_kept(
+    name: str, call: Any, run: Path, tmp_path: Path, answers: list[str]
+) -> None:
+    mark = "\t" if name == "in.tsv" else ","
+    path, out = tmp_path / name, tmp_path / f"out{name}"
+    path.write_bytes(f"id{mark}roman\r\n1{mark}{WORDS[0]}\r\n".encode())
+    assert call("predict", run, "--input", path, "--output", out).code == 0
+    assert out.read_bytes().decode() == (
+        f"id{mark}roman{mark}target\r\n1{mark}{WORDS[0]}{mark}{answers[0]}\r\n"
+    )

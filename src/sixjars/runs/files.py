@@ -49,6 +49,8 @@ class Cells(InputFile):
         """Whether quotation marks enclose cells."""
         self.mark = ""
         """What answers begin with."""
+        self.line_end = "\n"
+        """What stands behind each row of them."""
         self.has_lines = False
         """Whether a row is a line: where the header is one name, all of the line belongs to it."""
         self._rows = self._wide = 0
@@ -138,7 +140,9 @@ class Cells(InputFile):
 
     def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """The header again, where there is one; the byte order mark too, without which Excel misreads umlauts."""
-        made = DelimitedAnswers(path, self.delimiter, self.mark, quotes=self.quotes)
+        made = DelimitedAnswers(
+            path, self.delimiter, self.mark, quotes=self.quotes, line_end=self.line_end
+        )
         if self.header:
             made.put_rows([[*self.names, *columns]])
         return made
@@ -160,6 +164,7 @@ class Delimited(Cells):
                 "\ufeff" if is_windows(stream) or stream.read(3).startswith((MARK, *UTF16)) else ""
             )
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
+        self.line_end = "\r\n" if first.endswith("\r\n") else "\n"
         names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
         delimiters += "".join(
             mark for mark in MARKS if names and mark not in delimiters
