@@ -332,7 +332,7 @@ def test_labels_of_a_text_that_are_not_in_the_list() -> None:
 
 
 def test_why_rows_are_left_out() -> None:
-    def why(texts: list[str], **settings: int) -> str:
+    def why(texts: list[str], **settings: Any) -> str:
         field = LabelField("label", LabelSettings(**settings)).learned(texts)
         return dataset(field, texts).why_dropped
 

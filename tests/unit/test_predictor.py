@@ -365,7 +365,8 @@ def test_a_language_model_on_the_command_line(call: Any, language_model: Path) -
 def test_the_path_of_a_file_is_not_classified_as_a_text(predictor: Predictor) -> None:
     path = Path("held.csv")
     told = "held.csv is the path of a file, but texts are read here: give a table, predict(pandas.read_csv('held.csv'))"
-    for ask in (predictor.predict, predictor.nbest):
+    asks: list[Any] = [predictor.predict, predictor.nbest]
+    for ask in asks:
         with pytest.raises(DataError) as caught:
             ask(path)
         assert str(caught.value).startswith(told)
