@@ -41,26 +41,27 @@ contracts: $(READY)           ## the contract of every field, encoder, bridge an
 recipes: $(READY)             ## every recipe, a few steps each
 	$(BIN)/python -m pytest -q $(SPREAD) tests/recipes
 
-docs: $(READY)                ## what is known elsewhere: settings, recipes, measured figures, and what the runtime shares
+docs: $(READY)                ## what is known elsewhere: settings, recipes, measured figures
 	$(BIN)/python docs/generate.py
-	$(BIN)/python runtime/generate.py
 
 site: $(SITE_READY)           ## the documentation site, in build/site; warnings are errors, links are checked
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --fresh-env --doctree-dir build/doctrees docs build/site
 	$(BIN)/python docs/check_links.py build/site
 
-wheel:                        ## the wheel, in dist; installed and tried in an environment of its own
-	rm -rf build/lib build/bdist.* build/wheel dist
+wheel:                        ## the two wheels, in dist; installed and tried in an environment of its own, first the runtime alone
+	rm -rf build/lib build/bdist.* build/wheel runtime/build dist
 	$(PYTHON) -m venv build/wheel
-	build/wheel/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
-	build/wheel/bin/python -m pip install --quiet '$(TORCH)' dist/*.whl
+	build/wheel/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist ./runtime .
+	build/wheel/bin/python -m pip install --quiet dist/sixjars_runtime-*.whl
+	cd "$$(mktemp -d)" && "$(CURDIR)/build/wheel/bin/python" -c 'import sixjars_runtime; sixjars_runtime.load'
+	build/wheel/bin/python -m pip install --quiet '$(TORCH)' dist/sixjars-*.whl
 	cd "$$(mktemp -d)" && PATH="$(CURDIR)/build/wheel/bin:$$PATH" && sixjars --help > help && sixjars tasks > tasks && \
 	sixjars train transliteration/sample_attention data.sample.size=64 learning.steps=2 --out run
 
 scale:                        ## prediction on Ray with a worker killed, in an environment of its own; rows in SIXJARS_SCALE_ROWS
 	test -x build/scale/bin/python || $(PYTHON) -m venv build/scale
 	build/scale/bin/python -c 'import torch' 2>/dev/null || build/scale/bin/python -m pip install --quiet '$(TORCH)'
-	build/scale/bin/python -m pip install --quiet --editable '.[dev,scale]'
+	build/scale/bin/python -m pip install --quiet --editable ./runtime --editable '.[dev,scale]'
 	build/scale/bin/python -m pytest -q -m slow tests/unit/test_bulk_ray.py
 
 bench: $(READY)               ## ours against its peers on this CPU: training, decoding, cold start; options in BENCH='…'
@@ -71,14 +72,14 @@ bench-gpu: $(if $(PEERS),,$(READY)) ## the same on a CUDA device
 	$(if $(PEERS),$(PYTHON),$(BIN)/python) -m benchmarks.speed --device cuda $(if $(PEERS),--peers $(PEERS)) $(BENCH)
 
 # With no torch in the environment, the CPU build is installed first: the newest one brings gigabytes of CUDA.
-$(READY): pyproject.toml
+$(READY): pyproject.toml runtime/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable ./runtime --editable '.[dev]'
 	touch $@
 
 $(SITE_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --editable ./runtime --editable '.[docs]'
 	touch $@
 
 clean:

@@ -110,10 +110,10 @@ def main() -> None:
 
 def warm(run: Path, exported: Path, inputs: Sequence[str], turns: int) -> None:
     """Answers of both in one process."""
-    import sixjars_runtime
     import torch
 
     import sixjars
+    import sixjars_runtime
 
     torch.set_num_threads(1)
     ours, theirs = sixjars.load(run, device="cpu"), sixjars_runtime.load(exported)

@@ -32,7 +32,8 @@ def timed(source: Path, run: Path, inputs: Path, output: Path) -> tuple[float, f
         "--output",
         str(output),
     ]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(source)}, check=True)
+    paths = os.pathsep.join(map(str, (source, source.parent / "runtime" / "src")))
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=True)
     took = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -18,9 +18,9 @@ from typing import Any, final
 
 import numpy as np
 
-from sixjars.errors import SixJarsError
 from sixjars.progress import Reporter
 from sixjars.runs.train import train
+from sixjars_runtime.errors import SixJarsError
 
 WORDS, LETTERS, AT_ONCE, FEW = 60_000, "abcdefghijklmnopqrstuvwxyzäöü", 20_000, 1000
 

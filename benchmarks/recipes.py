@@ -53,7 +53,8 @@ def serve(given: argparse.Namespace) -> None:
 
 def started(source: Path, cache: str) -> subprocess.Popen[str]:
     """A version that waits for the names of recipes."""
-    paths = os.pathsep.join([str(source), os.environ.get("PYTHONPATH", "")])
+    places = (source, source.parent / "runtime" / "src", os.environ.get("PYTHONPATH", ""))
+    paths = os.pathsep.join(map(str, places))
     own = {**os.environ, "PYTHONPATH": paths, "SIXJARS_CACHE": cache}
     command = [sys.executable, __file__, *sys.argv[1:], "--serve"]
     return subprocess.Popen(

@@ -19,7 +19,8 @@ TORCH = ("import torch", "torch")
 
 def timed(words: Sequence[str], path: Path) -> tuple[float, float]:
     """Seconds of one Python command with the packages of a folder: on the clock, and of the CPU."""
-    paths = os.pathsep.join([str(path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    places = (path, path.parent / "runtime" / "src", os.environ.get("PYTHONPATH", ""))
+    paths = os.pathsep.join(map(str, places)).rstrip(os.pathsep)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
     subprocess.run(
         [sys.executable, *words],

@@ -21,13 +21,13 @@ from sixjars import (
 )
 from sixjars.data.batches import Batches, IdColumn
 from sixjars.evaluation.score import answers, encoded_batches
-from sixjars.flow.special import STOP
 from sixjars.learning.engine import fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.loss import Objective
 from sixjars.model.precision import Precision, in_precision
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
+from sixjars_runtime.special_tokens import STOP
 
 from .cases import Case
 

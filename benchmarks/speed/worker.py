@@ -33,7 +33,7 @@ class Worker:
 
     def __init__(self, name: str, kind: str, *, path: Path | None, threads: int) -> None:
         self.name = name
-        before = [str(path)] if path is not None else []
+        before = [] if path is None else [str(path), str(path.parent / "runtime" / "src")]
         paths = os.pathsep.join(
             [*before, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         ).rstrip(os.pathsep)

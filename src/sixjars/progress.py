@@ -1,4 +1,4 @@
-"""What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
+"""Progress: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,75 +13,74 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 T = TypeVar("T")
-PAUSE: Final = 30.0
-"""Seconds between two lines where there is no terminal."""
+PAUSE: Final = 30.0  # seconds between two lines where there is no terminal
 MEASURED: Final = 10
 SETTLED: Final = 5.0
-"""Steps and seconds after which the time of a training is estimated; the first steps are slower than the others."""
-_OFTEN: Final = 0.2
-_ROWS: Final = 512
+"""Steps and seconds after which the time of a training is estimated; the first steps are slow."""
+_OFTEN: Final = 0.2  # seconds between two reports of reading
+_ROWS: Final = 512  # rows between two looks at the clock
 
 
 @final
 @dataclass(frozen=True)
 class Summary:
-    """What is known before the first step.
+    """The facts that are shown before the first step.
 
     >>> Summary({"device": "cpu, 32-bit"}).lines()
     ['device        cpu, 32-bit']
     """
 
     facts: Mapping[str, str]
-    """In the order they are shown, each under its name."""
+    """Facts by name, in the order in which they are shown."""
     search: str = ""
     """How outputs are chosen when an epoch is scored; nothing where a model does not search."""
 
     def lines(self) -> list[str]:
-        """One for each fact."""
+        """A line for each fact."""
         return [f"{name:12}  {fact}" for name, fact in self.facts.items()]
 
 
 class Reporter:
-    """Whoever wants to know how training goes; this one ignores it all.
+    """Receives the progress of training; this base class ignores it.
 
     >>> Reporter().begin(step=0, total=9)
     """
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
-        """So many rows are read, counted or tokenized, of about so many, if that is known."""
+        """Called while rows are read, counted or tokenized; `total` is an estimate or None."""
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
-        """So much of the data is ready."""
+        """Called when a part of the data is ready."""
 
     def note(self, sentence: str) -> None:
-        """Something about the data that a person should know."""
+        """Called with a sentence about the data."""
 
     def summary(self, found: Summary) -> None:
-        """What will be trained, on what."""
+        """Called before training, with its facts."""
 
     def begin(self, *, step: int, total: int) -> None:
-        """Training starts at step `step` of at most `total`."""
+        """Called when training starts at step `step` of at most `total`."""
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        """A step was made."""
+        """Called after each step."""
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """The model was scored."""
+        """Called after each validation."""
 
     def stopped(self, sentence: str) -> None:
-        """Training ended before its last step, and why."""
+        """Called with the reason if training ends before its last step."""
 
     def tried(self, sentence: str) -> None:
-        """A trial of a parameter search is over."""
+        """Called after each trial of a hyperparameter search."""
 
     def end(self) -> None:
-        """Training is over, whatever ended it."""
+        """Called at the end of training, also after an error."""
 
 
 @final
 @dataclass
 class _Listener:
-    """Whom to report to, what was told already, and how much of a file was read."""
+    """A reporter, the notes that it has had, and the share of a file that was read."""
 
     reporter: Reporter
     told: set[str] = field(default_factory=set)
@@ -93,7 +92,7 @@ _LISTENER: ContextVar[_Listener | None] = ContextVar("_LISTENER", default=None)
 
 @contextmanager
 def listening(reporter: Reporter) -> Iterator[None]:
-    """Rows that are `counted` meanwhile are reported to this one, and so is what is told."""
+    """Report the rows that are `counted` inside, and notes, to this reporter."""
     token = _LISTENER.set(_Listener(reporter))
     try:
         yield
@@ -102,14 +101,14 @@ def listening(reporter: Reporter) -> Iterator[None]:
 
 
 def tell(sentence: str) -> None:
-    """A note for whoever is listening; a file that is read twice is told of once."""
+    """Give a note to the listener, once."""
     if (listener := _LISTENER.get()) is not None and sentence not in listener.told:
         listener.told.add(sentence)
         listener.reporter.note(sentence)
 
 
 def reached(share: float) -> None:
-    """How much of a file was read, from 0 to 1; from it and the rows so far follows how many there are about."""
+    """The share of a file that was read; with the rows so far it tells about how many follow."""
     if (listener := _LISTENER.get()) is not None:
         listener.share = share
 
@@ -121,7 +120,7 @@ def counted(
     rows: Callable[[T], int] | None = None,
     total: int | None = None,
 ) -> Iterator[T]:
-    """The same items; whoever listens learns now and then how many `rows` were used, of how many; not without a name.
+    """The same items; how many `rows` they have is reported under the name `what`.
 
     >>> list(counted("abc", "reading mails.csv"))
     ['a', 'b', 'c']
@@ -129,34 +128,38 @@ def counted(
     if (listener := _LISTENER.get()) is None or not what:
         yield from items
         return
-    listener.share, before, done, told = None, time.monotonic(), 0, 0
+    listener.share = None
+    before = time.monotonic()
+    done = reported = 0
     for item in items:
-        if done >= told + _ROWS and time.monotonic() - before > _OFTEN:
+        if done >= reported + _ROWS and time.monotonic() - before > _OFTEN:
             all_rows = round(done / listener.share) if total is None and listener.share else total
             listener.reporter.reading(what, rows=done, total=all_rows)
-            before, told = time.monotonic(), done
+            before = time.monotonic()
+            reported = done
         yield item
         done += 1 if rows is None else rows(item)
 
 
 def number_of(count: float, noun: str) -> str:
-    """So many of something, in the form that fits one too.
+    """A number with its noun, in the singular or plural.
 
-    >>> number_of(1, "bad row"), number_of(2000, "epoch"), number_of(0, "input"), number_of(2.5, "epoch")
-    ('1 bad row', '2000 epochs', '0 inputs', '2.5 epochs')
+    >>> number_of(1, "bad row"), number_of(2000, "epoch")
+    ('1 bad row', '2000 epochs')
+    >>> number_of(0, "input"), number_of(2.5, "epoch")
+    ('0 inputs', '2.5 epochs')
     """
     return f"{count:.12g} {noun}" if count == 1 else f"{count:.12g} {noun}s"
 
 
 def duration(seconds: float) -> str:
-    """A time for a person, who needs no more than one unit or two.
+    """A time in one or two units.
 
     >>> duration(42.4), duration(200), duration(5000), duration(200_000)
     ('42 s', '3 min', '1 h 23 min', '2 d 7 h')
     """
-    whole = round(seconds)
-    if whole < 100:
-        return f"{whole} s"
+    if round(seconds) < 100:
+        return f"{round(seconds)} s"
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
@@ -165,7 +168,7 @@ def duration(seconds: float) -> str:
 
 
 def in_time(seconds: float) -> str:
-    """A time that may be shorter than a second.
+    """As `duration`, for times that may be shorter than a second.
 
     >>> in_time(0.2), in_time(12.3)
     ('less than a second', '12 s')
@@ -174,7 +177,7 @@ def in_time(seconds: float) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Words with commas, and the last with 'and'.
+    """Join words with commas and 'and'.
 
     >>> listed(["a", "b", "c"])
     'a, b and c'
@@ -184,7 +187,7 @@ def listed(words: Sequence[str]) -> str:
 
 @final
 class ConsoleProgress(Reporter):
-    r"""Progress in the terminal: a bar, and a line for each validation; without a terminal, a line every 30 seconds.
+    r"""Progress in the terminal: a bar, and a line per validation; else a line every 30 seconds.
 
     >>> import io, rich.console
     >>> progress = ConsoleProgress(rich.console.Console(file=io.StringIO()))
@@ -194,29 +197,30 @@ class ConsoleProgress(Reporter):
     """
 
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
-        self.console, self.clock = console, clock
+        self.console = console
+        self.clock = clock
         self.bar: Progress | None = None
         self.what = self.search = ""
         self.told_at = clock()
         self.first, self.total, self.began_at = 0, 0, clock()
-        """The step that the clock was started at, and when; the estimate is made from what came since."""
+        """The step that the clock was started at, and when; estimates are made from then on."""
         self.estimates = False
         self.steps_at: list[float] = []
 
     def _begin(self, what: str, total: int | None, **values: Any) -> "Progress":
-        """A bar with count, rate and time left, where there is a terminal."""
+        """Start a bar with count, rate and time left."""
         from rich import progress as bars
 
         self.end()
-        counts = (
+        bar = self.bar = bars.Progress(
+            bars.TextColumn("[bold]{task.description}"),
             bars.BarColumn(bar_width=None),
             bars.MofNCompleteColumn(),
             bars.TextColumn("{task.fields[more]}"),
-        )
-        times = bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
-        text, quiet = bars.TextColumn("[bold]{task.description}"), not self.console.is_terminal
-        bar = self.bar = bars.Progress(
-            text, *counts, *times, console=self.console, transient=True, disable=quiet
+            *(bars.TimeElapsedColumn(), bars.TimeRemainingColumn()),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
         )
         self.task = bar.add_task(what, total=total, more="", **values)
         self.what, self.told_at = what, self.clock()
@@ -227,29 +231,29 @@ class ConsoleProgress(Reporter):
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _is_due(self) -> bool:
-        """Whether there is no bar to look at, and the last line was a while ago."""
+        """Whether a line should be written: no bar, and the last line is old."""
         if self.console.is_terminal or self.clock() - self.told_at < PAUSE:
             return False
         self.told_at = self.clock()
         return True
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
-        """Show how many rows there are so far, how fast they come, and how long the others take; nothing stays."""
+        """Show how many rows there are so far, how fast they come, and how long the others take."""
         if (bar := self.bar) is None or self.what != what:
             bar = self._begin(what, total)
             self.first, self.began_at = rows, self.clock()
         speed = (rows - self.first) / max(self.clock() - self.began_at, 1e-9)
-        more = f"{speed:,.0f} rows/s" if speed else ""
-        bar.update(self.task, completed=rows, total=total, more=more)
+        rate = f"{speed:,.0f} rows/s" if speed else ""
+        bar.update(self.task, completed=rows, total=total, more=rate)
         if self._is_due():
-            left = f"about {duration((total - rows) / speed)} left" if total and speed else ""
-            self._line(
-                f"{what}: {rows:,} rows "
-                + (f"of about {total:,}  {more}  {left}" if left else "so far")
-            )
+            text = "so far"
+            if total and speed:
+                left = duration((total - rows) / speed)
+                text = f"of about {total:,}  {rate}  about {left} left"
+            self._line(f"{what}: {rows:,} rows {text}")
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
-        """Show a bar of its own until all is ready; then one line that stays."""
+        """Show a bar until all is ready; then print one line."""
         bar = self.bar if self.bar is not None and self.what == what else self._begin(what, total)
         bar.update(self.task, completed=done, total=total)
         if done >= total:
@@ -259,14 +263,14 @@ class ConsoleProgress(Reporter):
             self._line(f"{what}: {done:,} of {total:,}")
 
     def summary(self, found: Summary) -> None:
-        """A block that stays."""
+        """Print the facts."""
         self.end()
         self.search = found.search
         for line in found.lines():
             self._line(line)
 
     def note(self, sentence: str) -> None:
-        """A line that stays."""
+        """Print a note."""
         self.console.print(f"note: {sentence}", highlight=False, soft_wrap=True, markup=False)
 
     def begin(self, *, step: int, total: int) -> None:
@@ -277,57 +281,57 @@ class ConsoleProgress(Reporter):
         self.steps_at = [self.clock()]
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        """Move the bar, or write a line now and then; after a few steps, how long all of them will take."""
-        more = f"loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
+        """Move the bar or print a line now and then; once, print the estimated time."""
+        speed = f"loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
         if self.bar is not None:
-            self.bar.update(self.task, completed=step, more=more)
-        took, made = self.clock() - self.began_at, step - self.first
-        left = duration(took / max(made, 1) * (self.total - step))
+            self.bar.update(self.task, completed=step, more=speed)
+        took = self.clock() - self.began_at
+        count = step - self.first
         if self.estimates:
             self.steps_at.append(self.clock())
-        if self.estimates and made >= MEASURED and took >= SETTLED:
+        if self.estimates and count >= MEASURED and took >= SETTLED:
             self.estimates = False
             late = self.steps_at[len(self.steps_at) // 2 - 1 :]  # earlier steps may record graphs
-            each = sorted(end - begin for begin, end in pairwise(late))
-            whole = duration(each[len(each) // 2] * (self.total - self.first))
-            self._line(
-                f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted"
-            )
+            times = sorted(end - begin for begin, end in pairwise(late))
+            steps = self.total - self.first
+            whole = duration(times[len(times) // 2] * steps)
+            self._line(f"{'time':12}  about {whole} for {steps:,} steps, validation not counted")
         elif self._is_due():
-            self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")
+            left = duration(took / max(count, 1) * (self.total - step))
+            self._line(f"step {step:,} of {self.total:,}  {speed}  about {left} left")
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """One line that stays: the training loss, then the scores on the validation set."""
-        told = {"step", "epoch", "rate", "train_loss", "loss"}
+        """Print the training loss and the scores on the validation set."""
+        named = {"step", "epoch", "rate", "train_loss", "loss"}
         line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6,.0f}"
-        line += f"  train loss {record['train_loss']:.3g}" if "train_loss" in record else ""
+        if "train_loss" in record:
+            line += f"  train loss {record['train_loss']:.3g}"
         line += f"  validation: loss {record['loss']:.3g}"
-        scores = [f"{name} {value:.3g}" for name, value in record.items() if name not in told]
-        if scores:
-            line += "".join(f"  {score}" for score in scores) + (
-                f" ({self.search})" if self.search else ""
-            )
+        scores = [f"  {name} {value:.3g}" for name, value in record.items() if name not in named]
+        line += "".join(scores)
+        if scores and self.search:
+            line += f" ({self.search})"
         self._line(line + ("  best" if is_best else ""))
         self.told_at = self.clock()
 
     def stopped(self, sentence: str) -> None:
-        """A line that stays."""
+        """Print the reason."""
         self._line(sentence)
 
     def tried(self, sentence: str) -> None:
-        """A line that stays."""
+        """Print the result of the trial."""
         self.end()
         self._line(sentence)
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
 
 
 def usual_reporter() -> Reporter:
-    """Whoever is listening; else progress where a person sees it, in a terminal or a notebook; none elsewhere."""
+    """The listener; else progress in a terminal or a notebook; none elsewhere."""
     from rich.console import Console
 
     console = Console(stderr=True, soft_wrap=True)

@@ -14,12 +14,12 @@ class Slot:
     kind: str
     """The kind of field where a recipe names none."""
     letter: str
-    """What the equations call it."""
+    """Its letter in the equations."""
     columns: tuple[str, ...] = ()
-    """What people call its column; the first name is used where there is no data yet."""
+    """Usual names of its column; the first is used where there is no data yet."""
 
     def called(self, *columns: str) -> "Slot":
-        """The same field under the names that it has in files of this task."""
+        """The same field with the column names of another task."""
         return replace(self, columns=columns)
 
 
@@ -31,39 +31,37 @@ IMAGE = Slot(
 VIDEO = Slot(
     "video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path")
 )
-SENTENCE1 = Slot(
-    "sentence1",
-    "text",
-    "x_1",
-    tuple("sentence1 premise text_a question1 text1 sentence_a s1 first left query".split()),
-)
-SENTENCE2 = Slot(
-    "sentence2",
-    "text",
-    "x_2",
-    tuple("sentence2 hypothesis text_b question2 text2 sentence_b s2 second right passage".split()),
-)
+_FIRST = "sentence1 premise text_a question1 text1 sentence_a s1 first left query"
+SENTENCE1 = Slot("sentence1", "text", "x_1", tuple(_FIRST.split()))
+_SECOND = "sentence2 hypothesis text_b question2 text2 sentence_b s2 second right passage"
+SENTENCE2 = Slot("sentence2", "text", "x_2", tuple(_SECOND.split()))
 POINTS = Slot("points", "points", "p", ("points",))
 TARGET = Slot("target", "text", "y", ("target", "tgt", "trg", "output"))
 CAPTIONS = TARGET.called("captions", "caption", "sentences", "description")
-_LABELS = "label labels class category answer activity topic topics sentiment intent emotion tag tags type rating stars"
+_LABELS = (
+    "label labels class category answer activity topic topics sentiment intent emotion tag tags "
+    "type rating stars"
+)
 LABEL = Slot("label", "label", "y", tuple(_LABELS.split()))
 ORDER = Slot("order", "order", "y", ("order",))
 
 
 _RELATIONS = "gold_label relation entailment judgment entailment_judgment is_duplicate paraphrase"
-_DOCUMENTS = "document text sentences paragraphs article review body content message comment tweet sentence post source"
+_DOCUMENTS = (
+    "document text sentences paragraphs article review body content message comment tweet "
+    "sentence post source"
+)
 
 
 @final
 @dataclass(frozen=True)
 class Task:
-    """A system: what it reads, what it outputs, and its components and metrics where a recipe names none."""
+    """A system: inputs, output, and the components and metrics of a recipe that names none."""
 
     name: str
-    """In recipes and on the command line."""
+    """Its name in recipes and on the command line."""
     number: str
-    """In the table of systems."""
+    """Its number in the table of systems."""
     title: str
     """One line for a person."""
     inputs: tuple[Slot, ...]
@@ -73,25 +71,25 @@ class Task:
     decoder: str
     metrics: tuple[str, ...]
     bridges: tuple[str, ...] = ("attention", "initial", "every_step")
-    """What a starter recipe offers, the best first."""
+    """The bridges that a starter recipe offers, the best first."""
     tokens: str = "words"
-    """What a token is in a starter recipe."""
+    """The tokens of a starter recipe."""
     segments: str = "none"
-    """What a source is made of in a starter recipe."""
+    """The segments of the source in a starter recipe."""
     flat: str = ""
-    """The encoder of a starter recipe where sources have so few segments that they are read as one."""
+    """The encoder of a starter recipe where sources have few segments and are read as one."""
     starter: str = ""
-    """The encoder of a starter recipe, where another one than `encoder` learns more from few rows."""
+    """The encoder of a starter recipe where another than `encoder` learns more from few rows."""
     longer_source: bool = False
     """Whether the source is longer than the target."""
     conversation: bool = False
     """Whether rows may be whole conversations, of which every turn but the first is an example."""
     also: tuple[str, ...] = ()
-    """Other names that people type for it; recipes and commands take them, and go on with its own."""
+    """Other names that people type for it; recipes and commands understand them."""
     captioned: bool = False
     """Whether data may come in the formats of collections of captioned images: coco, flickr8k."""
     pipeline: str = ""
-    """What model hubs call it, where they have a word for it."""
+    """Its name on model hubs, if it has one there."""
     slots: tuple[Slot, ...] = ()
     """All fields of an example, the output last."""
 
@@ -99,7 +97,7 @@ class Task:
         object.__setattr__(self, "slots", (*self.inputs, self.output))
 
     def role(self) -> str:
-        """Inputs and output in words, for messages."""
+        """The inputs and the output in words, for messages."""
         reads = " and ".join(slot.name for slot in self.inputs) or "no input"
         article = "an" if self.output.name[0] in "aeiou" else "a"
         return f"{self.name} reads {reads} and outputs {article} {self.output.name}"
@@ -136,7 +134,8 @@ TASKS: dict[str, Task] = {
         Task(
             "entailment",
             "S3",
-            "writes a hypothesis that follows from a premise (to label two sentences: sentence_pair)",
+            "writes a hypothesis that follows from a premise (to label two sentences: "
+            "sentence_pair)",
             (SOURCE.called("premise", "sentence1"),),
             TARGET.called("hypothesis", "sentence2"),
             *_TEXT,
@@ -281,10 +280,12 @@ TASK_NAMED = TASKS | {other: task for task in TASKS.values() for other in task.a
 
 
 def own_name(name: str) -> str:
-    """A name of a task, or of a recipe or corpus of it, as the task calls itself.
+    """The own name of a task, or of a recipe or corpus of it, for another name of the task.
 
-    >>> own_name("text_classification"), own_name("text_classification/imdb_flat"), own_name("dialog")
-    ('document_classification', 'document_classification/imdb_flat', 'dialog')
+    >>> own_name("text_classification"), own_name("text_classification/imdb_flat")
+    ('document_classification', 'document_classification/imdb_flat')
+    >>> own_name("dialog")
+    'dialog'
     """
     task, slash, rest = name.partition("/")
     return f"{TASK_NAMED[task].name if task in TASK_NAMED else task}{slash}{rest}"

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from sixjars.flow.contracts import Bridge, Decoder, Generator
-from sixjars.flow.special import STOP
 from sixjars.flow.values import DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.recurrent import CellName
+from sixjars_runtime.special_tokens import STOP
 
 from .examples import TARGETS, encoded, stretched, words
 from .pairwise import named

@@ -31,6 +31,9 @@ COMMENTS = (
     r"E_idf1 of a word is "
     r"log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has",
     r"E_idf2 likewise, of pairs",
+    r"E_idf of a word is "
+    r"log\(\(1 \+ L\) / \(1 \+ M\)\) \+ 1 where M of L training sentences have it, 0 where none has",
+    r"μ_o and σ_o are mean and spread over the training pairs",
     r"the pair's hash",
     r"0 beyond the ends",
 )
@@ -43,6 +46,10 @@ CONDITIONS = {
     PLACE + "; ω_nk = 1 / K where the encoder computes none": "even",
     ", over the words of segment n, which has word j": "segment",
     ", or 0 where one of both is <unk> or beyond the end": "pair",
+    ", or 0 where no word of the sentence counts": "none counts",
+    ", or -1 where w_{1k} or w_{2j} is 0": "both count",
+    ", or 0 where q_1 or q_2 is 0": "none is zero",
+    ", over words whose w is above 0; 1 where none is": "above 0",
     ", over positions not chosen yet; <stop> when none is left": "all",
     ", over positions not chosen yet and, from t = 2 on, <stop>": "some",
 }
@@ -64,7 +71,7 @@ TOKEN = re.compile(
     r"\s*(?:"
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)"
     r"|(?P<special><go>)"
-    r"|(?P<reduce>softmax(?:_[jkn])?(?=\()|(?:mean|max)_[jk](?= )|Σ_(?:[jkn]|\{[^}]*\}))"
+    r"|(?P<reduce>softmax(?:_[jkn])?(?=\()|(?:mean|max|min)_[jk](?= )|Σ_(?:[jkn]|\{[^}]*\}))"
     r"|(?P<function>(?:tanh|relu|abs|mean|var|sqrt|log|norm|σ)(?=\())"
     r"|(?P<sign>mod(?= )|[-+⊙*/(),\[\]ᵀ])"
     r"|(?P<name>[A-Za-zα-ω][\u0302\u0303]?′?[⁰¹²³⁴⁵⁶⁷⁸⁹]*[→←]?"

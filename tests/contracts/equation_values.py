@@ -25,6 +25,9 @@ ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "mean": lambda x: x.mean((-2, -1)) if np.ndim(x) == 3 else np.mean(x),
 }
 
+OTHERWISE = {"none counts": 0.0, "both count": -1.0, "none is zero": 0.0}
+"""What lines have in the case that they except, by their rules."""
+
 
 def is_general(line: Line) -> bool:
     """Whether it holds for all values of its indices, such as h_j, or for one, such as s_0."""
@@ -166,6 +169,8 @@ class Equations:
             env = env | self.example.place(env["j"])
         if line.rule == "pair" and not all(self._is_known(env["j"] + by) for by in (0, 1)):
             return 0
+        if line.rule in OTHERWISE and (value := self._otherwise(line.rule, env)) is not None:
+            return value
         if line.rule == "even" and "ω" not in self.lines:
             self.lines["ω"] = list(read("ω_nk = 1 / K"))
         if "y_t" in line.text.partition(" = ")[2]:  # a chance that is told for each word
@@ -173,6 +178,21 @@ class Equations:
                 [self.eval(line.tree, env | {"y_t": word}) for word in range(self.example.outputs)]
             )
         return self.eval(line.tree, env | {"rule": line.rule})
+
+    def _otherwise(self, rule: str, env: Env) -> float | None:
+        """The value that a line of the overlap of two sentences has in the case that it excepts, else nothing."""
+        if rule == "none counts":
+            words = self.example.range("k", env)
+            excepted = not any(self._frequency(env["n"], k) for k in words)
+        elif rule == "both count":
+            excepted = not (self._frequency(1, env["k"]) and self._frequency(2, env["j"]))
+        else:
+            excepted = not (self.value("q", 1).any() and self.value("q", 2).any())
+        return OTHERWISE[rule] if excepted else None
+
+    def _frequency(self, n: int, k: int) -> float:
+        """What a word of one of two sentences weighs for how rare it is, before it is shared out."""
+        return float(self.weights["E_idf"][self.value("x", n, k)].item())
 
     def _is_known(self, position: int) -> bool:
         """Whether there is a word of the vocabulary at a position."""
@@ -274,9 +294,13 @@ class Equations:
         if not index:
             return softmax(self.eval(body, env))
         values = list(self.example.range(index, env))
+        if env.get("rule") == "above 0" and name.startswith("min"):
+            values = [at for at in values if self._frequency({"k": 1, "j": 2}[index], at)]
+            if not values:
+                return 1.0
         if name[0] == "m":
             stacked = np.stack([self.eval(body, env | {index: value}) for value in values])
-            return stacked.mean(0) if name.startswith("mean") else stacked.max(0)
+            return getattr(stacked, name.partition("_")[0])(0)
         if env.get("rule") == "segment":
             values = [j for j in values if self.example.place(j)["n"] == env["n"]]
         return softmax([self.eval(body, env | {index: value}) for value in values])[

@@ -66,8 +66,13 @@ def sequence(
     made = bridge(state_size=H, state_count=shape.state_count)
     embedding = words(size=H if settings.get("tied") else 3, frozen=settings.pop("frozen", False))
     return SequenceDecoder(
-        bridge=made, embedding=embedding, cell=cell, size=H, layers=layers, **settings
-    )  # type: ignore[arg-type]
+        bridge=made,
+        embedding=embedding,
+        cell=cell,  # type: ignore[arg-type]
+        size=H,
+        layers=layers,
+        **settings,
+    )
 
 
 def sized(kind: Callable[..., Bridge], encoder: Encoder, **settings: Any) -> Callable[..., Bridge]:
@@ -88,8 +93,12 @@ def text(
 ) -> TextEncoder:
     embedding = words(size=3, frozen=settings.pop("frozen", False))
     return TextEncoder(
-        embedding=embedding, cell=cell, size=size, layers=layers, direction=direction
-    )  # type: ignore[arg-type]
+        embedding=embedding,
+        cell=cell,  # type: ignore[arg-type]
+        size=size,
+        layers=layers,
+        direction=direction,  # type: ignore[arg-type]
+    )
 
 
 def translation(encoder: TextEncoder, decoder: Decoder) -> Model:
@@ -216,13 +225,23 @@ def test_pointers_to_points(
     kind: Callable[..., Bridge], visits: str, cell: str, layers: int
 ) -> None:
     encoder = PointsEncoder(
-        dimensions=2, embedding=3, cell=cell, size=2, direction="both", layers=layers
-    )  # type: ignore[arg-type]
+        dimensions=2,
+        embedding=3,
+        cell=cell,  # type: ignore[arg-type]
+        size=2,
+        direction="both",
+        layers=layers,
+    )
     count = state_shape({"size": H, "cell": cell, "layers": layers}).state_count
     bridge, size = sized(kind, encoder)(state_size=H, state_count=count), encoder.output_size
     decoder = PointerDecoder(
-        bridge=bridge, source_size=size, cell=cell, size=H, layers=layers, visits=visits
-    )  # type: ignore[arg-type]
+        bridge=bridge,
+        source_size=size,
+        cell=cell,  # type: ignore[arg-type]
+        size=H,
+        layers=layers,
+        visits=visits,  # type: ignore[arg-type]
+    )
     compare(
         Model(
             encoder, decoder, {"points": ragged(2, pixels=False)}, Padded.of(list(ORDERS[visits]))
@@ -271,8 +290,10 @@ def test_videos(reads: str, direction: str) -> None:
 def test_questions_about_images(summary: str, kind: Callable[..., Bridge]) -> None:
     question = text("lstm", "both", 2, frozen=True)
     encoder = ImageQuestionEncoder(
-        image=ImageEncoder(backbone=learning()), question=question, summary=summary
-    )  # type: ignore[arg-type]
+        image=ImageEncoder(backbone=learning()),
+        question=question,
+        summary=summary,  # type: ignore[arg-type]
+    )
     decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
     inputs = {"image": images(encoder.image.backbone), "question": texts()}
     compare(Model(encoder, decoder, inputs, Padded.of([[1], [2], [3]])))
@@ -287,21 +308,26 @@ def test_pairs_of_sentences(kind: Callable[..., Bridge], cell: str, layers: int)
     compare(Model(encoder, decoder, inputs, Padded.of([[1], [2], [3]])))
 
 
+@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("kind", [InitialState, Attention, AttentionPooling])
 @pytest.mark.parametrize(("cell", "layers"), [("rnn", 1), ("gru", 2), ("lstm", 1)])
-def test_pairs_of_sentences_by_words(kind: Callable[..., Bridge], cell: str, layers: int) -> None:
-    """Words of both sentences, an unknown word in both, and sentences that have nothing in common."""
+def test_pairs_of_sentences_by_words(
+    kind: Callable[..., Bridge], cell: str, layers: int, counted: bool
+) -> None:
+    """Words of both sentences, an unknown word in both, and sentences that have nothing in common.
+
+    Also a sentence of unknown words alone, and a pair whose words no training sentence has.
+    """
     encoder = PairEncoder(sentence=text(cell, "both", layers), compare="words")
     decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
-    first, second = (
-        Padded.of([[5, 3, 7, 8], [9], [4, 10, 11]]),
-        Padded.of([[8, 3], [5, 6, 7], [11, 11]]),
-    )
-    compare(
-        Model(
-            encoder, decoder, {"sentence1": first, "sentence2": second}, Padded.of([[1], [2], [3]])
-        )
-    )
+    first = Padded.of([[5, 3, 7, 8], [9], [4, 10, 11], [5, 8], [6, 4]])
+    second = Padded.of([[8, 3], [5, 6, 7], [11, 11], [3], [6]])
+    inputs = {"sentence1": first, "sentence2": second}
+    model = Model(encoder, decoder, inputs, Padded.of([[1], [2], [3], [4], [1]]))
+    if counted:
+        training = (Padded.of([[5, 9, 8], [10, 11]]), Padded.of([[8, 7], [11]]))
+        encoder.count([dict(zip(inputs, training, strict=True))])
+    compare(model)
 
 
 @pytest.mark.parametrize("deep", [False, True])

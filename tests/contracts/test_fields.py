@@ -18,8 +18,8 @@ from sixjars.data.fields import FIELDS
 from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError
-from sixjars.flow.special import PAD, STOP
 from sixjars.flow.values import Padded
+from sixjars_runtime.special_tokens import PAD, STOP
 
 from .field_cases import CASES, Case, draw
 

@@ -9,12 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from numpy.typing import NDArray
-from sixjars_runtime import search as light
-from sixjars_runtime.search.settings import SearchSettings as LightSettings
-from sixjars_runtime.search.settings import SpecialTokens as LightTokens
 
 import sixjars
 from sixjars import Padded, SearchSettings, SpecialTokens, State, StepOutput
+from sixjars_runtime.exported import search as light
+from sixjars_runtime.exported.search.settings import SearchSettings as LightSettings
+from sixjars_runtime.exported.search.settings import SpecialTokens as LightTokens
 
 GO, STOP, PAD, UNK = 1, 2, 0, 3
 SETTINGS: list[dict[str, Any]] = [

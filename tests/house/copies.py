@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+RUNTIME = ROOT / "runtime" / "src"
 CALLS = """
 import contextlib, io, json, sys
 from sixjars.cli import main
@@ -34,7 +35,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder to work in, with the package from `source`."""
+    """A folder to work in, with the package from `source` and what it stands on."""
 
     folder: Path
     source: Path
@@ -43,7 +44,7 @@ class Folder:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """What Python does here with some words."""
         own = {
-            "PYTHONPATH": str(self.source),
+            "PYTHONPATH": os.pathsep.join(map(str, (self.source, RUNTIME))),
             "SIXJARS_CACHE": str(self.folder / "cache"),
             "COLUMNS": "120",
         }

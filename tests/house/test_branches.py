@@ -99,7 +99,6 @@ ALLOWED = {
         "data/tables/folders.py",
         "table by 'image', 'video'",
     ): "columns of a format, which has files of these two alone",
-    ("data/text/segments.py", "match kind: 'none'"): "a way to cut a text",
     (
         "runs/recipes.py",
         "TASKS['translation']",

@@ -12,7 +12,6 @@ import yaml
 from PIL import Image
 
 from sixjars.cli import app
-from sixjars.data.media.videos import write_video
 from sixjars.evaluation.score import true_boxes, true_rationales
 from sixjars.model.build import build
 from sixjars.recipe.files import packaged
@@ -20,6 +19,7 @@ from sixjars.runs.data import Blueprint, add_vectors, splits_of
 from sixjars.runs.recipes import recipe_of
 from sixjars.samples import sample_named
 from sixjars.tasks import TASKS
+from sixjars_runtime.videos import write_video
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(

@@ -16,7 +16,7 @@ from tests.house.copies import CALLS, ROOT
 
 from sixjars import FieldSettings, WordEmbedding
 
-SOURCE = str(ROOT / "src")
+SOURCES = [str(ROOT / "src"), str(ROOT / "runtime" / "src")]
 MODULES = {
     "my_lab/__init__.py": """
 import os
@@ -180,7 +180,7 @@ class Lab:
         subprocess.run(command, check=True)
         ours = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
         lines = "".join(f"import site; site.addsitedir({path!r})\n" for path in sorted(ours))
-        lines += f"import sys; sys.path.insert(0, {SOURCE!r})\n"  # the toolkit of this folder, wherever it is installed
+        lines += f"import sys; sys.path[:0] = {SOURCES!r}\n"  # the toolkit of this folder, wherever it is installed
         self.packages = next(self.environment.glob("lib/python*/site-packages"))
         (self.packages / "ours.pth").write_text(lines, encoding="utf-8")
         (self.folder / "signs.yaml").write_text(RECIPE, encoding="utf-8")
@@ -226,7 +226,7 @@ class Lab:
             "IMPORTED": str(self.imported),
             "SIXJARS_CACHE": str(self.folder / "cache"),
         }
-        paths |= {} if real else {"PYTHONPATH": os.pathsep.join([SOURCE, str(self.packages)])}
+        paths |= {} if real else {"PYTHONPATH": os.pathsep.join([*SOURCES, str(self.packages)])}
         around = {
             name: value
             for name, value in os.environ.items()

@@ -30,7 +30,8 @@ def messages() -> list[re.Pattern[str]]:
     """Every text of the source that is long enough, as a pattern."""
     return [
         re.compile(one)
-        for path in sorted((ROOT / "src").rglob("*.py"))
+        for folder in ("src", "runtime/src")
+        for path in sorted((ROOT / folder).rglob("*.py"))
         for one in set(_texts(path))
     ]
 

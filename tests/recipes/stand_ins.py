@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sixjars.data.media.videos import write_video
 from sixjars.recipe.sections import Recipe
+from sixjars_runtime.videos import write_video
 
 Rows = list[dict[str, Any]]
 COLOURS = ("red", "green", "blue", "white")

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import sixjars_runtime
 
 import sixjars
+import sixjars_runtime
 from sixjars.errors import DataError
 from sixjars.recipe.files import packaged
 from sixjars.runs.folder import open_run

@@ -313,6 +313,14 @@ def tired() -> Callable[[int], Reporter]:
     return Tired
 
 
+@pytest.fixture
+def heeds_ctrl_c() -> Iterator[None]:
+    """Ctrl-C interrupts, although the tests may run as a background job, which is born deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(params=[2, 1 << 14], ids=["a few at once", "all at once"])
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are read so many rows, or about so many bytes, at once."""

@@ -16,9 +16,9 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.data.media import images
-from sixjars.data.media.images import IMAGE_ENDINGS, read_image, upright
 from sixjars.errors import DataError, MissingExtra
+from sixjars_runtime import images
+from sixjars_runtime.images import IMAGE_ENDINGS, read_image, upright
 
 NO_IMAGE = (
     "x.jpg is not an image, or damaged from its first bytes; "

@@ -16,9 +16,9 @@ import yaml
 
 import sixjars
 from sixjars.errors import RunError
-from sixjars.flow.small_files import read_limited
 from sixjars.runs.curves import draw_curves
 from sixjars.runs.folder import open_run
+from sixjars_runtime.small_files import read_limited
 
 Maker = Callable[..., Any]
 
@@ -311,7 +311,7 @@ def test_a_file_of_a_run_that_never_ends_or_is_nested_without_end(
 def test_files_of_a_run_have_a_limit(
     call: Any, copy: Path, run_recipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.flow.small_files.read_limited.__defaults__", (100,))
+    monkeypatch.setattr("sixjars_runtime.small_files.read_limited.__defaults__", (100,))
     assert call("predict", copy, "a").sentence == (
         f"{copy / 'fields' / 'source.json'} is damaged: {copy / 'fields' / 'source.json'} is larger than 100 bytes."
     )

@@ -12,7 +12,7 @@ from sixjars.data.alignment.guides import Guides
 from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
-from sixjars.flow.special import STOP
+from sixjars_runtime.special_tokens import STOP
 
 Pairs = list[tuple[list[int], list[int]]]
 

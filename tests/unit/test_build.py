@@ -133,6 +133,13 @@ def test_every_kind_means_a_class_of_its_role() -> None:
             "or replace the section: 'model.bridge={kind: initial}'.",
         ),
         (
+            "encoder",
+            {"kind": "bag", "size": 8},
+            "model.encoder: key 'size' is one of kind none or text or hierarchy or video or points, but the kind is "
+            "bag, which has embedding.size and ngrams.size; remove it, or replace the section: "
+            "'model.encoder={kind: bag}'.",
+        ),
+        (
             "decoder",
             {"bridge": {}},
             "model.decoder: key 'bridge' is filled in by the toolkit; remove it.",
@@ -299,7 +306,8 @@ def test_attention_needs_positions(bridge: str) -> None:
         ),
         (
             {"decoder": {"size": 4, "tied": True, "embedding": {"size": 3}}},
-            "tied: true needs embeddings of the hidden size, but decoder.size is 4 and decoder.embedding.size is 3.",
+            "tied: true needs embeddings of the hidden size, but decoder.size is 4 and decoder.embedding.size is 3. "
+            "Make them equal, or use tied: false.",
         ),
     ],
 )

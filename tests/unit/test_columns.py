@@ -16,8 +16,8 @@ from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
 from sixjars.data.storage.features import FeatureStore
 from sixjars.errors import ShapeError
-from sixjars.flow.special import STOP
 from sixjars.flow.values import Batch, Padded
+from sixjars_runtime.special_tokens import STOP
 
 IdRows = list[list[int]]
 

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 import sixjars
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge
-from sixjars.flow.special import GO
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.every_step import EveryStep
@@ -26,6 +25,7 @@ from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.precision import Precision, has_bf16, in_precision
 from sixjars.model.recurrent import CellName, Recurrent, states_of
+from sixjars_runtime.special_tokens import GO
 from tests.recipes.using import check_weights, raw
 
 CELLS: dict[str, Any] = {"rnn": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-import sixjars_runtime
 
 import sixjars
-from sixjars.data.containers import by_name, inputs_of
+import sixjars_runtime
 from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.errors import DataError, RequestError, SixJarsError
 from sixjars.runs.predict import Predictor
+from sixjars_runtime.containers import by_name, inputs_of
 from tests.conftest import once
 
 WORDS = ["namaste", "ghar", "abc"]

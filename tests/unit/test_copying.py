@@ -14,11 +14,11 @@ from sixjars.data.copying import Copying, copied, copyable
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.flat import flattened, segment_ids
 from sixjars.data.packing import SegmentColumn
-from sixjars.data.text.joiners import text_of
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
-from sixjars.flow.special import STOP, UNK
 from sixjars.flow.values import Padded
+from sixjars_runtime.special_tokens import STOP, UNK
+from sixjars_runtime.text.joiners import text_of
 
 from .tokenizers import vocabulary
 

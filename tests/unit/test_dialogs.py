@@ -10,10 +10,10 @@ import pytest
 
 from sixjars.data.tables import Examples, read
 from sixjars.data.tables import rows as reading_rows
-from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import DataSettings
+from sixjars_runtime.text.segments import segments_of
 
 TURNS: dict[str, Column] = {"source": "turns", "target": "turns"}
 GOOD = {"turns": ["Hello?", "Speaking.", "This is Ann."]}

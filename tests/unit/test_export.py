@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import sixjars_runtime
 import torch
 
 import sixjars
+import sixjars_runtime
 from sixjars.cli import app
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
 from sixjars.serving.export import files
@@ -190,7 +190,7 @@ def test_what_cannot_be_exported_is_a_sentence(
         sixjars.export(run, tmp_path / "out", precision="16")
     with pytest.raises(DataError, match="--web writes a page of its own; leave --check"):
         app(["export", str(run), str(tmp_path / "out"), "--web", "--check"], standalone_mode=False)
-    monkeypatch.setattr("sixjars_runtime.inputs.READERS", {"image": None})
+    monkeypatch.setattr("sixjars.serving.export.files.READERS", {"image": None})
     with pytest.raises(
         RunError,
         match=r"data\.source is of kind text, which cannot be exported; the runtime knows image\.",

@@ -31,9 +31,9 @@ from sixjars import (
 from sixjars.data.batches import ArrayColumn, Batches, Column, IdColumn
 from sixjars.evaluation.agreement import Agreement, Estimate, Measured, agreement, kendall_tau
 from sixjars.evaluation.faithfulness import Copies
-from sixjars.flow.special import GO, STOP, UNK
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import open_run
+from sixjars_runtime.special_tokens import GO, STOP, UNK
 
 
 def ids_column(rows: list[list[int]]) -> IdColumn:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sixjars.data.media.images import IMAGE_ENDINGS
-from sixjars.data.media.videos import VIDEO_ENDINGS
 from sixjars.data.tables import Examples, read
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import DataSettings
+from sixjars_runtime.images import IMAGE_ENDINGS
+from sixjars_runtime.videos import VIDEO_ENDINGS
 
 IMAGES: dict[str, Column] = {"image": "image", "label": "label"}
 VIDEOS: dict[str, Column] = {"video": "video", "label": "label"}

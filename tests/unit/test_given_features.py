@@ -15,12 +15,12 @@ import yaml
 import sixjars
 from sixjars.data.media.arrays import read_array
 from sixjars.data.media.files import MediaFiles
-from sixjars.data.media.images import read_image
 from sixjars.data.storage.features import rounded
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError, ShapeError
 from sixjars.model import visual
 from sixjars.model.backbones.pretrained import Features
 from sixjars.runs.prepare import extract_features
+from sixjars_runtime.images import read_image
 
 from .conftest import Call
 from .test_backbone_runs import install

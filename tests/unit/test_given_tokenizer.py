@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,9 +21,10 @@ from tokenizers import (
 import sixjars
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.flat import segment_ids
-from sixjars.data.text.given import GivenTokenizer
+from sixjars.data.text.tokenizer import flat_ids, tokenizer_of_file
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
-from sixjars.flow.special import PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.special_tokens import PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.text.tokenizer_files import GivenTokenizer
 
 from .tokenizers import vocabulary
 
@@ -66,7 +68,7 @@ def bytes_bpe() -> Tokenizer:
 
 def read(tmp_path: Path, tokenizer: Tokenizer) -> GivenTokenizer:
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    return GivenTokenizer.read(tmp_path / "tokenizer.json", "data.source.tokens")
+    return tokenizer_of_file(tmp_path / "tokenizer.json", "data.source.tokens")
 
 
 @pytest.mark.parametrize("made", [wordpiece, unigram, bytes_bpe])
@@ -92,7 +94,7 @@ def test_special_tokens_are_ours_alone(tmp_path: Path) -> None:
     assert tokenizer.decode([UNK]) == "<unk>"
     assert tokenizer.normalize("The CAT") == "the cat"
     assert STOP not in tokenizer.encode("[SEP] [CLS] [PAD]")
-    assert len(segment_ids(tokenizer.encode_flat, [["the cat", "sat"]])[0]) == 5
+    assert len(segment_ids(partial(flat_ids, tokenizer), [["the cat", "sat"]])[0]) == 5
     cat = tokenizer.encode("cat")[0]
     assert tokenizer.decode([cat, tokenizer.size + 1], ["a", "жук"]) == "cat жук"
     assert tokenizer.by_word()["cat"] == [cat]
@@ -144,14 +146,14 @@ def test_files_that_are_none(content: str, message: str, tmp_path: Path) -> None
     path = tmp_path / "tokenizer.json"
     path.write_text(content)
     with pytest.raises(DataError) as caught:
-        GivenTokenizer.read(path, "data.source.tokens")
+        tokenizer_of_file(path, "data.source.tokens")
     assert str(caught.value).startswith(f"data.source.tokens: {path} is not ")
     assert message in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.json does not exist\.$"):
-        GivenTokenizer.read(tmp_path / "none.json", "data.source.tokens")
+        tokenizer_of_file(tmp_path / "none.json", "data.source.tokens")
 
 
 def test_half_a_character(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_sentencepiece_must_be_installed(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(
         MissingExtra, match=r"^sentencepiece is not installed\. Run: pip install 'sixjars\[sentence"
     ):
-        GivenTokenizer.read(tmp_path / "spm.model", "data.source.tokens")
+        tokenizer_of_file(tmp_path / "spm.model", "data.source.tokens")
 
 
 class Processor:
@@ -234,9 +236,8 @@ def test_sentencepiece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library.SentencePieceProcessor = Processor
     monkeypatch.setitem(sys.modules, "sentencepiece", library)
     (tmp_path / "spm.model").write_bytes("<unk> <s> </s> ▁the ▁cat".encode())
-    field = TextField("source", TextSettings(tokens={"file": str(tmp_path / "spm.model")})).learned(
-        []
-    )  # type: ignore[arg-type]
+    settings = TextSettings(tokens={"file": str(tmp_path / "spm.model")})  # type: ignore[arg-type]
+    field = TextField("source", settings).learned([])
     assert field.tokenizer.size == 6
     assert field.tokenizer.encode("the cat </s> dog") == [4, 5, UNK, UNK]
     again = field.restored(field.to_json())

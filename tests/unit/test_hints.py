@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import sixjars
-from sixjars.errors import DataError, RecipeError, file_hint, hint
 from sixjars.evaluation.metrics.table import METRICS
 from sixjars.recipe.sections import LearningSettings, Recipe, SearchSettings
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import DataError, RecipeError, file_hint, hint
 
 SECTIONS, LEARNING, SEARCH = (
     list(kind.model_fields) for kind in (Recipe, LearningSettings, SearchSettings)

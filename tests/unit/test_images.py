@@ -9,8 +9,8 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.data.media import images
-from sixjars.data.media.images import Fit, placed, read_image, upright
+from sixjars_runtime import images
+from sixjars_runtime.images import Fit, placed, read_image, upright
 
 FITS: tuple[Fit, ...] = get_args(Fit)
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 255, 0), (255, 255, 255)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.text.joiners import folded, stand_ins, text_of, without_joiners
-from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.flow.special import SPECIAL, UNK
+from sixjars_runtime.special_tokens import SPECIAL, UNK
+from sixjars_runtime.text.joiners import folded, stand_ins, text_of, without_joiners
+from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 
 from .tokenizers import trained, vocabulary
 

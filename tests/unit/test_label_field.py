@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sixjars_runtime
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 import sixjars
+import sixjars_runtime
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.fields.label import LabelField, LabelSettings
 from sixjars.data.storage.cache import Examples

@@ -12,10 +12,10 @@ import pyarrow.parquet
 import pytest
 
 from sixjars.data.tables import Examples, read
-from sixjars.data.text.segments import text_of_labels, text_of_segments
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import DataSettings
+from sixjars_runtime.text.segments import text_of_labels, text_of_segments
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 MANY = ("target",)

@@ -14,10 +14,10 @@ from sixjars.data.field import Equipment
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError
-from sixjars.flow.special import STOP
 from sixjars.flow.values import Padded
 from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
+from sixjars_runtime.special_tokens import STOP
 
 LONG, SHORT = "a b c d a b c d", "a b c"
 

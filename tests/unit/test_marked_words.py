@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sixjars_runtime.tokens import tokenizer_of
 
 from sixjars.data.fields.text import TextField, TextSettings
-from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.flow.special import UNK
+from sixjars_runtime.exported.tokenizers import tokenizer_of
+from sixjars_runtime.special_tokens import UNK
+from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 
 SAVED = json.dumps(
     {

@@ -15,11 +15,11 @@ from sixjars.data.field import Equipment, FeatureExtractor
 from sixjars.data.fields.image import ImageField, ImageSettings, MediaField
 from sixjars.data.fields.video import VideoField, VideoSettings
 from sixjars.data.media import files as media_files
-from sixjars.data.media.images import read_image
 from sixjars.data.storage.cache import Examples, Table, encoded
 from sixjars.errors import DataError
 from sixjars.model.visual import Pixels
 from sixjars.progress import Reporter
+from sixjars_runtime.images import read_image
 
 SIDE = 8
 COLOURS = ("red", "green", "blue", "white", "black", "orange", "purple")

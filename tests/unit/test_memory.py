@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sixjars_runtime
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 import sixjars
+import sixjars_runtime
 from sixjars.errors import DataError, LearningError
-from sixjars.flow import memory
 from sixjars.runs import data as runs_data
 from sixjars.runs.data import Blueprint, fresh_network, key_of, splits_of
 from sixjars.runs.recipes import read_recipe
+from sixjars_runtime import memory
 
 SENTENCE = r"^this search needs about .* of memory for 2 x 4,000 rows, a vocabulary of \d+ and up to 12 steps, but 1 MB "
 
@@ -70,7 +70,7 @@ def test_a_search_that_does_not_fit(
     model: Any = (
         sixjars.load(run, device="cpu") if where == "toolkit" else sixjars_runtime.load(exported)
     )
-    module = "sixjars.decoding.memory" if where == "toolkit" else "sixjars_runtime.model"
+    module = "sixjars.decoding.memory" if where == "toolkit" else "sixjars_runtime.exported.model"
     asked: list[int] = []
 
     def free() -> int:

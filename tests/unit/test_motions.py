@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.data.media.videos import read_video
 from sixjars.errors import DataError, MissingExtra
 from sixjars.progress import Reporter
 from sixjars.samples import SAMPLES, Row, generate, materialise, motions
 from sixjars.samples.motions import frames_of, paint
 from sixjars.samples.scenes import COLOURS, painted
+from sixjars_runtime.videos import read_video
 
 VIDEO_TASKS = ["video_captioning", "video_classification"]
 OPPOSITES = {"left_to_right": "right_to_left", "upwards": "downwards", "growing": "shrinking"}

@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from sixjars.data.tables import read
-from sixjars.data.text.segments import text_of_segments
 from sixjars.errors import DataError
 from sixjars.recipe.sections import DataSettings
+from sixjars_runtime.text.segments import text_of_segments
 
 from .rows import line_numbers, message, reading, rows_of
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.text.points import (
+from sixjars_runtime.text.points import (
     counted,
     order_of,
     points_of,

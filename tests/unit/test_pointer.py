@@ -14,7 +14,6 @@ from torch import nn
 from sixjars.decoding import Searcher
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import token_loss
 from sixjars.model.bridges.attention import Attention
@@ -23,6 +22,7 @@ from sixjars.model.build import Network
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 

@@ -17,9 +17,9 @@ from sixjars.data.fields import points
 from sixjars.data.fields.order import OrderField, OrderSettings
 from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.storage.cache import Examples, encoded
-from sixjars.data.text.points import points_of, text_of_order, text_of_points
 from sixjars.errors import DataError
 from sixjars.model.encoders.points import PointsEncoder
+from sixjars_runtime.text.points import points_of, text_of_order, text_of_points
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=32).filter(
     lambda number: abs(number) < 3e38

@@ -8,9 +8,9 @@ import torch
 from sixjars import Attention, InitialState, SequenceDecoder, WordEmbedding
 from sixjars.evaluation import posterior as module
 from sixjars.evaluation.posterior import posterior, posterior_of
-from sixjars.flow.special import GO
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.recurrent import CellName
+from sixjars_runtime.special_tokens import GO
 
 SOURCE = Encoded(
     torch.randn(2, 4, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),

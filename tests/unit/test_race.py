@@ -4,7 +4,7 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -404,7 +404,15 @@ def test_scores_of_other_tokens_are_not_compared(
     ]
 
 
-def test_time_ends_what_does_not_look_at_it() -> None:
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["usual", "ignored"])
+def ctrl_c(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """What Ctrl-C does: it interrupts, or nothing, as in a background job of a script."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield request.param
+    signal.signal(signal.SIGINT, before)
+
+
+def test_time_ends_what_does_not_look_at_it(ctrl_c: Any) -> None:
     """A validation that takes far too long is interrupted, though nobody asks for the time in it."""
     rang, began = threading.Event(), time.monotonic()
 
@@ -421,6 +429,17 @@ def test_time_ends_what_does_not_look_at_it() -> None:
     with racing.alarm(60, calm):
         pass
     assert not calm.is_set()
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
+
+
+def test_only_the_alarm_interrupts_what_ignores_ctrl_c() -> None:
+    before, rang = signal.signal(signal.SIGINT, signal.SIG_IGN), threading.Event()
+    try:
+        with racing.alarm(60, rang):
+            signal.raise_signal(signal.SIGINT)
+        assert not rang.is_set()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_nothing_is_interrupted_after_the_end() -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import sixjars_runtime
 from onnx import TensorProto, helper
-from sixjars_runtime.graphs import Graph
+
+import sixjars_runtime
+from sixjars_runtime.exported.graphs import Graph
 
 END = "; export the run again."
 

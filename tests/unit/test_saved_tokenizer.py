@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.text.spelling import MARKED_WORDS
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import RunError
-from sixjars.flow.special import SPECIAL
+from sixjars_runtime.special_tokens import SPECIAL
+from sixjars_runtime.text.spelling import MARKED_WORDS
 
 from .tokenizers import KINDS, TEXTS, trained, vocabulary
 

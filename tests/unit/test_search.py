@@ -6,14 +6,17 @@ import random
 
 import numpy as np
 import pytest
-import sixjars_runtime.search as runtime
 import torch
 from torch import Tensor, nn
 
+import sixjars_runtime.exported.search as runtime
 from sixjars.decoding import beam_rows, search
 from sixjars.decoding.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
 from sixjars.errors import RecipeError, ShapeError
-from sixjars.flow.ranges import (
+from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.values import Padded, State, StepOutput
+from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.search_ranges import (
     LEAST_TEMPERATURE,
     LEAST_TOP_P,
     MOST_COVERAGE_PENALTY,
@@ -21,9 +24,6 @@ from sixjars.flow.ranges import (
     MOST_TEMPERATURE,
     MOST_TOKENS,
 )
-from sixjars.flow.searching import Hypothesis, SpecialTokens
-from sixjars.flow.values import Padded, State, StepOutput
-from sixjars.recipe.sections import SearchSettings
 
 GO, STOP = 0, 5
 SPECIAL = SpecialTokens(go=GO, stop=STOP)

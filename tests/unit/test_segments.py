@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.data.fields.label import LabelField, LabelSettings
-from sixjars.data.text.segments import (
+from sixjars_runtime.text.segments import (
     KINDS,
     OTHER,
     OWN,

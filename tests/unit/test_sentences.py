@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.text.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
-from sixjars.data.text.spelling import TokenizerSettings
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars_runtime.text.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
+from sixjars_runtime.text.spelling import TokenizerSettings
 
 # `|` stands where one sentence ends and the next begins; a space around it is not part of the text's sentences.
 WITH_SPACES = [

@@ -288,8 +288,9 @@ def test_one_request_that_fails_does_not_spoil_its_batch(run: Path) -> None:
 
         server.served[0]._answers = sometimes  # type: ignore[method-assign, assignment]
         jobs = [
-            Job([text], 1, Future(), more) for text, more in _asked(server, ["ghar", "bad", "pani"])
-        ]  # type: ignore[arg-type]
+            Job([text], 1, Future(), more)  # type: ignore[arg-type]
+            for text, more in _asked(server, ["ghar", "bad", "pani"])
+        ]
         results = [result for _, result in server.served[0].work(jobs, lambda: None)]
         assert [isinstance(result, Exception) for result in results] == [False, True, False]
 

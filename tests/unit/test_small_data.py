@@ -13,7 +13,6 @@ import yaml
 import sixjars
 from sixjars.data.batches import Batches, EmptyColumn, IdColumn
 from sixjars.errors import DataError, Interrupted, RecipeError, RunError
-from sixjars.flow.special import UNK
 from sixjars.flow.values import Padded
 from sixjars.loss import class_weights, without_words
 from sixjars.progress import Reporter, Summary
@@ -21,6 +20,7 @@ from sixjars.recipe.sections import LossSettings
 from sixjars.runs import train as training
 from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
+from sixjars_runtime.special_tokens import UNK
 
 from .conftest import Call
 
@@ -601,6 +601,21 @@ def test_the_kept_model_learns_as_long_as_was_best_on_average(
     assert last["epoch"] == pytest.approx(np.mean([fold[-1]["epoch"] for fold in records]), rel=0.2)
 
 
+def test_the_kept_model_is_the_mean_of_as_late_weights_as_those_of_the_folds(
+    tmp_path: Path,
+) -> None:
+    """Of the folds the best three of six, which here are the last; of the kept model the last three."""
+    ends = {"steps": 12, "epochs": None, "validate_every": 2, "average": 3, "metric": "loss"}
+    table = rows(tmp_path, {"a": 20, "b": 10})
+    made = values(tmp_path, table, learning={"folds": 3, "rate": 0.001, **ends})
+    trained(tmp_path, made)
+    steps = [
+        [json.loads(line)["step"] for line in (tmp_path / log).read_text().splitlines()]
+        for log in ("run/folds/1/log.jsonl", "run/log.jsonl")
+    ]
+    assert steps == [[2, 4, 6, 8, 10, 12], [3, 6, 9, 12, 15, 18]]
+
+
 def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> None:
     rows(tmp_path, {"a": 30, "b": 30})
     path = sixjars.new(
@@ -641,7 +656,7 @@ def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
     )
     assert (
         "3 rows are few, so the recipe cross-validates (learning.folds: 3): a score on a small part of them would be "
-        "luck, and the model that is kept learns from all of them. For one model in about 1/4 of the time write "
+        "luck, and the model that is kept learns from all of them. For one model in about a quarter of the time write "
         "`folds: null` and `test: 0.1`.\n"
     ) in said.err
     said = call("train", tmp_path / "few.yaml", "learning.folds=5", "--out", tmp_path / "few")

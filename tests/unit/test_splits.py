@@ -11,7 +11,6 @@ import yaml
 import sixjars
 from sixjars.data.batches import Batches, EmptyColumn, IdColumn
 from sixjars.data.dataset import Dataset
-from sixjars.data.media.videos import write_video
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
@@ -21,6 +20,7 @@ from sixjars.runs.evaluate import evaluate
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.same_rows import numbered, paired
 from sixjars.samples import generate
+from sixjars_runtime.videos import write_video
 
 from .tokenizers import vocabulary
 

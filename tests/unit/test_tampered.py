@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import sixjars_runtime
 from PIL import Image
 
 import sixjars
+import sixjars_runtime
 from tests.conftest import once
 from tests.unit.tampered import RUNTIME, TOOLKIT, Outcome, User, copied, tamper
 

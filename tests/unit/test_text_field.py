@@ -14,9 +14,9 @@ from sixjars.data.fields.label import LabelField, LabelSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.packing import SegmentColumn
 from sixjars.data.storage.cache import Examples
-from sixjars.data.text.segments import latest
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
-from sixjars.flow.special import STOP, UNK
+from sixjars_runtime.special_tokens import STOP, UNK
+from sixjars_runtime.text.segments import latest
 
 WORDS = TextSettings(split="spaces")
 

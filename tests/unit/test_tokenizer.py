@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.flat import rows_of, segment_ids
-from sixjars.data.text.spelling import TokenizerSettings
 from sixjars.errors import DataError
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.text.spelling import TokenizerSettings
 
 from .tokenizers import KINDS, TEXTS, trained, vocabulary
 

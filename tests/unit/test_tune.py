@@ -160,9 +160,9 @@ def test_higher_is_better_where_the_metric_says_so(recipe: Maker, tmp_path: Path
         for n, s in enumerate((0.2, 0.9, 0.9), start=1)
     ]
     assert [
-        Tuning(tmp_path, "m", way, {}, tuple(rows)).best_trial["number"]
+        Tuning(tmp_path, "m", way, {}, tuple(rows)).best_trial["number"]  # type: ignore[index]
         for way in ("higher", "lower")
-    ] == [2, 1]  # type: ignore[index]
+    ] == [2, 1]
 
 
 def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_search_that_is_killed_keeps_its_trials(
     )
 
 
-@pytest.mark.usefixtures("quick_trials")
+@pytest.mark.usefixtures("quick_trials", "heeds_ctrl_c")
 def test_a_signal_waits_until_the_journal_is_written(
     recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,13 +110,14 @@ def test_trials_end_with_the_search_that_is_killed(
     """Also in the middle of an epoch."""
     at = tmp_path / "pid"
     child = [sys.executable, "-c", BUSY.format(at=str(at))]
-    before = f"from sixjars.runs import trial_process; trial_process.ONE_OF = {child!r}"
+    before = f"from sixjars.tuning import trial_process; trial_process.ONE_OF = {child!r}"
     space = ["learning.rate=[0.1,0.01]", "--jobs", 2, "--trials", 2]
     process = server.start(
         "tune", recipe(), *space, "--out", tmp_path / "s", "--device", "cpu", before=before
     )
     until = time.monotonic() + 100
     while not (at.is_file() and at.read_text()):
+        assert is_running(process.number), process.err.read_text()
         assert time.monotonic() < until
         time.sleep(0.05)
     busy = int(at.read_text())

@@ -10,8 +10,8 @@ import sixjars
 from sixjars.data.field import Equipment
 from sixjars.data.fields.image import ImageField, ImageSettings
 from sixjars.data.fields.text import TextField, TextSettings
-from sixjars.flow.special import UNK
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.special_tokens import UNK
 from tests.conftest import Call
 from tests.unit.conftest import recipe_from_file
 

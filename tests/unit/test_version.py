@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import sixjars
+import sixjars_runtime
 
 
 def test_training_from_a_source_tree_that_is_not_installed(run_recipe: str, tmp_path: Path) -> None:
@@ -18,7 +19,8 @@ def test_training_from_a_source_tree_that_is_not_installed(run_recipe: str, tmp_
         for path in folder.iterdir():
             if "sixjars" not in path.name and not (packages / path.name).exists():
                 (packages / path.name).symlink_to(path)
-    (packages / "sixjars").symlink_to(Path(sixjars.__file__).parent)
+    for package in (sixjars, sixjars_runtime):
+        (packages / package.__name__).symlink_to(Path(str(package.__file__)).parent)
     out = tmp_path / "run"
     ended = subprocess.run(
         [

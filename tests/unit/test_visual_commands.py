@@ -11,8 +11,8 @@ import yaml
 from PIL import Image
 
 import sixjars
-from sixjars.data.media.images import IMAGE_ENDINGS
 from sixjars.samples import sample_folder
+from sixjars_runtime.images import IMAGE_ENDINGS
 
 BACKBONE = {"name": "small", "widths": [4, 6]}
 MODELS: dict[str, dict[str, Any]] = {

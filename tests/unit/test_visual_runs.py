@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 import sixjars
-from sixjars.errors import Interrupted, shown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.recipe.sections import SearchSettings
@@ -19,6 +18,7 @@ from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import open_run
 from sixjars.samples import sample_folder
+from sixjars_runtime.errors import Interrupted, shown
 
 BACKBONE = {"name": "small", "widths": [4, 6]}
 WORDS = {"size": 8, "embedding": {"size": 6}}

@@ -12,7 +12,7 @@ import pytest
 
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 
 from .tokenizers import KINDS, TEXTS, trained, vocabulary
 
@@ -143,13 +143,14 @@ def test_plain_words_for_vector_files() -> None:
 
 PRINT_DIGEST = """
 import hashlib, importlib, json, pkgutil, sys
-import sixjars.data.text
-names = [one.name for one in pkgutil.iter_modules(sixjars.data.text.__path__)]
-assert "segments" in names and "vectors" in names
+import sixjars.data.text, sixjars_runtime
+names = [one.name for one in pkgutil.iter_modules(sixjars.data.text.__path__, "sixjars.data.text.")]
+names += [one.name for one in pkgutil.walk_packages(sixjars_runtime.__path__, "sixjars_runtime.")]
+assert "sixjars_runtime.text.segments" in names and "sixjars.data.text.vectors" in names
 for name in names:
-    importlib.import_module(f"sixjars.data.text.{name}")
+    importlib.import_module(name)
 assert not {"torch", "pyarrow"} & set(sys.modules), "no module of this package loads them"
-from sixjars.data.text.spelling import TokenizerSettings
+from sixjars_runtime.text.spelling import TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 texts, kinds = json.load(sys.stdin)
 for kind in kinds:

@@ -9,11 +9,11 @@ from unicodedata import category
 
 import pytest
 
-from sixjars.data.text import sentences
-from sixjars.data.text.segments import segments_of
-from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.serving.web.parts import SCRIPT
+from sixjars_runtime.text import sentences
+from sixjars_runtime.text.segments import segments_of
+from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 from tests.unit.browser import CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")

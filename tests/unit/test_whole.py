@@ -22,7 +22,8 @@ from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import inputs_of
 from sixjars.serving.export.loops import MADE, JoinedGraphs
 from sixjars.serving.export.stages import Stages
-from sixjars.serving.export.whole import WHOLE, _same, search_inside
+from sixjars.serving.export.whole import _same, search_inside
+from sixjars_runtime.exported.settings import WHOLE
 
 RULES: list[dict[str, Any]] = [
     {},

@@ -25,9 +25,9 @@ from sixjars.data.text.wordllama import (
     piece_vectors,
 )
 from sixjars.errors import DataError, MissingExtra, RecipeError
-from sixjars.flow.special import UNK
 from sixjars.runs.data import Blueprint, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
+from sixjars_runtime.special_tokens import UNK
 
 MERGES = (
     "▁+c ▁c+a ▁ca+t ▁+s ▁+S a+t ▁S+at ▁s+i ▁si+t ▁S+i ▁Si+t ▁+t ▁t+he ▁+, h+e ▁+d ▁d+o ▁do+g ▁+D"

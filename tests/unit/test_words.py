@@ -23,11 +23,11 @@ from sixjars.data.flat import (
     word_counts,
     words_of,
 )
-from sixjars.data.text.segments import latest
-from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
-from sixjars.flow.special import STOP
+from sixjars_runtime.special_tokens import STOP
+from sixjars_runtime.text.segments import latest
+from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 from tests.unit.tokenizers import KINDS, TEXTS, trained
 
 LETTERS = "ab ▁￭■.,!-_ΣİéA\u0301\u0323\u00a0\u3000\x1c\x85\u2003\t\n😀각\u1100\u1161\u11a8\u200b"
@@ -101,7 +101,7 @@ def test_counts_do_not_depend_on_portions(texts: list[str], portion: int, merged
 def test_only_so_many_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = trained(TEXTS, tokens="words")
     want = tokens.encode_many(TEXTS)
-    monkeypatch.setattr("sixjars.data.text.spelling._KEPT", 1)
+    monkeypatch.setattr("sixjars_runtime.text.spelling._KEPT", 1)
     again = trained(TEXTS, tokens="words")
     assert [again.encode_many([text])[0] for text in TEXTS * 2] == want * 2
     assert sorted(again._words) == sorted({*TEXTS[0].split()})

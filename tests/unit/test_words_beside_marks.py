@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sixjars_runtime
 import yaml
 
 import sixjars
+import sixjars_runtime
 from sixjars.serving.web import export_web
 from tests.unit.browser import CHROMIUM, Browser
 from tests.unit.serving import serving

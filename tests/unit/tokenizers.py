@@ -4,7 +4,7 @@ from typing import Any
 
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.text.tokenizer import AnyTokenizer, TextTokenizer
-from sixjars.flow.special import SPECIAL
+from sixjars_runtime.special_tokens import SPECIAL
 
 KINDS: dict[str, dict[str, Any]] = {
     "words, punctuation": {"tokens": "words", "split": "punctuation"},

@@ -1,4 +1,4 @@
-"""Prediction for very many rows: files are cut into parts, and each part is written whole or not at all."""
+"""Prediction for very many rows: files are cut into parts, each written whole or not at all."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""One job of a large prediction: what it has to do, what is done already, and doing the rest here."""
+"""One job of a large prediction: its parts, which of them are done, and doing the rest here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from sixjars.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept
 from sixjars.bulk.sources import ENDINGS, inputs_of
 from sixjars.bulk.work import Answered, Order, Worker
 from sixjars.data.text.files import ending_of
-from sixjars.errors import DataError
 from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
 from sixjars.runs.computing import computing
 from sixjars.runs.predict import Predictor
+from sixjars_runtime.errors import DataError
 
 MOST_NAMES: Final = 5
 """Files without rows that are named; others are only counted."""
@@ -28,11 +28,11 @@ class Job:
     order: Order
     parts: list[Part]
     left: list[Part]
-    """Those that are not there yet."""
+    """The parts that are not there yet."""
 
     @property
     def rows(self) -> int:
-        """How many there are to answer."""
+        """How many rows are left to answer."""
         return sum(part.rows for part in self.left)
 
 
@@ -45,21 +45,19 @@ def job_of(
     part_rows: int | None = None,
     resume: bool = False,
 ) -> Job:
-    """What there is to do for one of several jobs. `order` need not know yet where the inputs are."""
+    """The parts of one of several jobs. `order` need not know yet where the inputs are."""
     output = Path(order.output)
     _check(output)
     inputs = inputs_of(str(given), output)
-    facts = facts_of(
-        predictor, order.search.model_dump(mode="json"), order.precision, as_json=order.as_json
-    )
+    search = order.search.model_dump(mode="json")
+    facts = facts_of(predictor, search, order.precision, as_json=order.as_json)
     plan = kept_plan(output, facts, part_rows, inputs)
     if plan is None:
         plan = planned(facts, part_rows or PART_ROWS, inputs, predictor)
         there = next((part.target for part in plan.parts if (output / part.target).exists()), None)
         if there is not None and not (output / PLAN).exists():
-            raise DataError(
-                f"--output {output} holds {there} already, from elsewhere; choose another folder."
-            )
+            elsewhere = f"--output {output} holds {there} already, from elsewhere"
+            raise DataError(f"{elsewhere}; choose another folder.")
         keep_plan(output, plan)
         kept_plan(output, facts, part_rows, inputs)  # another job may have been quicker
     _tell_empty(plan)
@@ -67,30 +65,28 @@ def job_of(
     parts = plan.share(shard)
     left = [part for part in parts if not order.is_done(part)]
     if len(left) < len(parts) and not resume:
-        there = f"{len(parts) - len(left)} of its {len(parts)} parts"
-        raise DataError(
-            f"--output {output} holds {there} already; go on with --resume, or choose another folder."
-        )
+        there = f"holds {len(parts) - len(left)} of its {len(parts)} parts already"
+        remedy = "go on with --resume, or choose another folder."
+        raise DataError(f"--output {output} {there}; {remedy}")
     return Job(order, parts, left)
 
 
 def _check(output: Path) -> None:
-    """Refuse a file, and a new folder that would be called as a file is."""
+    """Refuse a file, and a new folder with a name like that of a file."""
     if output.is_dir():
         return
     if output.exists():
         raise DataError(
-            f"--output {output} is a file, but these answers need a folder, and work in one file cannot go on; "
-            "begin again with --output FOLDER."
+            f"--output {output} is a file, but these answers need a folder, and work in one file "
+            "cannot go on; begin again with --output FOLDER."
         )
     if ending_of(output) in ENDINGS:
-        raise DataError(
-            f"--output {output} would be a folder, because these answers are files; name it without ending."
-        )
+        reason = "would be a folder, because these answers are files"
+        raise DataError(f"--output {output} {reason}; name it without ending.")
 
 
 def _tell_empty(plan: Plan) -> None:
-    """The files that there is nothing to write for."""
+    """Report the files that there is nothing to write for."""
     empty = [source.name for source in plan.sources if not source.rows]
     if empty:
         names = ", ".join(empty[:MOST_NAMES]) + (", …" if len(empty) > MOST_NAMES else "")
@@ -98,7 +94,7 @@ def _tell_empty(plan: Plan) -> None:
 
 
 def answered_here(job: Job, predictor: Predictor) -> Iterator[tuple[Answered, list[str]]]:
-    """Answer one part after the other, with all cores; each with its notes."""
+    """Answer one part after the other, with all cores; yield each with its notes."""
     worker = Worker(job.order, predictor)
     compiled_for(predictor.device.type, "32")
     with computing(predictor) as threads:

@@ -1,4 +1,4 @@
-"""The same work on Ray Data: Ray only says who takes which part, and starts lost workers again."""
+"""The same work on Ray Data, which assigns parts to workers and replaces workers that are lost."""
 
 import logging
 import os
@@ -9,12 +9,12 @@ from typing import Any, final
 from sixjars.bulk.job import Job
 from sixjars.bulk.plan import Part
 from sixjars.bulk.work import Answered, Order
-from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
+from sixjars_runtime.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
 
 PATIENCE = 10.0
 """Seconds that a cluster has to answer its first call."""
 TRIES = 4
-"""How often a part is begun at most: the worker that was lost so often in the same rows would be lost again."""
+"""How often a part is begun at most: a worker lost so often in the same rows is lost again."""
 
 
 @final
@@ -27,23 +27,21 @@ class PartWorker:
         self.worker = order.worker()
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """Write one part; what is said about it. A part that is there was written by a worker that was lost then."""
+        """Write one part, unless a worker that was lost then has written it; return its row."""
         part = self.parts[int(batch["id"][0])]
-        answered, notes, wrong = Answered(part.rows), list[str](), ""
+        answered = Answered(part.rows)
+        notes = list[str]()
+        wrong = ""
         try:
             if self.order.tries(part) >= TRIES:
-                raise RunError(
-                    f"{part.target} was begun {TRIES} times, and each time its worker was lost."
-                )
+                lost = f"was begun {TRIES} times, and each time its worker was lost."
+                raise RunError(f"{part.target} {lost}")
             if not self.order.is_done(part):
                 answered, notes = self.worker.answer(part)
         except (SixJarsError, OSError) as error:
             wrong = str(error)
-        return {
-            **{name: [value] for name, value in answered.to_row().items()},
-            "notes": [notes],
-            "error": [wrong],
-        }
+        row = answered.to_row() | {"notes": notes, "error": wrong}
+        return {name: [value] for name, value in row.items()}
 
 
 def answered_on_ray(
@@ -60,23 +58,22 @@ def answered_on_ray(
         raise MissingExtra("ray", "scale") from None
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     job.order.clean(job.left)
-    own = not ray.is_initialized()
-    if own:
+    is_ours = not ray.is_initialized()
+    if is_ours:
         _connect(ray, workers, address)
     try:
         yield from _answered(ray, job, workers)
     finally:
-        if own:
+        if is_ours:
             ray.shutdown()
 
 
 def _connect(ray: Any, workers: int | None, address: str | None) -> None:
-    """A cluster that is there, or one on this machine, which ends with us."""
-    here = (
-        {}
-        if address
-        else {"num_cpus": max(os.cpu_count() or 1, (workers or 1) + 1), "include_dashboard": False}
-    )
+    """Connect to a cluster, or start Ray on this machine, which ends with this process."""
+    here: dict[str, Any] = {}
+    if not address:
+        cpus = max(os.cpu_count() or 1, (workers or 1) + 1)
+        here = {"num_cpus": cpus, "include_dashboard": False}
     try:
         _call(address or "")
         ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **here)
@@ -86,26 +83,26 @@ def _connect(ray: Any, workers: int | None, address: str | None) -> None:
 
 
 def _call(address: str) -> None:
-    """Find out whether somebody listens at an address with a port: Ray itself would try for minutes."""
+    """Raise OSError where nobody listens at an address: Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
 
 
 def pool_size(cpus: int, gpus: int, *, workers: int | None, parts: int) -> int:
-    """How many workers: one for each GPU, or for each CPU but one, which Ray Data itself needs; no more than parts.
+    """How many workers: one for each GPU, or for each CPU but one, but no more than parts.
 
-    A pool that takes all CPUs waits for ever (https://github.com/ray-project/ray/issues/44687).
+    Ray Data needs that CPU: a pool that takes all waits for ever
+    (https://github.com/ray-project/ray/issues/44687).
 
     >>> pool_size(8, 0, workers=None, parts=100), pool_size(8, 2, workers=None, parts=100)
     (7, 2)
     """
     most = min(gpus, cpus - 1) if gpus else cpus - 1
     if most < 1 or (workers or 1) > most:
-        what = f"{gpus} GPUs and {cpus} CPUs" if gpus else f"{cpus} CPUs"
-        raise DataError(
-            f"--workers {workers or 1} needs more than Ray has ({what}); one CPU must stay free."
-        )
+        has = f"{gpus} GPUs and {cpus} CPUs" if gpus else f"{cpus} CPUs"
+        needs = f"--workers {workers or 1} needs more than Ray has ({has})"
+        raise DataError(f"{needs}; one CPU must stay free.")
     return min(workers or most, parts)
 
 
@@ -130,10 +127,6 @@ def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[tuple[Answere
                 raise DataError(row["error"])
             yield Answered.of_row(row), list(map(str, row["notes"]))
     except ray.exceptions.RayError as error:
-        reason = next(
-            (line for line in reversed(str(error).splitlines()) if line.strip()),
-            type(error).__name__,
-        )
-        raise RunError(
-            f"the work on Ray has ended: {reason.strip().rstrip('.')}; go on with --resume."
-        ) from error
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[-1].rstrip(".") if lines else type(error).__name__
+        raise RunError(f"the work on Ray has ended: {reason}; go on with --resume.") from error

@@ -1,6 +1,7 @@
-"""Inputs in remote storage, as S3: they are listed there, and each is copied to this machine until it is open.
+"""Inputs in remote storage, as S3: they are listed there, and copied here one at a time.
 
-A name may hold any letter: behind the host or the bucket of a URI nothing is a query, nor is `%20` a blank.
+A name may hold any letter: behind the host or the bucket of a URI nothing is a query, nor is `%20`
+a blank.
 """
 
 import glob
@@ -14,47 +15,45 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, final
 
-from sixjars.errors import DataError, shown
+from sixjars_runtime.errors import DataError, shown
 
 _SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _NO_NAMES: Final = {"", ".", ".."}
 
 
-def is_remote(given: str) -> bool:
-    """Whether this is a URI, not a path.
+def is_remote(path: str) -> bool:
+    """Whether this is a URI, not a local path.
 
     >>> is_remote("s3://bucket/rows/*.parquet"), is_remote("rows/*.parquet")
     (True, False)
     """
-    return _SCHEME.match(given) is not None
+    return _SCHEME.match(path) is not None
 
 
-def local_path(given: str) -> Path:
-    """Where answers go."""
-    if is_remote(given):
-        raise DataError(
-            f"--output {given} is remote storage, but answers are written to a local folder; name one."
-        )
-    return Path(given)
+def local_path(path: str) -> Path:
+    """The folder of the answers, which must be local."""
+    if is_remote(path):
+        reason = "is remote storage, but answers are written to a local folder; name one."
+        raise DataError(f"--output {path} {reason}")
+    return Path(path)
 
 
 @contextmanager
 def _reached(uri: str) -> Iterator[None]:
-    """Turn what a storage says when it cannot be read into a sentence."""
+    """Make a sentence of the error of a storage that cannot be read."""
     import pyarrow
 
     try:
         yield
     except (OSError, ImportError, pyarrow.ArrowException) as error:
         reason = str(error).partition("\n")[0].partition(" (Request ID")[0].rstrip(".")
-        raise DataError(
-            f"{uri} cannot be read: {reason}; check its name, the credentials and the network."
-        ) from error
+        remedy = "check its name, the credentials and the network."
+        raise DataError(f"{uri} cannot be read: {reason}; {remedy}") from error
 
 
 @final
 class Storage:
-    """What a URI is in."""
+    """The remote file system of a URI."""
 
     def __init__(self, uri: str) -> None:
         from pyarrow.fs import FileSystem
@@ -64,53 +63,54 @@ class Storage:
         self.uri = uri
         self.start = f"{scheme}://{host}/"
         self.name = name.strip("/")
-        """Without the bucket."""
+        """The name without the bucket."""
         with _reached(uri):
             self.system, top = FileSystem.from_uri(self.start)
         self.top = str(top).rstrip("/")
         self.is_folder = False
 
     def path(self, name: str) -> str:
-        """As its file system calls a file or folder."""
+        """A file or folder as its file system calls it."""
         return f"{self.top}/{name}".rstrip("/") or "/"
 
     def listed(self) -> dict[str, int]:
-        """Names and sizes of the one file, of those of a folder and its folders, or of those that fit a glob."""
+        """Names and sizes of one file, of all files below a folder, or of those that fit a glob."""
         from pyarrow.fs import FileSelector, FileType
 
         with _reached(self.uri):
-            given = self.system.get_file_info(self.path(self.name))
-            if given.type == FileType.File:
-                return {self.name: given.size}
+            entry = self.system.get_file_info(self.path(self.name))
+            if entry.type == FileType.File:
+                return {self.name: entry.size}
             names = self.name.split("/") if self.name else []
-            self.is_folder = given.type == FileType.Directory
-            fixed = (
-                names
-                if self.is_folder
-                else list(takewhile(lambda name: not glob.has_magic(name), names))
-            )
-            if not self.is_folder and fixed == names:
-                raise DataError(f"{self.uri} does not exist.")
+            self.is_folder = entry.type == FileType.Directory
+            fixed = names
+            if not self.is_folder:
+                fixed = list(takewhile(lambda name: not glob.has_magic(name), names))
+                if fixed == names:
+                    raise DataError(f"{self.uri} does not exist.")
             pattern = names[len(fixed) :] or ["**"]
-            below = FileSelector(
-                self.path("/".join(fixed)), recursive=len(pattern) > 1 or "**" in pattern
-            )
-            found = [one for one in self.system.get_file_info(below) if one.type == FileType.File]
-        sizes = {one.path[len(self.top) :].lstrip("/"): one.size for one in found}
-        kept = [name for name in sizes if fits(name.split("/")[len(fixed) :], pattern)]
-        for name in kept:
+            is_deep = len(pattern) > 1 or "**" in pattern
+            below = FileSelector(self.path("/".join(fixed)), recursive=is_deep)
+            entries = self.system.get_file_info(below)
+        sizes = {}
+        for entry in entries:
+            name = entry.path[len(self.top) :].lstrip("/")
+            if entry.type == FileType.File and fits(name.split("/")[len(fixed) :], pattern):
+                sizes[name] = entry.size
+        for name in sizes:
             if not _NO_NAMES.isdisjoint(name.split("/")):
-                raise DataError(
-                    f"{self.start} has {shown(name)}, which cannot be the name of a file; rename it."
-                )
-        return {name: sizes[name] for name in sorted(kept, key=lambda name: name.split("/"))}
+                fault = f"{shown(name)}, which cannot be the name of a file; rename it."
+                raise DataError(f"{self.start} has {fault}")
+        return {name: sizes[name] for name in sorted(sizes, key=lambda name: name.split("/"))}
 
 
 def fits(names: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether a name, folder by folder, fits a glob; as in a shell, a dot at the start must be in both.
+    """Whether a name, folder by folder, fits a glob; as in a shell, a leading dot must be in both.
 
-    >>> fits(["a", "b", "c.csv"], ["**", "*.csv"]), fits(["a", "c.csv"], ["*.csv"]), fits([".c.csv"], ["*.csv"])
-    (True, False, False)
+    >>> fits(["a", "b", "c.csv"], ["**", "*.csv"]), fits(["a", "c.csv"], ["*.csv"])
+    (True, False)
+    >>> fits([".c.csv"], ["*.csv"])
+    False
     """
     if not pattern or not names:
         return not names and set(pattern) <= {"**"}
@@ -127,25 +127,27 @@ class Place:
     def __init__(self, root: str) -> None:
         self.root = root
         self.copied = root
-        """Where the last copy was."""
+        """The folder of the last copy."""
 
     @cached_property
     def storage(self) -> Storage:
-        """Where it is remote."""
+        """The storage of a remote folder."""
         return Storage(self.root)
 
     @contextmanager
     def file(self, name: str, *, outline: bool = False) -> Iterator[tuple[Path, int]]:
-        """A file to open, and how many rows were left out; a copy is removed at the end, what is open can be read on.
+        """A file to open, and how many of its rows were left out.
 
-        Of a remote Parquet file the outline are its columns alone, which its last bytes tell.
+        A copy is removed at the end; what is open can be read on. The outline of a remote Parquet
+        file is its columns alone, which its last bytes describe.
         """
         if not is_remote(self.root):
             yield Path(self.root, name), 0
             return
         with TemporaryDirectory(prefix="sixjars-", ignore_cleanup_errors=True) as folder:
             self.copied = folder
-            path, left_out = Path(folder, name), 0
+            path = Path(folder, name)
+            left_out = 0
             with _reached(f"{self.root}/{name}"):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 remote = self.storage.path(f"{self.storage.name}/{name}".lstrip("/"))
@@ -171,7 +173,7 @@ def _copy(system: Any, remote: str, path: Path) -> None:
 
 
 def _outlined(system: Any, remote: str, path: Path) -> int:
-    """Write a Parquet file with the same columns and no row; the number of rows."""
+    """Write a Parquet file with the same columns and no row; return the number of rows."""
     from pyarrow.parquet import ParquetFile, write_table
 
     with system.open_input_file(remote) as file:

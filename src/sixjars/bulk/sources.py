@@ -1,4 +1,4 @@
-"""The files that `predict --input` means, and how many rows each has."""
+"""The files that `predict --input` names, and how many rows each has."""
 
 import glob
 import os
@@ -10,15 +10,16 @@ from typing import Final, final
 
 from sixjars.bulk.remote import Storage, is_remote
 from sixjars.data.text.files import ending_of, is_empty
-from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
 from sixjars.runs.files import DELIMITERS, input_file
 from sixjars.runs.given import is_many, raw_lines
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
+from sixjars_runtime.errors import DataError
 
 ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")
-"""What is read of a folder; each may be followed by .gz."""
+"""Endings of the files that are read in a folder; each may be followed by .gz."""
+_NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(ENDINGS)}."
 
 
 @final
@@ -33,7 +34,7 @@ class Inputs:
 
 
 def inputs_of(given: str, output: Path) -> Inputs:
-    """A file, the files of a folder, or those that fit a glob; of this machine or, by a URI, of remote storage."""
+    """One file, the files of a folder, or those that fit a glob; local, or remote by a URI."""
     if not is_remote(given):
         files = found_files(Path(given), output)
         root = root_of(files)
@@ -41,50 +42,50 @@ def inputs_of(given: str, output: Path) -> Inputs:
         return Inputs(str(root), sizes)
     storage = Storage(given)
     listed = storage.listed()
-    what = f"no file fits --input {given}."
+    nothing = f"no file fits --input {given}."
     if storage.is_folder:
         start = len(storage.name)
+        names = [name[start:].lstrip("/").split("/") for name in listed]
         there = [
-            name for name in listed if not _is_of_programs(name[start:].lstrip("/").split("/"))
+            name for name, parts in zip(listed, names, strict=True) if not _is_of_programs(parts)
         ]
         listed = {name: listed[name] for name in there if ending_of(Path(name)) in ENDINGS}
-        if len(there) > len(listed) > 0:
-            tell(
-                f"left out because of the ending: {number_of(len(there) - len(listed), 'file')} in {given}"
-            )
-        what = f"folder {given} has no file to read: none ends in {', '.join(ENDINGS)}."
+        if listed:
+            _tell_left_out(len(there) - len(listed), given)
+        nothing = _NOTHING.format(given)
     if not listed:
-        raise DataError(what)
+        raise DataError(nothing)
     common = posixpath.commonpath([posixpath.dirname(name) for name in listed])
-    return Inputs(
-        f"{storage.start}{common}".rstrip("/"),
-        {name[len(common) :].lstrip("/"): size for name, size in listed.items()},
-    )
+    sizes = {name[len(common) :].lstrip("/"): size for name, size in listed.items()}
+    return Inputs(f"{storage.start}{common}".rstrip("/"), sizes)
+
+
+def _tell_left_out(count: int, folder: object) -> None:
+    if count:
+        tell(f"left out because of the ending: {number_of(count, 'file')} in {folder}")
 
 
 def found_files(given: Path, output: Path) -> list[Path]:
-    """A file, the files of a folder and its folders, or those that fit a glob; sorted, without what is written."""
+    """One file, the files below a folder, or those that fit a glob; sorted, without the output."""
     inside = output.resolve()
     if given.is_dir():
         there = [path for path in _below(given) if path.is_file()]
-        found = [path for path in there if ending_of(path) in ENDINGS]
-        other = sum(
-            ending_of(path) not in ENDINGS and inside not in path.resolve().parents
-            for path in there
-        )
-        if found and other:
-            tell(f"left out because of the ending: {number_of(other, 'file')} in {given}")
-        what = f"folder {given} has no file to read: none ends in {', '.join(ENDINGS)}."
+        files = [path for path in there if ending_of(path) in ENDINGS]
+        others = [path for path in there if ending_of(path) not in ENDINGS]
+        if files:
+            _tell_left_out(sum(inside not in path.resolve().parents for path in others), given)
+        nothing = _NOTHING.format(given)
     elif is_many(given):
-        found = [Path(name) for name in glob.glob(str(given), recursive=True)]
-        what = f"no file fits --input {given}."
+        files = [Path(name) for name in glob.glob(str(given), recursive=True)]
+        nothing = f"no file fits --input {given}."
     else:
-        found, what = [given], f"input file {given} does not exist."
-    kept = sorted(path for path in found if path.is_file() and inside not in path.resolve().parents)
-    if not kept and any(path.is_file() for path in found):
+        files, nothing = [given], f"input file {given} does not exist."
+    files = [path for path in files if path.is_file()]
+    kept = sorted(path for path in files if inside not in path.resolve().parents)
+    if files and not kept:
         raise DataError(f"--output {output} is where the inputs are; choose another folder.")
     if not kept:
-        raise DataError(what)
+        raise DataError(nothing)
     return kept
 
 
@@ -95,24 +96,24 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _is_of_programs(names: Sequence[str]) -> bool:
-    """Names that begin with a dot or an underscore are those of programs, as `_SUCCESS`."""
+    """Whether a name begins with a dot or an underscore, as those of programs, like `_SUCCESS`."""
     return any(name.startswith((".", "_")) for name in names)
 
 
 def root_of(files: list[Path]) -> Path:
-    """The folder that all of them are in."""
+    """The folder that all files are in."""
     return Path(os.path.commonpath([path.resolve().parent for path in files]))
 
 
 def table_in(path: Path, predictor: Predictor) -> InputFile | None:
-    """A file with columns; nothing where it has one input a line, or is empty."""
+    """The table of a file with columns; None where it has one input a line, or is empty."""
     if is_empty(path):
         return None
     return input_file(path, predictor.columns, predictor.recipe.data)
 
 
 def rows_in(path: Path, table: InputFile | None) -> int:
-    """How many rows it has; it is read to its end for that, unless it tells. Its columns are checked too."""
+    """How many rows a file has, by reading it unless it says so; its columns are checked too."""
     if table is None:
         return sum(1 for _ in raw_lines(path))
     rows = table.rows()

@@ -1,4 +1,4 @@
-"""Answering one part after the other: each is written beside its place, and put there when it is whole."""
+"""Answering one part after the other: each is written beside its place, and moved when whole."""
 
 import glob
 import os
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 from sixjars.bulk.plan import Part
 from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import table_in
-from sixjars.errors import DataError
 from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
@@ -23,6 +22,7 @@ from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.sinks import LineSink, Sink, TableSink
 from sixjars.runs.skipped import Skipped
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.runs.given import Item
@@ -31,13 +31,13 @@ AT_ONCE: Final = 4096
 """Rows that are in memory together, and sorted by length."""
 
 NUMBERS: Final = ("rows", "cut", "tokens", "unknown")
-"""What is counted of the rows that were answered."""
+"""The counts of the rows that were answered."""
 
 
 @final
 @dataclass(frozen=True)
 class Order:
-    """All that a worker must know, wherever it is; its folders have the same names there."""
+    """The orders of a worker, wherever it is; its folders have the same names there."""
 
     run: str
     root: str
@@ -50,21 +50,20 @@ class Order:
     as_json: bool = False
 
     def worker(self) -> "Worker":
-        """A new one, with the run in memory."""
-        return Worker(
-            self, load(self.run, device=self.device, precision=self.precision, allow=self.allow)
-        )
+        """A new worker, with the run in memory."""
+        run = load(self.run, device=self.device, precision=self.precision, allow=self.allow)
+        return Worker(self, run)
 
     def is_done(self, part: Part) -> bool:
-        """Whether its file is there, and so it is whole."""
+        """Whether the file of a part is there, and so it is whole."""
         return (Path(self.output) / part.target).is_file()
 
     def tries(self, part: Part) -> int:
-        """How many workers are writing it, or were killed while they did."""
+        """How many workers are writing a part, or were killed while they did."""
         return len(self._left_of(part))
 
     def clean(self, parts: Sequence[Part]) -> None:
-        """Remove what workers left that were killed while they wrote these parts."""
+        """Remove the files of workers that were killed while they wrote these parts."""
         for part in parts:
             for left in self._left_of(part):
                 left.unlink(missing_ok=True)
@@ -77,59 +76,50 @@ class Order:
 @final
 @dataclass(frozen=True)
 class Answered:
-    """Rows that were written."""
+    """The counts of rows that were written."""
 
     rows: int = 0
     skipped: Skipped = field(default_factory=Skipped)
-    """Those that could not be used."""
+    """The rows that could not be used."""
     cut: int = 0
-    """Those that are longer than the run reads."""
+    """The rows that are longer than the run reads."""
     tokens: int = 0
     unknown: int = 0
     """Tokens of the inputs that the run does not know."""
 
-    def __add__(self, more: "Answered") -> "Answered":
-        """All together."""
-        return Answered(
-            *(getattr(self, one.name) + getattr(more, one.name) for one in fields(self))
-        )
+    def __add__(self, other: "Answered") -> "Answered":
+        """The counts of both."""
+        return Answered(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def to_row(self) -> dict[str, Any]:
         """Numbers and a text, as a row of Ray Data holds them."""
-        return {
-            **{name: getattr(self, name) for name in NUMBERS},
-            "skipped": self.skipped.to_json(),
-        }
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        return {**numbers, "skipped": self.skipped.to_json()}
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> "Answered":
-        """From what `to_row` gave."""
-        return cls(
-            skipped=Skipped.from_json(str(row["skipped"])),
-            **{name: int(row[name]) for name in NUMBERS},
-        )
+        """Read what `to_row` gave."""
+        numbers = {name: int(row[name]) for name in NUMBERS}
+        return cls(skipped=Skipped.from_json(str(row["skipped"])), **numbers)
 
     @property
     def failed(self) -> int:
-        """How many could not be used."""
+        """How many rows could not be used."""
         return self.skipped.count
 
     @classmethod
     def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "Answered":
-        """What the answers to some rows of a file say."""
-        best = [some[0] for some in found]
-        return cls(
-            len(best),
-            Skipped.of(found, file),
-            sum(one.truncated for one in best),
-            sum(one.tokens_read for one in best),
-            sum(one.unknown_tokens for one in best),
-        )
+        """The counts of the answers to some rows of a file."""
+        best = [outputs[0] for outputs in found]
+        cut = sum(prediction.truncated for prediction in best)
+        tokens = sum(prediction.tokens_read for prediction in best)
+        unknown = sum(prediction.unknown_tokens for prediction in best)
+        return cls(len(best), Skipped.of(found, file), cut, tokens, unknown)
 
 
 @final
 class Reader:
-    """The rows of a file from some row on. The next part of the same file is read on, not from the start.
+    """The rows of a file from some row on; the next part of the same file is read on from there.
 
     The file stays open, so it may be removed meanwhile.
     """
@@ -150,12 +140,12 @@ class Reader:
             yield line_given(predictor, text_of(line, number)), None
 
     def take(self, first: int, count: int) -> "list[Item]":
-        """So many rows, from number `first` on."""
+        """The items of so many rows, from number `first` on."""
         for _ in islice(self.items, first - self.at):
             pass
-        found = list(islice(self.items, count))
-        self.at = first + len(found)
-        return found
+        items = list(islice(self.items, count))
+        self.at = first + len(items)
+        return items
 
 
 @final
@@ -170,7 +160,7 @@ class Worker:
         self.reading = ""
 
     def answer(self, part: Part, threads: Executor | None = None) -> tuple[Answered, list[str]]:
-        """Write one part; the same rows always give the same file, so it does no harm if two do it. And notes."""
+        """Write one part; return its counts, and notes. Two workers would write the same file."""
         target = Path(self.order.output) / part.target
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_suffixes(target)}")
@@ -192,20 +182,22 @@ class Worker:
     def _answered(
         self, part: Part, sink: Sink, notes: list[str], threads: Executor | None
     ) -> Answered:
-        reader, done = self._reader(part), Answered()
+        reader = self._reader(part)
+        done = Answered()
         while done.rows < part.rows:
             first = part.first + done.rows
             items = reader.take(first, min(AT_ONCE, part.rows - done.rows))
             if not items:
                 raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
-            found = self._found(items, first, threads)
-            sink.take(items, found)
-            done += Answered.of(found, part.source)
+            predictions = self._predictions(items, first, threads)
+            sink.take(items, predictions)
+            done += Answered.of(predictions, part.source)
         return done
 
     def _reader(self, part: Part) -> Reader:
         if self.reader is None or self.reading != part.source or self.reader.at > part.first:
-            self.reader, self.reading = None, part.source
+            self.reader = None
+            self.reading = part.source
             with self.place.file(part.source) as (path, _):
                 self.reader = Reader(path, self.predictor)
         return self.reader
@@ -216,21 +208,18 @@ class Worker:
             return LineSink(self.predictor, file, nbest=nbest, as_json=self.order.as_json)
         return TableSink(self.predictor, reader.table, file, nbest=nbest, note=notes.append)
 
-    def _found(
+    def _predictions(
         self, items: "list[Item]", first: int, threads: Executor | None
     ) -> list[list[Prediction]]:
-        given: list[Any] = [one for one, _ in items]
+        inputs: list[Any] = [value for value, _ in items]
+        search, details = self.order.search, self.order.as_json
         return self.predictor.nbest(
-            given,
-            search=self.order.search,
-            first=first,
-            details=self.order.as_json,
-            threads=threads,
+            inputs, search=search, first=first, details=details, threads=threads
         )
 
 
 def _suffixes(target: Path) -> str:
-    """Its ending, which says how a file is written."""
+    """The ending of a file, which says how it is written."""
     plain = target.name.removesuffix(".gz")
     return f"{Path(plain).suffix}{target.name[len(plain) :]}"
 

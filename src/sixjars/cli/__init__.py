@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from sixjars.cli import align, inspect, predict, prepare, score, serve, share, train, tune, views
-from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
+from sixjars_runtime.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
     name="sixjars",
@@ -56,7 +56,9 @@ def about(
         bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)
     ] = False,
 ) -> None:
-    """Neural encoder-decoder models: train one from a recipe, use it, score it, draw what it attends to."""
+    """Neural encoder-decoder models: train one from a recipe, use it, score it, draw what it
+    attends to.
+    """  # noqa: D205 - one sentence of --help
     if version:
         import sixjars
 
@@ -66,47 +68,46 @@ def about(
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 LARGE = {-3: 32 << 20, -1: 512 << 20}
-"""Of glibc's `mallopt`: the least block that is given back at once, and the memory that may lie free before any is."""
+"""glibc's `mallopt`: the least block that is given back at once, and the free memory to keep."""
 COUNTS_LEAKS = "triton._C.libtriton"
-"""A module (of Triton 3.9, by nanobind) that prints a page about each of its objects that is left at the end."""
+"""A module (of Triton 3.9, by nanobind) that prints a page about each object left at the end."""
 
 
 def main() -> None:
     """Run the command line; whatever goes wrong on the user's side is one sentence on stderr."""
-    gc.set_threshold(
-        100_000
-    )  # what is imported stays: to look through it for garbage often takes a tenth of a start
+    # what is imported stays: to look through it for garbage often takes a tenth of a start
+    gc.set_threshold(100_000)
     atexit.register(leave_garbage)
     keep_memory()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # a character that the terminal cannot show is no reason to stop
+        # a character that the terminal cannot show is no reason to stop
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     with _terminated_like_interrupted(), _one_sentence():
         code = app(sys.argv[1:] or ["--help"], prog_name="sixjars", standalone_mode=False)
-        if code == Interrupted.exit_code:  # so typer tells of Ctrl-C
+        if code == Interrupted.exit_code:  # the code by which typer reports Ctrl-C
             raise KeyboardInterrupt
         sys.stdout.flush()
         sys.exit(code or 0)
 
 
 def leave_garbage() -> None:
-    """At the end, do not look for garbage: all memory goes with the process, unless a module would complain."""
+    """Skip the search for garbage at the end, unless a module would complain about leaks."""
     if COUNTS_LEAKS not in sys.modules:
         gc.freeze()
 
 
 def keep_memory() -> None:
-    """Let the C library keep what is freed for the next update, where it would give it back to the system.
+    """Let the C library keep freed memory for the next update, and not give it to the system.
 
-    An update on a CPU allocates hundreds of megabytes, and to get each page anew takes up to a tenth of its time. This
-    is a matter of the whole process, so only the command does it, not the library.
+    An update on a CPU allocates hundreds of megabytes, and to get each page anew takes up to a
+    tenth of its time. This is a matter of the whole process, so only the command does it, not the
+    library.
     """
-    if sys.platform != "linux" or any(
-        name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ
-    ):
-        return  # what is set there was meant
+    # settings of the user's environment go first
+    is_set = any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ)
+    if sys.platform != "linux" or is_set:
+        return
     with suppress(OSError, AttributeError):  # a static Python, another C library
         libc = ctypes.CDLL(None)
         for option, limit in LARGE.items():
@@ -117,28 +118,26 @@ def keep_memory() -> None:
 def _one_sentence() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:  # whoever read our output has gone, as in `sixjars tasks | head -1`
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # or Python complains at its end
+    except BrokenPipeError:  # the reader of the output has gone, as in `sixjars tasks | head -1`
+        # else Python complains at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except SixJarsError as error:
         _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped.", Interrupted.exit_code)
     except Exception as error:
-        if isinstance(
-            error.__cause__, KeyboardInterrupt
-        ):  # pydantic wraps whatever comes while it writes
+        # pydantic wraps whatever comes while it writes
+        if isinstance(error.__cause__, KeyboardInterrupt):
             _fail("stopped.", Interrupted.exit_code)
         sentence = _told(error)
-        if sentence is None:  # our own mistake: show where
+        if sentence is None:  # a fault of the toolkit: show where
             raise
         _fail(sentence, 2)
 
 
 def _told(error: Exception) -> str | None:
-    """What the machine or the command line's grammar has to say; nothing of other errors."""
+    """The sentence for an error of the machine or of the command line; nothing for others."""
     if isinstance(error, OSError):
         end = "; what was saved before is still there." if error.errno in NO_SPACE else "."
         return f"{error.filename or 'output'}: {error.strerror or error}{end}"
@@ -146,9 +145,9 @@ def _told(error: Exception) -> str | None:
         return TOO_LARGE
     if hasattr(error, "format_message"):  # as only typer's have
         context = getattr(error, "ctx", None)
-        said = str(error.format_message())
-        end = "" if said.endswith((".", "?")) else "."
-        return f"{said}{end} See: {context.command_path if context else 'sixjars'} --help"
+        message = str(error.format_message())
+        end = "" if message.endswith((".", "?")) else "."
+        return f"{message}{end} See: {context.command_path if context else 'sixjars'} --help"
     return None
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import check_output, note, notes
+from sixjars.cli.options import argument, check_output, note, notes, option
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ GoldOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="True links (0-0 1-2, or lines: sentence, word of A, word of B, S or P): print the error rate.",
+        help="True links (0-0 1-2, or lines: sentence, word of A, word of B, S or P): "
+        "print the error rate.",
     ),
 ]
 
@@ -35,19 +36,12 @@ def align(
         typer.Argument(metavar="A", help="A sentence in each line; or a table (see --columns)."),
     ],
     second: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="B", help="The same sentences in another language.", show_default=False
-        ),
+        Path | None, argument(metavar="B", help="The same sentences in another language.")
     ] = None,
     *,
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME,NAME",
-            help="A is a table: its two columns, or their numbers.",
-            show_default=False,
-        ),
+        option(metavar="NAME,NAME", help="A is a table: its two columns, or their numbers."),
     ] = None,
     also: Annotated[
         tuple[Path, Path] | None,
@@ -69,7 +63,9 @@ def align(
         ),
     ] = None,
 ) -> None:
-    """Align the words of parallel texts: print which word belongs to which, 0-0 1-2, a line for each pair of lines."""
+    """Align the words of parallel texts: print which word belongs to which, 0-0 1-2, a line for
+    each pair of lines.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.data.text.files import check_file
     from sixjars.progress import ConsoleProgress, number_of
     from sixjars.runs.align import align as align_texts
@@ -80,31 +76,31 @@ def align(
         check_writable(output, f"--out {output}")
     if gold is not None:
         check_file(gold)
-    named = (
-        [int(name) if name.isdigit() else name for name in columns.split(",")] if columns else []
-    )
-    progress = ConsoleProgress(notes())
-    steep = {} if diagonal is None else {"diagonal": diagonal}
-    found = align_texts(
-        first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress, **steep
+    names = columns.split(",") if columns else []
+    alignment = align_texts(
+        first,
+        second,
+        columns=[int(name) if name.isdigit() else name for name in names],
+        also=also,
+        symmetrize=symmetrize,
+        reporter=ConsoleProgress(notes()),
+        **({} if diagonal is None else {"diagonal": diagonal}),
     )
     if output is not None:
-        found.save(output)
-        note(
-            f"wrote {output}: a line of links for each of {number_of(len(found), 'pair')} of lines"
-        )
+        alignment.save(output)
+        pairs = number_of(len(alignment), "pair")
+        note(f"wrote {output}: a line of links for each of {pairs} of lines")
     if gold is not None:
-        _show(found, gold)
+        _show(alignment, gold)
     elif output is None:
-        for line in found.to_pharaoh():
+        for line in alignment.to_pharaoh():
             typer.echo(line)
 
 
-def _show(found: "Alignment", gold: Path) -> None:
-    """The scores of both directions, and of the two as one."""
-    each: tuple[Symmetrization, ...] = "forward", "backward", found.symmetrize
-    for how in dict.fromkeys(each):
-        score = replace(found, symmetrize=how).score(gold)
+def _show(alignment: "Alignment", gold: Path) -> None:
+    methods: tuple[Symmetrization, ...] = "forward", "backward", alignment.symmetrize
+    for method in dict.fromkeys(methods):
+        score = replace(alignment, symmetrize=method).score(gold)
         rate = f"alignment error rate {score.error_rate:.4f}"
         rest = f"precision {score.precision:.4f}  recall {score.recall:.4f}  ({score.lines} lines)"
-        typer.echo(f"{how:20} {rate}  {rest}")
+        typer.echo(f"{method:20} {rate}  {rest}")

@@ -1,18 +1,18 @@
-"""`predict` for very many rows: the options of parts, shards and Ray, and the loop over the parts."""
+"""`predict` for very many rows: options of parts, shards and Ray, and the loop over the parts."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import typer
 
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
 from sixjars.cli.input_notes import is_failure, note_unknown
-from sixjars.cli.options import note, noting
+from sixjars.cli.options import note, noting, option
 from sixjars.cli.streaming import Pace
-from sixjars.errors import DataError, Interrupted
 from sixjars.runs.given import is_many
+from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,33 +27,17 @@ EngineOption = Annotated[
 ]
 PartRowsOption = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}.",
-        show_default=False,
-    ),
+    option(min=1, help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}."),
 ]
 RayAddressOption = Annotated[
-    str | None,
-    typer.Option(help="A Ray cluster: auto, or HOST:PORT; else this machine.", show_default=False),
+    str | None, option(help="A Ray cluster: auto, or HOST:PORT; else this machine.")
 ]
-ResumeOption = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with a half-done --output folder.", show_default=False),
-]
+ResumeOption = Annotated[bool, option("--resume", help="Go on with a half-done --output folder.")]
 ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="I/N", help="Answer the share of job I of N, counted from 1.", show_default=False
-    ),
+    str | None, option(metavar="I/N", help="Answer the share of job I of N, counted from 1.")
 ]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Workers of Ray; else one for each GPU, or each CPU but one.",
-        show_default=False,
-    ),
+    int | None, option(min=1, help="Workers of Ray; else one for each GPU, or each CPU but one.")
 ]
 
 MOST_NOTES = 20
@@ -63,7 +47,7 @@ MOST_NOTES = 20
 @final
 @dataclass(frozen=True)
 class Bulk:
-    """What the command line says about parts."""
+    """The options of the command line on parts."""
 
     input: str | None
     """A path or, of remote storage, a URI."""
@@ -77,21 +61,22 @@ class Bulk:
 
     @property
     def file(self) -> Path | None:
-        """What is read, where it is local."""
+        """The input file, where it is local."""
         return None if self.input is None else Path(self.input)
 
     @property
     def is_asked(self) -> bool:
-        """Whether the output is a folder of parts: several files or remote ones are read, or an option says so."""
+        """Whether the output is a folder of parts: by several or remote inputs, or by an option."""
         many = self.input is not None and (is_remote(self.input) or is_many(Path(self.input)))
         asked = self.shard or self.resume or self.part_rows or self.workers or self.ray_address
         return many or bool(asked) or self.engine == "ray"
 
     def check(self, *, alone: bool) -> None:
-        """Refuse what does not go together; `alone` if no option asks for something else than files of answers."""
+        """Refuse options that contradict each other; `alone` if there are none besides parts."""
         if self.input is None:
             raise DataError(
-                "give --input, a file, a folder or a glob, and with --output a folder for the answers."
+                "give --input, a file, a folder or a glob, "
+                "and with --output a folder for the answers."
             )
         if self.output is None:
             raise DataError(
@@ -105,44 +90,37 @@ class Bulk:
             raise DataError("--workers and --ray-address are for --engine ray.")
 
     def through(self, order: "Order", predictor: "Predictor", *, strict: bool) -> None:
-        """Answer all parts that are not there yet; rows that cannot be used are blank, and counted in a note."""
+        """Predict all parts that are missing; rows that cannot be used are blank, and counted."""
         from sixjars.bulk.job import answered_here, job_of
         from sixjars.bulk.plan import Shard
 
         assert self.input is not None
         shard = Shard.of(self.shard) if self.shard else Shard()
+        options: dict[str, Any] = {"part_rows": self.part_rows, "resume": self.resume}
         with noting():
-            job = job_of(
-                order,
-                predictor,
-                self.input,
-                shard=shard,
-                part_rows=self.part_rows,
-                resume=self.resume,
-            )
-        if len(job.left) < len(job.parts):
-            note(
-                f"{len(job.parts) - len(job.left):,} of {len(job.parts):,} parts are there already"
-            )
+            job = job_of(order, predictor, self.input, shard=shard, **options)
+        count = len(job.parts)
+        if len(job.left) < count:
+            note(f"{count - len(job.left):,} of {count:,} parts are there already")
         answers = answered_here(job, predictor)
         if self.engine == "ray" and job.left:
             from sixjars.bulk.on_ray import answered_on_ray
 
             answers = answered_on_ray(job, workers=self.workers, address=self.ray_address)
-        told = _Told(job.rows)
+        progress = _Progress(job.rows)
         try:
-            for answered, said in answers:
-                told.take(answered, said)
+            for answered, notes in answers:
+                progress.take(answered, notes)
         except KeyboardInterrupt:
             raise Interrupted("stopped; the same command with --resume goes on.") from None
         finally:
-            told.pace.clear()
+            progress.pace.clear()
         job.order.clean(job.parts)
-        told.end(Path(order.output), len(job.left), strict=strict)
+        progress.end(Path(order.output), len(job.left), strict=strict)
 
 
 @final
-class _Told:
+class _Progress:
     """Progress and notes on stderr."""
 
     def __init__(self, rows: int) -> None:
@@ -155,7 +133,7 @@ class _Told:
         self.pace = Pace(self, to_terminal=False)
 
     def take(self, answered: "Answered", notes: "Iterable[str]") -> None:
-        """A part was written."""
+        """Count a part that was written."""
         self.all += answered
         self.read = self.all.rows
         self.pace.went_on(answered.rows)
@@ -166,14 +144,13 @@ class _Told:
                 self.notes.add(sentence)
 
     def end(self, output: Path, parts: int, *, strict: bool) -> None:
-        """The numbers, and the exit code."""
-        found = self.all
-        if found.cut:
-            cut = f"{found.cut:,} of {found.rows:,} inputs were cut"
+        total = self.all
+        if total.cut:
+            cut = f"{total.cut:,} of {total.rows:,} inputs were cut"
             note(f"note: {cut}, because they are longer than the run reads.")
-        note_unknown(found.unknown / found.tokens if found.tokens else None)
-        if found.failed:
-            note(f"note: {found.skipped.in_words(found.rows, 'answers')}")
-        note(f"rows answered: {found.rows:,}; files written: {parts:,}; in {output}")
-        if is_failure(found.failed, found.rows, strict=strict):
+        note_unknown(total.unknown / total.tokens if total.tokens else None)
+        if total.failed:
+            note(f"note: {total.skipped.in_words(total.rows, 'answers')}")
+        note(f"rows answered: {total.rows:,}; files written: {parts:,}; in {output}")
+        if is_failure(total.failed, total.rows, strict=strict):
             raise typer.Exit(1)

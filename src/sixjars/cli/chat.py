@@ -1,4 +1,4 @@
-"""A conversation in the terminal: what is typed goes to a model with all that was said before."""
+"""A conversation in the terminal: each line goes to a model with all turns before it."""
 
 import io
 import sys
@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO, final
 
-from sixjars.data.text.segments import joined, marked
-from sixjars.errors import DataError, SixJarsError, unknown
+from sixjars_runtime.errors import DataError, SixJarsError, unknown
+from sixjars_runtime.text.segments import joined, marked
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings
@@ -21,7 +21,7 @@ COMMANDS = {
     "/help": "show these commands",
     "/quit": "end; so does the end of the input, or Ctrl-C",
 }
-"""What can be typed besides something to say."""
+"""Commands of a conversation."""
 GREETING = "Say something. /help tells what else can be typed, /quit ends."
 GOODBYE = "Goodbye."
 
@@ -33,25 +33,25 @@ def chat(
     answers: TextIO | None = None,
     remarks: TextIO | None = None,
 ) -> None:
-    r"""Talk until the input ends.
+    r"""Hold a conversation until the input ends.
 
-    `answer` gets all turns so far, the user's first and the one to answer last, and says the next. Turns are read from
-    `given`, a line each; answers go to `answers`; prompts (for a terminal only) and everything else go to `remarks`.
-    These are stdin, stdout and stderr, if not said otherwise. What `answer` cannot do becomes a remark, and the
-    turn is not kept.
+    `answer` gets all turns so far, the user's first and the one to answer last, and returns
+    the next.
+    Turns are read from `given`, a line each; answers go to `answers`; prompts (for a terminal only)
+    and everything else go to `remarks`. These are stdin, stdout and stderr by default. An error of
+    `answer` becomes a remark, and the turn is not kept.
 
-    >>> said = io.StringIO("hello\nwho is there\n")
-    >>> chat(lambda turns: f"{turns[-1]}, {len(turns)}", given=said, answers=sys.stdout, remarks=io.StringIO())
+    >>> lines, remarks = io.StringIO("hello\nwho is there\n"), io.StringIO()
+    >>> answer = lambda turns: f"{turns[-1]}, {len(turns)}"
+    >>> chat(answer, given=lines, answers=sys.stdout, remarks=remarks)
     it>  hello, 1
     it>  who is there, 3
     """
-    talk = _Talk(
-        answer, given or sys.stdin or io.StringIO(), answers or sys.stdout, remarks or sys.stderr
-    )
+    lines = given or sys.stdin or io.StringIO()
+    talk = _Talk(answer, lines, answers or sys.stdout, remarks or sys.stderr)
     if isinstance(talk.given, io.TextIOWrapper):
-        talk.given.reconfigure(
-            encoding="utf-8-sig", errors="surrogateescape"
-        )  # a bad line is no reason to stop
+        # a bad line is no reason to stop
+        talk.given.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
     if talk.typed:
         with suppress(ImportError):  # not every system has it
             import readline  # noqa: F401 - gives `input` the arrow keys
@@ -65,24 +65,24 @@ def chat(
 
 
 def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> None:
-    """Talk with a run: with all that was said if it reads texts in segments, else with the last thing that was."""
-    field, output = next(iter(predictor.fields.inputs.values()), None), predictor.fields.output
+    """Talk with a run: it gets all turns if it reads texts in segments, else the last."""
+    field = next(iter(predictor.fields.inputs.values()), None)
+    output = predictor.fields.output
     if field is None or field.holds != output.holds:
-        raise DataError(
-            f"--chat needs a model that answers a text with a text; {predictor.recipe.task} does not."
-        )
+        task = predictor.recipe.task
+        raise DataError(f"--chat needs a model that answers a text with a text; {task} does not.")
     segments = field.settings.segments
 
     def answer(turns: list[str]) -> str:
         text = turns[-1]
-        if segments == "turns":  # an empty answer must not change who said what
+        if segments == "turns":  # an empty answer must not shift the speakers
             text = joined([marked(turn, own=at % 2 == 1) for at, turn in enumerate(turns) if turn])
         elif field.in_segments:
             text = joined(turns)
-        found = predictor.predict([text], search=settings)[0]
-        if found.error is not None:
-            raise DataError(found.error.removeprefix("input 1: "))
-        return " ".join(found.text.split())
+        prediction = predictor.predict([text], search=settings)[0]
+        if prediction.error is not None:
+            raise DataError(prediction.error.removeprefix("input 1: "))
+        return " ".join(prediction.text.split())
 
     chat(answer)
 
@@ -90,33 +90,29 @@ def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> Non
 @final
 @dataclass(frozen=True)
 class _Talk:
-    """One conversation, and where it is held."""
+    """A conversation and its streams."""
 
     answer: Callable[[list[str]], str]
     given: TextIO
     answers: TextIO
     remarks: TextIO
     turns: list[str] = field(default_factory=list)
-    """The user's and the model's, by turns."""
+    """The turns of the user and of the model, alternating."""
 
     @property
     def typed(self) -> bool:
-        """Whether someone sits at a terminal."""
+        """Whether lines are typed at a terminal."""
         return self.given.isatty()
 
     def remark(self, text: str) -> None:
-        """Tell something that is not an answer."""
+        """Write a line that is no answer."""
         self.remarks.write(f"{text}\n")
         self.remarks.flush()
 
     def listen(self) -> str | None:
         """The next line, without the space around it; nothing at the end."""
-        if (
-            self.typed
-            and self.given is sys.stdin
-            and self.answers is sys.stdout
-            and self.answers.isatty()
-        ):
+        standard = self.given is sys.stdin and self.answers is sys.stdout
+        if self.typed and standard and self.answers.isatty():
             with suppress(EOFError):
                 return input(PROMPT).strip()
         else:
@@ -129,12 +125,12 @@ class _Talk:
         return None
 
     def end_line(self) -> None:
-        """In a terminal, go on below the prompt and what was begun there."""
+        """End the line of the prompt in a terminal."""
         if self.typed:
             self.remark("")
 
     def take(self, line: str) -> None:
-        """Answer a line or do what it says; an empty one is passed over."""
+        """Answer a line or run its command; an empty line is ignored."""
         if not line:
             return
         if not line.startswith("/"):
@@ -145,7 +141,7 @@ class _Talk:
         elif line == "/back":
             self._take_back()
         elif line == "/help":
-            self.remark("\n".join(f"{name:6} {what}" for name, what in COMMANDS.items()))
+            self.remark("\n".join(f"{name:6} {effect}" for name, effect in COMMANDS.items()))
         else:
             self.remark(unknown("command", line.split()[0], COMMANDS))
 
@@ -156,15 +152,13 @@ class _Talk:
             self.remark("This line is not UTF-8 text; say it again.")
             return
         try:
-            said = self.answer([*self.turns, line])
+            reply = self.answer([*self.turns, line])
         except SixJarsError as error:
             self.remark(str(error))
             return
-        self.turns.extend([line, said])
-        first, *more = said.splitlines() or [""]
-        self.answers.write(
-            "".join([f"{ANSWER}{first}\n", *(f"{' ' * len(ANSWER)}{other}\n" for other in more)])
-        )
+        self.turns.extend([line, reply])
+        text = f"\n{' ' * len(ANSWER)}".join(reply.splitlines())
+        self.answers.write(f"{ANSWER}{text}\n")
         self.answers.flush()
 
     def _take_back(self) -> None:

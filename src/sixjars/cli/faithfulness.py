@@ -1,4 +1,4 @@
-"""`inspect --check`: whether the attention weights of a run can be trusted, as a table, a picture or numbers."""
+"""`inspect --check`: the faithfulness of attention weights as a table, a picture or numbers."""
 
 import json
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from sixjars.cli.options import note, notes, results
-from sixjars.errors import DataError
+from sixjars.cli.options import note, notes, option, results
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,12 +23,10 @@ CheckOption = Annotated[
     typer.Option("--check", help="Compare the weights with erasing the input and with gradients."),
 ]
 CheckedDataOption = Annotated[
-    Path | None,
-    typer.Option(help="With --check: a file in place of the test set.", show_default=False),
+    Path | None, option(help="With --check: a file in place of the test set.")
 ]
 ExamplesOption = Annotated[
-    int | None,
-    typer.Option(help="The most inputs that are shown, or checked.", min=1, show_default=False),
+    int | None, option(help="The most inputs that are shown, or checked.", min=1)
 ]
 ReferenceOption = Annotated[
     bool,
@@ -41,14 +39,14 @@ ReferenceOption = Annotated[
 @final
 @dataclass(frozen=True)
 class CheckOptions:
-    """Those that only a check has."""
+    """The options that only a check has."""
 
     data: Path | None
     examples: int | None
     reference: bool
 
     def refuse_without_check(self) -> None:
-        """They mean nothing where inputs are looked at."""
+        """Refuse these options without `--check`."""
         if self.data is not None or self.reference:
             raise DataError(
                 "--data and --reference belong to --check; inputs to look at are --input FILE."
@@ -64,7 +62,7 @@ def check_weights(
     device: "Device",
     allow: Sequence[str],
 ) -> None:
-    """Check, show the table, and write the file; `alone` says that no other option was given."""
+    """Check the weights, show the table, and write the file; `alone` without other options."""
     from sixjars.progress import ConsoleProgress, number_of
     from sixjars.runs.faithfulness import EXAMPLES, check_attention
 
@@ -76,7 +74,7 @@ def check_weights(
         raise DataError(
             f"--check writes a picture (.png, .svg, .pdf) or numbers (.json), but --out is {out}."
         )
-    found = check_attention(
+    checked = check_attention(
         run,
         data=options.data,
         examples=EXAMPLES if options.examples is None else options.examples,
@@ -85,60 +83,48 @@ def check_weights(
         reporter=ConsoleProgress(notes()),
         allow=allow,
     )
-    _show(results(), found)
-    if found.examples < found.whole:
+    _show(results(), checked)
+    if checked.examples < checked.whole:
+        drawn = f"{checked.examples:,} of {checked.whole:,} examples were drawn"
+        note(f"note: {drawn}; --examples N checks more.")
+    if checked.skipped:
+        has = "has" if checked.skipped == 1 else "have"
         note(
-            f"note: {found.examples:,} of {found.whole:,} examples were drawn; --examples N checks more."
+            f"note: {number_of(checked.skipped, 'example')} {has} one input position or no output, "
+            "so nothing can be compared."
         )
-    if found.skipped:
-        many = f"{number_of(found.skipped, 'example')} {'has' if found.skipped == 1 else 'have'}"
-        note(f"note: {many} one input position or no output, so nothing can be compared.")
     if out is None:
         return
     if out.suffix.lower() == ".json":
+        text = json.dumps(checked.to_json(), ensure_ascii=False, indent=1)
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(found.to_json(), ensure_ascii=False, indent=1), encoding="utf-8")
+        out.write_text(text, encoding="utf-8")
     else:
-        found.draw(out, f"Attention of {run.name}: {found.title}")
+        checked.draw(out, f"Attention of {run.name}: {checked.title}")
     note(f"wrote {out}")
 
 
-def _show(console: "Console", found: "AttentionCheck") -> None:
-    """One table, and what it means."""
+def _show(console: "Console", checked: "AttentionCheck") -> None:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in (
-        "compared with",
-        "attention",
-        "random order",
-        "uniform",
-        "same first",
-        "by chance",
-        "steps",
-    ):
-        table.add_column(name, justify="left" if name == "compared with" else "right", no_wrap=True)
-    for one in found.measures.values():
-        first = f"{one.first.mean:.0%} ({one.first.low:.0%} to {one.first.high:.0%})"
-        table.add_row(
-            one.name,
-            _told(one.tau),
-            _told(one.random),
-            "0.00",
-            first,
-            f"{one.chance:.0%}",
-            f"{one.steps:,}",
-        )
-    console.print(found.title)
+    table.add_column("compared with", no_wrap=True)
+    for name in ("attention", "random order", "uniform", "same first", "by chance", "steps"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in checked.measures.values():
+        first = f"{row.first.mean:.0%} ({row.first.low:.0%} to {row.first.high:.0%})"
+        taus = _spelled(row.tau), _spelled(row.random), "0.00"
+        table.add_row(row.name, *taus, first, f"{row.chance:.0%}", f"{row.steps:,}")
+    console.print(checked.title)
     console.print(
-        "Kendall's tau of the weights, with 95% intervals; 'same first': the largest weight is on the most"
+        "Kendall's tau of the weights, with 95% intervals; 'same first': "
+        "the largest weight is on the most"
     )
     console.print("important position:")
     console.print(table)
-    for sentence in found.sentences:
+    for sentence in checked.sentences:
         console.print(sentence)
 
 
-def _told(estimate: "Estimate") -> str:
-    """A mean with its interval."""
+def _spelled(estimate: "Estimate") -> str:
     return f"{estimate.mean:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

@@ -1,13 +1,13 @@
-"""Notes about inputs: which could not be used or were cut, and how much of them a run does not know."""
+"""Notes about inputs that could not be used, were cut, or have tokens unknown to a run."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
 
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
-from sixjars.flow.special import SPECIAL, STOP
 from sixjars.runs.notes import MUCH, cut_in_words, unknown_in_words
 from sixjars.runs.skipped import Skipped
+from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 if TYPE_CHECKING:
     from sixjars.runs.input_file import InputFile
@@ -31,13 +31,12 @@ def note_table(table: "InputFile | None") -> None:
 
 def note_unknown_target(tokens: Sequence[str]) -> None:
     """A note where tokens of an output that was given are unknown."""
-    given = [token for token in tokens if token != SPECIAL[STOP]]
-    unknown = [token for token in given if token.startswith("<unk")]
+    known = [token for token in tokens if token != SPECIAL[STOP]]
+    unknown = [token for token in known if token.startswith("<unk")]
     if unknown:
         are = "is" if len(unknown) == 1 else "are"
-        note(
-            f"note: {len(unknown)} of the {len(given)} output tokens {are} unknown to the run: {', '.join(unknown)}."
-        )
+        count = f"{len(unknown)} of the {len(known)} output tokens"
+        note(f"note: {count} {are} unknown to the run: {', '.join(unknown)}.")
 
 
 @final
@@ -48,24 +47,24 @@ class UnknownTokens:
         self.tokens = self.unknown = 0
 
     def add(self, prediction: "Prediction") -> None:
-        """Count those of one input."""
+        """Count the tokens of one input."""
         self.tokens += prediction.tokens_read
         self.unknown += prediction.unknown_tokens
 
     def note(self, table: "InputFile | None" = None) -> None:
-        """Say how many; where it is all of them, another column of the `table` may be meant."""
+        """Note how many; where it is all, another column of the `table` may be meant."""
         note_unknown(self.unknown / self.tokens if self.tokens else None)
         if self.tokens and self.unknown == self.tokens and table is not None:
-            told = table.other_columns()
-            if told:
-                note(f"note: {told}")
+            sentence = table.other_columns()
+            if sentence:
+                note(f"note: {sentence}")
 
 
 @final
 class Notes:
-    """What is wrong with inputs, on stderr: those that were cut, the first ones each; those skipped in one line.
+    """Faults of inputs on stderr: the first ones that were cut, and the count of those skipped.
 
-    Where they are `typed`, whoever types is told of each at once.
+    Where inputs are `typed`, each fault is printed at once.
     """
 
     def __init__(
@@ -78,16 +77,16 @@ class Notes:
         self.skipped = Skipped()
         self.unknown = UnknownTokens()
 
-    def take(self, found: "Sequence[Sequence[Prediction]]") -> None:
-        """One portion."""
-        self.pace.went_on(len(found))
-        self.skipped += Skipped.of(found)
-        for some in found:
+    def take(self, rows: "Sequence[Sequence[Prediction]]") -> None:
+        """Count the faults of one portion."""
+        self.pace.went_on(len(rows))
+        self.skipped += Skipped.of(rows)
+        for best, *_ in rows:
             self.done += 1
-            self.unknown.add(some[0])
-            if some[0].error is not None and self.typed:
-                note(f"note: {some[0].error}")
-            elif some[0].truncated:
+            self.unknown.add(best)
+            if best.error is not None and self.typed:
+                note(f"note: {best.error}")
+            elif best.truncated:
                 self._tell_of_cut()
 
     def _tell_of_cut(self) -> None:
@@ -99,9 +98,9 @@ class Notes:
             note("note: further notes about single inputs are left out.")
 
     def end(self, *, strict: bool) -> bool:
-        """The numbers; whether the command failed: no input could be used, or if it is `strict`, some could not.
+        """Print the numbers; return whether no input could be used, or if `strict`, not all.
 
-        Texts that a delimiter has cut are no inputs to use either.
+        A text that a delimiter has cut cannot be used either.
         """
         self.pace.clear()
         if self.cut > MOST_NOTES:

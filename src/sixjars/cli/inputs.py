@@ -1,4 +1,4 @@
-"""The inputs of `predict`: texts, images and videos by path, objects by column, lines, and files with columns."""
+"""The inputs of `predict`: texts, paths of media, objects by column, lines, and tables."""
 
 import os
 import sys
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
 from sixjars.data.text.files import is_gzipped
-from sixjars.errors import DataError
 from sixjars.runs.given import object_named, object_of, parted, raw_lines, row_given, text_of
 from sixjars.runs.notes import cut_in_words
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.runs.given import Item
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
 
-_AT_ONCE = 1 << 16  # bytes
+_AT_ONCE = 1 << 16  # bytes of a read
 
 
 def at_terminal() -> bool:
-    """Whether somebody types."""
+    """Whether standard input is a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def texts_given(
     predictor: "Predictor", given: Iterator[str], questions: Sequence[str]
 ) -> "Iterator[Item]":
-    """One input after the other; every question is asked about every image."""
+    """Yield inputs one after the other, every question with every image."""
     first, *others = predictor.inputs
     asked = others[0] if others and predictor.inputs[first].is_media else None
     if questions and asked is None:
         raise DataError(
             f"--question is for images that are asked about; {predictor.recipe.task} takes none."
         )
-    for one in given:
-        named = object_named(predictor, one)
+    for text in given:
+        named = object_named(predictor, text)
         if named is not None:
             yield named, None
             continue
         if not questions and asked is not None:
             raise DataError(f"a {asked} is needed; ask it with --question.")
         if others and not questions:
-            yield parted(predictor, one), None
+            yield parted(predictor, text), None
             continue
-        for value in predictor.inputs[first].arguments(one):
+        for value in predictor.inputs[first].arguments(text):
             if asked is None:
                 yield value, None
             else:
@@ -56,30 +56,27 @@ def texts_given(
 def on_one_line(
     predictor: "Predictor", texts: Sequence[str], questions: Sequence[str]
 ) -> list[str]:
-    """Arguments as lines are: where an input has two texts, they stand one after the other, and a tab is between."""
+    """Arguments as lines: the texts of one input stand after each other, with a tab between."""
     count = len(predictor.inputs)
     whole = any("\t" in text or object_named(predictor, text) is not None for text in texts)
-    if (
-        count < 2
-        or questions
-        or whole
-        or any(field.is_media for field in predictor.inputs.values())
-    ):
+    media = any(field.is_media for field in predictor.inputs.values())
+    if count < 2 or questions or whole or media:
         return list(texts)
     if len(texts) % count:
         names = " and ".join(predictor.inputs)
-        told = f"{predictor.recipe.task} reads {names}: give {count} texts for each input, not {len(texts)}"
-        raise DataError(f"{told}; or an object each: {object_of(predictor)}.")
+        raise DataError(
+            f"{predictor.recipe.task} reads {names}: give {count} texts for each input, "
+            f"not {len(texts)}; or an object each: {object_of(predictor)}."
+        )
     return ["\t".join(texts[at : at + count]) for at in range(0, len(texts), count)]
 
 
 def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
-    """A note where a text that is to be read is the name of a file: maybe what is in the file is meant."""
+    """A note where a text is the name of a file, whose content may be meant."""
     if any(field.is_media for field in predictor.inputs.values()):
         return
-    named = next(
-        (text for text in texts if os.path.isfile(text)), None
-    )  # false for a text too long
+    # `isfile` is false, not an error, for a text that is too long
+    named = next((text for text in texts if os.path.isfile(text)), None)
     if named is not None:
         note(f"note: {named} is the name of a file; to read it, say --input {named}.")
 
@@ -92,7 +89,7 @@ def note_cut(prediction: "Prediction") -> None:
 
 @final
 class Lines:
-    """Lines of a file or of stdin, one input each; how much of a file was read, for progress."""
+    """Lines of a file or of stdin, one input each; it counts the bytes read, for progress."""
 
     def __init__(self, file: Path | None, predictor: "Predictor") -> None:
         self.file = file
@@ -104,7 +101,7 @@ class Lines:
         self.size = None if file is None or is_gzipped(file) else file.stat().st_size
 
     def __iter__(self) -> Iterator[str]:
-        """A language model that is given nothing begins from nothing."""
+        """Yield the lines; a language model without any begins from nothing."""
         number = 0
         if self.file is not None or (sys.stdin is not None and (self.reads or not at_terminal())):
             for number, line in enumerate(self._raw(), start=1):
@@ -126,10 +123,11 @@ class Lines:
 
 
 def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of stdin. Its buffer is passed by: a thread that waits inside of it would keep Python from ending."""
-    source, rest = getattr(stream, "raw", stream), b""
-    while some := source.read(_AT_ONCE):
-        *lines, rest = (rest + some).split(b"\n")
+    """The lines of stdin, past its buffer, in which a waiting thread keeps Python from ending."""
+    source = getattr(stream, "raw", stream)
+    rest = b""
+    while block := source.read(_AT_ONCE):
+        *lines, rest = (rest + block).split(b"\n")
         yield from (line + b"\n" for line in lines)
     if rest:
         yield rest

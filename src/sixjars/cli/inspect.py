@@ -1,4 +1,4 @@
-"""Commands that show something: `tasks`, `explain`, `compare`."""
+"""Commands that show systems, recipes and runs: `tasks`, `explain`, `compare`."""
 
 import json
 from pathlib import Path
@@ -15,6 +15,7 @@ from sixjars.cli.options import (
     Overrides,
     note,
     notes,
+    option,
     results,
 )
 
@@ -28,15 +29,10 @@ def tasks(*, as_json: JsonOption = False) -> None:
     listed = {task: [name for name in names if name.startswith(f"{task}/")] for task in TASKS}
     console = results()
     if as_json:
+        keys = ("name", "also", "number", "title")
         rows = [
-            {
-                "name": t.name,
-                "also": t.also,
-                "number": t.number,
-                "title": t.title,
-                "recipes": listed[t.name],
-            }
-            for t in TASKS.values()
+            {**{key: getattr(task, key) for key in keys}, "recipes": listed[task.name]}
+            for task in TASKS.values()
         ]
         console.print(json.dumps(rows, ensure_ascii=False))
         return
@@ -57,7 +53,9 @@ def explain(
     as_json: JsonOption = False,
     allow: AllowOption = None,
 ) -> None:
-    """Print the six sections: equations with their letters, and every parameter's name, letter, shape and count."""
+    """Print the six sections: equations with their letters, and every parameter's name, letter,
+    shape and count.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_explanation
     from sixjars.runs.explain import explain as explain_it
 
@@ -81,10 +79,7 @@ def compare(
         ),
     ] = Path("runs/compare"),
     metric: Annotated[
-        str | None,
-        typer.Option(
-            help="Of the curves and the examples; the first run's own.", show_default=False
-        ),
+        str | None, option(help="Of the curves and the examples; the first run's own.")
     ] = None,
     *,
     as_json: JsonOption = False,
@@ -92,7 +87,9 @@ def compare(
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
-    """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained first."""
+    """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained
+    first.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_comparison
     from sixjars.comparison.compare import compare as compare_them
     from sixjars.comparison.tables import Target

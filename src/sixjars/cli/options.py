@@ -1,9 +1,9 @@
-"""Options that several commands share, and the two consoles: results go to stdout, everything else to stderr."""
+"""Options of several commands, and the consoles: results on stdout, all else on stderr."""
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, final
 
 import typer
 
@@ -15,8 +15,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+def option(*names: str, **settings: Any) -> Any:
+    """An option whose default --help does not show."""
+    return typer.Option(*names, show_default=False, **settings)
+
+
+def argument(**settings: Any) -> Any:
+    """An argument whose default --help does not show."""
+    return typer.Argument(show_default=False, **settings)
+
+
 def _found_here(packages: list[str] | None) -> list[str] | None:
-    """Packages in the current folder are found too; after all that is installed, so that they replace nothing."""
+    """Let packages of the current folder be found, after all that are installed."""
     if packages:
         sys.path.append(os.getcwd())
     return packages
@@ -24,55 +34,40 @@ def _found_here(packages: list[str] | None) -> list[str] | None:
 
 AllowOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--allow",
         metavar="PACKAGE",
         help="A package of yours that the recipe may take components from; its code is run.",
         callback=_found_here,
-        show_default=False,
     ),
 ]
 DataOption = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         metavar="PATH",
         help="Another file with the same columns; or parallel lines: --data c.en --data c.de.",
-        show_default=False,
     ),
 ]
 TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
-"""Endings of files that hold no JSON lines: other programs would not open those under such a name."""
+"""Endings of files that hold no JSON lines: other programs would not open them."""
 DeviceOption = Annotated[
     Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")
 ]
 FromOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False
-    ),
+    Path | None, option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.")
 ]
 NoBaselinesOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-baselines", help="Without what costs nothing to compare with.", show_default=False
-    ),
+    bool, option("--no-baselines", help="Without what costs nothing to compare with.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4", show_default=False),
+    list[str] | None, argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4")
 ]
 RecipeArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.", show_default=False
-    ),
+    str, argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.")
 ]
 RunArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.", show_default=False
-    ),
+    Path, argument(metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.")
 ]
 StrictOption = Annotated[
     bool,
@@ -91,7 +86,7 @@ def notes() -> "Console":
 
 
 def noting() -> "AbstractContextManager[None]":
-    """Whatever is told meanwhile about the data is a note; without a bar, so that `rich` loads only for a note."""
+    """Print what is reported on data meanwhile as notes; `rich` loads only for one."""
     return listening(_Noting())
 
 
@@ -102,7 +97,7 @@ class _Noting(Reporter):
 
 
 def note(text: str) -> None:
-    """One line that is no result."""
+    """Print a line that is no result."""
     notes().print(text, highlight=False, markup=False)
 
 
@@ -117,7 +112,7 @@ def results() -> "Console":
 
 
 def check_output(path: Path | None, option: str = "--output") -> None:
-    """Refuse to write over a file that holds something; an empty one, or a device, may be written to."""
+    """Refuse to overwrite a file, unless it is empty or a device."""
     from sixjars.runs.output_file import check_new
 
     if path is not None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import typer
 
@@ -36,14 +36,17 @@ from sixjars.cli.options import (
     JsonOption,
     RunArgument,
     StrictOption,
+    argument,
     check_output,
     note,
     noting,
+    option,
 )
 from sixjars.cli.streaming import Pace, portions
-from sixjars.errors import DataError, Interrupted
+from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
+    from sixjars.learning.engine import Device
     from sixjars.recipe.sections import SearchSettings
     from sixjars.runs.given import Item
     from sixjars.runs.input_file import InputFile
@@ -53,50 +56,43 @@ if TYPE_CHECKING:
 
 TextsArgument = Annotated[
     list[str] | None,
-    typer.Argument(
+    argument(
         metavar="INPUT",
-        help='Texts; images and videos as files, folders, globs; or objects by column: {"body": "..."}',
-        show_default=False,
+        help="Texts; images and videos as files, folders, globs; "
+        'or objects by column: {"body": "..."}',
     ),
 ]
 _FILE = (
-    "A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz too); any other has "
-    "one input a line."
+    "A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz "
+    "too); any other has one input a line."
 )
-InputOption = Annotated[Path | None, typer.Option("--input", help=_FILE, show_default=False)]
+InputOption = Annotated[Path | None, option("--input", help=_FILE)]
 InputsOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--input",
         metavar="PATH",
-        help=f"{_FILE} Or a folder or glob of such files; also in remote storage: s3://BUCKET/FOLDER",
-        show_default=False,
+        help=f"{_FILE} Or a folder or glob of such files; "
+        "also in remote storage: s3://BUCKET/FOLDER",
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--output",
         parser=local_path,
         metavar="PATH",
-        help="Write here: of a file with columns the same rows with the answers added, else one output a line. For "
-        "many files or parts, a folder.",
-        show_default=False,
+        help="Write here: of a file with columns the same rows with the answers added, else one "
+        "output a line. For many files or parts, a folder.",
     ),
 ]
-QuestionOption = Annotated[
-    list[str] | None, typer.Option(help="A question about each image.", show_default=False)
-]
-NbestOption = Annotated[
-    int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)
-]
+QuestionOption = Annotated[list[str] | None, option(help="A question about each image.")]
+NbestOption = Annotated[int | None, option(help="Outputs for each input.", min=1)]
 SearchOption = Annotated[
-    Literal["greedy", "beam", "sample"] | None,
-    typer.Option(help="How outputs are chosen.", show_default=False),
+    Literal["greedy", "beam", "sample"] | None, option(help="How outputs are chosen.")
 ]
 SettingOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A search setting: temperature=0.7", show_default=False),
+    list[str] | None, option("--set", help="A search setting: temperature=0.7")
 ]
 PrecisionOption = Annotated[
     Literal["32", "bf16", "int8"],
@@ -105,8 +101,7 @@ PrecisionOption = Annotated[
     ),
 ]
 PicturesOption = Annotated[
-    Path | None,
-    typer.Option(help="A folder to draw the attention of each output in.", show_default=False),
+    Path | None, option(help="A folder to draw the attention of each output in.")
 ]
 
 
@@ -121,9 +116,7 @@ def predict(
     setting: SettingOption = None,
     pictures: PicturesOption = None,
     *,
-    chat: Annotated[
-        bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)
-    ] = False,
+    chat: Annotated[bool, option("--chat", help="Hold a conversation.")] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "32",
@@ -136,7 +129,9 @@ def predict(
     ray_address: RayAddressOption = None,
     strict: StrictOption = False,
 ) -> None:
-    """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
+    """Use a run on texts, images or videos from the command line, a file or stdin; one output a
+    line.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.runs.predict import load
 
     check_one_source(texts, inputs)
@@ -145,16 +140,15 @@ def predict(
         bulk.check(alone=not (texts or question or pictures or chat))
     else:
         _check_files(bulk.file, output_file, pictures, as_json=as_json)
-    predictor = load(
-        run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or []
-    )
+    place: Device = "cpu" if engine == "ray" else device
+    predictor = load(run, device=place, precision=precision, allow=allow or [])
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
         from sixjars.bulk.work import Order
 
-        order = Order(
-            str(run), "", str(output_file), settings, device, precision, tuple(allow or []), as_json
-        )
+        allowed = tuple(allow or [])
+        paths = str(run), "", str(output_file)
+        order = Order(*paths, settings, device, precision, allowed, as_json)
         bulk.through(order, predictor, strict=strict)
         return
     if pictures is not None and not predictor.has_attention:
@@ -164,18 +158,18 @@ def predict(
     if chat:
         if texts or inputs or output_file or pictures or as_json:
             raise DataError(
-                "--chat reads and writes a conversation; give it no texts, files, pictures or --json."
+                "--chat reads and writes a conversation; "
+                "give it no texts, files, pictures or --json."
             )
         hold_conversation(predictor, settings)
         return
-    work = _Work(
-        predictor, settings, pictures, as_json=as_json, arguments=bool(texts), strict=strict
-    )
+    arguments = bool(texts)
+    work = _Work(predictor, settings, pictures, as_json, arguments, strict)
     _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
 
 
 def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
-    """Inputs are arguments or in a file."""
+    """Refuse inputs both as arguments and in a file."""
     if texts and file:
         raise DataError("give texts or --input, not both.")
 
@@ -188,14 +182,14 @@ def search_settings(
     from sixjars.runs.requests import search_of
 
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
-    own = predictor.recipe.evaluation.search
-    return search_of(own, search, given, predictor.ability, "the command line"), set(given)
+    base = predictor.recipe.evaluation.search
+    return search_of(base, search, given, predictor.ability, "the command line"), set(given)
 
 
 @final
 @dataclass(frozen=True)
 class _Asked:
-    """What is answered, and where to."""
+    """The inputs that are asked for, and the file of the outputs."""
 
     texts: list[str]
     questions: list[str]
@@ -206,7 +200,9 @@ class _Asked:
 def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     from sixjars.runs.sinks import LineSink, TableSink
 
-    predictor, settings, output = work.predictor, work.settings, asked.output
+    predictor = work.predictor
+    settings = work.settings
+    output = asked.output
     note_file_names(predictor, asked.texts)
     table = None if asked.texts else table_of(asked.input, predictor)
     typed = not asked.texts and asked.input is None and at_terminal()
@@ -233,7 +229,7 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
 
 
 def with_attention(predictor: "Predictor") -> str:
-    """What to train so that there is attention to draw."""
+    """A sentence on training a run that has attention to draw."""
     from sixjars.model.bridges import BRIDGES
     from sixjars.tasks import TASKS
 
@@ -252,7 +248,8 @@ def _check_files(
         )
     if as_json and written and written.suffix.lower() in TABLES:
         raise DataError(
-            f"--json writes JSON lines, but --output is {written}; name it .jsonl, or leave out --json."
+            f"--json writes JSON lines, but --output is {written}; "
+            "name it .jsonl, or leave out --json."
         )
     check_output(written)
     if pictures is not None and pictures.is_file():
@@ -262,7 +259,7 @@ def _check_files(
 def table_of(
     file: Path | None, predictor: "Predictor", *, with_output: bool = False
 ) -> "InputFile | None":
-    """A file with columns, those of the inputs or of the output too; nothing where it has one input a line."""
+    """A file with the columns of the inputs, or of the output too; nothing for one input a line."""
     from sixjars.runs.files import input_file
 
     if file is None or not file.is_file():
@@ -274,43 +271,37 @@ def table_of(
 @final
 @dataclass(frozen=True)
 class _Work:
-    """All that is done with each portion of the inputs."""
+    """The settings of prediction, and the work on portions of the inputs."""
 
     predictor: "Predictor"
     settings: "SearchSettings"
     pictures: Path | None
     as_json: bool
     arguments: bool
-    """Whether inputs are arguments: then it is an error, and nothing is written, where none can be used."""
+    """Whether inputs are arguments: then it is an error where none can be used."""
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
     def through(self, waiting: "Iterator[list[Item]]", sink: "Sink", notes: Notes) -> None:
-        """Answer portion after portion; an input that cannot be used is an empty line, and counted in a note."""
+        """Predict all portions; an input that cannot be used is an empty line, and noted."""
         from sixjars.runs.computing import computing
 
-        done, drawn = 0, set[str]()
+        options: dict[str, Any] = {"search": self.settings}
+        options["details"] = self.as_json or self.pictures is not None
+        done = 0
+        drawn = set[str]()
         try:
             with computing(self.predictor) as threads:
                 for items in waiting:
-                    found = self.predictor.nbest(
-                        [one for one, _ in items],
-                        search=self.settings,
-                        first=done,
-                        details=self.as_json or self.pictures is not None,
-                        threads=threads,
-                    )
-                    if (
-                        self.arguments
-                        and not done
-                        and all(some[0].error is not None for some in found)
-                    ):
-                        raise DataError(str(found[0][0].error))
+                    inputs = [values for values, _ in items]
+                    rows = self.predictor.nbest(inputs, first=done, threads=threads, **options)
+                    if self.arguments and not done and all(row[0].error for row in rows):
+                        raise DataError(str(rows[0][0].error))
                     if self.pictures is not None:
-                        drawn |= _draw(self.pictures, self.predictor, found, first=done)
-                    sink.take(items, found)
+                        drawn |= _draw(self.pictures, self.predictor, rows, first=done)
+                    sink.take(items, rows)
                     done += len(items)
-                    notes.take(found)
+                    notes.take(rows)
         finally:
             notes.pace.clear()
             sink.close()
@@ -322,25 +313,24 @@ class _Work:
 
 
 def _draw(
-    folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int
+    folder: Path, predictor: "Predictor", rows: "list[list[Prediction]]", *, first: int
 ) -> set[str]:
-    """A picture of each output; what is written in them."""
+    """Draw a picture of each output; return the texts in them."""
     from sixjars.drawing.draw import draw, picture_name
 
     texts: set[str] = set()
-    for number, some in enumerate(found, start=first + 1):
-        for rank, prediction in enumerate(some, start=1):
+    for number, row in enumerate(rows, start=first + 1):
+        for rank, prediction in enumerate(row, start=1):
             if prediction.error is None:
-                name = picture_name(
-                    number, predictor, prediction, rank=rank if len(some) > 1 else None
-                )
+                place = rank if len(row) > 1 else None
+                name = picture_name(number, predictor, prediction, rank=place)
                 draw(folder / name, predictor, prediction)
                 texts.update(prediction.source, prediction.tokens)
     return texts
 
 
 def note_fonts(texts: set[str]) -> None:
-    """What to install where the machine has no font with the letters of the pictures."""
+    """A note on fonts to install where the machine has none with the letters of pictures."""
     from sixjars.drawing.fonts import missing_font
 
     if missing := missing_font(texts):

@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, notes, results
+from sixjars.cli.options import (
+    AllowOption,
+    DeviceOption,
+    Overrides,
+    RecipeArgument,
+    notes,
+    option,
+    results,
+)
 from sixjars.progress import ConsoleProgress, number_of
 
 
@@ -16,22 +24,22 @@ def features(
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
-    """Extract the features of all images or videos of a recipe ahead of training; one that is killed goes on."""
+    """Extract the features of all images or videos of a recipe ahead of training; one that is
+    killed goes on.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.recipe.outside import Outside
     from sixjars.runs.prepare import extract_features
     from sixjars.runs.recipes import read_recipe
 
     outside = Outside(tuple(allow or []))
-    wanted = read_recipe(recipe, overrides or [], outside)
-    made = extract_features(
-        wanted, device=device, reporter=ConsoleProgress(notes()), outside=outside
-    )
+    reporter = ConsoleProgress(notes())
+    settings = read_recipe(recipe, overrides or [], outside)
+    extracted = extract_features(settings, device=device, reporter=reporter, outside=outside)
     console = results()
-    ready = "1 file is" if made.files == 1 else f"{made.files} files are"
-    console.print(
-        f"{ready} ready" + (f", {number_of(made.skipped, 'row')} skipped" if made.skipped else "")
-    )
-    for folder in made.folders:
+    ready = "1 file is" if extracted.files == 1 else f"{extracted.files} files are"
+    skipped = f", {number_of(extracted.skipped, 'row')} skipped" if extracted.skipped else ""
+    console.print(f"{ready} ready{skipped}")
+    for folder in extracted.folders:
         console.print(f"stored in: {folder}")
 
 
@@ -40,7 +48,7 @@ def sample(
         str,
         typer.Argument(metavar="TASK", help="A system that `sixjars tasks` lists, or TASK/KIND."),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
+    out: Annotated[Path, option(help="The folder to write.")],
     size: Annotated[
         int, typer.Option(help="Training examples; a tenth more for each other split.", min=1)
     ] = 100,
@@ -64,10 +72,12 @@ def cache(
         ),
     ] = None,
 ) -> None:
-    """Show what the cache of encoded data and features holds, or make it smaller; nothing is lost but time."""
+    """Show what the cache of encoded data and features holds, or make it smaller; nothing is lost
+    but time.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.data.storage.cache import cache_folder
     from sixjars.data.storage.pruning import contents
     from sixjars.data.storage.pruning import prune as prune_to
 
-    found = contents(cache_folder()) if prune is None else prune_to(cache_folder(), prune)
-    results().print(f"{found.folder}: {found.files:,} files, {found.size / 1e9:.2f} GB")
+    held = contents(cache_folder()) if prune is None else prune_to(cache_folder(), prune)
+    results().print(f"{held.folder}: {held.files:,} files, {held.size / 1e9:.2f} GB")

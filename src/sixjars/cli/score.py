@@ -15,28 +15,25 @@ from sixjars.cli.options import (
     JsonOption,
     NoBaselinesOption,
     RunArgument,
+    argument,
     check_output,
     note,
     notes,
     noting,
+    option,
     results,
 )
-from sixjars.errors import DataError
 from sixjars.progress import ConsoleProgress
+from sixjars_runtime.errors import DataError
 
 
 def evaluate(
     run: RunArgument,
     data: DataOption = None,
-    metrics: Annotated[
-        str | None, typer.Option(help="Names with commas between.", show_default=False)
-    ] = None,
+    metrics: Annotated[str | None, option(help="Names with commas between.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="Write a JSON line for each example: input, references, output, scores.",
-            show_default=False,
-        ),
+        option(help="Write a JSON line for each example: input, references, output, scores."),
     ] = None,
     *,
     as_json: JsonOption = False,
@@ -54,57 +51,57 @@ def evaluate(
             f"--output {output} gets a JSON line for each example; let its name end in .jsonl."
         )
     named = [name.strip() for name in metrics.split(",")] if metrics else None
-    progress = ConsoleProgress(notes())
-    found = evaluate_run(
+    evaluation = evaluate_run(
         run,
         data=data or None,
         metrics=named,
         device=device,
-        reporter=progress,
+        reporter=ConsoleProgress(notes()),
         baselines=not no_baselines,
         allow=allow or [],
     )
     if output is not None:
         with output.open("w", encoding="utf-8") as file:
-            file.writelines(
-                json.dumps(example, ensure_ascii=False) + "\n" for example in found.each()
-            )
+            for example in evaluation.each():
+                file.write(json.dumps(example, ensure_ascii=False) + "\n")
     if as_json:
-        results().print(json.dumps(found.to_json(), ensure_ascii=False))
+        results().print(json.dumps(evaluation.to_json(), ensure_ascii=False))
         return
     show_scores(
-        results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped
+        results(),
+        evaluation.scores,
+        examples=evaluation.examples,
+        where=evaluation.where,
+        skipped=evaluation.skipped,
     )
-    show_baselines(results(), found.baselines, found.beside)
-    note_unknown(found.unknown)
-    if found.classes:
-        show_classes(results(), found.classes, found.confusion)
+    show_baselines(results(), evaluation.baselines, evaluation.beside)
+    note_unknown(evaluation.unknown)
+    if evaluation.classes:
+        show_classes(results(), evaluation.classes, evaluation.confusion)
 
 
 def score(
     run: RunArgument,
     data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Inputs and outputs, in the run's own columns.", show_default=False
-        ),
+        Path, argument(metavar="FILE", help="Inputs and outputs, in the run's own columns.")
     ],
     *,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
-    """Print the log probability of each output of a file, one a line; with --json also that of each token."""
+    """Print the log probability of each output of a file, one a line; with --json also that of each
+    token.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.runs.forced import score_outputs
 
     with noting():
-        found = score_outputs(run, data, device=device, allow=allow or [])
-    for one in found:
-        typer.echo(
-            json.dumps(one.to_json(), ensure_ascii=False)
-            if as_json
-            else f"{one.log_probability:.6f}"
-        )
+        outputs = score_outputs(run, data, device=device, allow=allow or [])
+    for output in outputs:
+        if as_json:
+            typer.echo(json.dumps(output.to_json(), ensure_ascii=False))
+        else:
+            typer.echo(f"{output.log_probability:.6f}")
 
 
 def report(
@@ -116,16 +113,17 @@ def report(
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
-    """Write one HTML file about a run: scores, learning curves, examples with attention, a map, how to repeat it."""
+    """Write one HTML file about a run: scores, learning curves, examples with attention, a map, how
+    to repeat it.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.reports.report import report as report_run
 
-    progress = ConsoleProgress(notes())
     written = report_run(
         run,
         data=data or None,
         out=out,
         device=device,
-        reporter=progress,
+        reporter=ConsoleProgress(notes()),
         baselines=not no_baselines,
         allow=allow or [],
     )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, note
+from sixjars.cli.options import AllowOption, DeviceOption, note, option
 from sixjars.cli.predict import PrecisionOption
 from sixjars.serving.server.settings import ServerSettings
 
@@ -21,8 +21,7 @@ def serve(
     ] = USUAL.host,
     port: Annotated[int, typer.Option(help="0 for any that is free.")] = USUAL.port,
     token: Annotated[
-        str | None,
-        typer.Option(help="What requests must carry.", envvar="SIXJARS_TOKEN", show_default=False),
+        str | None, option(help="What requests must carry.", envvar="SIXJARS_TOKEN")
     ] = USUAL.token,
     batch: Annotated[
         int, typer.Option(help="Most inputs that are computed together.")
@@ -46,7 +45,9 @@ def serve(
     precision: PrecisionOption = "32",
     allow: AllowOption = None,
 ) -> None:
-    """Answer requests over HTTP, and show a live page: texts or files in, outputs with attention out."""
+    """Answer requests over HTTP, and show a live page: texts or files in, outputs with attention
+    out.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.serving.server.run import serve as serve_them
 
     serve_them(

@@ -1,4 +1,4 @@
-"""Commands that give a run away: `pack` (one file), `push` (to the hub), `export` (for programs without torch)."""
+"""Commands that share a run: `pack` (one file), `push` (to the hub), `export` (without torch)."""
 
 from pathlib import Path
 from shlex import quote
@@ -6,20 +6,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sixjars.cli.options import AllowOption, RunArgument, note
+from sixjars.cli.options import AllowOption, RunArgument, argument, note, option
 from sixjars.cli.predict import SettingOption
-from sixjars.errors import DataError, RecipeError, unknown
+from sixjars_runtime.errors import DataError, RecipeError, unknown
 
-LicenceOption = Annotated[
-    str, typer.Option(help="Its licence, for the model card.", show_default=False)
-]
+LicenceOption = Annotated[str, option(help="Its licence, for the model card.")]
 
 
 def pack(
     run: RunArgument,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What to write: NAME.sixjars", show_default=False)
-    ],
+    file: Annotated[Path, argument(metavar="FILE", help="What to write: NAME.sixjars")],
     licence: LicenceOption = "",
     allow: AllowOption = None,
 ) -> None:
@@ -27,21 +23,16 @@ def pack(
     from sixjars.runs.share import pack as pack_run
 
     written = pack_run(run, file, licence=licence, allow=allow or [])
-    note(
-        f"wrote {written} ({written.stat().st_size:,} bytes); use it: sixjars predict {written} INPUT"
-    )
+    size = f"{written.stat().st_size:,} bytes"
+    note(f"wrote {written} ({size}); use it: sixjars predict {written} INPUT")
 
 
 def push(
     run: RunArgument,
-    name: Annotated[
-        str, typer.Argument(metavar="USER/NAME", help="What to call it there.", show_default=False)
-    ],
+    name: Annotated[str, argument(metavar="USER/NAME", help="What to call it there.")],
     licence: LicenceOption = "",
     *,
-    private: Annotated[
-        bool, typer.Option("--private", help="Only for you.", show_default=False)
-    ] = False,
+    private: Annotated[bool, option("--private", help="Only for you.")] = False,
     allow: AllowOption = None,
 ) -> None:
     """Put a run on the Hugging Face hub: recipe, vocabularies, weights, and a model card."""
@@ -53,26 +44,18 @@ def push(
 
 def export(
     run: RunArgument,
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A folder to make.", show_default=False)
-    ],
+    out: Annotated[Path, argument(metavar="OUT", help="A folder to make.")],
     precision: Annotated[
         Literal["32", "int8"], typer.Option(help="Bits of the matrices of the decoder's step.")
     ] = "32",
     whole: Annotated[
         Literal["greedy", "beam"] | None,
-        typer.Option(
-            help="Write encoder, decoder and this search as one graph.", show_default=False
-        ),
+        option(help="Write encoder, decoder and this search as one graph."),
     ] = None,
     setting: SettingOption = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Compare on a file with the same columns.", show_default=False),
-    ] = None,
+    data: Annotated[Path | None, option(help="Compare on a file with the same columns.")] = None,
     example: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What the page of --web opens with.", show_default=False),
+        str | None, option(metavar="TEXT", help="What the page of --web opens with.")
     ] = None,
     *,
     check: Annotated[
@@ -87,7 +70,8 @@ def export(
     if web:
         if check or data is not None or precision != "32" or whole is not None or setting:
             raise DataError(
-                "--web writes a page of its own; leave --check, --data, --precision, --whole and --set out."
+                "--web writes a page of its own; "
+                "leave --check, --data, --precision, --whole and --set out."
             )
         from sixjars.serving.web import export_web
 
@@ -99,34 +83,25 @@ def export(
         raise DataError("--example is what a page opens with; say --web too.")
     from sixjars.serving.export.files import export as export_run
 
-    search = _search(setting or [])
-    made = export_run(
-        run,
-        out,
-        precision=precision,
-        whole=whole,
-        check=check,
-        data=data,
-        allow=allow or [],
-        **search,
-    )
-    size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
-    use = f"sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)"
+    options = _search(setting or []) | {"whole": whole, "check": check, "data": data}
+    exported = export_run(run, out, precision=precision, allow=allow or [], **options)
+    folder = exported.folder
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    use = f"sixjars_runtime.load({str(folder)!r}).predict(INPUT)"
     if whole is not None:
-        use = (
-            f"{made.folder / 'whole.onnx'} in any ONNX runtime, as {made.folder / 'README.md'} says"
-        )
-    note(f"wrote {made.folder} ({size:,} bytes); use it: {use}")
-    if made.agreement is not None:
-        typer.echo(str(made.agreement))
+        use = f"{folder / 'whole.onnx'} in any ONNX runtime, as {folder / 'README.md'} says"
+    note(f"wrote {folder} ({size:,} bytes); use it: {use}")
+    if exported.agreement is not None:
+        typer.echo(str(exported.agreement))
 
 
 def _search(setting: list[str]) -> dict[str, Any]:
-    """Settings of search, and no others: they become keyword arguments."""
+    """Settings of search as keyword arguments; refuse others."""
     from sixjars.recipe.files import overridden
     from sixjars.recipe.sections import SearchSettings
 
-    given, known = overridden({}, setting), SearchSettings.model_fields
+    given = overridden({}, setting)
+    known = SearchSettings.model_fields
     if faults := [unknown("search: key", key, known) for key in given if key not in known]:
         raise RecipeError(faults, "the command line")
     return given

@@ -1,4 +1,4 @@
-"""How results look."""
+"""Results of commands as texts and tables for the terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,19 +32,14 @@ def show_scores(
     console.print(f"{number_of(examples, 'example')} of {where}{bad}")
     width = max(len(score.name) for score in scores)
     for score in scores:
-        console.print(
-            Text.assemble(
-                (f"  {score.name:{width}}  ", "bold"),
-                f"{score.value:10.4f}   ",
-                (score.signature, "dim"),
-            )
-        )
+        name, signature = (f"  {score.name:{width}}  ", "bold"), (score.signature, "dim")
+        console.print(Text.assemble(name, f"{score.value:10.4f}   ", signature))
 
 
 def show_classes(
     console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion | None"
 ) -> None:
-    """A line for each label, then which label is taken for which; not where an example may have several."""
+    """A line for each label, then the confusion matrix, unless an example may have several."""
     from sixjars.drawing.heatmap import confusion_in_terminal
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
@@ -52,13 +47,8 @@ def show_classes(
     for name in ("count", "precision", "recall", "f1"):
         table.add_column(name, justify="right")
     for row in classes[:MOST_LABELS]:
-        table.add_row(
-            f"  {row.label}",
-            f"{row.count}",
-            f"{row.precision:.3f}",
-            f"{row.recall:.3f}",
-            f"{row.f1:.3f}",
-        )
+        rates = (f"{rate:.3f}" for rate in (row.precision, row.recall, row.f1))
+        table.add_row(f"  {row.label}", f"{row.count}", *rates)
     console.print()
     console.print(table)
     if len(classes) > MOST_LABELS:
@@ -81,9 +71,8 @@ def show_race(console: Console, race: "Race") -> None:
         best = "best" if row["candidate"] == race.winner else state
         table.add_row(row["candidate"], score, f"{row['updates']:,}", f"{row['seconds']:.0f}", best)
     if race.rows:
-        console.print(
-            f"{race.metric} on the validation set ({race.better} is better); the test set was not scored"
-        )
+        scored = f"{race.metric} on the validation set ({race.better} is better)"
+        console.print(f"{scored}; the test set was not scored")
         console.print(table)
 
 
@@ -92,20 +81,17 @@ def _were(count: int) -> str:
 
 
 def show_trained(console: Console, trained: "Run") -> None:
-    """Where the run is, and how good."""
+    """The scores of a run, its baselines and its folder."""
     if trained.skipped:
-        console.print(
-            f"{number_of(trained.skipped, 'bad row')} of the data {_were(trained.skipped)} skipped"
-        )
+        rows = f"{number_of(trained.skipped, 'bad row')} of the data {_were(trained.skipped)}"
+        console.print(f"{rows} skipped")
     if trained.dropped:
         rows = f"{number_of(trained.dropped, 'training row')} {_were(trained.dropped)}"
         between = ", " if trained.why_dropped.startswith(("because", "with")) else ": "
         console.print(f"{rows} left out{between}{trained.why_dropped}")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
-    if any(
-        "search:" in score.signature and "search:greedy" not in score.signature
-        for score in trained.scores
-    ):
+    signatures = [score.signature for score in trained.scores]
+    if any("search:" in text and "search:greedy" not in text for text in signatures):
         console.print(
             "  (the validations above used greedy search, which is quicker; these scores are final)"
         )
@@ -132,15 +118,16 @@ def show_demo(console: Console, folder: Path) -> None:
     from sixjars.runs.folder import open_run
     from sixjars.runs.predict import load
 
-    predictor, dataset = load(folder, device="cpu"), scored_dataset(open_run(folder))
+    predictor = load(folder, device="cpu")
+    dataset = scored_dataset(open_run(folder))
     console.print()
     console.print("Sentences of the test set, which it never saw:", style="bold")
-    sources = [given["source"] for given in dataset.inputs[:6]]
-    for source, truth, said in zip(
-        sources, dataset.targets[:6], predictor.predict(sources), strict=True
-    ):
-        mark = ("✓", "green") if said.text == truth else ("✗", "red")
-        console.print(Text.assemble("  ", mark, f" {source} ", ("→ ", "dim"), (said.text, "bold")))
+    sources = [inputs["source"] for inputs in dataset.inputs[:6]]
+    rows = zip(sources, dataset.targets[:6], predictor.predict(sources), strict=True)
+    for source, truth, output in rows:
+        mark = ("✓", "green") if output.text == truth else ("✗", "red")
+        arrow, text = ("→ ", "dim"), (output.text, "bold")
+        console.print(Text.assemble("  ", mark, f" {source} ", arrow, text))
     prediction = predictor.predict([HEADLINE])[0]
     picture = folder / "attention.png"
     draw(picture, predictor, prediction)
@@ -156,7 +143,7 @@ def show_demo(console: Console, folder: Path) -> None:
 
 
 def show_explanation(console: Console, explanation: "Explanation") -> None:
-    """Six sections, each with its lines and its weights."""
+    """The six sections, each with its lines and its weights."""
     for section in explanation.sections:
         console.print(Text(section.name, style="bold"))
         for line in section.lines:
@@ -170,10 +157,9 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
 
 def _weights(weights: "Sequence[Weight]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for name in ("    parameter", "letter", "shape", "count"):
-        table.add_column(
-            name, justify="right" if name == "count" else "left", no_wrap=True, header_style="dim"
-        )
+    for name in ("    parameter", "letter", "shape"):
+        table.add_column(name, no_wrap=True, header_style="dim")
+    table.add_column("count", justify="right", no_wrap=True, header_style="dim")
     for weight in weights:
         shape = " × ".join(str(size) for size in weight.shape)
         fixed = "" if weight.trainable else " (not trained)"
@@ -204,7 +190,7 @@ def show_comparison(console: Console, comparison: "Comparison") -> None:
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """The first column is text, the others are numbers."""
+    """A table with a column of texts, then columns of numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for at, name in enumerate(head):
         table.add_column(name, justify="right" if at else "left", overflow="fold")

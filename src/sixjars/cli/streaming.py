@@ -1,4 +1,4 @@
-"""Inputs in portions as they come, and how fast it goes: what `predict` does with long files and slow pipes."""
+"""Portions of inputs as they come, and their pace: long files and slow pipes of `predict`."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ T = TypeVar("T")
 AT_ONCE = 4096
 """Most inputs of a portion, inside of which they are sorted by length."""
 FIRST = 256
-"""Inputs of the first portion; the next is twice as large as long as one takes less than `QUICK` seconds."""
+"""Inputs of the first portion; the next ones double while they take less than `QUICK` seconds."""
 QUICK = 2.0
 PATIENCE = 0.2
 """Seconds that an input waits for others, where they come slowly."""
@@ -24,30 +24,26 @@ EVERY = 30.0
 
 
 class Measured(Protocol):
-    """What inputs are read from."""
+    """A source of inputs that knows how much of it was read."""
 
     read: int
     size: int | None
 
 
 def portions(items: Iterator[T], *, typed: bool, slow: bool) -> Iterator[list[T]]:
-    """All inputs in their order: one at a time where they are typed; where they come slowly, what there is."""
-    take: Callable[[int], list[T]] = (
-        _Arriving(items) if slow and not typed else partial(_taken, items)
-    )
+    """All inputs in order: one at a time where they are typed, else as many as have come."""
+    take: Callable[[int], list[T]] = partial(_taken, items)
+    if slow and not typed:
+        take = _Arriving(items)
     size = 1 if typed else min(FIRST, AT_ONCE)
-    while some := take(size):
+    while portion := take(size):
         began = monotonic()
-        yield some
+        yield portion
         took = monotonic() - began
-        if not typed:
-            size = (
-                min(2 * size, AT_ONCE)
-                if took < QUICK
-                else max(size // 2, 1)
-                if took > 4 * QUICK
-                else size
-            )
+        if took < QUICK and not typed:
+            size = min(2 * size, AT_ONCE)
+        elif took > 4 * QUICK and not typed:
+            size = max(size // 2, 1)
 
 
 def _taken(items: Iterator[T], count: int) -> list[T]:
@@ -56,7 +52,7 @@ def _taken(items: Iterator[T], count: int) -> list[T]:
 
 @final
 class _Arriving:
-    """Inputs that a thread reads ahead, no further than a portion, so that memory does not grow with the input."""
+    """Inputs that a thread reads ahead by at most a portion, so that memory does not grow."""
 
     def __init__(self, items: Iterator[Any]) -> None:
         self.line: Queue[Any] = Queue(maxsize=AT_ONCE)
@@ -68,22 +64,22 @@ class _Arriving:
         try:
             for item in items:
                 self.line.put(item)
-        except Exception as error:  # noqa: BLE001 - raised again by whoever takes
+        except Exception as error:  # noqa: BLE001 - raised again by `__call__`
             last = _Last(error)
         self.line.put(last)
 
     def __call__(self, count: int) -> list[Any]:
-        """What has arrived, so many at most, after a short wait for others; nothing at the end."""
-        some = self.last or [self.line.get()]
+        """At most so many inputs, after a short wait for others; nothing at the end."""
+        items = self.last or [self.line.get()]
         until = monotonic() + PATIENCE
-        while len(some) < count and not isinstance(some[-1], _Last):
+        while len(items) < count and not isinstance(items[-1], _Last):
             try:
-                some.append(self.line.get(timeout=max(until - monotonic(), 0.0)))
+                items.append(self.line.get(timeout=max(until - monotonic(), 0.0)))
             except Empty:
                 break
-        if not isinstance(some[-1], _Last):
-            return some
-        *others, last = some
+        if not isinstance(items[-1], _Last):
+            return items
+        *others, last = items
         self.last = [last]
         if not others and last.error is not None:
             raise last.error
@@ -93,7 +89,7 @@ class _Arriving:
 @final
 @dataclass(frozen=True)
 class _Last:
-    """Behind the last input; or why there is no other."""
+    """The mark behind the last input, with the error that ended them."""
 
     error: Exception | None = None
 
@@ -113,7 +109,7 @@ class Pace:
         self.done = 0
 
     def went_on(self, count: int) -> None:
-        """So many more are done."""
+        """Count inputs that are done, and print the line of progress when it is due."""
         self.done += count
         now = monotonic()
         if self.hidden or now - self.told < (1.0 if self.changing else EVERY):
@@ -123,7 +119,7 @@ class Pace:
         sys.stderr.flush()
 
     def line(self, now: float) -> str:
-        """As it is told."""
+        """The line of progress."""
         took = max(now - self.began, 1e-9)
         line = f"{self.done:,} inputs done, {self.done / took:,.0f} a second"
         if self.source is None or not self.source.size or not self.source.read:
@@ -140,10 +136,6 @@ class Pace:
 
 def _spelled(seconds: float) -> str:
     minutes = round(seconds / 60)
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{minutes} min"
-        if minutes < 120
-        else f"{minutes / 60:.1f} h"
-    )
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

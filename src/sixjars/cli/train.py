@@ -1,4 +1,4 @@
-"""Commands that make something: `demo`, `new`, `train`."""
+"""Commands that create a recipe or a run: `demo`, `new`, `train`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,28 +13,23 @@ from sixjars.cli.options import (
     NoBaselinesOption,
     Overrides,
     RecipeArgument,
+    argument,
     note,
     notes,
+    option,
     results,
 )
-from sixjars.errors import DataError, RunError
 from sixjars.progress import ConsoleProgress
+from sixjars_runtime.errors import DataError, RunError
 
 if TYPE_CHECKING:
     from sixjars.starter.race import Race
 
 ColumnOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False
-    ),
+    list[str] | None, option(metavar="COLUMN", help="Its column: a name, or a number from 1.")
 ]
 MinutesOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Train a few candidates for so many minutes, and write the best one.",
-        show_default=False,
-    ),
+    float | None, option(help="Train a few candidates for so many minutes, and write the best one.")
 ]
 DEMO = "translation/sample_attention"
 
@@ -44,7 +39,9 @@ def demo(
         "sixjars-demo"
     ),
 ) -> None:
-    """Train English to romanised Hindi with attention on synthetic data, translate, and draw the attention."""
+    """Train English to romanised Hindi with attention on synthetic data, translate, and draw the
+    attention.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_demo, show_trained
     from sixjars.runs.folder import open_run
     from sixjars.runs.recipes import read_recipe
@@ -57,12 +54,10 @@ def demo(
             raise RunError(f"{out} holds another run. Choose another folder with --out.")
         _clear(out)
     pairs = recipe.data.sample.size if recipe.data.sample else 0
-    console.print(
-        f"[bold]sixjars[/] learns English → Hindi from {pairs:,} synthetic sentence pairs. About a minute."
-    )
-    trained = train_recipe(
-        DEMO, out=out, device="cpu", reporter=ConsoleProgress(console), baselines=False
-    )
+    data = f"{pairs:,} synthetic sentence pairs"
+    console.print(f"[bold]sixjars[/] learns English → Hindi from {data}. About a minute.")
+    reporter = ConsoleProgress(console)
+    trained = train_recipe(DEMO, out=out, device="cpu", reporter=reporter, baselines=False)
     show_trained(results(), trained)
     show_demo(results(), trained.folder)
 
@@ -71,27 +66,21 @@ def _clear(folder: Path) -> None:
     """Remove an earlier demo, and nothing else."""
     from sixjars.runs.archive import FILES
 
-    for path in [
-        *(folder / name for name in (*FILES, "curves.png", "attention.png")),
-        *folder.glob("fields/*.json"),
-        *folder.glob("checkpoints/*.safetensors"),
-    ]:
+    paths = [folder / name for name in (*FILES, "curves.png", "attention.png")]
+    paths += [*folder.glob("fields/*.json"), *folder.glob("checkpoints/*.safetensors")]
+    for path in paths:
         path.unlink(missing_ok=True)
 
 
 def new(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)
-    ],
-    task: Annotated[
-        str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)
-    ],
+    file: Annotated[Path, argument(metavar="FILE", help="The recipe to write.")],
+    task: Annotated[str, option(help="A system that `sixjars tasks` lists.")],
     data: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             metavar="PATH",
-            help="Your data; sizes are chosen from it. For parallel lines: --data c.en --data c.de.",
-            show_default=False,
+            help="Your data; sizes are chosen from it. "
+            "For parallel lines: --data c.en --data c.de.",
         ),
     ] = None,
     source: ColumnOption = None,
@@ -99,9 +88,7 @@ def new(
     label: ColumnOption = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False
-        ),
+        option(metavar="FIELD=COLUMN", help="The column of any field: image=photo."),
     ] = None,
     minutes: MinutesOption = None,
     *,
@@ -120,18 +107,19 @@ def new(
         from sixjars.starter.race import check_minutes
 
         check_minutes(minutes, data)
-    made = started(file, task=task, data=data, columns=columns)
-    for sentence in made.notes:
+    starter = started(file, task=task, data=data, columns=columns)
+    for sentence in starter.notes:
         note(sentence)
     in_a_hurry = minutes is not None and _race(file, minutes).stopped
-    note(f"wrote {file}; next: sixjars train {file}{' data.on_bad_row=skip' if made.stops else ''}")
+    skip = " data.on_bad_row=skip" if starter.stops else ""
+    note(f"wrote {file}; next: sixjars train {file}{skip}")
     if data and not no_estimate and not in_a_hurry:
         for sentence in estimated(file):
             note(sentence)
 
 
 def _race(file: Path, minutes: float) -> "Race":
-    """Let candidates race, and show how they did."""
+    """Train the candidates of a recipe for some minutes, and show their scores."""
     from sixjars.cli.show import show_race
     from sixjars.starter.race import race
 
@@ -143,7 +131,7 @@ def _race(file: Path, minutes: float) -> "Race":
 
 
 def estimated(file: Path) -> list[str]:
-    """How long the training of a recipe takes here, where a few seconds tell that."""
+    """Sentences on how long training takes here, where a few seconds can tell that."""
     from sixjars.starter.training_time import budget_of
 
     budget = budget_of(file)
@@ -156,8 +144,8 @@ def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> 
     for name, value in _named(named, also):
         if columns.setdefault(name, value) != value:
             raise DataError(
-                f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is one column; join "
-                "them into one first, as docs/faq.md shows."
+                f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is "
+                "one column; join them into one first, as docs/faq.md shows."
             )
     return columns
 
@@ -177,10 +165,7 @@ def _named(
 def train(
     recipe: RecipeArgument,
     overrides: Overrides = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, option(help="The run's folder.  [default: runs/NAME]")] = None,
     *,
     resume: Annotated[
         bool,
@@ -190,17 +175,12 @@ def train(
         ),
     ] = False,
     from_run: FromOption = None,
-    seed: Annotated[
-        int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)
-    ] = None,
+    seed: Annotated[int | None, option(help="The same as learning.seed=N.", min=0)] = None,
     device: DeviceOption = "auto",
     devices: Annotated[
         int, typer.Option(help="Processes that train one model together.", min=1)
     ] = 1,
-    fsdp: Annotated[
-        bool,
-        typer.Option("--fsdp", help="Each has a share of the weights (FSDP).", show_default=False),
-    ] = False,
+    fsdp: Annotated[bool, option("--fsdp", help="Each has a share of the weights (FSDP).")] = False,
     no_baselines: NoBaselinesOption = False,
     allow: AllowOption = None,
 ) -> None:

@@ -12,7 +12,9 @@ from sixjars.cli.options import (
     FromOption,
     JsonOption,
     RecipeArgument,
+    argument,
     notes,
+    option,
     results,
 )
 
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
 
 SpaceArgument = Annotated[
     list[str],
-    typer.Argument(
+    argument(
         metavar="KEY=SPACE",
         help="'learning.rate=log(1e-4,1e-2)', 'model.encoder.dropout=uniform(0,0.5)', "
-        "'model.encoder.size=int(64,512)', 'model.encoder.cell=[gru,lstm]'; KEY=VALUE is the same in all trials.",
-        show_default=False,
+        "'model.encoder.size=int(64,512)', 'model.encoder.cell=[gru,lstm]'; "
+        "KEY=VALUE is the same in all trials.",
     ),
 ]
 SHOWN = 20
@@ -37,12 +39,9 @@ SHOWN = 20
 def tune(
     recipe: RecipeArgument,
     space: SpaceArgument,
-    trials: Annotated[
-        int | None, typer.Option(help="How many in all.  [default: 30]", min=1, show_default=False)
-    ] = None,
+    trials: Annotated[int | None, option(help="How many in all.  [default: 30]", min=1)] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="The search's folder.  [default: runs/NAME-tune]", show_default=False),
+        Path | None, option(help="The search's folder.  [default: runs/NAME-tune]")
     ] = None,
     *,
     resume: Annotated[
@@ -105,16 +104,10 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
         values = [text_of("", row[key]).strip() for key in tuning.axes]
         score = "–" if row["score"] is None else f"{row['score']:.4g}"
         state = "" if row["state"] == "complete" else row["state"]
-        grid.add_row(
-            f"{row['number']}",
-            *values,
-            score,
-            f"{row['epochs']:.3g}",
-            f"{row['seconds']:.0f}",
-            state,
-        )
-    how = f"{tuning.metric} on the validation set ({tuning.better} is better); the test set was not scored"
-    console.print(how)
+        cost = f"{row['epochs']:.3g}", f"{row['seconds']:.0f}"
+        grid.add_row(f"{row['number']}", *values, score, *cost, state)
+    scored = f"{tuning.metric} on the validation set ({tuning.better} is better)"
+    console.print(f"{scored}; the test set was not scored")
     console.print(grid)
     if len(tuning.trials) > SHOWN:
         console.print(f"and {len(tuning.trials) - SHOWN} more")
@@ -122,7 +115,6 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
     console.print(f"picture: {tuning.picture}")
     if tuning.tied:
         console.print(f"tie:     {tuning.tie_in_words}", soft_wrap=True)
-    console.print(
-        f"best:    {', '.join(text_of(key, value) for key, value in tuning.best.items())}"
-    )
+    best = ", ".join(text_of(key, value) for key, value in tuning.best.items())
+    console.print(f"best:    {best}")
     console.print(f"train and score it: {tuning.command}")

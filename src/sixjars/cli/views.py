@@ -34,6 +34,7 @@ from sixjars.cli.options import (
     StrictOption,
     check_output,
     note,
+    option,
     results,
 )
 from sixjars.cli.predict import (
@@ -50,8 +51,8 @@ from sixjars.cli.predict import (
     with_attention,
 )
 from sixjars.cli.word_links import print_alignments
-from sixjars.errors import DataError
 from sixjars.runs.skipped import Skipped
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.drawing.view import View
@@ -61,14 +62,14 @@ if TYPE_CHECKING:
     from sixjars.runs.requests import Input
 
 PICTURES, PAGE, DATA = (".png", ".svg", ".pdf"), ".html", ".json"
-"""How the files end that may be written."""
+"""The endings of files that can be written."""
 MOST = 100
 """Inputs of a page, unless more are asked for: a few megabytes."""
 MOST_DECISIVE = 5
-"""Words whose part in an output is listed."""
+"""Decisive words of an output that are listed."""
 NOT_DRAWN = (
-    "note: the weights are attention to words; the output hangs on evidence of words and pairs of words too. Without "
-    "--out the words that it hangs on are listed."
+    "note: the weights are attention to words; the output hangs on evidence of words and pairs of "
+    "words too. Without --out the words that it hangs on are listed."
 )
 ViewName = Literal[
     "heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json"
@@ -82,20 +83,13 @@ def inspect(
     input_file: InputOption = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="A file: .html answers when pointed at; .png, .svg, .pdf or .json.",
-            show_default=False,
-        ),
+        option(help="A file: .html answers when pointed at; .png, .svg, .pdf or .json."),
     ] = None,
     view: Annotated[
-        ViewName | None,
-        typer.Option(help="How it is shown; without it, as fits the input.", show_default=False),
+        ViewName | None, option(help="How it is shown; without it, as fits the input.")
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Force this output (teacher forcing).", show_default=False
-        ),
+        str | None, option(metavar="TEXT", help="Force this output (teacher forcing).")
     ] = None,
     search: SearchOption = None,
     nbest: NbestOption = None,
@@ -112,21 +106,25 @@ def inspect(
     allow: AllowOption = None,
     strict: StrictOption = False,
 ) -> None:
-    """Show what a run attends to: for each output word, the words, regions, frames or points of the input."""
+    """Show what a run attends to: for each output word, the words, regions, frames or points of the
+    input.
+    """  # noqa: D205 - one sentence of --help
     from sixjars.runs.predict import load
 
     _check_out(out, view)
-    own = CheckOptions(data, examples, reference)
+    checked = CheckOptions(data, examples, reference)
     if check:
         others = (texts, question, input_file, view, target, search, nbest, setting, pieces)
-        check_weights(run, own, out=out, alone=not any(others), device=device, allow=allow or [])
+        alone = not any(others)
+        check_weights(run, checked, out=out, alone=alone, device=device, allow=allow or [])
         return
-    own.refuse_without_check()
+    checked.refuse_without_check()
     check_one_source(texts, input_file)
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
         raise DataError(
-            f"{run} has no attention, so it gives no view (sixjars report shows the rest); {with_attention(predictor)}"
+            f"{run} has no attention, so it gives no view (sixjars report shows the rest); "
+            f"{with_attention(predictor)}"
         )
     settings = _search(predictor, search, nbest, setting)
     work = _Work(predictor, settings, view, target, pieces=pieces, most=examples, strict=strict)
@@ -137,7 +135,7 @@ def inspect(
 
 
 def _check_out(out: Path | None, view: str | None) -> None:
-    """Before anything is loaded: how the file ends, and whether it can be written."""
+    """Refuse a file of another ending, or one that cannot be written, before anything loads."""
     from sixjars.runs.output_file import check_writable
 
     if out is None:
@@ -160,16 +158,16 @@ def _check_out(out: Path | None, view: str | None) -> None:
 def _search(
     predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None
 ) -> "SearchSettings":
-    """Of a beam all its hypotheses are shown."""
-    found, given = search_settings(predictor, kind, nbest, setting)
-    every = found.kind == "beam" and predictor.ability.searches and "nbest" not in given
-    return found.model_copy(update={"nbest": found.width}) if every else found
+    """The settings of search; of a beam all hypotheses are shown."""
+    search, given = search_settings(predictor, kind, nbest, setting)
+    every = search.kind == "beam" and predictor.ability.searches and "nbest" not in given
+    return search.model_copy(update={"nbest": search.width}) if every else search
 
 
 @final
 @dataclass(frozen=True)
 class _Work:
-    """What is shown of each input."""
+    """The settings of views, and the work on inputs."""
 
     predictor: "Predictor"
     settings: "SearchSettings"
@@ -177,124 +175,119 @@ class _Work:
     target: str | None
     pieces: bool
     most: int | None
-    """Inputs that are shown."""
+    """The most inputs that are shown."""
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
     def inputs(
         self, texts: list[str], questions: list[str], file: Path | None
     ) -> "Iterator[tuple[Input, str | None]]":
-        """Each input, with the output that is forced: that of the command line, or for alignments that of its row."""
-        predictor, output = self.predictor, self.predictor.fields.output.name
+        """Each input with its forced output, of the command line or of its row in a file."""
+        predictor = self.predictor
+        output = self.predictor.fields.output.name
         note_file_names(predictor, texts)
         pairs = self.view == "pharaoh" and self.target is None
         table = table_of(file, predictor, with_output=pairs)
         if pairs and table is None:
+            columns = " and ".join(map(str, predictor.all_columns.values()))
             raise DataError(
-                f"--view pharaoh aligns an input with a given output: add --target TEXT, or --input FILE with the "
-                f"columns {' and '.join(map(str, predictor.all_columns.values()))}."
+                "--view pharaoh aligns an input with a given output: add --target TEXT, "
+                f"or --input FILE with the columns {columns}."
             )
         if table is not None:
             for values, _ in rows_given(predictor, table):
-                own = dict(values) if isinstance(values, Mapping) else {}
-                wanted = str(own.pop(output, "")) if pairs else self.target
-                yield (own if own else values), wanted
+                row = dict(values) if isinstance(values, Mapping) else {}
+                target = str(row.pop(output, "")) if pairs else self.target
+                yield (row if row else values), target
             note_table(table)
             return
         if not texts and file is None and at_terminal():
             raise DataError("give texts, --input FILE or lines on standard input.")
-        given = (
-            iter(on_one_line(predictor, texts, questions))
-            if texts
-            else iter(Lines(file, predictor))
-        )
-        for values, _ in texts_given(predictor, given, questions):
+        lines = on_one_line(predictor, texts, questions) if texts else Lines(file, predictor)
+        for values, _ in texts_given(predictor, iter(lines), questions):
             yield values, self.target
 
     def show(
         self, given: "Iterator[tuple[Input, str | None]]", out: Path | None, *, title: str
     ) -> None:
-        """All inputs in one page or list of JSON; of a picture there is one for one input."""
+        """Show all inputs in one page or list of JSON, or one input in a picture."""
         every = list(given)
         most = self.most or (MOST if out is not None and out.suffix.lower() == PAGE else len(every))
-        found = self._found(every[:most])
+        rows = self._predicted(every[:most])
         if len(every) > most:
             shown = "input is shown" if most == 1 else f"{most:,} inputs are shown"
             note(f"note: the first {shown}, of {len(every):,}; --examples N shows more.")
-        good = [some for some in found if some[0].error is None]
+        good = [row for row in rows if row[0].error is None]
         if not good:
-            raise DataError(str(found[0][0].error))
-        for some in good:
-            note_cut(some[0])
-        views = [self._view(some) for some in good]
+            raise DataError(str(rows[0][0].error))
+        for row in good:
+            note_cut(row[0])
+        views = [self._view(row) for row in good]
         if out is None:
-            self._print(views, [self._decisive(some[0]) for some in good])
+            self._print(views, [self._decisive(row[0]) for row in good])
         else:
             self._write(out, views, title)
             if self._has_evidence:
                 note(NOT_DRAWN)
-        self._note(found, good)
+        self._note(rows, good)
 
     @property
     def _has_evidence(self) -> bool:
-        """Whether an output hangs on counted words besides what is attended to."""
+        """Whether an output depends on counted words besides attention."""
         return bool(self.predictor.network.encoder.counted)
 
     def _decisive(self, prediction: "Prediction") -> str:
-        """The words that an output with evidence hangs on; attention over words is the lesser part of it."""
+        """The words that an output with evidence depends on, more than on those it attends to."""
         if not self._has_evidence or self.view == "json":
             return ""
         from sixjars.runs.faithfulness import falls_without
 
-        view = self._view(
-            [replace(prediction, weights=(tuple(falls_without(self.predictor, prediction)),))]
-        )
-        falls = sorted(
-            zip(view.outputs[0].weights[0], view.names, strict=True), key=lambda pair: -pair[0]
-        )
-        listed = [
-            f"{name} {fall:.2f}" for fall, name in falls[:MOST_DECISIVE] if fall >= 0.005
-        ]  # else shown as 0.00
-        return f"It hangs on (log P falls by so much without the word): {'  '.join(listed) or 'no single word'}"
+        weights = tuple(falls_without(self.predictor, prediction))
+        view = self._view([replace(prediction, weights=(weights,))])
+        pairs = zip(view.outputs[0].weights[0], view.names, strict=True)
+        falls = sorted(pairs, key=lambda pair: -pair[0])[:MOST_DECISIVE]
+        # smaller falls would be shown as 0.00
+        listed = "  ".join(f"{name} {fall:.2f}" for fall, name in falls if fall >= 0.005)
+        about = "It hangs on (log P falls by so much without the word)"
+        return f"{about}: {listed or 'no single word'}"
 
-    def _note(self, found: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:
-        """What is unknown to the run, and what was skipped; then the exit code."""
+    def _note(self, rows: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:
+        """Notes on unknown tokens and skipped inputs; then the exit code."""
         unknown = UnknownTokens()
-        for some in good:
-            unknown.add(some[0])
+        for row in good:
+            unknown.add(row[0])
         unknown.note()
         if self.target is not None:
             note_unknown_target(good[0][0].tokens)
-        skipped = Skipped.of(found)
+        skipped = Skipped.of(rows)
         if skipped.count:
-            note(f"note: {skipped.in_words(len(found))}")
-        if is_failure(skipped.count, len(found), strict=self.strict):
+            note(f"note: {skipped.in_words(len(rows))}")
+        if is_failure(skipped.count, len(rows), strict=self.strict):
             raise typer.Exit(1)
 
-    def _found(self, given: "list[tuple[Input, str | None]]") -> "list[list[Prediction]]":
+    def _predicted(self, given: "list[tuple[Input, str | None]]") -> "list[list[Prediction]]":
         from sixjars.runs.forced import forced
 
-        inputs = [one for one, _ in given]
+        inputs = [values for values, _ in given]
         if self.target is None:
             return self.predictor.nbest(inputs, search=self.settings)
         if len(inputs) > 1:
             raise DataError(f"--target is the output of one input, but {len(inputs)} are given.")
         return [forced(self.predictor, inputs, [self.target])]
 
-    def _view(self, found: "list[Prediction]") -> "View":
+    def _view(self, predictions: "list[Prediction]") -> "View":
         from sixjars.decoding.scores import order_in_words
         from sixjars.drawing.choice import chosen
         from sixjars.drawing.view import view_of
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
-        made = view_of(
-            self.predictor, found, pieces=self.pieces, forced=self.target is not None, order=order
-        )
-        chosen(made, self.view)
-        return made
+        forced = self.target is not None
+        pieces = self.pieces
+        view = view_of(self.predictor, predictions, pieces=pieces, forced=forced, order=order)
+        chosen(view, self.view)  # refuse a view that the model does not have
+        return view
 
     def _print(self, views: "list[View]", decisive: "list[str]") -> None:
-        """One below the other."""
         from rich.text import Text
 
         from sixjars.drawing.choice import chosen
@@ -306,21 +299,15 @@ class _Work:
             if self.view == "json":
                 console.print(json.dumps(view.to_json(), ensure_ascii=False))
                 continue
-            said = (
-                (f" {view.outputs[0].text} ", "bold"),
-                (f"({probability_of(view)}){view.over}", "dim"),
-            )
-            console.print(Text.assemble(view.short, " →", *said), soft_wrap=False)
-            console.print()
-            for part in view_in_terminal(view, chosen(view, self.view), width=console.width):
+            output = f" {view.outputs[0].text} ", "bold"
+            about = f"({probability_of(view)}){view.over}", "dim"
+            head = Text.assemble(view.short, " →", output, about)
+            parts = view_in_terminal(view, chosen(view, self.view), width=console.width)
+            for part in (head, *parts, *([Text(hangs_on)] if hangs_on else [])):
                 console.print(part, soft_wrap=False)
-                console.print()
-            if hangs_on:
-                console.print(Text(hangs_on), soft_wrap=False)
                 console.print()
 
     def _write(self, out: Path, views: "list[View]", title: str) -> None:
-        """A page, a list of JSON, or a picture."""
         from sixjars.drawing.draw import draw_view
         from sixjars.drawing.html import fragment, page
 
@@ -328,22 +315,21 @@ class _Work:
         if ending in PICTURES:
             if len(views) > 1:
                 raise DataError(
-                    f"a picture shows one input, but {len(views)} are given: name an {PAGE} file, or draw them into "
-                    "a folder with sixjars predict --pictures FOLDER."
+                    f"a picture shows one input, but {len(views)} are given: name an {PAGE} file, "
+                    "or draw them into a folder with sixjars predict --pictures FOLDER."
                 )
             draw_view(out, views[0], self.view)
             note_fonts({*views[0].names, *views[0].outputs[0].tokens})
         else:
             out.parent.mkdir(parents=True, exist_ok=True)
-            made = [view.to_json() for view in views]
-            shown = (
-                fragment(view, self.view, key=f"view-{at}")
-                for at, view in enumerate(views, start=1)
-            )
-            text = (
-                page(shown, title=title)
-                if ending == PAGE
-                else json.dumps(made, ensure_ascii=False, indent=1)
-            )
+            if ending == PAGE:
+                keys = (f"view-{at}" for at in range(1, len(views) + 1))
+                pairs = zip(views, keys, strict=True)
+                text = page(
+                    (fragment(view, self.view, key=key) for view, key in pairs), title=title
+                )
+            else:
+                values = [view.to_json() for view in views]
+                text = json.dumps(values, ensure_ascii=False, indent=1)
             out.write_text(text, encoding="utf-8")
         note(f"wrote {out}")

@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 def print_alignments(
     predictor: "Predictor", given: "Iterator[Pair]", out: Path | None, *, strict: bool = False
 ) -> None:
-    """A line for each pair, empty where a text is empty or a pair cannot be used: lines stay beside those of a file."""
+    """Print a line for each pair, empty for one that cannot be used: line numbers stay the same."""
     from sixjars.progress import number_of
 
-    skipped, empty, done, lines = Skipped(), 0, 0, list[str]()
-    for some in portions(given, typed=False, slow=False):
+    skipped = Skipped()
+    lines = list[str]()
+    empty = done = 0
+    for pairs in portions(given, typed=False, slow=False):
         failed: list[Prediction] = []
-        lines += _links(predictor, some, failed, first=done)
+        lines += _links(predictor, pairs, failed, first=done)
         skipped += Skipped.of([[prediction] for prediction in failed])
-        done += len(some)
-        empty += sum(_is_empty(*pair) for pair in some)
+        done += len(pairs)
+        empty += sum(_is_empty(*pair) for pair in pairs)
         if out is None:
             results().print("\n".join(lines))
             lines = []
@@ -42,43 +44,44 @@ def print_alignments(
         out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         note(f"wrote {out}: a line of links for each of {number_of(done, 'pair')}")
     if empty:
-        note(
-            f"note: {empty:,} of {number_of(done, 'pair')} with an empty text; an empty line stands for each."
-        )
+        count = f"{empty:,} of {number_of(done, 'pair')}"
+        note(f"note: {count} with an empty text; an empty line stands for each.")
     if skipped.count:
         note(f"note: {skipped.in_words(done, 'lines', what='pairs')}")
     if is_failure(skipped.count, done, strict=strict):
         raise typer.Exit(1)
 
 
-def _is_empty(one: "Input", target: str | None) -> bool:
+def _is_empty(given: "Input", target: str | None) -> bool:
     from sixjars.runs.requests import Unreadable
 
-    if isinstance(one, Unreadable):
+    if isinstance(given, Unreadable):
         return False
-    values = one.values() if isinstance(one, Mapping) else [one]
-    return not (target or "").strip() or any(
-        isinstance(value, str) and not value.strip() for value in values
-    )
+    values = given.values() if isinstance(given, Mapping) else [given]
+    texts = [value for value in (target or "", *values) if isinstance(value, str)]
+    return not all(text.strip() for text in texts)
 
 
 def _links(
     predictor: "Predictor", pairs: "list[Pair]", failed: "list[Prediction]", *, first: int
 ) -> Iterator[str]:
-    """The links of each pair; nothing of one that cannot be used, and `failed` has it, unless a text of it is empty."""
+    """The links of each pair; `failed` gets those that cannot be used, but have no empty text."""
     from sixjars.data.alignment.aligner import pharaoh
     from sixjars.evaluation.metrics.attention import linked
     from sixjars.runs.forced import forced
 
     source, output = next(iter(predictor.inputs.values())), predictor.fields.output
     outputs = [target or "" for _, target in pairs]
-    found = forced(predictor, [one for one, _ in pairs], outputs, first=first, posterior=True)
-    wide = source.words([source.normalize(next(iter(one.inputs.values()), "")) for one in found])
-    high = output.words([output.normalize(text) for text in outputs])
-    for pair, one, left, right in zip(pairs, found, wide, high, strict=True):
-        if one.error is None and not _is_empty(*pair):
-            note_cut(one)
-            yield pharaoh(linked(one.weights, left, right))
+    inputs = [given for given, _ in pairs]
+    predictions = forced(predictor, inputs, outputs, first=first, posterior=True)
+    texts = [next(iter(prediction.inputs.values()), "") for prediction in predictions]
+    source_words = source.words([source.normalize(text) for text in texts])
+    target_words = output.words([output.normalize(text) for text in outputs])
+    rows = zip(pairs, predictions, source_words, target_words, strict=True)
+    for pair, prediction, left, right in rows:
+        if prediction.error is None and not _is_empty(*pair):
+            note_cut(prediction)
+            yield pharaoh(linked(prediction.weights, left, right))
             continue
-        failed += [] if _is_empty(*pair) else [one]
+        failed += [] if _is_empty(*pair) else [prediction]
         yield ""

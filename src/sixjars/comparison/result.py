@@ -1,4 +1,4 @@
-"""What a comparison of runs found: scores with intervals, significance, cost, score by length, examples."""
+"""The result of a comparison: scores with intervals, significance, cost, lengths, examples."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -30,21 +30,21 @@ class Measured:
 
     score: Score
     interval: Interval | None = None
-    """How far it may be off by chance; nothing where the metric is of all examples together."""
+    """Its bootstrap interval; None where the metric is of all examples together."""
     difference: Difference | None = None
-    """From that of the first run; nothing for the first run, or where the metric has no interval."""
+    """From the first run's; None for the first run, or where the metric has no interval."""
     comparable: bool = True
-    """Not where it is of the probability of tokens, and those are others than the first run's."""
+    """False for the probability of tokens, where they are not the first run's tokens."""
 
     @property
     def mark(self) -> str:
-        """Whether it is significantly better or worse than that of the first run."""
+        """The mark of a score that is significantly better or worse than the first run's."""
         if self.difference is None or self.difference.p >= SIGNIFICANT:
             return ""
         return BETTER if (self.difference.value > 0) == (self.score.better == "higher") else WORSE
 
     def beside(self, value: float) -> Verdict:
-        """Whether it is better than a baseline: not where that lies in its interval."""
+        """The verdict against a baseline: no difference where that lies in the interval."""
         between = self.interval
         error = None if between is None else (between.high - between.low) / 2 / IN_LEVEL
         return verdict(self.score, value, error)
@@ -60,21 +60,21 @@ class Measured:
 @final
 @dataclass(frozen=True)
 class Cost:
-    """What a run takes."""
+    """The size, the training and the speed of a run."""
 
     size: int
     """Bytes of its weights and vocabularies on disk."""
     steps: int | None
-    """Updates until the end of training; nothing where its log is gone."""
+    """Updates until the end of training; None without a log."""
     epochs: float | None
     seconds: float | None
-    """Of training, where the run has noted them."""
+    """Seconds of training, where the run has noted them."""
     device: str = ""
-    """What it was scored on."""
+    """The device that it was scored on."""
     speed: float = field(default=0.0, compare=False)
     """Examples scored in a second, just now."""
     trained_on: str = ""
-    """The device of training; nothing where that is not known."""
+    """The device of training; empty where it is not known."""
 
     @property
     def training(self) -> str:
@@ -82,9 +82,8 @@ class Cost:
         parts = [number_of(self.steps, "step")] if self.steps is not None else []
         parts += [number_of(round(self.epochs, 1), "epoch")] if self.epochs is not None else []
         if self.seconds is not None:
-            parts.append(
-                duration(self.seconds) + (f" on {self.trained_on}" if self.trained_on else "")
-            )
+            device = f" on {self.trained_on}" if self.trained_on else ""
+            parts.append(duration(self.seconds) + device)
         return ", ".join(parts) or "not known"
 
 
@@ -98,9 +97,9 @@ class Contender:
     overall: float
     """Its score by the metric of the comparison."""
     buckets: tuple[Bucket, ...]
-    """The same by length; empty where there is no length."""
+    """Its score by length; empty where there is no length."""
     search: str
-    """How its outputs were chosen."""
+    """The search that chose its outputs."""
     scores: tuple[Measured, ...] = ()
     cost: Cost | None = None
 
@@ -117,8 +116,8 @@ class Differing:
     first_output: str | None
     output: str | None
     difference: float
-    """The score of the other less that of the first. Where one example has none, by how much the first run's score
-    of all would change with this output of the other."""
+    """The score of the other less that of the first. Where one example has none, by how much the
+    first run's score of all would change with this output of the other."""
     times: int = 1
     """How many examples have this input."""
 
@@ -126,66 +125,65 @@ class Differing:
 @final
 @dataclass(frozen=True)
 class Comparison:
-    """All of them, on the same metrics and the same examples.
+    """All runs, by the same metrics on the same examples.
 
-    >>> Comparison("bleu", (), Path("by_length.png"), 200, "the test set of pairs.tsv").to_json()["data"]
+    >>> comparison = Comparison("bleu", (), Path("by_length.png"), 200, "the test set of pairs.tsv")
+    >>> comparison.to_json()["data"]
     'the test set of pairs.tsv'
     """
 
     metric: str
-    """Of the curves and the examples."""
+    """The metric of the curves and the examples."""
     contenders: tuple[Contender, ...]
     picture: Path | None
-    """Nothing where none was drawn."""
+    """None where none was drawn."""
     examples: int
-    """How many were scored."""
+    """The number of examples that were scored."""
     data: str
-    """What they are: the split, and its file."""
+    """The name of these examples: the split, and its file."""
     by: str = ""
-    """What the length is of; empty where nothing has a length."""
+    """The text whose length is meant; empty where nothing has a length."""
     differing: tuple[Differing, ...] = ()
-    """Where the first run and another one differ most, in both directions."""
+    """The examples that the first run and another one differ on most, in both directions."""
     seeds: tuple[Seeds, ...] = ()
-    """Runs of one recipe with different seeds: no rivals, but what chance does to its scores."""
+    """Runs of one recipe with different seeds: no rivals, but the spread of its scores."""
     baselines: tuple[Baseline, ...] = ()
-    """What costs nothing, scored on the same examples."""
+    """Simple methods without a network, scored on the same examples."""
 
     @property
     def title(self) -> str:
         """The metric, the examples and the search; several searches are named one by one."""
-        searches = dict.fromkeys(found.search for found in self.contenders)
-        how = ", ".join(searches)
+        searches = dict.fromkeys(run.search for run in self.contenders)
+        names = ", ".join(searches)
         if len(searches) > 1:
-            how = "; ".join(f"{found.name}: {found.search}" for found in self.contenders)
-        return f"{self.metric} on {self.examples:,} examples of {self.data}, {how}"
+            names = "; ".join(f"{run.name}: {run.search}" for run in self.contenders)
+        return f"{self.metric} on {self.examples:,} examples of {self.data}, {names}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """The names of the runs, and a row for each score and for what they take."""
+        """The names of the runs, and a row for each score and each cost."""
         runs = self.contenders
         names = [measured.score.name for measured in runs[0].scores]
-        rows = [[name, *(one.scores[at].shown for one in runs)] for at, name in enumerate(names)]
-        rows.append(["parameters", *(f"{one.parameters:,}" for one in runs)])
-        costs = [one.cost for one in runs if one.cost is not None]
+        rows = [[name, *(run.scores[at].shown for run in runs)] for at, name in enumerate(names)]
+        rows.append(["parameters", *(f"{run.parameters:,}" for run in runs)])
+        costs = [run.cost for run in runs if run.cost is not None]
         if len(costs) == len(runs):
+            speeds = [f"{cost.speed:,.0f}/s on {cost.device}" for cost in costs]
             rows.append(["size", *(size_of(cost.size) for cost in costs)])
-            rows.append(
-                ["examples scored", *(f"{cost.speed:,.0f}/s on {cost.device}" for cost in costs)]
-            )
+            rows.append(["examples scored", *speeds])
             rows.append(["training", *(cost.training for cost in costs)])
-        return ["", *(one.name for one in runs)], rows
+        return ["", *(run.name for run in runs)], rows
 
     def by_length(self) -> tuple[list[str], list[list[str]]]:
         """The same for the score by length; the last row has the number of examples."""
         buckets = self.contenders[0].buckets
-        rows = [
-            [one.name, f"{rounded(one.overall)} ", *map(_cell, one.buckets)]
-            for one in self.contenders
-        ]
+        rows = []
+        for run in self.contenders:
+            rows.append([run.name, f"{rounded(run.overall)} ", *map(_cell, run.buckets)])
         counts = [f"{count:,} " for count in (self.examples, *(bucket.count for bucket in buckets))]
-        return ["", "all", *(one.name for one in buckets)], [*rows, ["examples", *counts]]
+        return ["", "all", *(bucket.name for bucket in buckets)], [*rows, ["examples", *counts]]
 
     def notes(self) -> Iterator[str]:
-        """What the marks in the score by length mean."""
+        """The meaning of the marks in the score by length."""
         buckets = self.contenders[0].buckets
         if any(0 < bucket.count < FEW for bucket in buckets):
             yield f"* fewer than {FEW} examples: too few to go by"
@@ -193,43 +191,46 @@ class Comparison:
             yield "– no example of such a length can be scored"
 
     def findings(self) -> Iterator[str]:
-        """Each difference from the first run in words; of runs that differ in the seed alone, mean and spread."""
-        first = self.contenders[0]
-        alike = {row for some in self.seeds if 0 in some.rows for row in some.rows}
-        names = [one.name for one in self.contenders]
+        """Sentences on differences from the first run, and on runs that differ in seed alone."""
+        first, *others = self.contenders
+        alike = {row for seeds in self.seeds if 0 in seeds.rows for row in seeds.rows}
+        names = [run.name for run in self.contenders]
         for at, measured in enumerate(first.scores):
             name = measured.score.name
-            for some in self.seeds:
-                values = [one.scores[at].score.value for one in self.contenders]
-                yield f"{name}: {some.in_words(names, values, partial(rounded, like=max(values)))}."
+            values = [run.scores[at].score.value for run in self.contenders]
+            for seeds in self.seeds:
+                written = partial(rounded, like=max(values))
+                yield f"{name}: {seeds.in_words(names, values, written)}."
             if measured.interval is None:
                 yield f"{name}: no interval, for {_why_none(measured.score)}."
                 continue
-            for other in [
-                one for row, one in enumerate(self.contenders) if row and row not in alike
-            ]:
-                yield f"{name}: {_in_words(other.name, first.name, other.scores[at])}"
+            for row, other in enumerate(others, start=1):
+                if row not in alike:
+                    yield f"{name}: {_in_words(other.name, first.name, other.scores[at])}"
 
     def beside(self) -> str:
-        """The best baseline beside all runs in a sentence, by the metric of the comparison; nothing without one."""
+        """A sentence on the best baseline and all runs, by the comparison's metric; or none."""
         every = [measured.score for run in self.contenders for measured in run.scores]
-        best = best_by([one for one in self.baselines if not has_nothing(one, every)], self.metric)
+        rivals = [each for each in self.baselines if not has_nothing(each, every)]
+        best = best_by(rivals, self.metric)
         value = None if best is None else best.value(self.metric)
-        scores = [(run.name, one) for run in self.contenders for one in run.scores]
-        own = {name: one for name, one in scores if one.score.name == self.metric}
+        pairs = [(run.name, each) for run in self.contenders for each in run.scores]
+        scores = {name: each for name, each in pairs if each.score.name == self.metric}
         if best is None or value is None:
             return ""
-        if not any(says_something(value, one.score) for one in own.values()):
+        if not any(says_something(value, measured.score) for measured in scores.values()):
             return ""
-        told = [f"{name} {rounded(one.score.value, like=value)}" for name, one in own.items()]
-        found = {name: one.beside(value) for name, one in own.items()}
-        unsure = [name for name, how in found.items() if how == "no difference"]
-        behind = [name for name, how in found.items() if how in ("worse", "equal")]
-        rows = number_of(next(iter(own.values())).score.count, "row")
-        verdicts = [f" No difference that {rows} can show: {', '.join(unsure)}."] if unsure else []
-        verdicts += [f" No better: {', '.join(behind)}; {PAGE} says what to try."] if behind else []
+        listed = [
+            f"{name} {rounded(each.score.value, like=value)}" for name, each in scores.items()
+        ]
+        verdicts = {name: measured.beside(value) for name, measured in scores.items()}
+        unsure = [name for name in scores if verdicts[name] == "no difference"]
+        behind = [name for name in scores if verdicts[name] in ("worse", "equal")]
+        rows = number_of(next(iter(scores.values())).score.count, "row")
+        ends = f" No difference that {rows} can show: {', '.join(unsure)}." if unsure else ""
+        ends += f" No better: {', '.join(behind)}; {PAGE} says what to try." if behind else ""
         reached = f"{best.name} reaches {rounded(value)} in {in_time(best.seconds)}"
-        return f"{self.metric}: {reached}; {'; '.join(told)}.{''.join(verdicts)}"
+        return f"{self.metric}: {reached}; {'; '.join(listed)}.{ends}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -245,7 +246,7 @@ class Comparison:
 
 
 def in_words(interval: Interval, between: str, *, like: float) -> str:
-    """From where to where."""
+    """The ends of an interval, with some text between them."""
     return f"{rounded(interval.low, like=like)}{between}{rounded(interval.high, like=like)}"
 
 
@@ -258,44 +259,41 @@ def size_of(count: float) -> str:
     power = 0
     while count >= 1000 and power < len(UNITS) - 1:
         count, power = count / 1000, power + 1
-    return (
-        f"{count:.0f} {UNITS[power]}"
-        if count >= 100 or not power
-        else f"{count:.1f} {UNITS[power]}"
-    )
+    digits = 0 if count >= 100 or not power else 1
+    return f"{count:.{digits}f} {UNITS[power]}"
 
 
 def _cell(bucket: Bucket) -> str:
-    """A score; with a mark where it is of few examples."""
+    """A score by length, with a mark where it is of few examples."""
     if bucket.value is None:
         return "– "
     return f"{rounded(bucket.value)}{'*' if bucket.count < FEW else ' '}"
 
 
 def _why_none(score: Score) -> str:
-    """Why a score has no interval."""
+    """The reason why a score has no interval."""
     if score.count < 2:
         return "there is only one example"
-    return (
-        "only all examples together have a value"
-        if math.isfinite(score.value)
-        else f"it is {score.value}"
-    )
+    if math.isfinite(score.value):
+        return "only all examples together have a value"
+    return f"it is {score.value}"
 
 
 def _in_words(name: str, first: str, measured: Measured) -> str:
-    found = measured.difference
+    difference = measured.difference
     if not measured.comparable:
         return f"{name} and {first} have different vocabularies, so their values do not compare."
-    if found is None:
+    if difference is None:
         return f"too few resamples have a value to compare {name} with {first}."
     value = measured.score.value
-    change = rounded(found.value, like=value)
-    between = f"95 % interval {in_words(found.interval, ' to ', like=value)}, p = {found.p:.2g}"
+    change = rounded(difference.value, like=value)
+    interval = f"95 % interval {in_words(difference.interval, ' to ', like=value)}"
+    between = f"{interval}, p = {difference.p:.2g}"
     if not measured.mark:
         return f"{name} and {first} do not differ significantly ({change}; {between})."
-    how = "better" if measured.mark == BETTER else "worse"
-    return f"{name} is significantly {how} than {first} ({'+' if found.value > 0 else ''}{change}; {between})."
+    better = "better" if measured.mark == BETTER else "worse"
+    sign = "+" if difference.value > 0 else ""
+    return f"{name} is significantly {better} than {first} ({sign}{change}; {between})."
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -304,8 +302,8 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["run", "other", "run"])
     ['run', 'other', 'run (2)']
     """
-    counted = [names[: at + 1].count(name) for at, name in enumerate(names)]
-    return [
-        name if count == 1 else f"{name} ({count})"
-        for name, count in zip(names, counted, strict=True)
-    ]
+    numbered = []
+    for at, name in enumerate(names, start=1):
+        count = names[:at].count(name)
+        numbered.append(name if count == 1 else f"{name} ({count})")
+    return numbered

@@ -1,39 +1,35 @@
-"""Annotations: columns that say where a model should attend, written as text; and the links of alignments."""
+"""Annotations: columns that say where a model should attend, and links of alignments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from typing import NamedTuple, final
 
-Links = frozenset[tuple[int, int]]
-"""True pairs (source word, target word), both counted from 0."""
-Places = tuple[tuple[int, int], ...]
-"""Pairs (source position, target position) of tokens."""
+Links = frozenset[tuple[int, int]]  # true pairs (source word, target word), both counted from 0
+Places = tuple[tuple[int, int], ...]  # pairs (source position, target position) of tokens
 
 
 @final
 @dataclass(frozen=True)
 class Annotation:
-    """A kind of annotation."""
+    """A kind of annotation: its key, its field, and its names in metrics and messages."""
 
     key: str
-    """Of the data section, and of a synthetic corpus."""
+    """Its key in the data section and in synthetic corpora."""
     reads: str
     """The field that it is about."""
     need: str
-    """What a metric calls it."""
+    """Its name in the needs of metrics."""
     called: str
-    """In messages."""
+    """Its name in messages."""
 
 
-ANNOTATIONS: dict[str, Annotation] = {
-    annotation.key: annotation
-    for annotation in (
-        Annotation("alignment", "source", "links", "true alignments"),
-        Annotation("boxes", "image", "focus", "true boxes"),
-        Annotation("rationale", "source", "rationale", "true rationales"),
-    )
-}
+_ANNOTATIONS = (
+    Annotation("alignment", "source", "links", "true alignments"),
+    Annotation("boxes", "image", "focus", "true boxes"),
+    Annotation("rationale", "source", "rationale", "true rationales"),
+)
+ANNOTATIONS = {annotation.key: annotation for annotation in _ANNOTATIONS}
 
 
 @final
@@ -42,11 +38,11 @@ class TrueLinks(NamedTuple):
 
     sure: Links
     possible: Links
-    """Those that are allowed, besides the sure ones."""
+    """Links that are not counted as wrong, besides the sure ones."""
 
 
 def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> TrueLinks:
-    """`0-0 1-2 1?3`: sure links, and possible ones with a question mark.
+    """Read `0-0 1-2 1?3`: sure links, and possible ones with a question mark.
 
     `counts` are the words of source and target, `names` what those are called.
 
@@ -54,20 +50,21 @@ def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> TrueLink
     >>> sorted(sure), sorted(possible)
     ([(0, 0), (1, 2)], [(1, 1)])
     """
-    found: dict[str, set[tuple[int, int]]] = {"-": set(), "?": set()}
+    links: dict[str, set[tuple[int, int]]] = {"-": set(), "?": set()}
     for pair in text.split():
         mark = "?" if "?" in pair else "-"
         try:
             source, target = map(int, pair.split(mark))
         except ValueError:
             raise ValueError(f"alignment {text!r} must be pairs like `0-0 1-2`.") from None
-        found[mark].add((source, target))
+        links[mark].add((source, target))
         for name, count, word in zip(names, counts, (source, target), strict=True):
             if not 0 <= word < count:
                 raise ValueError(
-                    f"alignment {pair} points outside the {name}, which has {count} words (counted from 0)."
+                    f"alignment {pair} points outside the {name}, which has {count} words (counted "
+                    "from 0)."
                 )
-    return TrueLinks(frozenset(found["-"]), frozenset(found["?"]))
+    return TrueLinks(frozenset(links["-"]), frozenset(links["?"]))
 
 
 def between_tokens(links: Links, source: Sequence[int], target: Sequence[int]) -> Places:
@@ -77,8 +74,9 @@ def between_tokens(links: Links, source: Sequence[int], target: Sequence[int]) -
     ((0, 1), (1, 1))
     """
     places: tuple[dict[int, list[int]], ...] = {}, {}
-    for own, words in zip(places, (source, target), strict=True):
+    for positions, words in zip(places, (source, target), strict=True):
         for place, word in enumerate(words):
-            own.setdefault(word, []).append(place)
-    found = (product(places[0].get(one, ()), places[1].get(other, ())) for one, other in links)
-    return tuple(sorted(chain.from_iterable(found)))
+            positions.setdefault(word, []).append(place)
+    sources, targets = places
+    pairs = (product(sources.get(first, ()), targets.get(second, ())) for first, second in links)
+    return tuple(sorted(chain.from_iterable(pairs)))

@@ -1,4 +1,4 @@
-"""Rows that a field cannot use."""
+"""Rows that a field cannot use, and what is said about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,23 +9,17 @@ import numpy
 import pyarrow
 
 from sixjars.data.storage.cache import LINE, Examples
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
-SHOWN: Final = 5
-"""Bad rows that a note names."""
-LEAVE_FILES_OUT: Final = (
-    " Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
-)
-"""What to do about a file of a data set that cannot be used."""
-LEAVE_ROWS_OUT: Final = (
-    " Mend or remove it, or train with data.on_bad_row=skip, which leaves such rows out."
-)
-"""What to do about a row that cannot be used."""
+SHOWN: Final = 5  # bad rows that a note names
+_MEND: Final = " Mend or remove it, or train with data.on_bad_row=skip, which leaves such"
+LEAVE_FILES_OUT: Final = f"{_MEND} files out."
+LEAVE_ROWS_OUT: Final = f"{_MEND} rows out."
 
 
 @contextmanager
 def remedied() -> Iterator[None]:
-    """An error about a bad row says that such rows may be left out, unless it has other advice."""
+    """Say in errors about bad rows that these may be left out, unless there is other advice."""
     try:
         yield
     except DataError as error:
@@ -37,11 +31,12 @@ def remedied() -> Iterator[None]:
 def without_bad(
     examples: Examples, faults: Mapping[int, str], *, skip: bool, advice: str = ""
 ) -> Examples:
-    """The good rows; the first bad one is an error unless bad rows are skipped. `faults` has a sentence by row.
+    """The rows without one of the `faults`; the first is an error unless bad rows are skipped.
 
     A note names the first that are skipped, each file once; the `advice` follows an error.
     """
-    count, first = examples.table.num_rows, min(faults)
+    count = examples.table.num_rows
+    first = min(faults)
     lines = examples.table.column(LINE)
     if not skip:
         place = f", {examples.unit} {lines[first]}" if examples.unit else ""
@@ -56,19 +51,21 @@ def without_bad(
     table = examples.table.filter(pyarrow.array(good))
     once = {faults[row]: lines[row].as_py() for row in sorted(faults, reverse=True)}
     bad = sorted((line, sentence) for sentence, line in once.items())
-    note = told(bad, len(faults), name=examples.where, unit=examples.unit, more=len(bad) > SHOWN)
-    return replace(
-        examples, table=table, skipped=examples.skipped + len(faults), notes=(*examples.notes, note)
-    )
+    others = len(bad) > SHOWN
+    note = note_on(bad, len(faults), name=examples.where, unit=examples.unit, others=others)
+    skipped = examples.skipped + len(faults)
+    return replace(examples, table=table, skipped=skipped, notes=(*examples.notes, note))
 
 
-def told(bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, more: bool) -> str:
-    """Where the first bad rows are, and what is wrong with each, in one note; `more` are not named.
+def note_on(
+    bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, others: bool
+) -> str:
+    """A note on the first bad rows, and what is wrong with each; `others` may follow.
 
-    >>> told([(3, "the line is empty.")], 1, name="a.tsv", unit="line", more=False)
+    >>> note_on([(3, "the line is empty.")], 1, name="a.tsv", unit="line", others=False)
     'a.tsv: 1 bad row was skipped. Line 3: the line is empty.'
     """
     named = [(f"{unit} {line}: " if unit else "") + sentence for line, sentence in bad[:SHOWN]]
-    reasons = " ".join(one[:1].upper() + one[1:] for one in named)
+    reasons = " ".join(sentence[:1].upper() + sentence[1:] for sentence in named)
     rows = f"{skipped:,} bad rows were" if skipped > 1 else "1 bad row was"
-    return f"{name}: {rows} skipped.{f' The first {SHOWN}:' if more else ''} {reasons}"
+    return f"{name}: {rows} skipped.{f' The first {SHOWN}:' if others else ''} {reasons}"

@@ -1,4 +1,4 @@
-"""Columns of fields, and batches of examples of like length from them, in an order that a seed and an epoch decide.
+"""Columns of fields, and batches of examples of like length, in an order given by seed and epoch.
 
 Dims: B batch, S positions, T target positions, N numbers of a position.
 """
@@ -18,25 +18,25 @@ from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
 from sixjars.flow.values import Batch, Padded
 
-Rows = NDArray[np.int64]
-"""Numbers of examples."""
+Rows = NDArray[np.int64]  # numbers of examples
 
 
 class Column(Protocol):
-    """What batches know of a field."""
+    """All values of a field, from which padded batches are taken."""
 
     lengths: NDArray[np.int64]
     """Positions of each row."""
 
     def padded(self, rows: Rows) -> Padded:
-        """These rows in one rectangle."""
+        """These rows as one padded value."""
 
 
 @final
 class IdColumn:
-    """Ids, each row with `stop` behind it if given. A row longer than `limit` is cut, and has no `stop`: it goes on.
+    """Token ids; each row ends in `stop`, if given, unless `limit` cuts it.
 
-    >>> column = IdColumn((np.array([7, 8, 9], dtype=np.int32), np.array([0, 2, 3])), stop=2, limit=1)
+    >>> flat = np.array([7, 8, 9], dtype=np.int32), np.array([0, 2, 3])
+    >>> column = IdColumn(flat, stop=2, limit=1)
     >>> column.padded(np.array([1, 0])).values
     tensor([[9, 2],
             [7, 0]])
@@ -55,24 +55,20 @@ class IdColumn:
 
     def padded(self, rows: Rows) -> Padded:
         """Ids (B, S), at least `narrowest` wide."""
-        begins, ends, kept, stops = (
-            self.offsets[rows],
-            self.lengths[rows],
-            self._kept[rows],
-            self._stops[rows],
-        )
-        positions = np.arange(max(int(ends.max(initial=0)), self.narrowest))
-        inside = positions < kept[:, None]
+        lengths = self.lengths[rows, None]
+        kept = self._kept[rows, None]
+        positions = np.arange(max(int(lengths.max(initial=0)), self.narrowest))
+        inside = positions < kept
         values = np.zeros(inside.shape, dtype=np.int64)
-        values[inside] = self.ids[(begins[:, None] + positions)[inside]]
+        values[inside] = self.ids[(self.offsets[rows][:, None] + positions)[inside]]
         if self.stop is not None:
-            values[np.flatnonzero(stops), kept[stops]] = self.stop
-        return Padded(torch.from_numpy(values), torch.from_numpy(positions < ends[:, None]))
+            values[(positions == kept) & self._stops[rows, None]] = self.stop
+        return Padded(torch.from_numpy(values), torch.from_numpy(positions < lengths))
 
 
 @final
 class ArrayColumn:
-    """Arrays (S,) or (S, N), one for each row: points, frames of files, whatever a field of one's own gives.
+    """Arrays (S,) or (S, N), one for each row: points, frames of files.
 
     >>> arrays = [np.ones((2, 3)), np.ones((1, 3))]
     >>> ArrayColumn(arrays.__getitem__, np.array([2, 1])).padded(np.array([1, 0])).mask
@@ -85,8 +81,9 @@ class ArrayColumn:
         self.lengths = lengths
 
     def padded(self, rows: Rows) -> Padded:
-        """Values (B, S) or (B, S, N), zeros behind each row; a copy, as arrays may be mapped from files."""
-        records, lengths_B = [self._take(int(row)) for row in rows], self.lengths[rows]
+        """Values (B, S) or (B, S, N), zeros behind each row; a copy, for arrays may be mapped."""
+        records = [self._take(int(row)) for row in rows]
+        lengths_B = self.lengths[rows]
         mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
         values = np.zeros((*mask_BS.shape, *records[0].shape[1:]), dtype=records[0].dtype)
         for row, record in enumerate(records):
@@ -96,13 +93,13 @@ class ArrayColumn:
 
 @final
 class EmptyColumn:
-    """No input at all: rows without positions."""
+    """The column of a task without input: rows without positions."""
 
     def __init__(self, count: int) -> None:
         self.lengths = np.zeros(count, dtype=np.int64)
 
     def padded(self, rows: Rows) -> Padded:
-        """As many empty rows."""
+        """As many rows of no positions."""
         return Padded.of([[] for _ in rows])
 
 
@@ -110,25 +107,25 @@ DEFAULT_EXAMPLES = 64
 
 
 class Joint(Protocol):
-    """What inputs and target must be put together for, such as words that are copied."""
+    """What ties inputs and target of a batch together, such as words that are copied."""
 
     def check(self, inputs: Mapping[str, Column]) -> None:
-        """Refuses columns that cannot be joined."""
+        """Refuse columns that cannot be joined."""
 
     def join(
         self, rows: Rows, inputs: Mapping[str, Padded], target: Padded
     ) -> tuple[dict[str, Padded], Padded]:
-        """The same rows, joined."""
+        """Join the padded inputs and target of some rows."""
 
 
 @final
 @dataclass(frozen=True)
 class Plan(Sequence[list[Tensor]]):
-    """The rows of each update of an epoch, made when they are asked for: all at once would take much memory."""
+    """The batches of each update of an epoch, cut when they are asked for, to save memory."""
 
     order: Rows
     borders: Rows
-    """Where in the order batches begin, and where the last ends."""
+    """The places in the order where batches begin and the last ends."""
     chosen: Rows
     """The batches, as they follow each other."""
     accumulate: int
@@ -138,46 +135,45 @@ class Plan(Sequence[list[Tensor]]):
         return -(-len(self.chosen) // self.accumulate)
 
     def __getitem__(self, at: Any) -> Any:
-        """One update, or consecutive ones."""
-        found, each = range(len(self))[at], self.accumulate
-        if isinstance(found, range):
-            return replace(self, chosen=self.chosen[found.start * each : found.stop * each])
-        batches = self.chosen[found * each :][:each]
-        return [
-            torch.from_numpy(self.order[self.borders[one] : self.borders[one + 1]])
-            for one in batches
-        ]
+        """The rows of the batches of one update; or the plan of consecutive updates."""
+        updates = range(len(self))[at]
+        size = self.accumulate
+        if isinstance(updates, range):
+            return replace(self, chosen=self.chosen[updates.start * size : updates.stop * size])
+        batches = self.chosen[updates * size :][:size]
+        ends = zip(self.borders[batches], self.borders[batches + 1], strict=True)
+        return [torch.from_numpy(self.order[begin:end]) for begin, end in ends]
 
 
 def by_length(inputs: Rows, targets: Rows, noise: NDArray[np.float64] | None = None) -> Rows:
-    """Rows by the length of their input, then of their target, then by `noise`.
+    """Sort rows by the length of their input, then of their target, then by `noise`.
 
     >>> by_length(np.array([2, 1, 1, 1]), np.array([1, 2, 1, 1]), np.array([0.0, 0.0, 0.5, 0.4]))
     array([3, 2, 1, 0])
     """
-    both = inputs * (int(targets.max(initial=0)) + 1) + targets
-    if both.max(initial=0) < 1 << 16:
-        both = both.astype(np.uint16)  # which numpy sorts in one pass
+    key = inputs * (int(targets.max(initial=0)) + 1) + targets
+    if key.max(initial=0) < 1 << 16:
+        key = key.astype(np.uint16)  # which numpy sorts in one pass
     if noise is None:
-        return np.argsort(both, kind="stable")
+        return np.argsort(key, kind="stable")
     order = np.argsort(noise, kind="stable")
-    return order[np.argsort(both[order], kind="stable")]
+    return order[np.argsort(key[order], kind="stable")]
 
 
 def token_borders(inputs: Rows, targets: Rows, limit: int) -> Rows:
-    """Where batches of consecutive rows begin and the last ends, each as large as the limit allows with its padding.
+    """Cut consecutive rows into batches, each as large as the limit allows.
 
-    Rows come by the length of their input, so none before was longer. A row alone may be over the limit.
+    Rows come by the length of their input. A row alone may be over the limit.
 
     >>> token_borders(np.array([1, 1, 2, 9]), np.array([1, 1, 1, 1]), 6)
     array([0, 2, 3, 4])
     """
-    borders, window = [0], limit
+    borders = [0]
+    window = limit
     while borders[-1] < len(inputs):
         begin = borders[-1]
-        widths = inputs[begin : begin + window] + np.maximum.accumulate(
-            targets[begin : begin + window]
-        )
+        longest = np.maximum.accumulate(targets[begin : begin + window])
+        widths = inputs[begin : begin + window] + longest
         over = np.flatnonzero(np.arange(2, len(widths) + 1) * widths[1:] > limit)
         if len(over) or begin + window >= len(inputs):
             borders.append(begin + 1 + int(over[0]) if len(over) else len(inputs))
@@ -189,11 +185,11 @@ def token_borders(inputs: Rows, targets: Rows, limit: int) -> Rows:
 
 @final
 class Batches:
-    """All batches of a dataset.
+    """All batches of a dataset, and the plan of each epoch.
 
-    Rows are sorted by length, those of equal lengths at random; cut into batches; and the batches shuffled. The same
-    seed and epoch give the same plan on any machine, so a run goes on in the middle of an epoch by skipping, and every
-    epoch has the same number of batches.
+    Rows are sorted by length, those of equal lengths at random; cut into batches; and the batches
+    shuffled. The same seed and epoch give the same plan on any machine, so a run goes on in the
+    middle of an epoch by skipping, and every epoch has the same number of batches.
     """
 
     def __init__(  # noqa: PLR0913 - columns, limits, and what ties them together
@@ -211,7 +207,8 @@ class Batches:
     ) -> None:
         self.inputs = dict(inputs)
         self.target = target
-        self.batch_tokens, self.batch_examples = batch_tokens, batch_examples or DEFAULT_EXAMPLES
+        self.batch_tokens = batch_tokens
+        self.batch_examples = batch_examples or DEFAULT_EXAMPLES
         self.seed = seed
         self.weights = weights
         self.links = links
@@ -219,31 +216,30 @@ class Batches:
         if joint is not None:
             joint.check(self.inputs)
         self.target_lengths = target.lengths
-        self.input_lengths = sum(
-            (column.lengths for column in inputs.values()), np.zeros(len(self), dtype=np.int64)
-        )
+        none = np.zeros(len(self), dtype=np.int64)
+        self.input_lengths = sum((column.lengths for column in inputs.values()), none)
         self.usable = np.ones(len(self), dtype=bool) if usable is None else usable
 
     def __len__(self) -> int:
         return len(self.target_lengths)
 
     def have_few_shapes(self) -> None:
-        """From now on segments are packed into rectangles of few shapes, for graphs, at the cost of padding."""
+        """Pack segments into few shapes from now on, for CUDA graphs; padding grows."""
         for column in self.inputs.values():
             if isinstance(column, SegmentColumn):
                 column.few_shapes = True
 
     def plan(self, *, epoch: int, accumulate: int = 1) -> Plan:
-        """The row numbers of every batch of an epoch, in groups that make one update each."""
+        """The batches of an epoch, grouped into updates of `accumulate` each."""
         noise = np.random.default_rng([self.seed, epoch])
-        # Chance decides among equal lengths alone, so however rows are ordered, the batches have the same widths.
+        # Chance decides among equal lengths alone, so however rows are ordered, the batches have
+        # the same widths.
         order = by_length(self.input_lengths, self.target_lengths, noise.random(len(self)))
         order = self._drawn(order[self.usable[order]], noise)
         borders = self._borders if self.weights is None else self._borders_of(order)
         chosen = noise.permutation(len(borders) - 1)
-        if (
-            self.weights is not None and epoch
-        ):  # fractions draw other lengths in each epoch, so the count may change
+        if self.weights is not None and epoch:
+            # Fractions draw other lengths in each epoch, so the count may change.
             chosen = np.resize(chosen, self._batches_at_first)
         return Plan(order, borders, chosen, accumulate)
 
@@ -253,19 +249,18 @@ class Batches:
 
     @cached_property
     def _borders(self) -> Rows:
-        """Where batches begin and the last ends, which lengths alone decide."""
+        """Where batches begin and the last ends; the lengths alone decide."""
         order = by_length(self.input_lengths, self.target_lengths)
         return self._borders_of(order[self.usable[order]])
 
     def _borders_of(self, order: Rows) -> Rows:
         if self.batch_tokens is None:
             return np.append(np.arange(0, len(order), self.batch_examples), len(order))
-        return token_borders(
-            self.input_lengths[order], self.target_lengths[order], self.batch_tokens
-        )
+        lengths = self.input_lengths[order], self.target_lengths[order]
+        return token_borders(*lengths, self.batch_tokens)
 
     def _drawn(self, order: Rows, noise: "np.random.Generator") -> Rows:
-        """The rows of an epoch, each as often as its weight says; a fraction is so many of the rows that have it."""
+        """The rows of an epoch, each as often as its weight; a fraction draws among them."""
         if self.weights is None:
             return order
         weights = self.weights[order]
@@ -276,44 +271,37 @@ class Batches:
         return np.repeat(order, times)
 
     def in_order(self, examples: int, rows: Sequence[int] | None = None) -> list[Tensor]:
-        """Every row once (or those given), longest first, for scoring: like lengths together, nothing random."""
+        """Batches for scoring: every row once (or those given), longest first."""
         order = np.argsort(-(self.input_lengths + self.target_lengths), kind="stable")
         if rows is not None:
             order = order[np.isin(order, np.fromiter(rows, dtype=np.int64))]
-        return [
-            torch.from_numpy(order[at : at + examples]) for at in range(0, len(order), examples)
-        ]
+        begins = range(0, len(order), examples)
+        return [torch.from_numpy(order[begin : begin + examples]) for begin in begins]
 
     def updates_per_epoch(self, accumulate: int) -> int:
-        """The same for every epoch: batches are cut by lengths, and chance only orders rows of equal lengths."""
+        """How many updates an epoch has, the same for all epochs."""
         return -(-self._batches_at_first // accumulate)
 
     def target_tokens(self, rows: Tensor) -> int:
-        """How much the decoder outputs for these rows: tokens with `<stop>`, or labels of the list."""
+        """How many tokens (with `<stop>`) or labels these targets have together."""
         return int(self.target_lengths[rows.numpy()].sum())
 
     def share(self, rows: Tensor, *, rank: int, world: int) -> Tensor:
-        """The rows of a batch that one of `world` processes works on; none if it has fewer than that."""
+        """The part of a batch for one of `world` processes; empty if there are too few rows."""
         return rows[rank::world]
 
     def collate(self, rows: Tensor) -> Batch:
-        """These rows as padded tensors."""
+        """Pad these rows, join them, and add the true alignment."""
         numbers = rows.numpy()
         inputs = {name: column.padded(numbers) for name, column in self.inputs.items()}
         target = self.target.padded(numbers)
         if self.joint is not None:
             inputs, target = self.joint.join(numbers, inputs, target)
-        truth = None
-        if self.links is not None:
-            truth = self._truth(
-                numbers, self.links, inputs["source"].mask.shape[1], target.mask.shape[1]
-            )
-        return Batch(inputs, target, rows, truth)
-
-    @staticmethod
-    def _truth(rows: NDArray[np.int64], links: Guides, source: int, target: int) -> Tensor:
-        """True attention (B, T, S): the weight of each target token spread evenly over its source tokens."""
-        truth_BTS = torch.zeros(len(rows), target, source)
-        for at, row in enumerate(rows):
-            truth_BTS[at][tuple(links[row].T[::-1])] = 1.0
-        return truth_BTS / truth_BTS.sum(-1, keepdim=True).clamp(min=1.0)
+        if self.links is None:
+            return Batch(inputs, target, rows, None)
+        # True attention: each target token's weight, spread over its source tokens.
+        truth_BTS = torch.zeros(*target.mask.shape, inputs["source"].mask.shape[1])
+        for truth_TS, row in zip(truth_BTS, numbers, strict=True):
+            truth_TS[tuple(self.links[row].T[::-1])] = 1.0
+        truth_BTS /= truth_BTS.sum(-1, keepdim=True).clamp(min=1.0)
+        return Batch(inputs, target, rows, truth_BTS)

@@ -1,4 +1,4 @@
-"""The fields of a task together, and one split of its data: encoded examples that batches are taken from."""
+"""The fields of a task, and one split of its data: encoded examples for batches."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,81 +16,75 @@ from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
 from sixjars.data.flat import TextStream, portions, slices
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
-from sixjars.errors import DataError
-from sixjars.flow.special import STOP, UNK
 from sixjars.progress import counted
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import STOP, UNK
 
 T = TypeVar("T")
 DRAWN = "drawn"
-"""The column of rows from several files that says which file a row is of, and how often it is drawn in an epoch."""
-NOTHING = "nothing"
-"""What stands for the input of a task that has none: rows without positions."""
+"""The column that has the file of each row, of several, and how often it is drawn in an epoch."""
+NOTHING = "nothing"  # the name of the input of a task without inputs
 
 
 @final
 @dataclass(frozen=True)
 class Fields:
-    """The fields of a task: what is read, and what is output."""
+    """The input fields and the output field of a task."""
 
     inputs: Mapping[str, Field]
     output: Field
 
     @property
     def all(self) -> dict[str, Field]:
-        """Inputs first, then the output."""
+        """All fields by name, the output last."""
         return {**self.inputs, self.output.name: self.output}
 
     @cached_property
     def link(self) -> CopyLink | None:
-        """What ties the output to an input, such as words that are copied."""
+        """The link from which the output copies words, if it does."""
         return self.output.link(self.inputs)
 
     def mapped(self, change: Callable[[Field], Field]) -> "Fields":
-        """The same with every field changed."""
-        return Fields(
-            {name: change(field) for name, field in self.inputs.items()}, change(self.output)
-        )
+        """The same with `change` applied to every field."""
+        inputs = {name: change(field) for name, field in self.inputs.items()}
+        return Fields(inputs, change(self.output))
 
     def learned(self, train: Examples) -> "Fields":
-        """With what the training set teaches."""
+        """The fields with what the training set teaches: vocabularies, labels."""
 
         def taught(field: Field) -> Field:
-            columns = field.equipment.learned_from or (field.name,)
-            every = chain.from_iterable(portions(train.table.column(name)) for name in columns)
-            what, total = (
-                f"learning the vocabulary of {field.name}",
-                len(columns) * train.table.num_rows,
-            )
-            texts = TextStream(counted(every, what, rows=len, total=total))
-            return field.learned(texts) if field.learns else field
+            if not field.learns:
+                return field
+            names = field.equipment.learned_from or (field.name,)
+            arrays = chain.from_iterable(portions(train.table.column(name)) for name in names)
+            what = f"learning the vocabulary of {field.name}"
+            total = len(names) * train.table.num_rows
+            return field.learned(TextStream(counted(arrays, what, rows=len, total=total)))
 
         return self.mapped(taught)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """The examples whose values can be used by every field."""
+        """The examples whose values every field can use."""
         for field in self.all.values():
             examples = field.admit(examples, skip=skip)
         return examples
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """What turns texts into ids that are stored, by name."""
-        found = {
-            name: encoder
-            for field in self.all.values()
-            for name, encoder in field.encoders().items()
-        }
-        return found | ({} if self.link is None else self.link.encoders())
+        """The encoders that turn texts into ids, by name."""
+        encoders: dict[str, IdEncoder] = {}
+        for field in self.all.values():
+            encoders |= field.encoders()
+        return encoders | ({} if self.link is None else self.link.encoders())
 
     def facts(self) -> dict[str, dict[str, Any]]:
-        """What a network must know of each field."""
+        """The facts of each field that a network needs."""
         return {name: field.facts() for name, field in self.all.items()}
 
 
 def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:
-    """Tokens, and how many of them are unknown."""
-    return sum(int((some != STOP).sum()) for some in ids), sum(
-        int((some == UNK).sum()) for some in ids
-    )
+    """How many tokens there are, and how many of them are unknown."""
+    tokens = sum(int((row != STOP).sum()) for row in ids)
+    return tokens, sum(int((row == UNK).sum()) for row in ids)
 
 
 @final
@@ -101,29 +95,26 @@ class Dataset:
     table: Table
     fields: Fields
     where: str
-    """For messages."""
+    """The file, for messages."""
     skipped: int = 0
     """Bad rows that were left out."""
     notes: tuple[str, ...] = ()
-    """What a person should know of the reading, a sentence each."""
+    """Sentences about the reading, for a person."""
     diagonal: float | None = None
-    """Where links between words are learned to guide attention: how strongly their diagonal is preferred at first."""
+    """λ at first, where links are learned to guide attention."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
-        """Encoded once, kept in the cache and memory-mapped from there."""
+        """A dataset that is encoded once, kept in the cache and memory-mapped."""
         table = cached(examples, fields.encoders(), folder=cache_folder())
         return cls(table, fields, examples.where, examples.skipped, examples.notes)
 
     @classmethod
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
-        """Encoded now, for a prediction; only the fields that the examples have."""
+        """A dataset for a prediction, encoded now; only the fields that the examples have."""
         present = set(examples.table.column_names)
-        encoders = {
-            name: encoder
-            for name, encoder in fields.encoders().items()
-            if encoder.column in present
-        }
+        items = fields.encoders().items()
+        encoders = {name: encoder for name, encoder in items if encoder.column in present}
         return cls(encoded(examples, encoders), fields, examples.where)
 
     def __len__(self) -> int:
@@ -131,13 +122,13 @@ class Dataset:
 
     @cached_property
     def inputs(self) -> list[dict[str, str]]:
-        """What the encoder reads of each row: texts normalized, names of files; nothing where it reads nothing."""
+        """The inputs of each row: texts normalized, names of files."""
         columns = {name: self.normalized(name) for name in self.fields.inputs}
         return [{name: texts[row] for name, texts in columns.items()} for row in range(len(self))]
 
     @cached_property
     def targets(self) -> list[str]:
-        """What the decoder should output, normalized as its tokens are (Unicode form, spaces, case if asked for)."""
+        """The targets, normalized as their tokens are (Unicode form, spaces, case if asked for)."""
         return self.normalized(self.fields.output.name)
 
     def normalized(self, name: str, rows: Sequence[int] | None = None) -> list[str]:
@@ -146,8 +137,9 @@ class Dataset:
 
     @cached_property
     def _sorted_out(self) -> tuple[NDArray[np.bool_], dict[str, int]]:
-        """Which rows can be learned from, and how many cannot, by the reason; a row with several has the first."""
-        usable, reasons = np.ones(len(self), dtype=bool), dict[str, int]()
+        """Which rows can be learned from, and how many cannot, by the first reason of each."""
+        usable = np.ones(len(self), dtype=bool)
+        reasons: dict[str, int] = {}
         for field in self.fields.all.values():
             try:
                 lost = usable & ~field.usable(self.table)
@@ -166,33 +158,31 @@ class Dataset:
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """How often each row is drawn in an epoch, where that is not once."""
+        """How often each row is drawn in an epoch; None where each is drawn once."""
         if not self.table.has(DRAWN):
             return None
         return np.array([float(text.split()[1]) for text in self.table.texts(DRAWN)])
 
     @cached_property
     def unknown(self) -> float | None:
-        """The share of `<unk>` among the tokens of the inputs; nothing where they have none, or can be copied."""
+        """The share of `<unk>` among the tokens of the inputs, if they have any and copy none."""
         tokens, unknown = _counted([self.table.ids(name)[0] for name in self.text_inputs])
         return unknown / tokens if tokens and self.fields.link is None else None
 
     @cached_property
     def text_inputs(self) -> list[str]:
         """The inputs that are made of tokens."""
-        texts = {
-            name: field
+        return [
+            name
             for name, field in self.fields.inputs.items()
-            if "vocabulary" in field.fact_names
-        }
-        return [name for name, field in texts.items() if name in field.encoders()]
+            if "vocabulary" in field.fact_names and name in field.encoders()
+        ]
 
     def tokens_read(self, row: int) -> tuple[int, int]:
-        """Tokens of the inputs of a row, and how many of them are `<unk>`; none where they can be copied."""
+        """Tokens of the inputs of a row, and how many are `<unk>`; none that can be copied."""
         columns = [self.table.ids(name) for name in self.text_inputs]
-        tokens, unknown = _counted(
-            [ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns]
-        )
+        texts = [ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns]
+        tokens, unknown = _counted(texts)
         return tokens, unknown if self.fields.link is None else 0
 
     @property
@@ -220,7 +210,7 @@ class Dataset:
 
     @cached_property
     def alignments(self) -> list[TrueLinks | None] | None:
-        """True links between words (or characters), where the data has them; nothing for a row that no file names."""
+        """True links between words (or characters), where the data has them, by row."""
         if not self.table.has("alignment"):
             return None
         return self.true_links(range(len(self)), (self.source_words_index, self.target_words_index))
@@ -232,44 +222,43 @@ class Dataset:
         names = ("source", self.fields.output.name)
 
         def parsed(row: int, text: str | None) -> TrueLinks | None:
+            if text is None:
+                return None
             sides = [side[row - rows.start] for side in words]
-            return (
-                None
-                if text is None
-                else links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
-            )
+            return links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
 
         return self.annotated("alignment", parsed, rows) or []
 
     def annotated(
         self, name: str, parsed: Callable[[int, str], T], rows: Sequence[int] | None = None
     ) -> list[T] | None:
-        """The annotations of this name, where the data has them, each `parsed` from its row and text."""
+        """The annotations of this name, if the data has them, each `parsed` from row and text."""
         if not self.table.has(name):
             return None
-        found, rows = [], range(len(self)) if rows is None else rows
+        annotations = []
+        rows = range(len(self)) if rows is None else rows
         for row, text in zip(rows, self.table.texts(name, rows), strict=True):
             try:
-                found.append(parsed(row, text))
+                annotations.append(parsed(row, text))
             except ValueError as error:
                 raise DataError(f"{self.where}, line {self.table.line(row)}: {error}") from None
-        return found
+        return annotations
 
     @cached_property
     def guides(self) -> Guides:
-        """The links that attention is guided by, found once: those that are learned, or else the sure ones."""
+        """The links that attention is guided by, read once: those learned, or the sure ones."""
         return guides_of(self)
 
     def positions(self, row: int, count: int, of: str | None = None) -> Positions:
-        """What stands at each of the `count` positions that are attended to: those `of` an input, of the first."""
+        """What each of `count` attended positions is, for the input `of` or else the first."""
         field = self.fields.inputs.get(of or next(iter(self.fields.inputs), ""))
         if field is None:
             return Positions()
-        found = field.positions(self.table, row, count)
+        positions = field.positions(self.table, row, count)
         if self.fields.link is None:
-            return found
+            return positions
         words = self.fields.link.source_words(self.raw(row))
-        return replace(found, tokens=tuple(self.fields.link.shown(words)))
+        return replace(positions, tokens=tuple(self.fields.link.shown(words)))
 
     def source_words(self, row: int) -> list[str]:
         """The words that a decoder may copy from a row; none where it copies nothing."""
@@ -288,50 +277,51 @@ class Dataset:
         training: bool = False,
         guided: bool = False,
     ) -> Batches:
-        """Padded batches.
+        """Padded batches of this dataset.
 
-        Those of `training` leave out what cannot be learned from; `guided` ones carry the true alignment.
+        With `training` only usable rows, by their weights; with `guided` also the true alignment.
         """
         inputs = {name: self._column(name) for name in self.fields.inputs}
-        has_target = self.table.has(self.fields.output.name)
+        output = self.fields.output.name
+        target: Column = EmptyColumn(len(self))
+        if self.table.has(output):
+            target = self._column(output, training=training)
+        has_links = self.diagonal is not None or self.table.has("alignment")
+        link = self.fields.link
         return Batches(
             inputs or {NOTHING: EmptyColumn(len(self))},
-            self._column(self.fields.output.name, training=training)
-            if has_target
-            else EmptyColumn(len(self)),
+            target,
             usable=self.usable if training else None,
             batch_tokens=batch_tokens,
             batch_examples=batch_examples,
             seed=seed,
             weights=self.weights if training else None,
-            links=self.guides
-            if guided and (self.diagonal is not None or self.table.has("alignment"))
-            else None,
-            joint=None if self.fields.link is None else self.fields.link.joint(self.table),
+            links=self.guides if guided and has_links else None,
+            joint=None if link is None else link.joint(self.table),
         )
 
     def _column(self, name: str, *, training: bool = False) -> Column:
         return self.fields.all[name].column(self.table, training=training)
 
     def lengths(self, name: str) -> Sequence[int]:
-        """How many positions of each row an encoder gets."""
+        """The number of positions of each row, as an encoder gets them."""
         return [int(length) for length in self._column(name).lengths]
 
     def known_tokens(self, name: str) -> tuple[int, float] | None:
-        """How many tokens the texts of a field have, and the share in the vocabulary; nothing of other fields."""
+        """The number of tokens of a text field, and the share of known ones."""
         field = self.fields.all[name]
         vocabulary = field.facts().get("vocabulary")
         if vocabulary is None or name not in field.encoders():
             return None
         ids, _ = self.table.ids(name)
         # Copied words are numbered beyond the vocabulary.
-        known = sum(
-            int(np.count_nonzero((some != UNK) & (some < vocabulary))) for some in slices(ids)
-        )
+        known = 0
+        for block in slices(ids):
+            known += int(np.count_nonzero((block != UNK) & (block < vocabulary)))
         return len(ids), known / max(len(ids), 1)
 
     def label_counts(self) -> dict[str, int]:
-        """How many rows have each label of the list."""
+        """The number of rows with each label of the list."""
         field = self.fields.output
         counts = np.bincount(self.table.ids(field.name)[0], minlength=field.facts()["classes"])
         return {field.decode([number]): int(count) for number, count in enumerate(counts)}

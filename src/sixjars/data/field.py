@@ -1,7 +1,8 @@
-"""The contract of a field: everything about one kind of value, so that nobody else asks which kind it is.
+"""The contract of a field: all that is particular about one kind of value.
 
-A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction take one path: raw
-values become text (`text_of`), are checked (`check`), admitted (`admit`), encoded (`encoders`) and padded (`column`).
+A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction
+take one path: raw values become text (`text_of`), are checked (`check`), admitted (`admit`),
+encoded (`encoders`) and padded (`column`).
 
 Dims: B rows, S positions, N numbers of a position.
 """
@@ -24,47 +25,47 @@ from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.copying import CopyLink
 from sixjars.data.storage.cache import LINE, Examples, IdEncoder, Table
-from sixjars.errors import shown, the
 from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.errors import shown, the
 
 
 class FeatureExtractor(Protocol):
-    """What an image or video field is handed: from pixels to the numbers that an encoder reads."""
+    """Turns the pixels of an image or video field into the numbers that an encoder reads."""
 
     @property
     def name(self) -> str:
-        """For progress and messages."""
+        """Its name, for progress and messages."""
 
     @property
     def pixels(self) -> int:
-        """Of each side of the squares that it takes."""
+        """The side of the squares that it takes, in pixels."""
 
     @property
     def cells(self) -> bool:
-        """Whether it gives the cells of each frame, or its vector alone."""
+        """Whether it gives the cells of each frame, not only one vector."""
 
     @property
     def fingerprint(self) -> str | None:
-        """Changes with its weights; nothing where it has none."""
+        """A hash of its weights; None where it has none."""
 
     @property
     def vector(self) -> int:
-        """How many of the last numbers of a frame describe the whole of it; none where they are pixels."""
+        """How many of the last numbers of a frame are its vector; 0 for pixels."""
 
     def plan(self) -> dict[str, Any]:
         """All that the numbers depend on, besides the pixels."""
 
     def __call__(self, pixels: Tensor, /) -> Tensor:
-        """(X, 3, H, W) to (X, N)."""
+        """Features (X, N) of frames (X, 3, H, W)."""
 
 
 @final
 @dataclass(frozen=True)
 class Equipment:
-    """What a field may need besides its settings."""
+    """The tools of a field besides its settings: files, features, reporting."""
 
     places: tuple[Path, ...] = (Path(),)
     """Folders and .zip files that names of files are looked up in."""
@@ -72,7 +73,7 @@ class Equipment:
     stored: bool = False
     """Whether features are kept for the next time."""
     target_options: Mapping[str, Any] | None = None
-    """Of an output: what the decoder needs of it."""
+    """The decoder's options for an output field; None for an input."""
     learned_from: tuple[str, ...] = ()
     """The fields whose values it learns from; itself where none are named."""
     reporter: Reporter = default(default_factory=Reporter)
@@ -83,27 +84,28 @@ class Equipment:
 @final
 @dataclass(frozen=True)
 class Positions:
-    """What stands at each position of an input, for pictures of attention."""
+    """The tokens at the positions of an input, to draw attention over them."""
 
     tokens: tuple[str, ...] = ()
     segments: tuple[int, ...] = ()
-    """Of a text in segments, the segment that each position belongs to."""
+    """The segment of each position; empty for other fields."""
     words: tuple[int, ...] = ()
-    """Of a text, the word that each token is a piece of."""
+    """The index of each token's word; empty for other fields."""
 
 
 class Field(ABC):
-    """One field of the examples of a task, with its settings and what it learned from the training set.
+    """One field of a task's examples: its settings, and what it learned from the training set.
 
-    A field of your own sets `kind`, `holds` and `settings_class`, and gives at least `arrays`, `blank`, `describe`.
+    A field of your own sets `kind`, `holds` and `settings_class`, and gives at least `arrays`,
+    `blank`, `describe`.
     """
 
     kind: ClassVar[str]
-    """As recipes name it."""
+    """Its name in recipes."""
     settings_class: ClassVar[type[FieldSettings]]
     """Its keys in a recipe."""
     holds: ClassVar[Holds]
-    """What its values are, so that a decoder knows what to output."""
+    """The kind of its values, which a decoder must produce."""
     fact_names: ClassVar[tuple[str, ...]] = ()
     """The names of its `facts`: parameters of encoders or decoders that no recipe sets."""
     learns: ClassVar[bool] = False
@@ -118,15 +120,15 @@ class Field(ABC):
     folds_case: bool = False
     """Whether values that differ only in case are one."""
     word_dropout: float = 0.0
-    """Of an input: the probability with which a token is unknown in training."""
+    """The probability with which an input token is unknown in training."""
     is_media: bool = False
     """Whether its values are names of files."""
     archive_endings: frozenset[str] = frozenset()
     """How the archives of its files end, lowercased, that a prediction looks in too."""
     lists: Literal["rows", "value", "refused"] = "refused"
-    """What a list in a file means: several rows, one value, or a bad row."""
+    """The meaning of a list in a file: several rows, one value, or a bad row."""
     unusable: str = "that cannot be learned from"
-    """What is said of rows that are not `usable`."""
+    """The words for rows that are not `usable`."""
     default_metrics: tuple[str, ...] = ()
     """Metrics that replace those of the task."""
     equipment = Equipment()
@@ -136,10 +138,10 @@ class Field(ABC):
         self.settings = settings
 
     def equipped(self, equipment: Equipment) -> Self:
-        """The same field with what it may need besides its settings."""
-        made = copy(self)
-        made.equipment = equipment
-        return made
+        """The same field with its equipment."""
+        field = copy(self)
+        field.equipment = equipment
+        return field
 
     def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
         """Settings that its role in the task does not allow, a sentence each."""
@@ -154,75 +156,76 @@ class Field(ABC):
         return [f"data.{self.name}: must be a text, but is of kind {self.kind}."]
 
     def link(self, inputs: "Mapping[str, Field]") -> CopyLink | None:
-        """What ties this output to an input, if something does."""
+        """The link by which this output copies words of an input, if it does."""
         return None
 
     def as_text(self, value: object) -> str:
-        """A value as the text that is kept of it; ValueError with half a sentence, whose beginning the caller knows."""
+        """The text that is kept of a value; ValueError with the second half of a sentence."""
         if isinstance(value, str):
             return value
         raise ValueError(f"must be a text, but is {shown(value)}.")
 
     @final
     def text_of(self, value: object) -> str:
-        """The same; ValueError with a whole sentence."""
+        """As `as_text`, but ValueError has a whole sentence."""
         try:
             return self.as_text(value)
         except ValueError as error:
             raise ValueError(f"{the(self.name)} {error}") from None
 
-    def arguments(self, given: str) -> list[Any]:
-        """The values that one argument of a command means; where a list is one value, JSON may be written."""
-        if self.lists == "value" and given.lstrip().startswith("["):
+    def arguments(self, argument: str) -> list[Any]:
+        """The values of one command-line argument; JSON where a list is one value."""
+        if self.lists == "value" and argument.lstrip().startswith("["):
             with suppress(ValueError, RecursionError):  # a text may begin with a bracket too
-                return [json.loads(given)]
-        return [given]
+                return [json.loads(argument)]
+        return [argument]
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """ValueError with a sentence if a text is no value of this field; `row` has the other fields of the example."""
+        """Raise ValueError if a text is no value of this field; `row` has the other fields."""
         if not text.strip():
             raise ValueError(f"{the(self.name)} is empty.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values pass the check; a bad one is an error, or left out and counted.
 
-        Readers refuse empty values already, so where a kind has no check of its own there is nothing to do.
+        Readers refuse empty values already: a kind without a check of its own admits all.
         """
         if type(self).check is Field.check:
             return examples
         faults: dict[int, str] = {}
         batches = examples.table.drop_columns([LINE]).to_batches(4096)
-        for at, row in enumerate(row for some in batches for row in some.to_pylist()):
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for number, row in enumerate(rows):
             try:
                 self.check(row[self.name], row)
             except ValueError as error:
-                faults[at] = str(error)
+                faults[number] = str(error)
         return without_bad(examples, faults, skip=skip) if faults else examples
 
     def settled(self, train: Examples) -> Self:
-        """With what the admitted training set decides about which examples of the other sets are admitted."""
+        """The field with what the admitted training set decides for other sets."""
         return self
 
     def normalize(self, text: str) -> str:
-        """A value as it is compared with others."""
+        """The form in which a value is compared with others."""
         return text
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """With what the training texts teach: a vocabulary, labels; what it knows already keeps its number."""
+        """The field with what training texts teach (vocabulary, labels); known ids stay."""
         return self
 
     def to_json(self) -> str:
-        """What was learned, to be kept in a run."""
+        """The learned state as JSON, to be kept in a run."""
         return "null"
 
     def restored(self, text: str) -> Self:
-        """The same field with what `to_json` kept."""
+        """The field with a state that `to_json` wrote."""
         return self
 
     # From text to tensors.
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """What encodes its texts into ids that are kept, by name; nothing where there are none."""
+        """The encoders of its texts whose ids are stored, by name; none for other kinds."""
         return {}
 
     def arrays(self, texts: Sequence[str]) -> list[NDArray[Any]]:
@@ -230,14 +233,13 @@ class Field(ABC):
         raise NotImplementedError(f"{type(self).__name__} must give `arrays` or `column`.")
 
     def column(self, table: Table, *, training: bool = False) -> Column:
-        """All rows of a table, to take padded batches from; `training` says what for."""
+        """All rows of a table as a column that gives padded batches."""
         arrays = self.arrays(table.texts(self.name))
-        return ArrayColumn(
-            arrays.__getitem__, np.array([len(array) for array in arrays], dtype=np.int64)
-        )
+        lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+        return ArrayColumn(arrays.__getitem__, lengths)
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
-        """Which rows can be learned from; of the others there is nothing to learn, or the settings leave them out."""
+        """The rows that can be learned from: not left out by settings, and not without content."""
         return np.ones(len(table), dtype=bool)
 
     def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
@@ -245,16 +247,16 @@ class Field(ABC):
         return self.unusable
 
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
-        """Which of some rows were longer than what is read of them, or of a target learned."""
+        """Which of some rows are longer than the part that is encoded."""
         return np.zeros(len(rows), dtype=bool)
 
     def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
-        """One vector for each of some rows, (R, N), where frozen features are stored; nothing where there are none."""
+        """One vector for each of some rows, (R, N), where frozen features are stored, else None."""
         return None
 
     @abstractmethod
     def blank(self) -> Padded:
-        """One small value, (1, S) or (1, S, N), such as a network could be given."""
+        """A small value, (1, S) or (1, S, N), as an example for a network."""
 
     # From ids to text, and to what a person reads.
 
@@ -263,42 +265,42 @@ class Field(ABC):
         raise NotImplementedError(f"no decoder outputs a field of kind {self.kind}.")
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """The same token by token."""
+        """The tokens of a decoder's output."""
         raise NotImplementedError(f"no decoder outputs a field of kind {self.kind}.")
 
     def replacing_unknown(
         self, ids: Sequence[int], weights: Sequence[Sequence[float]], source: "Field", text: str
     ) -> tuple[Sequence[int], list[str]]:
-        """The ids with `<unk>` replaced by a copy of the position of `text` with the most attention, and its words."""
+        """Ids with `<unk>` replaced by copies from where attention was, and the words of `text`."""
         return ids, []
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
-        """What stands at each of the `count` positions that an encoder made of a row."""
+        """The tokens, segments and words at the `count` positions of a row."""
         return Positions()
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
-        """For each token of each text, which word it belongs to; a value that is no text is one word."""
+        """For each token of each text, the index of its word; other values are one word."""
         return [[0] for _ in texts]
 
     def backdrop(self, text: str) -> Any:
-        """What a picture of attention is drawn on: the image, the frames, the points; nothing for a text."""
+        """The image, frames or points that attention is drawn on; None for a text."""
         return None
 
     def facts(self) -> dict[str, Any]:
-        """What a network must know: sizes of vocabularies, of points, of images; as `fact_names` names them."""
+        """The parameters of a network that the field decides; see `fact_names`."""
         return {}
 
     def assumed(self) -> Self:
-        """The same field as if it had learned as much as its settings allow, where the data is not at hand."""
+        """The field as if it had learned as much as its settings allow, without data."""
         return self
 
     @abstractmethod
     def describe(self) -> str:
-        """What its values are, for `explain`."""
+        """A description of its values, for `explain`."""
 
     @classmethod
     def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
-        """Settings for a starter recipe, from the texts of a column (none where there is no data yet).
+        """Settings for a starter recipe from the texts of a column, which may be none.
 
         `tokens` is what the task takes for a token, `long` whether its encoder reads long texts.
         """
@@ -313,3 +315,10 @@ class Field(ABC):
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Settings for a column with these values; nothing if it cannot hold this kind of field."""
         return {} if all(isinstance(value, str) for value in values) else None
+
+
+def are_text_lists(values: Sequence[object]) -> bool:
+    """Whether every value is a list of texts, with one at least."""
+    lists = [value for value in values if isinstance(value, list) and value]
+    texts = all(isinstance(text, str) for value in lists for text in value)
+    return len(lists) == len(values) and texts

@@ -1,7 +1,8 @@
-"""Rows of different lengths on end in one array, texts as the words between white space, and work on all cores.
+"""Rows of different lengths in one flat array, texts as words, and work on all cores.
 
-Whatever is done to a word is done once for all the times it is there. That is why large corpora are read fast: the
-different words of some thousand texts are few, and finding them is left to Arrow, which works on all cores.
+Whatever is done to a word is done once for all the times it is there. That is why large corpora are
+read fast: the different words of some thousand texts are few, and finding them is left to Arrow,
+which works on all cores.
 """
 
 import mmap
@@ -17,26 +18,24 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError, shown
-from sixjars.flow.special import STOP
+from sixjars_runtime.errors import DataError, shown
+from sixjars_runtime.special_tokens import STOP
 
 T = TypeVar("T")
 R = TypeVar("R")
 Flat = tuple[NDArray[np.int32], NDArray[np.int64]]
-"""Token ids of all rows one after the other, and where each row begins (one entry more than rows)."""
+"""Token ids of all rows on end, and where each row begins and the last ends."""
 MOST_ROWS: Final = 1 << 16
 MOST_BYTES: Final = 1 << 22
-"""Of a text column, what is worked on at once: little memory, and enough of it for the cores."""
+"""Texts that are worked on at once: little memory, and enough of it for the cores."""
 Words = tuple[list[str], NDArray[np.int64], NDArray[np.int64]]
-"""Different words; which of them stands at each place of all texts; and where each text begins, one entry more."""
-_FEW: Final = (
-    64  # texts whose words Python finds as fast as Arrow, which takes long to load its functions
-)
+"""Different words; which of them is at each place; where each text begins, and the last ends."""
+_FEW: Final = 64  # texts whose words Python finds as fast: Arrow loads its functions slowly
 _MERGED: Final = 1 << 20  # words of several arrays whose counts wait to be added up
 
 
 def flattened(rows: Sequence[Sequence[int]]) -> Flat:
-    """Rows on end.
+    """Put rows one after the other in one array.
 
     >>> flattened([[7, 8], [], [9]])
     (array([7, 8, 9], dtype=int32), array([0, 2, 2, 3]))
@@ -46,7 +45,7 @@ def flattened(rows: Sequence[Sequence[int]]) -> Flat:
 
 
 def rows_of(flat: Flat) -> list[list[int]]:
-    """The rows again.
+    """The rows of a flat array, as lists.
 
     >>> rows_of(flattened([[7, 8], [], [9]]))
     [[7, 8], [], [9]]
@@ -77,20 +76,20 @@ def slices(ids: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
         _give_back()
 
 
-def places_of(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
-    """Where an id stands.
+def places_of(ids: NDArray[np.int32], number: int) -> NDArray[np.int64]:
+    """The positions of an id in an array.
 
     >>> places_of(np.array([7, 2, 7], dtype=np.int32), 7)
     array([0, 2])
     """
-    found = [
-        np.flatnonzero(some == wanted) + at * MOST_BYTES for at, some in enumerate(slices(ids))
-    ]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+    places = [np.zeros(0, dtype=np.int64)]
+    for at, block in enumerate(slices(ids)):
+        places.append(np.flatnonzero(block == number) + at * MOST_BYTES)
+    return np.concatenate(places)
 
 
 def cut(flat: Flat, limit: int) -> Flat:
-    """As much of each row as a limit allows.
+    """Cut each row at a limit.
 
     >>> cut(flattened([[7, 8, 9], [6]]), 2)
     (array([7, 8, 6], dtype=int32), array([0, 2, 3]))
@@ -107,10 +106,10 @@ _MAPS: "WeakSet[mmap.mmap]" = WeakSet()
 
 
 def mapped(file: Any) -> mmap.mmap:
-    """A file in memory; whoever goes through it with `batches_of` or `portions` holds little of it at a time."""
-    found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    _MAPS.add(found)
-    return found
+    """A file in memory; `batches_of` and `portions` go through it with little of it at a time."""
+    mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _MAPS.add(mapping)
+    return mapping
 
 
 def batches_of(table: Any) -> Iterator[Any]:
@@ -123,31 +122,31 @@ def batches_of(table: Any) -> Iterator[Any]:
 def portions(column: Any) -> Iterator[Any]:
     """The texts of a `pyarrow` column, some at a time."""
     for chunk in column.chunks:
-        each = max(1, min(MOST_ROWS, MOST_BYTES * len(chunk) // max(chunk.nbytes, 1)))
-        for start in range(0, len(chunk), each):
-            yield chunk.slice(start, each)
+        size = max(1, min(MOST_ROWS, MOST_BYTES * len(chunk) // max(chunk.nbytes, 1)))
+        for start in range(0, len(chunk), size):
+            yield chunk.slice(start, size)
             _give_back()
 
 
 def _give_back() -> None:
-    """The pages of mapped files are not counted as memory of this process until they are looked at again."""
+    """Pages of mapped files leave the memory of this process until they are read again."""
     if hasattr(mmap, "MADV_DONTNEED"):
-        for one in list(_MAPS):
-            one.madvise(mmap.MADV_DONTNEED)
+        for mapping in list(_MAPS):
+            mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def spread(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """What `make` makes of each item, in order, by a thread for each core; only a few items wait at any time.
+    """`make` of each item, in order, by a thread for each core; only a few items wait.
 
-    Threads are enough where the work is done by libraries that let go of Python meanwhile. They end with this process,
-    whatever ends it.
+    Threads are enough where the work is done by libraries that let go of Python meanwhile. They end
+    with this process, whatever ends it.
 
     >>> list(spread(str, [1, 2, 3]))
     ['1', '2', '3']
@@ -163,12 +162,12 @@ def spread(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            for one in waiting:
-                one.cancel()
+            for future in waiting:
+                future.cancel()
 
 
 def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """What `make` makes or raises for each item, in order; a thread makes one while the one before it is used.
+    """`make` of each item, in order, or its error; a thread works one item ahead.
 
     >>> list(ahead(str, [1, 2, 3]))
     ['1', '2', '3']
@@ -176,9 +175,9 @@ def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
         waiting: Future[R] | None = None
         for item in items:
-            made, waiting = waiting, thread.submit(make, item)
-            if made is not None:
-                yield made.result()
+            ready, waiting = waiting, thread.submit(make, item)
+            if ready is not None:
+                yield ready.result()
         if waiting is not None:
             yield waiting.result()
 
@@ -186,17 +185,17 @@ def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
 @final
 @dataclass(frozen=True)
 class TextStream:
-    """Texts one after the other, and where somebody can use them as they are stored, `pyarrow` arrays of them."""
+    """An iterable of texts, which are also there as `pyarrow` arrays."""
 
     arrays: Iterable[Any]
 
     def __iter__(self) -> Iterator[str]:
-        for some in self.arrays:
-            yield from some.to_pylist()
+        for texts in self.arrays:
+            yield from texts.to_pylist()
 
 
 def as_array(texts: Sequence[str]) -> Any:
-    """Texts as a `pyarrow` array. `pyarrow.array` would import pandas where that is installed, which takes a second."""
+    """Texts as a `pyarrow` array, without pandas, which `pyarrow.array` imports for a second."""
     import pyarrow
 
     try:
@@ -206,19 +205,15 @@ def as_array(texts: Sequence[str]) -> Any:
         ends = np.cumsum([0, *map(len, plain)], dtype=np.int64)
         if ends[-1] > np.iinfo(np.int32).max:  # more than such an array holds
             return pyarrow.array(texts, pyarrow.string())
-        buffers = [
-            None,
-            pyarrow.py_buffer(ends.astype(np.int32)),
-            pyarrow.py_buffer(b"".join(plain)),
-        ]
+        content = [ends.astype(np.int32), b"".join(plain)]
+        buffers = [None, *map(pyarrow.py_buffer, content)]
         return pyarrow.Array.from_buffers(pyarrow.string(), len(plain), buffers)
     except UnicodeEncodeError:
         for text in texts:
             if any("\ud800" <= letter <= "\udfff" for letter in text):
-                message = (
+                raise DataError(
                     f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
-                )
-                raise DataError(message) from None
+                ) from None
         raise
 
 
@@ -231,12 +226,9 @@ def words_of(texts: Any) -> Words:
     if len(texts) <= _FEW:
         rows = [[] if text is None else text.split() or [""] for text in texts.to_pylist()]
         numbers: dict[str, int] = {}
-        found = [numbers.setdefault(word, len(numbers)) for row in rows for word in row]
-        return (
-            list(numbers),
-            np.array(found, np.int64),
-            begins_of(np.fromiter(map(len, rows), np.int64, len(rows))),
-        )
+        row_words = [numbers.setdefault(word, len(numbers)) for row in rows for word in row]
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        return list(numbers), np.array(row_words, np.int64), begins_of(lengths)
     split = _split(texts)
     words = split.flatten().dictionary_encode()
     places = words.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -256,28 +248,29 @@ def word_counts(texts: Iterable[str]) -> tuple[dict[str, int], int]:
     >>> sorted(counts.items()), spaces
     ([('be', 2), ('not', 1), ('or', 1), ('to', 2)], 4)
     """
-    found: list[Any] = []
+    tables: list[Any] = []
     spaces = 0
     for counts, between in spread(_counted, _arrays(texts)):
-        found.append(counts)
+        tables.append(counts)
         spaces += between
-        if sum(map(len, found)) > max(_MERGED, 2 * len(found[0])):
-            found = [_merged(found)]
-    words = _merged(found).to_pydict() if found else {"word": [], "count": []}
+        if sum(map(len, tables)) > max(_MERGED, 2 * len(tables[0])):
+            tables = [_merged(tables)]
+    words = _merged(tables).to_pydict() if tables else {"word": [], "count": []}
     counted = dict(zip(words["word"], words["count"], strict=True))
     counted.pop("", None)
     return counted, spaces
 
 
 def _arrays(texts: Iterable[str]) -> Iterator[Any]:
-    """As many texts as are worked on at once, as `pyarrow` arrays."""
+    """The texts as `pyarrow` arrays of a size for one thread."""
     if isinstance(texts, TextStream):
         yield from texts.arrays
         return
-    stream, each = iter(texts), 1 << 8
-    while some := list(islice(stream, each)):
-        yield as_array(some)
-        each = max(1, min(MOST_ROWS, MOST_BYTES * len(some) // max(sum(map(len, some)), 1)))
+    stream = iter(texts)
+    size = 1 << 8
+    while block := list(islice(stream, size)):
+        yield as_array(block)
+        size = max(1, min(MOST_ROWS, MOST_BYTES * len(block) // max(sum(map(len, block)), 1)))
 
 
 def _counted(texts: Any) -> tuple[Any, int]:
@@ -290,7 +283,7 @@ def _counted(texts: Any) -> tuple[Any, int]:
 
 
 def _merged(tables: Sequence[Any]) -> Any:
-    """Tables of counts as one, in which each word is once."""
+    """Add up tables of counts, so that each word is there once."""
     import pyarrow
 
     summed = pyarrow.concat_tables(tables).group_by("word").aggregate([("count", "sum")])
@@ -300,8 +293,8 @@ def _merged(tables: Sequence[Any]) -> Any:
 def segment_ids(
     encode: Callable[..., Flat], texts: Sequence[Sequence[str]], *, open: bool = False
 ) -> Flat:
-    """The ids of texts in segments: each is encoded by itself and ends in `<stop>`, also one without a word."""
-    ids, begins = encode(as_array([one for segments in texts for one in segments]), open=open)
+    """The ids of texts in segments: each is encoded by itself and ends in `<stop>`."""
+    ids, begins = encode(as_array(list(chain.from_iterable(texts))), open=open)
     counts = np.fromiter(map(len, texts), np.int64, len(texts))
     ended = begins + np.arange(len(begins))
     return np.insert(ids, begins[1:], STOP), ended[begins_of(counts)]

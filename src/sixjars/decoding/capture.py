@@ -1,9 +1,10 @@
-"""Steps of search as CUDA graphs: a step is many small kernels, and to launch them one by one takes longer than to run.
+"""Steps of search as CUDA graphs: to launch many small kernels takes longer than to run them.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, S source positions, P segments of a row.
+Dims: B sources, N rows of each, R = B * N rows open in search, S source positions, P segments of
+      a row.
 
-A graph has fixed shapes and addresses. So a few are kept for each model, with sources padded to lengths that come
-again, and what is to be searched is copied into the tensors that a graph reads. All else is as it is without graphs.
+A graph has fixed shapes and addresses. So a few are kept for each model, sources are padded to a
+few shapes, and each search is copied into the tensors that its graph reads.
 """
 
 from collections import OrderedDict
@@ -26,26 +27,24 @@ from sixjars.flow.values import Encoded, Tensors
 KEPT = 8
 """Graphs for each model; the one that was not used for the longest time goes first."""
 AT_ONCE = range(6, 2, -1)
-"""How many steps a graph may have. It is launched again before search knows whether the last steps left anything."""
+"""The steps of a graph; it is launched again before the host knows whether any row is open."""
 
 
 bucket = partial(padded_size, parts=8)
 
 
 def bucketed(encoded: Encoded) -> Encoded:
-    """The same sources, padded to shapes that come again; those that are added are empty, and come last."""
+    """The sources, padded with empty ones at the end to one of a few shapes."""
     rows, positions = bucket(encoded.rows, least=1), bucket(encoded.mask.shape[1], least=8)
     level = encoded.segments
     if level is not None:
-        weights = None if level.weights is None else _padded(level.weights, rows, positions)
         segments = bucket(level.mask.shape[1], least=4)
-        memory, mask = _padded(level.memory, rows, segments), _padded(level.mask, rows, segments)
         level = replace(
             level,
-            memory=memory,
-            mask=mask,
+            memory=_padded(level.memory, rows, segments),
+            mask=_padded(level.mask, rows, segments),
             segment_of=_padded(level.segment_of, rows, positions),
-            weights=weights,
+            weights=None if level.weights is None else _padded(level.weights, rows, positions),
         )
     return replace(
         encoded,
@@ -66,7 +65,7 @@ def _padded(values: Tensor, rows: int, positions: int) -> Tensor:
 
 
 def recorded(make: Callable[[], None], pool: Any, device: torch.device) -> Callable[[], None]:
-    """The same as one graph, which computes with the same tensors again; on a CPU, what is given."""
+    """The function as one graph over the same tensors; on a CPU, the function itself."""
     if device.type == "cpu":
         return make
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -75,7 +74,7 @@ def recorded(make: Callable[[], None], pool: Any, device: torch.device) -> Calla
         make()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    torch.clear_autocast_cache()  # of narrower weights, which will be freed: the graph must make its own
+    torch.clear_autocast_cache()  # its narrower weights will be freed: the graph makes its own
     with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
         make()
     torch.clear_autocast_cache()
@@ -84,15 +83,15 @@ def recorded(make: Callable[[], None], pool: Any, device: torch.device) -> Calla
 
 @final
 class Captured:
-    """Some steps of one search as a graph. It holds tensors of its own, and no module."""
+    """Some steps of a search as a graph, with tensors of its own and no module."""
 
     def __init__(self, problem: Problem, running: Any, advance: Advance, pool: Any) -> None:
         assert problem.prepared is not None
         self.given = [tensor.clone() for tensor in _given(problem)]
-        own = iter(self.given)
-        seeds = None if problem.seeds is None else next(own)
-        problem = replace(problem, prepared=filled(problem.prepared, own), seeds=seeds)
-        # Graph and kernels read the tensors of both, which must not be freed; the problem itself knows a module.
+        copies = iter(self.given)
+        seeds = None if problem.seeds is None else next(copies)
+        problem = replace(problem, prepared=filled(problem.prepared, copies), seeds=seeds)
+        # The graph reads tensors of both, which must stay; the problem itself would keep a module.
         self.rules = problem.rule, problem.never
         self.running: Any = running.mapped(Tensor.clone)
         self.page: list[Tensor] = []
@@ -115,31 +114,28 @@ class Captured:
         self.replay = recorded(make, pool, self.made.device)
 
     def walked(self, problem: Problem, given: list[Tensor], running: Any) -> list[Part]:
-        """All steps until nothing is left to do; what is `given` is that of the problem."""
+        """Make all steps until nothing is left to do; `given` are the tensors of the problem."""
         torch._foreach_copy_(self.given, given)
         _copied(running, self.running)
         self.made.zero_()
         pages: list[list[Tensor]] = []
         left: list[Callable[[], bool]] = []
-        made = 0
-        while made < problem.longest:
+        count = 0
+        while count < problem.longest:
             self.replay()
             pages.append([tensor.clone() for tensor in self.page])
-            made += len(self.page[0])
+            count += len(self.page[0])
             left.append(_arriving(self.left))
-            if (
-                len(left) > 1 and not left[-2]()
-            ):  # asked this late, so that the device never waits for the answer
+            if len(left) > 1 and not left[-2]():  # a launch late, so that the device never waits
                 break
-        rows = torch.arange(problem.state.rows)  # nobody reads them on the device
+        rows = torch.arange(problem.state.rows)  # the device does not read them
         steps = [torch.cat(tensors)[: problem.longest] for tensors in zip(*pages, strict=True)]
-        return [
-            Part(rows, [filled(self.like, steps)], self.running.mapped(Tensor.clone), together=True)
-        ]
+        columns = [filled(self.like, steps)]
+        return [Part(rows, columns, self.running.mapped(Tensor.clone), together=True)]
 
 
 def _arriving(flag: Tensor) -> Callable[[], bool]:
-    """A flag on its way from the device; who asks for it waits until it is there."""
+    """A function that waits for a flag of the device, whose copy is under way."""
     if flag.device.type == "cpu":
         return partial(bool, flag.clone())
     here = torch.empty((), dtype=torch.bool, pin_memory=True)
@@ -155,7 +151,7 @@ def _arriving(flag: Tensor) -> Callable[[], bool]:
 
 
 def _given(problem: Problem) -> list[Tensor]:
-    """What a graph reads of a problem, besides what is running."""
+    """The tensors of a problem that a graph reads, except those that change."""
     assert problem.prepared is not None
     return [*([] if problem.seeds is None else [problem.seeds]), *problem.prepared.tensors()]
 
@@ -166,17 +162,15 @@ def _copied(new: Tensors, into: Tensors) -> None:
 
 @final
 class Graphs:
-    """Those of one model."""
+    """The graphs of one model."""
 
     def __init__(self) -> None:
-        self.lock = (
-            Lock()
-        )  # of all: they share their memory, so what one has made may lie where another computes
+        self.lock = Lock()  # one for all: they share their memory
         self.pool = torch.cuda.graph_pool_handle() if torch.cuda.is_available() else None
         self.kept: OrderedDict[Hashable, Captured] = OrderedDict()
 
     def captured(self, key: Hashable, problem: Problem, running: Any, advance: Advance) -> Captured:
-        """The graph for such a problem, made where there is none yet."""
+        """The graph of such a problem, recorded where there is none yet."""
         if key not in self.kept:
             while len(self.kept) >= KEPT:
                 self.kept.popitem(last=False)
@@ -186,13 +180,10 @@ class Graphs:
 
 
 def addresses(module: nn.Module) -> tuple[int, ...]:
-    """Where all its weights are: a graph knows them by that alone. Asked for each batch, so in one pass."""
-    each = (
-        own
-        for one in module.modules()
-        for own in (*one._parameters.values(), *one._buffers.values())
-    )
-    return tuple(weight.data_ptr() for weight in each if weight is not None)
+    """The addresses of all weights, by which a graph knows them; in one pass, for each batch."""
+    tables = (table for each in module.modules() for table in (each._parameters, each._buffers))
+    weights = (weight for table in tables for weight in table.values())
+    return tuple(weight.data_ptr() for weight in weights if weight is not None)
 
 
 GRAPHS: WeakKeyDictionary[Generator, Graphs] = WeakKeyDictionary()
@@ -200,7 +191,7 @@ CAPTURING = Lock()
 
 
 def can_capture(generator: Generator, problem: Problem) -> bool:
-    """Whether a graph computes the same: no shape in a step depends on how many were made, nothing is read back."""
+    """Whether a graph computes the same: its shapes are fixed, and the host reads nothing."""
     settings = problem.settings
     return (
         problem.state.device.type == "cuda"
@@ -215,13 +206,11 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
 def walked_captured(
     generator: Generator, problem: Problem, running: Running, advance: Advance
 ) -> list[Part]:
-    """As `walked`, by graphs; without them where another thread is using those of this model."""
+    """As `walked`, by graphs, unless another thread is using those of this model."""
     given = _given(problem)
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*given, *problem.state.tensors()])
     autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    settings = problem.settings.model_copy(
-        update={"seed": 0}
-    )  # the graph is given seeds as a tensor
+    settings = problem.settings.model_copy(update={"seed": 0})  # seeds are a tensor of the graph
     key = (settings, problem.longest, problem.keeps_weights, shapes, addresses(generator), autocast)
     with CAPTURING:
         graphs = GRAPHS.setdefault(generator, Graphs())

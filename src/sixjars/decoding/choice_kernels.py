@@ -2,13 +2,15 @@
 
 Dims: R rows open in search, V vocabulary.
 
-From logits a it chooses the highest that no rule forbids, and adds up the log probabilities of what was chosen:
+From logits a it chooses the highest that no rule forbids, and adds up the log probabilities of what
+was chosen:
 
     log P(v) = a_v - m - log Σ_u exp(a_u - m),   m = max_u a_u
 
-The sum is over all tokens, forbidden ones too. Block by block m grows, and the sum so far is multiplied by
-exp(m_before - m_after) (Milakov & Gimelshein 2018, https://arxiv.org/abs/1805.02867); so the logits are read once, and
-log probabilities never written. Where a step gives log probabilities, these are read in their place.
+The sum is over all tokens, forbidden ones too. Block by block m grows, and the sum so far is
+multiplied by exp(m_before - m_after) (Milakov & Gimelshein 2018, https://arxiv.org/abs/1805.02867);
+so the logits are read once, and log probabilities never written. Where a step gives log
+probabilities, these are read in their place.
 """
 
 import torch
@@ -22,7 +24,7 @@ from sixjars.flow.values import StepOutput
 
 @triton.jit
 def _chosen_kernel(
-    scores, never, made, opened, totals, tokens, gained, still_open, new_totals,
+    scores, never, steps, opened, totals, tokens, gained, still_open, new_totals,
     stop, fewest, longest, V, BANNED: tl.constexpr, LOGITS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
@@ -31,19 +33,19 @@ def _chosen_kernel(
     most, summed = -float("inf"), 0.0
     for begin in range(0, V, BLOCK):
         at = begin + tl.arange(0, BLOCK)
-        some = tl.load(scores + at, at < V, -float("inf")).to(tl.float32)
+        values = tl.load(scores + at, at < V, -float("inf")).to(tl.float32)
         if LOGITS:
             before = most
-            most = tl.maximum(most, tl.max(some, axis=0))
+            most = tl.maximum(most, tl.max(values, axis=0))
             base = tl.where(most == -float("inf"), 0.0, most)
-            summed = summed * tl.exp(before - base) + tl.sum(tl.exp(some - base), axis=0)
-        some = tl.where(at == stop, -float("inf"), some)
+            summed = summed * tl.exp(before - base) + tl.sum(tl.exp(values - base), axis=0)
+        values = tl.where(at == stop, -float("inf"), values)
         for number in tl.static_range(BANNED):
-            some = tl.where(at == tl.load(never + number), -float("inf"), some)
-        highest, where = tl.max(some, axis=0, return_indices=True)
+            values = tl.where(at == tl.load(never + number), -float("inf"), values)
+        highest, where = tl.max(values, axis=0, return_indices=True)
         place = tl.where(highest > best, begin + where, place)
         best = tl.maximum(best, highest)
-    step = tl.load(made)
+    step = tl.load(steps)
     ending = tl.load(scores + stop).to(tl.float32)
     withheld = (step < fewest) & (best > -float("inf"))
     ends = ((ending > best) | ((ending == best) & (stop < place))) & (withheld == 0)
@@ -58,24 +60,22 @@ def _chosen_kernel(
 
 
 def chosen(
-    problem: Problem, scored: StepOutput, opened: Tensor, totals: Tensor, made: Tensor
+    problem: Problem, scored: StepOutput, opened: Tensor, totals: Tensor, steps: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What each row outputs after `made` steps, its log probability, whether the row goes on, and its total, (R,) each.
+    """After `steps` steps: each row's token, log probability, whether it goes on, total, (R,) each.
 
-    None of the tokens that are never output; and no `<stop>` before `min_length` of them, unless nothing else may
-    follow: what `scores.banned` and `scores.min_length` leave.
+    None of the tokens that are never output; and no `<stop>` before `min_length` of them, unless
+    nothing else may follow: what `scores.banned` and `scores.min_length` leave.
     """
     scores_RV = scored.scores.contiguous()
     rows, size = scores_RV.shape
     tokens = torch.empty(rows, dtype=torch.long, device=totals.device)
-    gained, new_totals, still_open = (
-        torch.empty_like(totals),
-        torch.empty_like(totals),
-        torch.empty_like(opened),
-    )
+    gained, new_totals = torch.empty_like(totals), torch.empty_like(totals)
+    still_open = torch.empty_like(opened)
     _chosen_kernel[rows,](
-        scores_RV, problem.never, made, opened.view(torch.uint8), totals, tokens, gained, still_open.view(torch.uint8),
-        new_totals, problem.special.stop, problem.settings.min_length, problem.longest, size,
-        BANNED=len(problem.never), LOGITS=scored.are_logits, BLOCK=min(triton.next_power_of_2(size), 4096), num_warps=8,
+        scores_RV, problem.never, steps, opened.view(torch.uint8), totals, tokens, gained,
+        still_open.view(torch.uint8), new_totals, problem.special.stop, problem.settings.min_length,
+        problem.longest, size, BANNED=len(problem.never), LOGITS=scored.are_logits,
+        BLOCK=min(triton.next_power_of_2(size), 4096), num_warps=8,
     )  # fmt: skip
     return tokens, gained, still_open, new_totals

@@ -1,25 +1,24 @@
-"""Whether a search of many rows fits into memory, asked before anything is copied for its rows."""
+"""Whether a search of many rows fits into memory, checked before anything is copied."""
 
 from typing import Any
 
 import torch
 
 from sixjars.flow.contracts import Generator
-from sixjars.flow.memory import SearchSize, free_memory
 from sixjars.flow.values import Prepared, Rows
+from sixjars_runtime.memory import SearchSize, free_memory
 
 
 def check_memory(
     generator: Generator, state: Rows, prepared: Prepared, *, keeps_weights: bool, **size: Any
 ) -> None:
-    """Refuse a search that does not fit; one small step is made for it, to know the vocabulary.
+    """Refuse a search that does not fit; one step of the model tells its vocabulary.
 
-    `size` is what `SearchSize` asks besides: rows of each source, steps, whether it is a beam.
+    `size` are the other fields of `SearchSize`: rows of each source, steps, whether it is a beam.
     """
     with torch.inference_mode():
-        token = torch.full(
-            (state.rows,), generator.special.go, dtype=torch.long, device=state.device
-        )
+        go = generator.special.go
+        token = torch.full((state.rows,), go, dtype=torch.long, device=state.device)
         scored, _ = generator.step(token, state, prepared)
     carried = state.tensors() if generator.grouped else [*state.tensors(), *prepared.tensors()]
     SearchSize(
@@ -32,7 +31,7 @@ def check_memory(
 
 
 def free_on(device: torch.device) -> int | None:
-    """Bytes that are free on a device, with what torch holds there and does not use."""
+    """The free bytes of a device, with those that torch holds and does not use."""
     if device.type != "cuda":
         return free_memory()
     held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)

@@ -1,7 +1,7 @@
-"""What every kind of search has in common: what is searched, and the loop over steps.
+"""The batch that is searched, and the loop over its steps, for every kind of search.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t tokens output so
-      far.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions,
+      t tokens output so far.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from sixjars.decoding.scores import NEVER, Ranking, Rule, never_of, rule_of
-from sixjars.errors import ShapeError
 from sixjars.flow.searching import Hypothesis, SpecialTokens
 from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.errors import ShapeError
 
 ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]
-"""A token for each row, (R,), a state and what is prepared to scores and a new state."""
+"""A token for each row (R,), a state and the prepared sources -> scores and the state after it."""
 
 
 @final
@@ -30,27 +30,27 @@ class Problem:
     step: ModelStep
     state: Rows
     prepared: Prepared | None
-    """What `step` is given of the sources, for each of them or for each row; absent where it knows them by itself."""
+    """The prepared sources, one row for each or for each row; None where `step` has its own."""
     longest: int
-    """Most tokens of an output, `<stop>` included."""
+    """The most tokens of an output, `<stop>` included."""
     rows: int
-    """N, how many rows each source has."""
+    """N, the number of rows of each source."""
     settings: SearchSettings
     special: SpecialTokens
     ranking: Ranking
     real: int | None = None
-    """How many of the sources are searched; those behind them, if any, are empty. All where it is absent."""
+    """The number of sources that are searched, all by default; those behind them are empty."""
     owns_scores: bool = False
     """Whether the scores that a step returns may be overwritten."""
     keeps_weights: bool = True
     """Whether hypotheses have attention weights, where the model has any."""
     seeds: Tensor | None = None
-    """Of sampling, one for each row, (R,)."""
+    """The seeds of sampling, (R,)."""
     prefix: Padded | None = None
-    """What each row must begin with."""
+    """The beginning that each row must have."""
 
     def on_device(self) -> "Problem":
-        """The same with all of it where the state is."""
+        """The same problem with all tensors on the device of the state."""
         device = self.state.device
         return replace(
             self,
@@ -60,53 +60,54 @@ class Problem:
 
     @cached_property
     def rule(self) -> Rule:
-        """What may not be output next."""
-        device, own = self.state.device, self.owns_scores
+        """The rule of which tokens may not be output next."""
         return rule_of(
-            self.settings, self.special, prefix=self.prefix, device=device, overwrite=own
+            self.settings,
+            self.special,
+            prefix=self.prefix,
+            device=self.state.device,
+            overwrite=self.owns_scores,
         )
 
     @cached_property
     def never(self) -> Tensor:
-        """Tokens that are never output, for a kernel that knows such rules by itself."""
+        """The tokens that are never output, for a kernel that has these rules itself."""
         return torch.tensor(never_of(self.settings, self.special), device=self.state.device)
 
     @property
     def reads_output(self) -> bool:
-        """Whether a rule reads what was output, and not only how long it is."""
+        """Whether a rule reads the output, and not only its length."""
         return self.settings.no_repeat_ngram > 0
 
     def first(self) -> Tensor:
-        """Before the first step: `<go>` in every row, (R,)."""
-        return torch.full(
-            (self.state.rows,), self.special.go, dtype=torch.long, device=self.state.device
-        )
+        """`<go>` in every row, (R,)."""
+        go = self.special.go
+        return torch.full((self.state.rows,), go, dtype=torch.long, device=self.state.device)
 
     def step_on(
-        self, token: Tensor, state: Rows, output: Tensor | None, made: int | Tensor
+        self, token: Tensor, state: Rows, output: Tensor | None, steps: int | Tensor
     ) -> tuple[Tensor, Tensor | None, Rows]:
-        """One step: the log probability of what may come next (R, V), the weights (R, S), the state.
+        """One step: log probabilities of the next token (R, V), weights (R, S), the state.
 
-        `output` is what `made` steps output, (R, t), where a rule reads it.
+        `output` is that of `steps` steps, (R, t), where a rule reads it.
         """
         scored, state = self.stepped(token, state)
-        return self.allowed(scored.log_probabilities, output, made), scored.weights, state
+        return self.allowed(scored.log_probabilities, output, steps), scored.weights, state
 
     def stepped(self, token: Tensor, state: Rows) -> tuple[StepOutput, Rows]:
-        """One step before any rule: what the model gives, with weights where somebody keeps them, and the state."""
+        """One step without rules: the output, with weights where they are kept, and the state."""
         scored, state = self.step(token, state, self.prepared)
         keeps = self.keeps_weights or self.ranking.coverage_penalty
         return (scored if keeps else StepOutput(scored.scores, are_logits=scored.are_logits)), state
 
-    def allowed(self, scores: Tensor, output: Tensor | None, made: int | Tensor) -> Tensor:
+    def allowed(self, scores: Tensor, output: Tensor | None, steps: int | Tensor) -> Tensor:
         """Scores (R, V) with -inf where a rule forbids a token."""
-        output = (
-            scores.new_empty(scores.shape[0], 0, dtype=torch.long) if output is None else output
-        )
-        return self.rule(scores, output, made)
+        if output is None:
+            output = scores.new_empty(scores.shape[0], 0, dtype=torch.long)
+        return self.rule(scores, output, steps)
 
     def is_real(self) -> Tensor:
-        """Which rows are those of sources that are searched, (R,)."""
+        """Whether a row is of a source that is searched, (R,)."""
         rows_R = torch.arange(self.state.rows, device=self.state.device)
         return rows_R < (self.state.rows if self.real is None else self.real * self.rows)
 
@@ -116,34 +117,33 @@ class Problem:
         return (sources.unsqueeze(1) * self.rows + each_N).flatten()
 
     def pick(self, sources: Tensor) -> "Problem":
-        """The same for some of its sources only; of the state the search itself keeps some."""
+        """The problem of some of its sources."""
         assert self.prepared is not None
         rows, mask = self.rows_of(sources), self.ranking.mask
+        by_source = self.prepared.rows * self.rows == self.state.rows
+        mask = None if mask is None else mask.index_select(0, rows)
         return replace(
             self,
-            prepared=self.prepared.pick(
-                sources if self.prepared.rows * self.rows == self.state.rows else rows
-            ),
+            prepared=self.prepared.pick(sources if by_source else rows),
             state=self.state.pick(rows),
             seeds=None if self.seeds is None else self.seeds.index_select(0, rows),
             prefix=None if self.prefix is None else self.prefix.pick(rows),
-            ranking=replace(
-                self.ranking, mask=None if mask is None else mask.index_select(0, rows)
-            ),
+            ranking=replace(self.ranking, mask=mask),
         )
 
 
 def check_rows(
     rows: int, kind: str, count: int, *, prefix: Padded | None, mask: Tensor | None
 ) -> None:
-    """Refuse rows that are not `count` for each source, or not as many as those of what is given with them."""
+    """Refuse rows that are not `count` for each source, or whose number differs from a tensor's."""
     if rows % count:
         raise ShapeError(
-            f"search of kind {kind} needs {count} rows for each source, side by side, but got {rows} rows in "
-            "all. Repeat the state, and what the step knows, by beam_rows(settings)."
+            f"search of kind {kind} needs {count} rows for each source, side by side, but got "
+            f"{rows} rows in all. Repeat the state, and what the step knows, by "
+            "beam_rows(settings)."
         )
-    given = {"prefix": None if prefix is None else prefix.values, "mask": mask}
-    for name, tensor in given.items():
+    tensors = {"prefix": None if prefix is None else prefix.values, "mask": mask}
+    for name, tensor in tensors.items():
         if tensor is not None and tensor.shape[0] != rows:
             raise ShapeError(
                 f"the {name} has {tensor.shape[0]} rows, but the state has {rows}. "
@@ -155,7 +155,7 @@ Kind = TypeVar("Kind", bound=Tensors)
 
 
 def filled(value: Kind, tensors: Iterable[Tensor]) -> Kind:
-    """The same value made of other tensors, in that order."""
+    """The same value with other tensors, in their order."""
     new = iter(tensors)
     return value.mapped(lambda _: next(new))
 
@@ -163,71 +163,71 @@ def filled(value: Kind, tensors: Iterable[Tensor]) -> Kind:
 @final
 @dataclass(frozen=True)
 class Column(Rows):
-    """What one step made."""
+    """The output of one step."""
 
     token: Tensor
-    """What each row output, (R,)."""
+    """The token of each row, (R,)."""
     parent: Tensor | None = None
-    """Which row of the step before it goes on from, (R,), where rows move."""
+    """The row of the step before that each row continues, (R,), where rows move."""
     weights: Tensor | None = None
-    """Attention as it was before the rows moved, (R, S)."""
+    """The attention weights before the rows moved, (R, S)."""
     gained: Tensor | None = None
     """The log probability of the token, (R,), where rows do not move."""
 
 
 Tell = Callable[[Column, Tensor], Tensor | None]
-"""Somebody who wants to know what each step made, as it is made, and which of all rows each of its rows is, (R,); who
-may answer which of these nobody wants any longer, (R,), and what is found for them means nothing then."""
+"""Called with each step at once, and with the place of each of its rows among all, (R,).
+
+It may return which of these rows are no longer needed, (R,); their hypotheses then mean nothing."""
 
 
 class Running(Protocol):
-    """The rows that are open, and all that a kind of search knows of them between two steps."""
+    """The open rows, and the state of a kind of search between two steps."""
 
     def going(self) -> Tensor:
-        """Which sources are not done, (B,)."""
+        """Whether a source is not done, (B,)."""
         ...
 
     def kept(self, sources: Tensor, rows: Tensor) -> Self:
-        """Some sources only, (B,), and their rows, (R,)."""
+        """The state of some sources, (B,), and of their rows, (R,)."""
         ...
 
 
 Advance = Callable[[Problem, Any, int | Tensor], tuple[Any, Column]]
-"""One step: what is running after so many steps to what is running after it, and what it made."""
+"""One step: the running state after so many steps -> the state after one more, and its output."""
 
 
 @final
 @dataclass(frozen=True)
 class Part:
-    """Some steps in a row that were made with the same sources."""
+    """Consecutive steps that were made with the same sources."""
 
     places: Tensor
-    """Which of all rows each of its rows is, (R,); of a graph, which has all, on the CPU."""
+    """The place of each of its rows among all, (R,); of a graph, which has all, on the CPU."""
     columns: list[Column]
-    """What each step made; or several together, each tensor (k, R, …) and not (R, …), where `together`."""
+    """The output of each step, tensors (R, …); or of several, (k, R, …), where `together`."""
     running: Any
+    """The state at its end."""
     """What was running at the end of it."""
     together: bool = False
 
     def made(self) -> Column:
-        """What all its steps made, each tensor (T, R, …)."""
+        """The output of all its steps, tensors (T, R, …)."""
         if self.together and len(self.columns) == 1:
             return self.columns[0]
-        joined = torch.cat if self.together else torch.stack
-        return filled(
-            self.columns[0],
-            map(joined, zip(*(column.tensors() for column in self.columns), strict=True)),
-        )
+        join = torch.cat if self.together else torch.stack
+        tensors = zip(*(column.tensors() for column in self.columns), strict=True)
+        return filled(self.columns[0], map(join, tensors))
 
     def own(self, places: Tensor) -> Tensor:
-        """Which of its rows the given ones of all rows are; the first where it has none."""
+        """The places of the given rows within it; the first where a row is not in it."""
         return torch.searchsorted(self.places, places).clamp(max=len(self.places) - 1)
 
 
-def placed(parts: Sequence[Part], made: Sequence[Tensor | None]) -> Tensor:
-    """What the rows of each part made, (T, R, …), as one value (R, T, …) of all rows; 0 where a row was in none."""
+def placed(parts: Sequence[Part], steps: Sequence[Tensor | None]) -> Tensor:
+    """The tensors (T, R, …) of all parts as one (R, T, …) of all rows; 0 where a row had left."""
     whole = []
-    for part, tensor in zip(parts, made, strict=True):
+    for part, tensor in zip(parts, steps, strict=True):
         assert tensor is not None
         values = tensor.transpose(0, 1)
         if part is not parts[0]:
@@ -238,7 +238,7 @@ def placed(parts: Sequence[Part], made: Sequence[Tensor | None]) -> Tensor:
 
 
 Walk = Callable[[Problem, Any, Advance], list[Part]]
-"""How all steps are made."""
+"""The loop over all steps."""
 
 
 @final
@@ -247,39 +247,42 @@ class SearchKind:
     """A kind of search."""
 
     begun: Callable[[Problem], Any]
-    """What is running before the first step."""
+    """The state before the first step."""
     advanced: Advance
     found: Callable[[Problem, Sequence[Part]], list[list[Hypothesis]]]
-    """For each source the hypotheses that all steps found, the best first."""
+    """The hypotheses of each source from all steps, the best first."""
 
 
 def walked(
     problem: Problem, running: Running, advance: Advance, tell: Tell | None = None
 ) -> list[Part]:
-    """All steps until nothing is left to do. Sources that are done leave once that saves more than it costs.
+    """Make all steps until nothing is left to do; leave out sources that are done.
 
-    To know it, something must be copied from the device. On a CPU that costs nothing. `tell` is called with each step,
-    and a source of which it wants no row is done.
+    Whether a source is done must be copied from the device, which only a CPU has for nothing, and
+    to leave it out costs a copy of the state: so it is checked every `often` steps, and done where
+    at most a `share` of the sources is left. `tell` is called with each step; a source of which it
+    wants no row is done.
     """
     often, share = (1, 0.75) if problem.state.device.type == "cpu" else (8, 0.5)
     parts = [Part(torch.arange(problem.state.rows, device=problem.state.device), [], running)]
-    for made in range(problem.longest):
-        running, column = advance(problem, running, made)
+    for steps in range(problem.longest):
+        running, column = advance(problem, running, steps)
         parts[-1].columns.append(column)
         unwanted_R = None if tell is None else tell(column, parts[-1].places)
-        if (made + 1) % often:
+        if (steps + 1) % often:
             continue
         going_B = running.going()
         if unwanted_R is not None:
             going_B = going_B & ~unwanted_R.to(going_B.device).view(-1, problem.rows).all(1)
         left = int(going_B.sum())
-        if left == 0 or made + 1 == problem.longest:
+        if left == 0 or steps + 1 == problem.longest:
             break
         if problem.prepared is not None and left <= share * len(going_B):
             parts[-1] = replace(parts[-1], running=running)
             sources = going_B.nonzero().squeeze(1)
             rows = problem.rows_of(sources)
-            problem, running = problem.pick(sources), running.kept(sources, rows)
+            problem = problem.pick(sources)
+            running = running.kept(sources, rows)
             parts.append(Part(parts[-1].places.index_select(0, rows), [], running))
     parts[-1] = replace(parts[-1], running=running)
     return parts
@@ -294,20 +297,14 @@ def hypotheses_of(
     weights: Tensor | None,
     places: int,
 ) -> list[list[Hypothesis]]:
-    """Plain values of tensors with a hypothesis in each row, `places` for each source; -inf scores are left out."""
+    """Hypotheses from tensors with one in each row, `places` for each source, without -inf."""
     columns = [tensor.tolist() for tensor in (tokens, score, log_probability, count, finished)]
     attention = [()] * len(tokens) if weights is None else weights.tolist()
-    found = [
-        Hypothesis(
-            tuple(output[:length]),
-            worth,
-            total,
-            rows and tuple(map(tuple, rows[: length + ends])),
-            ends,
-        )
-        for output, worth, total, length, ends, rows in zip(*columns, attention, strict=True)
-    ]
-    return [
-        [one for one in found[at : at + places] if one.score > NEVER]
-        for at in range(0, len(found), places)
-    ]
+    hypotheses: list[list[Hypothesis]] = [[] for _ in range(0, len(tokens), places)]
+    rows = zip(*columns, attention, strict=True)
+    for number, (output, worth, total, length, ends, steps) in enumerate(rows):
+        if worth > NEVER:
+            attended = steps and tuple(map(tuple, steps[: length + ends]))
+            hypothesis = Hypothesis(tuple(output[:length]), worth, total, attended, ends)
+            hypotheses[number // places].append(hypothesis)
+    return hypotheses

@@ -1,6 +1,7 @@
-"""What sampling draws: random numbers that depend on seed, step and token alone, and which tokens may be drawn.
+"""Sampling: which tokens may be drawn, by random numbers of seed, step and token alone.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, K tokens that may be drawn.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, K tokens that may be
+      drawn.
 """
 
 from collections.abc import Sequence
@@ -12,20 +13,20 @@ from sixjars.decoding.scores import NEVER
 
 
 def row_seeds(seed: int, sources: Sequence[int], rows: int) -> Tensor:
-    """One for each row, (R,): each source has its own, and each of its `rows` rows another.
+    """A seed for each row, (R,), from that of the search, of its source, and its own place.
 
-    Hashed at every level: numbers that were added or combined by XOR alone would make seed 1 of source 0 the same as
-    seed 0 of source 1, or give a row the draws of its neighbour, a step later.
+    Hashed at every level: seeds combined by addition or XOR alone would make seed 1 of source 0 the
+    same as seed 0 of source 1, or give a row the draws of its neighbour, a step later.
     """
     source_B = hashed(hashed(torch.tensor(seed)) ^ torch.tensor(sources, dtype=torch.int64))
     return hashed(source_B.unsqueeze(1) ^ torch.arange(rows)).flatten()
 
 
 def hashed(numbers: Tensor) -> Tensor:
-    """Well mixed 64-bit numbers of any others: splitmix64 (Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195).
+    """64-bit hashes by splitmix64 (Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195).
 
-    A random number that is a hash of seed, step and token needs no generator, so it depends neither on what else is
-    drawn in a batch, nor on the device.
+    A random number that is a hash of seed, step and token needs no generator, so it depends neither
+    on what else is drawn in a batch, nor on the device.
     """
     mixed = numbers + _wrapped(0x9E3779B97F4A7C15)
     mixed = (mixed ^ _shifted(mixed, 30)) * _wrapped(0xBF58476D1CE4E5B9)
@@ -39,15 +40,15 @@ def _wrapped(number: int) -> int:
 
 
 def _shifted(numbers: Tensor, by: int) -> Tensor:
-    """To the right, zeros coming in from the left: torch's own shift brings copies of the sign."""
+    """An unsigned shift to the right: torch's own copies the sign."""
     return (numbers >> by) & ((1 << (64 - by)) - 1)
 
 
 def likely(scores: Tensor, *, top_k: int, top_p: float) -> tuple[Tensor, Tensor]:
-    """The tokens that may be drawn and their scores of all, (R, V); both (R, K), with -inf for those that may not.
+    """The scores of the tokens that may be drawn, -inf for others, and the tokens, (R, K) each.
 
-    The `top_k` best may (0: all). Of these, with their probabilities made to sum to 1, the fewest whose sum is at
-    least `top_p` (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751).
+    The `top_k` best may (0: all). Of these, with their probabilities made to sum to 1, the fewest
+    whose sum is at least `top_p` (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751).
 
     >>> scores, tokens = likely(torch.tensor([[0.2, 0.5, 0.3]]).log(), top_k=0, top_p=0.6)
     >>> scores.exp(), tokens
@@ -62,14 +63,14 @@ def likely(scores: Tensor, *, top_k: int, top_p: float) -> tuple[Tensor, Tensor]
 
 
 def draw(scores: Tensor, seeds: Tensor, step: int | Tensor, tokens: Tensor | None = None) -> Tensor:
-    r"""A token for each row, (R,), drawn with the probabilities softmax(scores) by the seed of that row.
+    r"""A token for each row, (R,), drawn from softmax(scores) with the seed of the row.
 
-    `tokens`, (R, K), are those that the scores belong to, where these are not of the whole vocabulary.
+    `tokens`, (R, K), are those of the scores, where these are not of the whole vocabulary.
 
     .. math:: \arg\max_v (s_v - \log E_v), \quad E_v = -\log U_v \sim \mathrm{Exponential}(1)
 
-    is such a draw (the Gumbel-max trick: Maddison, Tarlow & Minka 2014, https://arxiv.org/abs/1411.0030).
-    It needs no sum, so a row in which everything is forbidden does no harm.
+    is such a draw (the Gumbel-max trick: Maddison, Tarlow & Minka 2014,
+    https://arxiv.org/abs/1411.0030). It needs no sum, so a row may have everything forbidden.
     """
     all_V = torch.arange(scores.shape[1], device=scores.device)
     bits_RV = hashed(hashed(seeds + step).unsqueeze(1) ^ (all_V if tokens is None else tokens))

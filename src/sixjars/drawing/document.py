@@ -8,17 +8,26 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
-from sixjars.data.text.segments import OTHER, OWN
-from sixjars.drawing.page import GREY, SMALL, figure_of, fit, ink, percent, saved_page, width_of
-from sixjars.errors import ShapeError
+from sixjars.drawing.page import (
+    GREY,
+    figure_of,
+    fit,
+    ink,
+    percent,
+    saved_page,
+    small_text,
+    width_of,
+)
+from sixjars_runtime.errors import ShapeError
+from sixjars_runtime.text.segments import OTHER, OWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LINES = 100
-"""Of a longer document, the sentences with the most weight are shown."""
+"""Lines of a page; of a longer document, the sentences with the most weight are shown."""
 NUMBER, CELL, LINE, BETWEEN = 0.34, 0.56, 0.215, 0.07
 """Inches for a sentence's number and its shaded weight, for a line, and between sentences."""
 LEFT, WIDTH = NUMBER + CELL + 0.16, 7.5
@@ -26,14 +35,15 @@ LEFT, WIDTH = NUMBER + CELL + 0.16, 7.5
 SPACE, PAD = 0.07, 0.025
 """Inches between words, and of shade on either side of one."""
 LETTERS = 9.0
-"""Points."""
+"""The size of the words in points."""
 FLAT = "Blue: the attention weight, averaged over the output; the largest is darkest."
-"""Where there is one sentence, which has all weight."""
+"""The caption of a single sentence, which has all weight."""
 TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answers."
-"""Of a conversation."""
+"""The caption of a conversation."""
 CAPTION = (
     "Red: the weight of a sentence, all its words together.",
-    "Blue: the weight of a word within its sentence, times √(weight of the sentence). The largest are darkest.",
+    "Blue: the weight of a word within its sentence, times √(weight of the sentence). "
+    "The largest are darkest.",
 )
 
 Line = list[tuple[int, float, float]]
@@ -68,30 +78,31 @@ def draw_document(
 ) -> None:
     """A block for each sentence: its number, its weight p_s as a shaded cell, and its shaded words.
 
-    `segments` has the sentence of each word, counted from 0; `weights` are over the words of the whole document. A word
-    is as dark as √p_s · p_w beside the largest of the document, where p_w = weight / p_s is its share of its sentence
-    (Yang et al. 2016, section 3.4): so a large weight in a light sentence is seen, but less than one in a heavy one.
-    One sentence alone has neither number nor weight.
+    `segments` has the sentence of each word, counted from 0; `weights` are over the words of the
+    whole document. A word is as dark as √p_s · p_w beside the largest of the document, where p_w =
+    weight / p_s is its share of its sentence (Yang et al. 2016, section 3.4): so a large weight in
+    a light sentence is seen, but less than one in a heavy one. One sentence alone has neither
+    number nor weight.
     """
     left = 0.0 if len(set(segments)) == 1 else LEFT
     sentences = _sentences(words, segments, weights, left)
     blocks = _chosen(sentences)
     peak = max((sentence.weight for sentence in sentences), default=0.0) or 1.0
-    word_peak = (
-        max((one for sentence in sentences for one in sentence.word_weights), default=0.0) or 1.0
-    )
-    height, caption = sum(_height(block) for block in blocks), _caption(sentences, blocks)
+    word_weights = (weight for sentence in sentences for weight in sentence.word_weights)
+    word_peak = max(word_weights, default=0.0) or 1.0
+    height = sum(map(_height, blocks))
+    caption = _caption(sentences, blocks)
     with saved_page(path, left + WIDTH, height, title=title, caption=caption) as page:
         top = 0.0
         for block in blocks:
-            shown, some = block
+            shown, group = block
             if shown:
                 if left:
-                    _weigh(page, some[0], top, peak)
-                _show(page, some[0], top, word_peak)
+                    _weigh(page, group[0], top, peak)
+                _show(page, group[0], top, word_peak)
             else:
-                more = f"… {len(some)} more, {percent(math.fsum(sentence.weight for sentence in some))}"
-                page.text(LEFT, top + LINE / 2, more, va="center", fontsize=SMALL, color=GREY)
+                share = percent(math.fsum(sentence.weight for sentence in group))
+                small_text(page, LEFT, top + LINE / 2, f"… {len(group)} more, {share}", va="center")
             top += _height(block)
 
 
@@ -104,34 +115,29 @@ def _sentences(
             f"each word has a sentence and a weight, but there are {len(words)} words, "
             f"{len(segments)} sentences' numbers and {len(weights)} weights."
         )
-    back = next((two for two in pairwise(segments) if two[1] < two[0]), None)
-    if back is not None:
-        raise ShapeError(
-            f"sentences come one after the other, but {back[1]} comes after {back[0]}."
-        )
+    for before, after in pairwise(segments):
+        if after < before:
+            raise ShapeError(
+                f"sentences come one after the other, but {after} comes after {before}."
+            )
     widths = _widths(words)
-    found = []
+    sentences = []
     for segment, group in groupby(range(len(words)), key=segments.__getitem__):
         positions = list(group)
         weight = math.fsum(weights[at] for at in positions)
         root = math.sqrt(weight) if weight > 0 else math.inf  # α / √p_s = √p_s · α / p_s
-        own = tuple(words[at] for at in positions)
-        lines = _lines([widths[word] for word in own], left)
-        found.append(
-            _Sentence(
-                segment + 1, own, weight, tuple(weights[at] / root for at in positions), lines
-            )
-        )
-    return found
+        shares = tuple(weights[at] / root for at in positions)
+        tokens = tuple(words[at] for at in positions)
+        lines = _lines([widths[word] for word in tokens], left)
+        sentences.append(_Sentence(segment + 1, tokens, weight, shares, lines))
+    return sentences
 
 
 def _widths(words: Sequence[str]) -> dict[str, float]:
-    """How wide each word is in inches; never more than a line."""
+    """The width of each word in inches, at most a line."""
     figure = figure_of(1.0, 1.0)
-    return {
-        word: min(width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)), WIDTH)
-        for word in set(words)
-    }
+    texts = {word: figure.text(0.0, 0.0, word, fontsize=LETTERS) for word in set(words)}
+    return {word: min(width_of(text), WIDTH) for word, text in texts.items()}
 
 
 def _lines(widths: Sequence[float], left: float) -> tuple[Line, ...]:
@@ -148,32 +154,36 @@ def _lines(widths: Sequence[float], left: float) -> tuple[Line, ...]:
 
 
 def _chosen(sentences: Sequence[_Sentence]) -> list[Block]:
-    """All sentences, if there is room; else those with the most weight, in their order, and gaps between them."""
+    """All sentences, if there is room; else those with the most weight, and gaps between them."""
     if sum(len(sentence.lines) for sentence in sentences) <= MOST_LINES:
         return [(True, [sentence]) for sentence in sentences]
     taken: set[int] = set()
     for at in sorted(range(len(sentences)), key=lambda at: -sentences[at].weight):
         blocks = _blocks(sentences, taken | {at})
-        if sum(len(some[0].lines) if shown else 1 for shown, some in blocks) > MOST_LINES:
+        if sum(map(_line_count, blocks)) > MOST_LINES:
             break
         taken.add(at)
     return _blocks(sentences, taken)
 
 
 def _blocks(sentences: Sequence[_Sentence], taken: Collection[int]) -> list[Block]:
-    """Those that are taken; the others between them become one gap, unless they are one sentence of one line."""
+    """Sentences that are taken, and gaps for the others, unless that is one line anyway."""
     result: list[Block] = []
-    for there, group in groupby(range(len(sentences)), key=lambda at: at in taken):
-        some = [sentences[at] for at in group]
-        short = len(some) == len(some[0].lines) == 1
-        result += [(True, [sentence]) for sentence in some] if there or short else [(False, some)]
+    for there, places in groupby(range(len(sentences)), key=lambda at: at in taken):
+        group = [sentences[at] for at in places]
+        short = len(group) == len(group[0].lines) == 1
+        result += [(True, [sentence]) for sentence in group] if there or short else [(False, group)]
     return result
 
 
+def _line_count(block: Block) -> int:
+    shown, group = block
+    return len(group[0].lines) if shown else 1
+
+
 def _height(block: Block) -> float:
-    """Inches, the space below included."""
-    shown, some = block
-    return LINE * (len(some[0].lines) if shown else 1) + BETWEEN
+    """The height of a block in inches, with the space below."""
+    return LINE * _line_count(block) + BETWEEN
 
 
 def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
@@ -181,76 +191,49 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
         return "The document is empty."
     if not any(sentence.weight > 0 for sentence in sentences):
         return "No word has any weight."
-    shown = [some[0].weight for there, some in blocks if there]
+    shown = [group[0].weight for there, group in blocks if there]
     if len(shown) == len(sentences):
         turns = all(sentence.words[0] in (OTHER, OWN) for sentence in sentences)
-        return FLAT if len(sentences) == 1 else "\n".join([*CAPTION, *([TURNS] if turns else [])])
+        lines = [*CAPTION, TURNS] if turns else CAPTION
+        return FLAT if len(sentences) == 1 else "\n".join(lines)
     counts = f"{len(shown)} of {len(sentences)} sentences are shown, those with the most weight"
     return "\n".join([*CAPTION, f"{counts}: {percent(math.fsum(shown))} together."])
 
 
 def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
-    """The number of a sentence, and its weight."""
-    middle, height = top + LINE / 2, LINE * len(sentence.lines)
-    page.text(
-        NUMBER - 0.08,
-        middle,
-        str(sentence.number),
-        ha="right",
-        va="center",
-        fontsize=SMALL,
-        color=GREY,
-    )
+    """Draw the number of a sentence, and its weight."""
+    middle = top + LINE / 2
+    height = LINE * len(sentence.lines)
+    small_text(page, NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center")
     share, percentage = sentence.weight / peak, percent(sentence.weight)
     _shade(page, (NUMBER, top, CELL, height), "Reds", share)
-    page.text(
-        NUMBER + CELL / 2,
-        middle,
-        percentage,
-        ha="center",
-        va="center",
-        fontsize=8,
-        color=_ink("Reds", share),
-    )
+    place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+    page.text(NUMBER + CELL / 2, middle, percentage, color=_ink("Reds", share), **place)
 
 
 def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> None:
-    """The words of a sentence."""
     bottom = top + LINE * len(sentence.lines)
     for row, line in enumerate(sentence.lines):
         for at, left, width in line:
             share, y = sentence.word_weights[at] / word_peak, top + row * LINE
             if share > 0.01:
                 _shade(page, (left - PAD, y, width + 2 * PAD, LINE), "Blues", share)
-            word = page.text(
-                left,
-                y + 0.72 * LINE,
-                sentence.words[at],
-                fontsize=LETTERS,
-                color=_ink("Blues", share),
-            )
+            look: dict[str, Any] = {"fontsize": LETTERS, "color": _ink("Blues", share)}
+            word = page.text(left, y + 0.72 * LINE, sentence.words[at], **look)
             if width >= WIDTH:
                 fit(word, WIDTH)
-    if sum(len(line) for line in sentence.lines) < len(sentence.words):
-        page.text(
-            sentence.lines[0][0][1] + WIDTH,
-            bottom - LINE / 2,
-            "…",
-            va="center",
-            fontsize=LETTERS,
-            color=GREY,
-        )
+    if sum(map(len, sentence.lines)) < len(sentence.words):
+        x, y = sentence.lines[0][0][1] + WIDTH, bottom - LINE / 2
+        page.text(x, y, "…", va="center", fontsize=LETTERS, color=GREY)
 
 
 def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, share: float) -> None:
-    """A box, (left, top, width, height), as dark as its share of the largest; never so dark that it is nearly black."""
+    """Draw a box, (left, top, width, height), as dark as its share, but never nearly black."""
     from matplotlib.patches import Rectangle
 
     left, top, width, height = box
-    color = _color(colors, share)
-    page.add_patch(
-        Rectangle((left, top + 0.015), width, height - 0.03, facecolor=color, edgecolor="none")
-    )
+    look: dict[str, Any] = {"facecolor": _color(colors, share), "edgecolor": "none"}
+    page.add_patch(Rectangle((left, top + 0.015), width, height - 0.03, **look))
 
 
 def _color(colors: str, share: float) -> tuple[float, ...]:

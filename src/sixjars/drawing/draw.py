@@ -1,6 +1,6 @@
-"""A picture file of attention weights; which kind of drawing it is depends on what the source positions are."""
+"""A picture file of attention weights, of the kind that fits the source positions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -18,30 +18,29 @@ from sixjars.drawing.view import BY_PROBABILITY, View, view_of
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
 """Words of an input in the name of its picture, and bytes of them."""
 LEAST = 0.001
-"""The probability of the best output from which those of all are told as shares, and not as logarithms."""
+"""The probability of the best output below which all are written as logarithms."""
 
 
 def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
-    """One picture file for one prediction: a heat map, an image overlay, video frames, a shaded document, or a tour.
+    """Draw a prediction: a heat map, an overlaid image, frames, a shaded document or a tour.
 
     >>> import sixjars
-    >>> sixjars.draw("attention.png", None, sixjars.Prediction(text="yes"))
+    >>> sixjars.draw("attention.png", None, sixjars.Prediction("yes"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: this prediction has no attention weights to draw; its bridge has no attention.
+    sixjars_runtime.errors.DataError: this prediction has no attention weights to draw; ...
     """
     draw_view(path, view_of(predictor, [prediction]))
 
 
 def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
-    """The best output of a view as a picture file (.png, .svg, .pdf): the named drawing, or the one that fits."""
-    PICTURES[chosen(view, name)](
-        Path(path), view, f"{view.short} → {view.outputs[0].text}{view.over}"
-    )
+    """Draw the best output of a view to a file (.png, .svg, .pdf), as named or as it fits."""
+    title = f"{view.short} → {view.outputs[0].text}{view.over}"
+    PICTURES[chosen(view, name)](Path(path), view, title)
 
 
 def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
-    """The name of the picture of a prediction: its number, then the name of its file or the first words of its text.
+    """The name of a prediction's picture: its number, then its file or its first words.
 
     `rank` counts the outputs for one input, where there are several.
     """
@@ -49,30 +48,19 @@ def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | No
     media = name in predictor.inputs and predictor.inputs[name].is_media
     words = [Path(text).stem] if media else text.split()[:WORDS_OF_NAME]
     # Letters, their marks (which Indic scripts write vowels with) and digits.
-    plain = (
-        "".join(one if category(one)[0] in "LMN" else "-" for one in word.lower()) for word in words
-    )
-    slug = "-".join(part for word in plain for part in word.split("-") if part)
+    letters = "-".join(words).lower()
+    plain = "".join(letter if category(letter)[0] in "LMN" else "-" for letter in letters)
+    slug = "-".join(part for part in plain.split("-") if part)
     short = slug.encode()[:LONGEST_NAME].decode(errors="ignore").strip("-")
-    return (
-        "-".join([str(number), *([short] if short else []), *([] if rank is None else [str(rank)])])
-        + ".png"
-    )
+    parts = [str(number), short, "" if rank is None else str(rank)]
+    return "-".join(part for part in parts if part) + ".png"
 
 
 def _heat_map(path: Path, view: View, title: str) -> None:
     output = view.outputs[0]
     note = TURNS if view.has_turns else ""
-    names, parts = view.names, view.segments
-    heat_map(
-        path,
-        output.weights,
-        source=names,
-        target=output.tokens,
-        title=title,
-        note=note,
-        segments=parts,
-    )
+    tokens: dict[str, Sequence[str]] = {"source": view.names, "target": output.tokens}
+    heat_map(path, output.weights, title=title, note=note, segments=view.segments, **tokens)
 
 
 def _lines(path: Path, view: View, title: str) -> None:
@@ -82,38 +70,32 @@ def _lines(path: Path, view: View, title: str) -> None:
 
 def _copying(path: Path, view: View, title: str) -> None:
     output = view.outputs[0]
-    draw_lines(
-        path,
-        output.weights,
-        source=view.names,
-        target=output.tokens,
-        copied=output.copied,
-        title=title,
-    )
+    tokens = {"source": view.names, "target": output.tokens}
+    draw_lines(path, output.weights, copied=output.copied, title=title, **tokens)
 
 
 def _document(path: Path, view: View, title: str) -> None:
     """The text with its attention weights, averaged over the output tokens."""
-    output, segments = view.outputs[0], view.segments or (0,) * len(view.source)
+    output = view.outputs[0]
+    segments = view.segments or (0,) * len(view.source)
     title = f"{output.text} ({probability_of(view.alone(0))}) ← {view.short}{view.over}"
     draw_document(path, words=view.source, segments=segments, weights=output.mean, title=title)
 
 
 def probability_of(view: View, rank: int = 0) -> str:
-    """Of an output, as a share; a whole text is so improbable that its logarithm says more. All have the same unit.
+    """The probability of an output as a share, or where all are small its logarithm.
 
-    Several that are in the order of their scores have those in its place.
+    All outputs have the same unit; several in the order of their scores have those.
     """
-    output, best = view.outputs[rank], view.outputs[0].probability
+    output = view.outputs[rank]
+    best = view.outputs[0].probability
     if len(view.outputs) > 1 and view.order:
         return f"score {output.score:z.3f}"
     if best < LEAST:
         return f"log probability {output.log_probability:.2f}"
-    return (
-        f"probability {percent(output.probability)}"
-        if output.probability >= LEAST
-        else "probability below 0.1%"
-    )
+    if output.probability < LEAST:
+        return "probability below 0.1%"
+    return f"probability {percent(output.probability)}"
 
 
 def order_of(view: View) -> str:
@@ -122,31 +104,24 @@ def order_of(view: View) -> str:
 
 
 def _image(path: Path, view: View, title: str) -> None:
-    (image, box), output = view.backdrop, view.outputs[0]
+    (image, box) = view.backdrop
+    output = view.outputs[0]
     height, width = view.layout.shape
-    draw_overlay(
-        path,
-        image,
-        output.weights,
-        grid=(height, width),
-        tokens=output.tokens,
-        box=box,
-        title=title,
-    )
+    place = {"grid": (height, width), "box": box}
+    draw_overlay(path, image, output.weights, tokens=output.tokens, title=title, **place)
 
 
 def _frames(path: Path, view: View, title: str) -> None:
-    draw_frames(
-        path, view.backdrop, view.outputs[0].weights, tokens=view.outputs[0].tokens, title=title
-    )
+    output = view.outputs[0]
+    draw_frames(path, view.backdrop, output.weights, tokens=output.tokens, title=title)
 
 
 def _tour(path: Path, view: View, title: str) -> None:
-    points, output = view.backdrop, view.outputs[0]
+    points = view.backdrop
+    output = view.outputs[0]
     order = [int(place) for place in output.text.split()]
-    draw_tour(
-        path, points=points, order=order, title=tour_title(points, order), weights=output.weights
-    )
+    title = tour_title(points, order)
+    draw_tour(path, points=points, order=order, title=title, weights=output.weights)
 
 
 PICTURES: Mapping[str, Callable[[Path, View, str], None]] = {
@@ -158,4 +133,4 @@ PICTURES: Mapping[str, Callable[[Path, View, str], None]] = {
     "tour": _tour,
     "copying": _copying,
 }
-"""By the name of the view."""
+"""The functions by the name of the view."""

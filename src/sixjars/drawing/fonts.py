@@ -1,7 +1,8 @@
-"""Fonts for the letters of a picture: those on this machine that have them, and numbers for words that none can show.
+"""Fonts of this machine for the letters of a picture, and numbers for words that none can show.
 
-DejaVu Sans comes with matplotlib and has Latin, Greek, Cyrillic, Arabic and more; other scripts need a font of the
-machine. matplotlib shapes what it draws from version 3.11 on, so that Devanagari and Arabic join as they should.
+DejaVu Sans comes with matplotlib and has Latin, Greek, Cyrillic, Arabic and more; other scripts
+need a font of the machine. matplotlib shapes what it draws from version 3.11 on, so that Devanagari
+and Arabic join as they should.
 """
 
 import re
@@ -11,19 +12,9 @@ from functools import cache, lru_cache
 from typing import Final
 
 FIRST: Final = "DejaVu Sans"
-"""Always there."""
-LEFT_OUT: Final = (
-    "Last Resort",
-    "cmb10",
-    "cmex10",
-    "cmmi10",
-    "cmr10",
-    "cmss10",
-    "cmsy10",
-    "cmtt10",
-    "STIX",
-    "DejaVu",
-)
+"""The font that is always there."""
+_COMPUTER_MODERN = tuple("cmb10 cmex10 cmmi10 cmr10 cmss10 cmsy10 cmtt10".split())
+LEFT_OUT: Final = ("Last Resort", *_COMPUTER_MODERN, "STIX", "DejaVu")
 """How the names of fonts begin that show no letters of other scripts, or show boxes."""
 FAVOURED: Final = ("Noto Sans", "Noto", "Lohit", "Nirmala", "Arial", "")
 """How names begin, the best first, where several fonts have the same letters."""
@@ -46,33 +37,26 @@ def _letters(file: str) -> frozenset[int]:
 
     try:
         return frozenset(get_font(file).get_charmap())
-    except (
-        OSError,
-        RuntimeError,
-    ):  # a font that is damaged, or of a kind that matplotlib cannot read
+    except (OSError, RuntimeError):  # a damaged font, or a kind that matplotlib cannot read
         return frozenset()
 
 
 @cache
 def _others() -> tuple[tuple[str, str], ...]:
-    """Name and file of every other font of this machine, the favoured ones first; of a family, the plain face."""
+    """Name and file of every other font of this machine, the favoured first, in plain faces."""
     from matplotlib.font_manager import fontManager
 
-    found: dict[str, str] = {}
+    fonts: dict[str, str] = {}
     for entry in fontManager.ttflist:
-        plain = entry.style == "normal" and str(entry.weight) in (
-            "400",
-            "normal",
-            "regular",
-            "book",
-        )
-        if not entry.name.startswith(LEFT_OUT) and (plain or entry.name not in found):
-            found[entry.name] = entry.fname
+        regular = str(entry.weight) in ("400", "normal", "regular", "book")
+        plain = entry.style == "normal" and regular
+        if not entry.name.startswith(LEFT_OUT) and (plain or entry.name not in fonts):
+            fonts[entry.name] = entry.fname
 
     def rank(name: str) -> tuple[int, str]:
         return next(at for at, start in enumerate(FAVOURED) if name.startswith(start)), name
 
-    return tuple((name, found[name]) for name in sorted(found, key=rank))
+    return tuple((name, fonts[name]) for name in sorted(fonts, key=rank))
 
 
 @cache
@@ -84,7 +68,7 @@ def _own(weight: str | int) -> frozenset[int]:
 
 @lru_cache(4096)
 def fonts_for(text: str, weight: str | int = "normal") -> tuple[tuple[str, ...], frozenset[str]]:
-    r"""The fonts for a text, in the order they are tried for each letter; and the letters that none of them has.
+    r"""The fonts to try for the letters of a text, in order; and the letters that no font has.
 
     >>> fonts_for("né ↓"), fonts_for("\U000e0fff")[1] == {"\U000e0fff"}
     ((('DejaVu Sans',), frozenset()), True)
@@ -100,28 +84,26 @@ def fonts_for(text: str, weight: str | int = "normal") -> tuple[tuple[str, ...],
 
 
 def shown_text(text: str, numbers: Numbers, weight: str | int = "normal") -> str:
-    r"""The text with single kinds of space, and a number in place of each word that no font can show.
+    r"""The text with plain spaces, and a number in place of each word that no font can show.
 
     >>> numbers = {}
     >>> shown_text("a\tb \U000e0fff", numbers), numbers
     ('a b [1]', {'\U000e0fff': 1})
     """
-    plain = "".join(
-        "\n" if letter == "\n" else " " if letter.isspace() else letter for letter in text
-    )
+    plain = re.sub(r"[^\S\n]", " ", text)
     missing = fonts_for(plain, weight)[1]
     if not missing:
         return plain
 
-    def numbered(found: "re.Match[str]") -> str:
-        word = found[0]
+    def numbered(match: "re.Match[str]") -> str:
+        word = match[0]
         return f"[{numbers.setdefault(word, len(numbers) + 1)}]" if missing & set(word) else word
 
     return re.sub(r"\S+", numbered, plain)
 
 
 def legend(numbers: Numbers) -> list[str]:
-    """What each number stands for, letter by letter, and the sentence that names the fonts to install."""
+    """The meaning of each number, letter by letter, and the sentence with the fonts to install."""
     if not numbers:
         return []
     words = [f"[{number}] {spelled(word)}" for word, number in numbers.items()]
@@ -134,7 +116,8 @@ def spelled(word: str) -> str:
     >>> spelled("नम"), spelled("你"), spelled("<unk:🎉>")
     ('Devanagari na-ma', 'U+4F60', '<unk:-party popper->')
     """
-    names, last = list[str](), ""
+    names = list[str]()
+    last = ""
     for letter in re.findall(r"[\x00-\x7f]+|.", word):
         name, script = (
             ("", "") if letter.isascii() else (unicodedata.name(letter, ""), _script(letter))

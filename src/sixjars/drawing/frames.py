@@ -1,4 +1,4 @@
-"""The frames of a video with their attention weights, a row for each output token; as a picture file.
+"""A picture of the frames of a video, with their attention weights for each output token.
 
 Dims: F frames, G groups of neighbouring frames, T output tokens.
 """
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.drawing.overlay import aspect_of, resized
-from sixjars.drawing.page import GREY, SMALL, Weights, checked, fit, saved_page
-from sixjars.errors import ShapeError
+from sixjars.drawing.page import Weights, checked, fit, saved_page, small_text
+from sixjars_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,9 +31,9 @@ def draw_frames(
     tokens: Sequence[str],
     title: str = "",
 ) -> None:
-    """The frames (F, height, width, 3) in a row; below, for each output token a bar under each frame, its weight.
+    """Draw the frames (F, height, width, 3) in a row, and a row of bars for each output token.
 
-    Of more than 16 frames, 16 are shown, evenly chosen, and each stands for its neighbours: their weights are added.
+    Of more than 16 frames, 16 are shown, evenly chosen, with the weights of neighbours added.
     """
     if frames.ndim != 4 or frames.shape[3] != 3 or not frames.size:
         raise ShapeError(f"frames must be (number, height, width, 3), but are {frames.shape}.")
@@ -41,31 +41,24 @@ def draw_frames(
     groups = frame_groups(len(frames))
     weights_TG = grouped(weights_TF, groups)
     peak = float(weights_TG.max(initial=0.0)) or 1.0
-    caption = (
-        f"Height: the attention weight, from 0 to {peak:.2f}." if tokens else "The output is empty."
-    )
+    caption = "The output is empty."
+    if tokens:
+        caption = f"Height: the attention weight, from 0 to {peak:.2f}."
     if len(groups) < len(frames):
-        caption += f" {len(groups)} of {len(frames)} frames; the weights of those between are added to theirs."
+        caption += f" {len(groups)} of {len(frames)} frames; "
+        caption += "the weights of those between are added to theirs."
     aspect = aspect_of(frames[0])
     wide = round(min(max(10.0 / len(groups), 0.7), 1.8, 2.4 * aspect), 2)
     names = min(max((0.11 * len(token) for token in tokens), default=0.0) + 0.1, 1.6)
     row = 0.46 if len(tokens) < 20 else 0.4
     lefts = [names + at * (wide + GAP) for at in range(len(groups))]
     ground = LABEL + round(wide / aspect, 2)
-    with saved_page(
-        path, lefts[-1] + wide, ground + row * len(tokens) + 0.12, title=title, caption=caption
-    ) as page:
+    size = lefts[-1] + wide, ground + row * len(tokens) + 0.12
+    with saved_page(path, *size, title=title, caption=caption) as page:
         for left, group in zip(lefts, groups, strict=True):
             image = resized(frames[group[len(group) // 2]])
             page.imshow(image, extent=(left, left + wide, ground, LABEL), aspect="auto")
-            page.text(
-                left + wide / 2,
-                LABEL - 0.05,
-                group_name(group),
-                ha="center",
-                fontsize=SMALL,
-                color=GREY,
-            )
+            small_text(page, left + wide / 2, LABEL - 0.05, group_name(group), ha="center")
         for token, weights_G in zip(tokens, weights_TG, strict=True):
             ground += row
             fit(page.text(0.0, ground - 0.04, token, fontsize=10, fontweight="bold"), names - 0.08)
@@ -99,22 +92,15 @@ def _bars(
     weights: NDArray[np.float64],
     peak: float,
 ) -> None:
-    """The bars of a token, `size` is (width, height, ground); the peak has full height, large weights have numbers."""
+    """Draw the bars of a token; `size` is (width, height, ground), and the peak has full height."""
     from matplotlib import colormaps
 
     wide, full, ground = size
     heights = full * weights / peak
     page.bar(lefts, -full, wide, ground, align="edge", color="#f3f5f8")
-    page.bar(
-        lefts,
-        -heights,
-        wide,
-        ground,
-        align="edge",
-        color=colormaps["Blues"](0.35 + 0.55 * weights / peak),
-    )
+    blues = colormaps["Blues"](0.35 + 0.55 * weights / peak)
+    page.bar(lefts, -heights, wide, ground, align="edge", color=blues)
     for left, weight, height in zip(lefts, weights, heights, strict=True):
         if weight >= 0.1:
-            page.text(
-                left + wide / 2, ground - height - 0.025, f"{weight:.2f}", ha="center", fontsize=6.5
-            )
+            x, y = left + wide / 2, ground - height - 0.025
+            page.text(x, y, f"{weight:.2f}", ha="center", fontsize=6.5)

@@ -1,7 +1,8 @@
-"""Views of attention as HTML that answers when it is pointed at; one file without anything outside of it.
+"""Interactive views of attention as HTML, in one file that loads nothing from outside.
 
-`fragment` makes the HTML of one view, `page` a whole document of many fragments, with style and script once. All text
-is escaped. A browser is told to load nothing: what is not in the file cannot be shown.
+`fragment` makes the HTML of one view, `page` a whole document of many fragments, with style and
+script once. All text is escaped. The policy lets a browser load nothing: what is not in the file
+cannot be shown.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -28,45 +29,40 @@ BODIES: Mapping[str, Callable[[View], Body]] = {
     "tour": tour_body,
     "copying": copying_body,
 }
-"""By the name of the view."""
+"""The functions by the name of the view."""
 LIVE = ("colours", "view", "heat", "lines", "document", "image", "frames", "tour")
-"""What views look like, and what lights them: the names of styles and scripts."""
+"""The names of the styles and scripts of views."""
 HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it."
 
 
 def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str:
-    """The HTML of a view: the named one, or the one that fits; `key` is its id, another for each view of a page.
+    """The HTML of a view, as named or as it fits; `key` is its id, unique on a page.
 
     >>> from sixjars.drawing.view import Output
-    >>> shown = fragment(View({"source": "<b>"}, (Output("ja", ("ja",), ((1.0,),)),), source=("<b>",)))
+    >>> output = Output("ja", ("ja",), ((1.0,),))
+    >>> shown = fragment(View({"source": "<b>"}, (output,), source=("<b>",)))
     >>> "&lt;b&gt;" in shown, "<b>" in shown
     (True, False)
     """
     shown = chosen(view, name)
-    several = len(view.outputs) > 1
-    tabs = "".join(_tab(view, rank, key) for rank in range(len(view.outputs))) if several else ""
+    ranks, several = range(len(view.outputs)), len(view.outputs) > 1
     panels = "".join(
         _panel(view.alone(rank), shown, f"{key}-{rank}", hidden=rank > 0, tab=several)
-        for rank in range(len(view.outputs))
+        for rank in ranks
     )
-    order = f'<p class="note">{escape(order_of(view))}</p>'
-    tablist = (
-        f'<div class="tabs" role="tablist" aria-label="Outputs">{tabs}</div>{order}'
-        if several
-        else ""
-    )
+    text = escape(view.outputs[0].text)
+    tablist = ""
+    output = f' → <span class="found">{text}</span> {_probability(view, 0)}'
+    if several:
+        tabs = "".join(_tab(view, rank, key) for rank in ranks)
+        tablist = f'<div class="tabs" role="tablist" aria-label="Outputs">{tabs}</div>'
+        tablist += f'<p class="note">{escape(order_of(view))}</p>'
+        output = ""
     forced = ' <span class="note">(this output was given)</span>' if view.forced else ""
-    forced += f'<span class="note">{escape(view.over)}</span>'
-    found = (
-        ""
-        if several
-        else f' → <span class="found">{escape(view.outputs[0].text)}</span> {_probability(view, 0)}'
-    )
-    caption = (
-        f'<figcaption><span class="given">{escape(view.short)}</span>{found}{forced}</figcaption>'
-    )
     return (
-        f'<figure class="view" id="{key}" data-view="{shown}">{caption}{tablist}{panels}</figure>'
+        f'<figure class="view" id="{key}" data-view="{shown}">'
+        f'<figcaption><span class="given">{escape(view.short)}</span>{output}{forced}'
+        f'<span class="note">{escape(view.over)}</span></figcaption>{tablist}{panels}</figure>'
     )
 
 
@@ -80,7 +76,7 @@ def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ()) -> s
     """
     style, script = (live_files((*LIVE, *live), ending) for ending in ("css", "js"))
     head = (
-        f'<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
         f"<title>{escape(title)}</title><style>\n{style}</style>"
     )
@@ -95,7 +91,7 @@ def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ()) -> s
 def live_files(
     names: Iterable[str], ending: Literal["css", "js"], features: Collection[str] | None = None
 ) -> str:
-    """The styles or the scripts of these names, where there are some; with all sections, or those of some features.
+    """The styles or scripts of these names, with all sections, or those of some features.
 
     >>> live_files(["tour"], "js")
     ''
@@ -110,7 +106,8 @@ def _probability(view: View, rank: int) -> str:
 
 
 def _tab(view: View, rank: int, key: str) -> str:
-    chosen, text = str(rank == 0).lower(), escape(view.outputs[rank].text)
+    chosen = str(rank == 0).lower()
+    text = escape(view.outputs[rank].text)
     ids = f'id="{key}-{rank}-tab" aria-controls="{key}-{rank}"'
     index = "0" if rank == 0 else "-1"
     return (
@@ -120,25 +117,26 @@ def _tab(view: View, rank: int, key: str) -> str:
 
 
 def _panel(view: View, name: str, key: str, *, hidden: bool, tab: bool) -> str:
-    """One output: what is drawn, what is said of it, and all its weights as a table."""
+    """One output: its drawing, a line for its status, and all its weights as a table."""
     body = BODIES[name](view)
     label = f'aria-labelledby="{key}-tab"' if tab else 'aria-label="Attention"'
     return (
         f'<div role="tabpanel" id="{key}" {label}{" hidden" if hidden else ""}>{body.html}'
         f'<p class="status" aria-live="polite">{HINT}</p>'
-        f"<details><summary>All weights as a table</summary>{_table(body, view.outputs[0])}</details></div>"
+        "<details><summary>All weights as a table</summary>"
+        f"{_table(body, view.outputs[0])}</details></div>"
     )
 
 
 def _table(body: Body, output: Output) -> str:
     """The weights that are drawn, a row for each output word; the script reads them here."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in body.names)
-    rows = "".join(
-        f'<tr><th scope="row">{escape(token)}</th>{"".join(f"<td>{weight:.5f}</td>" for weight in row)}</tr>'
-        for token, row in zip(output.tokens, body.weights, strict=True)
-    )
+    rows = []
+    for token, row in zip(output.tokens, body.weights, strict=True):
+        cells = "".join(f"<td>{weight:.5f}</td>" for weight in row)
+        rows.append(f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>')
     return (
-        f'<div class="scroll"><table class="weights"><caption class="note">A row for each word of the output, a column '
-        f"for each position of the input.</caption><thead><tr><td></td>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
+        '<div class="scroll"><table class="weights"><caption class="note">'
+        "A row for each word of the output, a column for each position of the input.</caption>"
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )

@@ -4,6 +4,7 @@ Dims: T output tokens, G groups of neighbouring frames.
 """
 
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,100 +41,100 @@ def image_body(view: View) -> Body:
             f'<div class="tile" role="button" tabindex="{index}" data-t="{step}" '
             f'aria-label="{escape(token)}, largest weight {most}">'
             f"<p><span>{escape(token)}</span><small>{most}</small></p>"
-            f'<div class="picture" style="{shape};background-image:var(--photo)"><div class="light" style="{place};'
-            f'background-image:url({light})"></div></div></div>'
+            f'<div class="picture" style="{shape};background-image:var(--photo)">'
+            f'<div class="light" style="{place};background-image:url({light})"></div></div></div>'
         )
-    note = '<p class="note">Bright: what a word attended to, relative to its largest weight, beside the word.</p>'
-    html = f'<div style="--photo:url({photo})">{large}<div class="tiles">{"".join(tiles)}</div></div>{note}'
+    html = (
+        f'<div style="--photo:url({photo})">{large}<div class="tiles">{"".join(tiles)}</div></div>'
+        '<p class="note">Bright: what a word attended to, relative to its largest weight, '
+        "beside the word.</p>"
+    )
     return Body(html, names, output.weights)
 
 
 def frames_body(view: View) -> Body:
     """The frames on a time line, and below each a bar for every word of the output."""
-    frames, output = view.backdrop, view.outputs[0]
+    frames = view.backdrop
+    output = view.outputs[0]
     groups = frame_groups(len(frames))
     weights_TG = grouped(np.asarray(output.weights), groups)
-    names, peak = [group_name(group) for group in groups], float(weights_TG.max()) or 1.0
+    names = [group_name(group) for group in groups]
+    peak = float(weights_TG.max()) or 1.0
+    photos = [photo_uri(frames[group[len(group) // 2]], 120) for group in groups]
+    names = [f"frame {name}" for name in names]
     head = "".join(
-        f'<th scope="col"><div class="word" role="button" tabindex="-1" data-s="{at}" aria-label="frame {name}">'
-        f'<img src="{photo_uri(frames[group[len(group) // 2]], 120)}" alt="frame {name}"></div><span>{name}</span></th>'
-        for at, (name, group) in enumerate(zip(names, groups, strict=True))
+        f'<th scope="col"><div class="word" role="button" tabindex="-1" data-s="{at}" '
+        f'aria-label="{name}"><img src="{photo}" alt="{name}"></div>'
+        f"<span>{name.removeprefix('frame ')}</span></th>"
+        for at, (name, photo) in enumerate(zip(names, photos, strict=True))
     )
     rows = []
     for step, (token, row) in enumerate(zip(output.tokens, weights_TG.tolist(), strict=True)):
+        numbers = [f"{weight:.2f}" if weight >= 0.1 else "" for weight in row]
         cells = "".join(
-            f'<td data-t="{step}" {shade(weight / peak)}>{f"{weight:.2f}" if weight >= 0.1 else ""}</td>'
-            for weight in row
+            f'<td data-t="{step}" {shade(weight / peak)}>{number}</td>'
+            for weight, number in zip(row, numbers, strict=True)
         )
         rows.append(f'<tr><th scope="row">{word(token, "t", step)}</th>{cells}</tr>')
-    some = (
-        f" {len(groups)} of {len(frames)} frames; the weights of those between are added."
-        if len(groups) < len(frames)
-        else ""
+    note = f"Height: the attention weight, from 0 to {peak:.2f}."
+    if len(groups) < len(frames):
+        note += f" {len(groups)} of {len(frames)} frames; the weights of those between are added."
+    html = (
+        f'<div class="scroll"><table class="strip"><thead><tr><td></td>{head}</tr></thead>'
+        f'<tbody>{"".join(rows)}</tbody></table></div><p class="note">{note}</p>'
     )
-    note = f'<p class="note">Height: the attention weight, from 0 to {peak:.2f}.{some}</p>'
-    table = f'<table class="strip"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return Body(
-        f'<div class="scroll">{table}</div>{note}',
-        [f"frame {name}" for name in names],
-        weights_TG.tolist(),
-    )
+    return Body(html, names, weights_TG.tolist())
 
 
 def tour_body(view: View) -> Body:
     """Points in the order of the output: a closed line, or bars for numbers."""
-    output, points = view.outputs[0], view.backdrop
+    output = view.outputs[0]
+    points = view.backdrop
     names = [f"point {at}" for at in range(len(points))]
     order = [int(place) for place in output.text.split()]
-    bars = len(points[0]) == 1
-    shape, shown = (
-        (
-            _bars,
-            "Bars: the numbers in the order of the output; below them their positions in the input.",
-        )
-        if bars
-        else (_line, "Numbers: positions in the input.")
+    if len(points[0]) == 1:
+        shapes = _bars(points, order)
+        note = "Bars: the numbers in the order of the output; "
+        note += "below them their positions in the input."
+    else:
+        shapes, note = _line(points, order), "Numbers: positions in the input."
+    if set(order) < set(range(len(points))):
+        note += " Grey: not in the output."
+    html = (
+        f"<p>{escape(tour_title(points, order))}</p>{words('output', output.tokens, 't')}{shapes}"
+        f'<p class="note">{note} Orange: the first of the output. '
+        "Pointing at a step of the output shows its weights in blue.</p>"
     )
-    shown += " Grey: not in the output." if set(order) < set(range(len(points))) else ""
-    note = (
-        f'<p class="note">{shown} Orange: the first of the output. Pointing at a step of the output shows its weights '
-        "in blue.</p>"
-    )
-    told = f"<p>{escape(tour_title(points, order))}</p>"
-    return Body(
-        f"{told}{words('output', output.tokens, 't')}{shape(points, order)}{note}",
-        names,
-        output.weights,
-    )
+    return Body(html, names, output.weights)
 
 
 def _line(points: list[tuple[float, ...]], order: list[int]) -> str:
     """Circles, and arrows from one to the next."""
-    low, high = (np.array(points).min(0), np.array(points).max(0))
+    low, high = np.array(points).min(0), np.array(points).max(0)
     spread = float(max(high - low)) or 1.0
-    places = [
-        (30 + 440 * (x - low[0]) / spread, 470 - 440 * (y - low[1]) / spread) for x, y in points
-    ]
+    offsets = [(440 * (x - low[0]) / spread, 440 * (y - low[1]) / spread) for x, y in points]
+    places = [(30 + right, 470 - up) for right, up in offsets]
     spots = [(float(x), float(y)) for x, y in apart(places, 28.0)]
-    ways = "".join(
-        _way(spots[one], spots[two])
-        for one, two in zip(order, [*order[1:], *order[:1]], strict=True)
-    )
+    ways = "".join(_way(spots[a], spots[b]) for a, b in pairwise([*order, *order[:1]]))
     dots = "".join(
         f'<g data-s="{at}" role="button" tabindex="-1" aria-label="point {at}"{_place(order, at)}>'
-        f'<circle class="shape" cx="{x:.1f}" cy="{y:.1f}" r="13"/><text x="{x:.1f}" y="{y + 4.5:.1f}">{at}</text></g>'
+        f'<circle class="shape" cx="{x:.1f}" cy="{y:.1f}" r="13"/>'
+        f'<text x="{x:.1f}" y="{y + 4.5:.1f}">{at}</text></g>'
         for at, (x, y) in enumerate(spots)
     )
     (left, top), (right, bottom) = (edge(spots, axis=0) for edge in (np.min, np.max))
-    width = max(right - left + 32, 500.0)  # who was moved apart may lie outside
+    width = max(right - left + 32, 500.0)  # points that were moved apart may lie outside
     box = f"{(left + right - width) / 2:.0f} {top - 16:.0f} {width:.0f} {bottom - top + 32:.0f}"
     moved = f'<p class="note">{MOVED}</p>' if spots != places else ""
-    return f'<svg class="tour" viewBox="{box}" role="group" aria-label="points">{ways}{dots}</svg>{moved}'
+    attributes = f'class="tour" viewBox="{box}" role="group" aria-label="points"'
+    return f"<svg {attributes}>{ways}{dots}</svg>{moved}"
 
 
 def _place(order: list[int], at: int) -> str:
     """The class of a point that is the first of the output, or not in it."""
-    return ' class="first"' if order[:1] == [at] else "" if at in order else ' class="left-out"'
+    if at not in order:
+        return ' class="left-out"'
+    return ' class="first"' if at == order[0] else ""
 
 
 def _way(here: tuple[float, float], there: tuple[float, float]) -> str:
@@ -144,12 +145,11 @@ def _way(here: tuple[float, float], there: tuple[float, float]) -> str:
     edge = min(14.0, far / 2)
     tip_x, tip_y = u - edge * along_x, v - edge * along_y
     back_x, back_y = tip_x - 12 * along_x, tip_y - 12 * along_y
-    head = [
-        (tip_x, tip_y),
+    left, right = (
         (back_x - 4 * along_y, back_y + 4 * along_x),
         (back_x + 4 * along_y, back_y - 4 * along_x),
-    ]
-    spots = " ".join(f"{one:.1f},{two:.1f}" for one, two in head)
+    )
+    spots = " ".join(f"{a:.1f},{b:.1f}" for a, b in ((tip_x, tip_y), left, right))
     begin = f'x1="{x + edge * along_x:.1f}" y1="{y + edge * along_y:.1f}"'
     line = f'<line class="way" {begin} x2="{back_x:.1f}" y2="{back_y:.1f}"/>'
     return f'{line}<polygon class="head" points="{spots}"/>'
@@ -160,18 +160,19 @@ def _bars(points: list[tuple[float, ...]], order: list[int]) -> str:
     shown = [*order, *(at for at in range(len(points)) if at not in order)]
     low, high = min(0.0, *(point[0] for point in points)), max(0.0, *(point[0] for point in points))
     unit, wide = 230 / ((high - low) or 1.0), 480 / len(shown)
-    ground, made, letters = 250 + unit * low, [], min(13.0, wide / 2.5)
+    ground, letters = 250 + unit * low, min(13.0, wide / 2.5)
+    shapes = []
     for place, at in enumerate(shown):
-        height, x = unit * points[at][0], 10 + place * wide
-        made.append(
-            f'<g data-s="{at}" role="button" tabindex="-1" aria-label="number {points[at][0]:g}"{_place(order, at)}>'
-            f'<rect class="shape" x="{x + wide / 10:.1f}" y="{ground - max(height, 0):.1f}" '
-            f'width="{0.8 * wide:.1f}" height="{abs(height):.1f}"/></g>'
+        number = points[at][0]
+        x, top = 10 + place * wide, ground - max(unit * number, 0)
+        shapes.append(
+            f'<g data-s="{at}" role="button" tabindex="-1" aria-label="number {number:g}"'
+            f'{_place(order, at)}><rect class="shape" x="{x + wide / 10:.1f}" y="{top:.1f}" '
+            f'width="{0.8 * wide:.1f}" height="{abs(unit * number):.1f}"/></g>'
         )
         if len(shown) <= MOST_NAMED:
-            how = f'style="font-size:{letters:.1f}px" x="{x + wide / 2:.1f}"'
-            made.append(
-                f'<text {how} y="{ground - max(height, 0) - 5:.1f}">{points[at][0]:.3g}</text>'
-            )
-            made.append(f'<text class="below" {how} y="268">{at}</text>')
-    return f'<svg class="tour" viewBox="0 0 500 280" role="group" aria-label="numbers">{"".join(made)}</svg>'
+            text = f'style="font-size:{letters:.1f}px" x="{x + wide / 2:.1f}"'
+            shapes.append(f'<text {text} y="{top - 5:.1f}">{number:.3g}</text>')
+            shapes.append(f'<text class="below" {text} y="268">{at}</text>')
+    attributes = 'class="tour" viewBox="0 0 500 280" role="group" aria-label="numbers"'
+    return f"<svg {attributes}>{''.join(shapes)}</svg>"

@@ -1,7 +1,7 @@
 """The HTML of views of texts: heat map, lines, document, copying."""
 
 from html import escape
-from itertools import groupby
+from math import inf
 
 from sixjars.drawing.document import TURNS
 from sixjars.drawing.html_parts import Body, deep, shade, word, words, words_of
@@ -20,26 +20,31 @@ SMALL = 0.05
 
 
 def heat_map_body(view: View) -> Body:
-    """A table of cells; the words of a long input, which would not be readable above them, are a text."""
+    """A table of cells; a long input is a text, for its words would not be readable above cells."""
     output, names = view.outputs[0], view.names
     if len(names) > WIDEST:
         html = words("output", output.tokens, "t") + words("input", names, "s")
         return Body(html, names, output.weights)
-    peak, narrow = max(max(row) for row in output.weights) or 1.0, len(names) > WIDE
+    peak = max(max(row) for row in output.weights) or 1.0
+    kind, least = ("heat narrow", inf) if len(names) > WIDE else ("heat", SMALL)
     head = "".join(f'<th scope="col">{word(name, "s", at)}</th>' for at, name in enumerate(names))
     rows = []
     for step, (token, row) in enumerate(zip(output.tokens, output.weights, strict=True)):
-        cells = "".join(
-            f'<td class="{deep(weight / peak).strip()}" data-t="{step}" {shade(weight / peak)}>'
-            f"{f'{weight:.2f}'.removeprefix('0') if weight >= SMALL and not narrow else ''}</td>"
-            for weight in row
-        )
+        cells = "".join(_cell(weight, peak, least, step) for weight in row)
         rows.append(f'<tr><th scope="row">{word(token, "t", step)}</th>{cells}</tr>')
     turns = f" {escape(TURNS)}" if view.has_turns else ""
-    note = f'<p class="note">Strongest: the largest weight, {peak:.2f}. Rows: the output; columns: the input.{turns}</p>'
-    kind = "heat narrow" if narrow else "heat"
-    table = f'<table class="{kind}"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return Body(f'<div class="scroll">{table}</div>{note}', names, output.weights)
+    html = (
+        f'<div class="scroll"><table class="{kind}"><thead><tr><td></td>{head}</tr></thead>'
+        f'<tbody>{"".join(rows)}</tbody></table></div><p class="note">Strongest: the largest '
+        f"weight, {peak:.2f}. Rows: the output; columns: the input.{turns}</p>"
+    )
+    return Body(html, names, output.weights)
+
+
+def _cell(weight: float, peak: float, least: float, step: int) -> str:
+    """A cell of a heat map, with a number from the least weight on that has one."""
+    share, number = weight / peak, f"{weight:.2f}".removeprefix("0") if weight >= least else ""
+    return f'<td class="{deep(share).strip()}" data-t="{step}" {shade(share)}>{number}</td>'
 
 
 def lines_body(view: View) -> Body:
@@ -51,30 +56,23 @@ def lines_body(view: View) -> Body:
 
 
 def _pair(view: View, above: str, below: str) -> str:
-    """Both sentences, and where lines are drawn between them; beside each other where one needs several lines."""
-    room = max(sum(len(one) + 2 for one in some) for some in (view.names, view.outputs[0].tokens))
+    """Both sentences, with room for lines between them; side by side where one is long."""
+    room = max(
+        sum(map(len, texts)) + 2 * len(texts) for texts in (view.names, view.outputs[0].tokens)
+    )
     kind = "pair tall" if room > LINE else "pair"
     return f'<div class="{kind}">{above}{below}<svg aria-hidden="true"></svg></div>'
 
 
 def copying_body(view: View) -> Body:
-    """As lines, but only from words to the same words of the input."""
+    """Lines from words of the output to the same words of the input."""
     output, names = view.outputs[0], view.names
-    made = []
-    for step, (token, places) in enumerate(
-        zip(output.tokens, copied_links(names, output.tokens, output.copied), strict=True)
-    ):
+    spans = []
+    for step, places in enumerate(copied_links(names, output.tokens, output.copied)):
         more = f' data-from="{",".join(map(str, places))}"'
-        made.append(
-            word(
-                token,
-                "t",
-                step,
-                more=more,
-                kind=" copied" if output.copied[step] is not None else "",
-            )
-        )
-    above, below = words("input", names, "s"), words_of("output", made)
+        kind = " copied" if output.copied[step] is not None else ""
+        spans.append(word(output.tokens[step], "t", step, more=more, kind=kind))
+    above, below = words("input", names, "s"), words_of("output", spans)
     certain = "Orange: words that are not in the vocabulary, so they can only be copied."
     if all(at is None for at in output.copied):
         certain = "No word of this output had to be copied."
@@ -83,44 +81,43 @@ def copying_body(view: View) -> Body:
 
 
 def document_body(view: View) -> Body:
-    """Sentences with their weights, and words shaded as in the picture: √p_s · p_w, averaged over the output."""
+    """Sentences with their weights, and words shaded by √p_s · p_w, averaged over the output."""
     output, names = view.outputs[0], view.names
     levels = view.sentences(output)
     if len(levels) == 1:
         return _flat(view)
     peak = max(weight for weight, _ in levels) or 1.0
-    shares = [weight**0.5 * share for weight, own in levels for share in own]
-    most = max(shares) or 1.0
-    segments = view.segments or (0,) * len(names)
+    most = max(weight**0.5 * share for weight, shares in levels for share in shares) or 1.0
     items = []
-    for (weight, _), (_, group) in zip(
-        levels, groupby(range(len(names)), key=segments.__getitem__), strict=True
-    ):
-        own = " ".join(word(names[at], "s", at, share=shares[at] / most) for at in group)
+    left = enumerate(names)
+    for weight, shares in levels:
+        depths = [weight**0.5 * share / most for share in shares]
+        places = zip(depths, left, strict=False)
+        spans = " ".join(word(name, "s", at, share=depth) for depth, (at, name) in places)
         share = weight / peak
-        number = (
-            f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
+        items.append(
+            f'<li><span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}'
+            f'</span><p dir="auto">{spans}</p></li>'
         )
-        items.append(f'<li>{number}<p dir="auto">{own}</p></li>')
     turns = f" {escape(TURNS)}" if view.has_turns else ""
-    note = (
-        '<p class="note">Red: the weight of a sentence. Blue: the weight of a word in it, times √(weight of the '
-        f"sentence). Pointing at a word of the output shows its own weights.{turns}</p>"
+    html = (
+        f'{words("output", output.tokens, "t")}<ol class="document">{"".join(items)}</ol>'
+        '<p class="note">Red: the weight of a sentence. Blue: the weight of a word in it, times '
+        "√(weight of the sentence). Pointing at a word of the output shows its own "
+        f"weights.{turns}</p>"
     )
-    html = f'{words("output", output.tokens, "t")}<ol class="document">{"".join(items)}</ol>{note}'
     return Body(html, names, output.weights)
 
 
 def _flat(view: View) -> Body:
-    """A text without sentences, or of one: its words alone, shaded by their weights, averaged over the output."""
+    """The words of a text of one sentence, shaded by their weights averaged over the output."""
     output, names = view.outputs[0], view.names
     most = max(output.mean) or 1.0
-    own = " ".join(
-        word(name, "s", at, share=output.mean[at] / most) for at, name in enumerate(names)
+    shares = enumerate(zip(names, output.mean, strict=True))
+    spans = " ".join(word(name, "s", at, share=mean / most) for at, (name, mean) in shares)
+    html = (
+        f'{words("output", output.tokens, "t")}<div class="document"><p dir="auto">{spans}</p>'
+        '</div><p class="note">Blue: the weight of a word, averaged over the output; strongest is '
+        f"{escape(percent(most))}. Pointing at a word of the output shows its own weights.</p>"
     )
-    note = (
-        f'<p class="note">Blue: the weight of a word, averaged over the output; strongest is {escape(percent(most))}. '
-        "Pointing at a word of the output shows its own weights.</p>"
-    )
-    html = f'{words("output", output.tokens, "t")}<div class="document"><p dir="auto">{own}</p></div>{note}'
     return Body(html, names, output.weights)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.drawing.page import GREY, Weights, checked, figure_of, fit, saved_page, width_of
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 LEAST = 0.05
 """Smaller weights have no line."""
 LEAST_WIDE, WIDEST, BETWEEN, APART = 4.5, 13.0, 1.5, 0.16
-"""Inches of a page whose sentences lie above each other, from one to the other, and between two words."""
+"""Inches of a page with one sentence above the other, between them, and between two words."""
 ROW, COLUMN, GAP = 0.26, 2.6, 2.2
-"""Inches of a line of a page whose sentences stand beside each other, of its longest word, and between the two."""
+"""Inches of a line of a page with sentences side by side, of its longest word, between them."""
 LETTERS, THICKEST = 11.0, 7.0
-"""Points."""
+"""The sizes of letters and of the thickest line, in points."""
 BLUE, ORANGE = "#2171b5", "#b45309"
 
 Spot = tuple[float, float]
@@ -39,9 +39,9 @@ def draw_lines(
     copied: Sequence[int | None] = (),
     title: str = "",
 ) -> None:
-    """The input above the output, or beside it where one of them is long; a line for each weight that is not small.
+    """Draw the input above the output, or beside it where one is long, with lines for weights.
 
-    With `copied`, the position that each output token was copied from, or none: only these have lines, and colour.
+    With `copied`, the position that each output token was copied from, only copies have lines.
     """
     weights_TS = checked(weights, len(target), len(source), positions="source tokens")
     if not weights_TS.size:
@@ -49,11 +49,10 @@ def draw_lines(
     links_TS = _links(weights_TS, copied_links(source, target, copied)) if copied else weights_TS
     certain = [at is not None for at in copied] or [False] * len(target)
     places = _Places.of(source, target)
-    with saved_page(
-        path, *places.size, title=title, caption=_caption(copied, across=places.across)
-    ) as page:
-        found = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
-        for weight, step, at in sorted(found):  # the thin ones first
+    caption = _caption(copied, across=places.across)
+    with saved_page(path, *places.size, title=title, caption=caption) as page:
+        links = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
+        for weight, step, at in sorted(links):  # the thin ones first, below the others
             places.link(page, at, step, weight, ORANGE if certain[step] else BLUE)
         for at, word in enumerate(source):
             places.write(page, word, places.source[at], "source", _ink(copied, links_TS[:, at]))
@@ -74,15 +73,15 @@ def _caption(copied: Sequence[int | None], *, across: bool) -> str:
     if all(at is None for at in copied):
         above += " No word of this output had to be copied."
     return (
-        f"{above} Orange: words that are not in the vocabulary, so they can only be copied. Other lines: words that "
-        "the input has too. Thickness: the attention weight there."
+        f"{above} Orange: words that are not in the vocabulary, so they can only be copied. "
+        "Other lines: words that the input has too. Thickness: the attention weight there."
     )
 
 
 def copied_links(
     source: Sequence[str], target: Sequence[str], copied: Sequence[int | None]
 ) -> list[list[int]]:
-    """For each output token the positions that have the same word, that which it was copied from among them.
+    """For each output token the positions of the same word, with the one it was copied from.
 
     >>> copied_links(["Rex", "is", "Rex"], ["Rex", "ran"], [0, None])
     [[0, 2], []]
@@ -96,8 +95,8 @@ def copied_links(
 def _links(weights_TS: NDArray[np.float64], places: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """The weights at these places of each row; the others are 0."""
     links_TS = np.zeros_like(weights_TS)
-    for step, own in enumerate(places):
-        links_TS[step, own] = weights_TS[step, own]
+    for step, positions in enumerate(places):
+        links_TS[step, positions] = weights_TS[step, positions]
     return links_TS
 
 
@@ -109,27 +108,22 @@ class _Places:
     source: list[Spot]
     target: list[Spot]
     size: Spot
-    """Of the page."""
+    """The size of the page."""
     across: bool
     """Whether the sentences lie above each other, and not beside each other."""
 
     @classmethod
     def of(cls, source: Sequence[str], target: Sequence[str]) -> "_Places":
-        """Above each other, where both have room."""
+        """Place the sentences above each other where both have room, else side by side."""
         rows = [_widths(source), _widths(target)]
         wide = max(LEAST_WIDE, *(sum(row) + APART * (len(row) - 1) for row in rows))
         if wide <= WIDEST:
-            return cls(
-                _row(rows[0], wide, 0.1),
-                _row(rows[1], wide, BETWEEN + 0.35),
-                (wide, BETWEEN + 0.5),
-                across=True,
-            )
+            above, below = _row(rows[0], wide, 0.1), _row(rows[1], wide, BETWEEN + 0.35)
+            return cls(above, below, (wide, BETWEEN + 0.5), across=True)
         left = [(COLUMN, y) for y in _down(len(source), len(target))]
         right = [(COLUMN + GAP, y) for y in _down(len(target), len(source))]
-        return cls(
-            left, right, (2 * COLUMN + GAP, ROW * max(len(source), len(target))), across=False
-        )
+        size = 2 * COLUMN + GAP, ROW * max(len(source), len(target))
+        return cls(left, right, size, across=False)
 
     def link(self, page: "Axes", at: int, step: int, weight: float, color: str) -> None:
         """A curve from a word of the source to one of the target, as thick as the weight."""
@@ -147,18 +141,20 @@ class _Places:
             bend = [(middle, y), (middle, to_y)]
         curve = Curve([begin, *bend, end], [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
         alpha = 0.25 + 0.6 * min(weight, 1.0)
-        how = {"linewidth": THICKEST * weight, "alpha": alpha, "edgecolor": color}
-        page.add_patch(PathPatch(curve, fill=False, capstyle="round", **how))
+        style = {"linewidth": THICKEST * weight, "alpha": alpha, "edgecolor": color}
+        page.add_patch(PathPatch(curve, fill=False, capstyle="round", **style))
 
     def write(
         self, page: "Axes", word: str, spot: Spot, side: Literal["source", "target"], color: str
     ) -> None:
-        """A word in its place; one that is too long for a column is made smaller."""
+        """Write a word in its place, smaller where it is too long for a column."""
         if self.across:
             page.text(*spot, word, ha="center", va="center", fontsize=LETTERS, color=color)
             return
-        how: Literal["left", "right"] = "right" if side == "source" else "left"
-        fit(page.text(*spot, word, ha=how, va="center", fontsize=LETTERS - 1, color=color), COLUMN)
+        align: Literal["left", "right"] = "right" if side == "source" else "left"
+        fit(
+            page.text(*spot, word, ha=align, va="center", fontsize=LETTERS - 1, color=color), COLUMN
+        )
 
 
 def _widths(words: Sequence[str]) -> list[float]:
@@ -177,8 +173,8 @@ def _row(widths: Sequence[float], wide: float, y: float) -> list[Spot]:
     return spots
 
 
-def _down(own: int, other: int) -> list[float]:
-    """Words below each other; those of the shorter sentence are spread out, but not without end, in the middle."""
-    step = ROW * min(max(other / own, 1.0), 3.0)
-    top = (ROW * max(own, other) - step * own) / 2
-    return [top + (at + 0.5) * step for at in range(own)]
+def _down(count: int, other: int) -> list[float]:
+    """The heights of words below each other; the shorter sentence is spread out, in the middle."""
+    step = ROW * min(max(other / count, 1.0), 3.0)
+    top = (ROW * max(count, other) - step * count) / 2
+    return [top + (at + 0.5) * step for at in range(count)]

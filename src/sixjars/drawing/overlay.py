@@ -1,7 +1,7 @@
 """An image overlaid with attention weights, once for each output token; as a picture file.
 
-Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells, T output tokens,
-P pixels and N cells along one side.
+Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells,
+T output tokens, P pixels and N cells along one side.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.drawing.page import GREY, SMALL, Weights, checked, fit, percent, saved_page, width_of
-from sixjars.errors import ShapeError
+from sixjars.drawing.page import Weights, checked, fit, percent, saved_page, small_text, width_of
+from sixjars_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,10 @@ GLOW = 0.15
 """How far full attention lifts a pixel towards white, so that it shows on black too."""
 SHARPEST = 600
 """The pixels along the longer side of a panel; more would not be seen."""
-CAPTION = "Brightness: the attention weight, relative to the largest of the token. Number: the largest weight."
+CAPTION = (
+    "Brightness: the attention weight, relative to the largest of the token. "
+    "Number: the largest weight."
+)
 GAP, LABEL = 0.16, 0.24
 """Inches between panels, and for the token above a panel."""
 
@@ -44,14 +47,13 @@ def draw_overlay(
     box: Box = WHOLE,
     title: str = "",
 ) -> None:
-    """The image (H, W, 3) by itself, then once for each output token, bright where its attention weights are large.
+    """Draw the image (H, W, 3), then once for each output token, bright where it attends.
 
-    `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order. The cells fill
-    `box`, the square that was the network's input; outside it the image stays dark.
+    `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order.
+    The cells fill `box`, the square that was the network's input; outside it the image stays dark.
     """
-    maps_Thw = checked(weights, len(tokens), grid[0] * grid[1], positions="cells").reshape(
-        len(tokens), *grid
-    )
+    weights_TN = checked(weights, len(tokens), grid[0] * grid[1], positions="cells")
+    maps_Thw = weights_TN.reshape(len(tokens), *grid)
     if image.ndim != 3 or image.shape[2] != 3 or not image.size:
         raise ShapeError(f"an image must be (height, width, 3), but is {image.shape}.")
     if box[0] >= box[2] or box[1] >= box[3]:
@@ -60,13 +62,10 @@ def draw_overlay(
         )
     image_HWC = resized(image)
     cropped = box[0] > 0 or box[1] > 0 or box[2] < 1 or box[3] < 1
-    caption = (CAPTION if tokens else "The output is empty.") + (
-        " Dashed: the network's input." if cropped else ""
-    )
+    caption = CAPTION if tokens else "The output is empty."
+    caption += " Dashed: the network's input." if cropped else ""
     panels = _Panels.of(len(tokens) + 1, aspect=aspect_of(image))
-    with saved_page(
-        path, panels.page_width, panels.page_height, title=title, caption=caption
-    ) as page:
+    with saved_page(path, *panels.page, title=title, caption=caption) as page:
         panels.show(page, 0, image_HWC)
         if cropped:  # black and white dashes, which show on any image
             panels.outline(page, 0, box, color="black", linewidth=1.0)
@@ -81,7 +80,8 @@ def overlaid(
 ) -> NDArray[np.uint8]:
     """The image (H, W, 3) darkened, and bright where the weights (h, w) are large.
 
-    Cells flow into each other as cubic B-splines, which never overshoot; the largest weight has full brightness.
+    Cells flow into each other as cubic B-splines, which never overshoot; the largest weight has
+    full brightness.
 
     >>> grey = np.full((4, 4, 3), 100, dtype=np.uint8)
     >>> overlaid(grey, np.array([[0.0, 0.0], [0.0, 1.0]]))[:, :, 0].diagonal().tolist()
@@ -97,12 +97,10 @@ def overlaid(
 def lightness(
     weights: NDArray[np.float64], height: int, width: int, box: Box = WHOLE
 ) -> NDArray[np.float64]:
-    """How bright each pixel is, (H, W), from 0 to 1: cells (h, w) as cubic B-splines, 1 at the largest weight."""
+    """The brightness of each pixel, (H, W): cells (h, w) as cubic B-splines, 1 at the largest."""
     high, wide = weights.shape
-    rows_Hh, columns_Ww = (
-        _splines(height, high, box[1], box[3]),
-        _splines(width, wide, box[0], box[2]),
-    )
+    rows_Hh = _splines(height, high, box[1], box[3])
+    columns_Ww = _splines(width, wide, box[0], box[2])
     peak = (_splines(high, high, 0.0, 1.0) @ weights @ _splines(wide, wide, 0.0, 1.0).T).max()
     if peak <= 0:
         return np.zeros((height, width))
@@ -111,7 +109,7 @@ def lightness(
 
 
 def _splines(pixels: int, cells: int, start: float, end: float) -> NDArray[np.float64]:
-    """How much of each cell falls on each pixel of a side, (P, N), when the cells lie from `start` to `end`."""
+    """The share of each cell in each pixel of a side, (P, N); cells lie from `start` to `end`."""
     place_P = ((np.arange(pixels) + 0.5) / pixels - start) / (end - start) * cells - 0.5
     beside = np.arange(-2, cells + 2)  # the outermost cells go on beyond the edge
     far = np.abs(place_P[:, None] - beside)
@@ -131,12 +129,13 @@ def aspect_of(image: NDArray[np.uint8]) -> float:
 
 
 def resized(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The same image with about as many pixels as a panel has: means of blocks, or pixels repeated."""
+    """The image with about as many pixels as a panel: means of blocks, or repeated pixels."""
     longer = max(image.shape[:2])
     if longer <= SHARPEST:
         times = ceil(SHARPEST / 2 / longer)
         return image.repeat(times, axis=0).repeat(times, axis=1)
-    values, step = image.astype(np.float64), ceil(longer / SHARPEST)
+    values = image.astype(np.float64)
+    step = ceil(longer / SHARPEST)
     for axis in (0, 1):
         starts = np.arange(0, values.shape[axis], step)
         sizes = np.diff(starts, append=values.shape[axis])  # the last block may be smaller
@@ -155,8 +154,8 @@ class _Panels:
     height: float
     slot: float
     """From the left of one panel to that of the next."""
-    page_width: float
-    page_height: float
+    page: tuple[float, float]
+    """Width and height of all panels together."""
 
     @classmethod
     def of(cls, count: int, *, aspect: float) -> "_Panels":
@@ -165,12 +164,10 @@ class _Panels:
         height, slot = round(width / aspect, 2), max(width, 1.1) + GAP
         rows = ceil(count / min(6, int(12.6 / slot)))
         columns = ceil(count / rows)
-        return cls(
-            columns, width, height, slot, columns * slot - GAP, rows * (LABEL + height + GAP)
-        )
+        page = columns * slot - GAP, rows * (LABEL + height + GAP)
+        return cls(columns, width, height, slot, page)
 
     def corner(self, at: int) -> tuple[float, float]:
-        """The top left corner of a panel."""
         row, column = divmod(at, self.columns)
         return column * self.slot, row * (LABEL + self.height + GAP) + LABEL
 
@@ -184,15 +181,13 @@ class _Panels:
         """A token above its panel on the left, its largest weight on the right."""
         left, top = self.corner(at)
         room = self.slot - GAP
-        number = page.text(left + room, top - 0.05, share, ha="right", fontsize=SMALL, color=GREY)
+        number = small_text(page, left + room, top - 0.05, share, ha="right")
         name = page.text(left, top - 0.05, token, fontsize=10, fontweight="bold")
         fit(name, room - width_of(number) - 0.08)
 
-    def outline(self, page: "Axes", at: int, box: Box, **how: Any) -> None:
-        """The edges of a box, as far as it lies in the panel."""
-        (left, top), sides = self.corner(at), np.array(box).clip(0, 1)
-        page.plot(
-            left + self.width * sides[[0, 2, 2, 0, 0]],
-            top + self.height * sides[[1, 1, 3, 3, 1]],
-            **how,
-        )
+    def outline(self, page: "Axes", at: int, box: Box, **style: Any) -> None:
+        """Draw the edges of a box, as far as it lies in the panel."""
+        (left, top) = self.corner(at)
+        sides = np.array(box).clip(0, 1)
+        x, y = self.width * sides[[0, 2, 2, 0, 0]], self.height * sides[[1, 1, 3, 3, 1]]
+        page.plot(left + x, top + y, **style)

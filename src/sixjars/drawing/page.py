@@ -1,6 +1,7 @@
-"""A picture file: its fonts, its title and caption, and what is on it: an area measured in inches, or curves.
+"""A picture file: its fonts, title and caption, with an area in inches, or with curves on it.
 
-All is set on the figure and its texts; the settings of matplotlib and the warnings of the process stay as they are.
+All is set on the figure and its texts; the settings of matplotlib and the warnings of the process
+stay as they are.
 """
 
 import re
@@ -16,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.drawing.fonts import FIRST, Numbers, fonts_for, legend, shown_text
-from sixjars.errors import ShapeError
 from sixjars.evaluation.by_length import FEW, Bucket
+from sixjars_runtime.errors import ShapeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,34 +28,34 @@ if TYPE_CHECKING:
 Weights = Sequence[Sequence[float]]
 
 COLORS = ("#c0392b", "#e08e0b", "#1f6fb2", "#27824a", "#7d3c98", "#444444")
-"""Of curves."""
+"""The colours of curves."""
 GREY = "#6b7280"
 """The colour of captions and other explanations."""
 SMALL = 7.5
-"""Their size in points."""
+"""The size of captions in points."""
 WHOLE: Final[Mapping[str, Any]] = {"clip_on": False}
-"""Of dots on the lowest line, which would be cut in half."""
+"""For dots on the lowest line, which would be cut in half."""
 NUMBER_WIDE = 0.09
 """The share of a picture that the number of examples of a range is wide, at most."""
 MARGIN, LINE, SMALL_LINE = 0.2, 0.2, 0.16
 """Inches around everything, for a line of the title and for one of the caption."""
 MOST_LINES = 3
-"""Of a title."""
+"""The most lines of a title."""
 
 
 def checked(weights: Weights, rows: int, columns: int, *, positions: str) -> NDArray[np.float64]:
     """Attention weights as an array (rows, columns): a row for each output token.
 
-    >>> checked([[0.5, 0.5]], 1, 3, positions="frames")
+    >>> checked([[0.5, 0.5]], 1, 3, positions="frames")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    sixjars.errors.ShapeError: 1 output tokens and 3 frames need 1 rows of 3 attention weights, but the rows have [2].
+    sixjars_runtime.errors.ShapeError: 1 output tokens and 3 frames need 1 rows of 3 attention weights, ...
     """
     sizes = [len(row) for row in weights]
     if sizes != [columns] * rows:
         raise ShapeError(
-            f"{rows} output tokens and {columns} {positions} need {rows} rows of {columns} attention weights, "
-            f"but the rows have {sizes}."
+            f"{rows} output tokens and {columns} {positions} need {rows} rows of {columns} "
+            f"attention weights, but the rows have {sizes}."
         )
     return np.asarray(weights, dtype=np.float64).reshape(rows, columns)
 
@@ -69,7 +70,7 @@ def percent(weight: float) -> str:
 
 
 _NUMBERS: "WeakKeyDictionary[Figure, Numbers]" = WeakKeyDictionary()
-"""Of each figure that is being drawn, the words that no font can show."""
+"""The words that no font can show, for each figure that is being drawn."""
 
 
 def shortened(text: str, most: int) -> str:
@@ -82,9 +83,9 @@ def shortened(text: str, most: int) -> str:
 
 
 def drawable(figure: "Figure", text: str, weight: str | int = "normal") -> str:
-    """The text as this figure can show it: a word that no font has becomes a number, which its legend explains.
+    """The text with a number in place of each word that no font has, for the legend.
 
-    matplotlib writes the names of ticks anew whenever it draws, so they are made drawable before they are set.
+    Names of ticks are made drawable before they are set: matplotlib writes them whenever it draws.
     """
     return text if _is_plain(text) else shown_text(text, _NUMBERS.setdefault(figure, {}), weight)
 
@@ -95,8 +96,9 @@ def _is_plain(text: str) -> bool:
 
 
 def set_font(text: "Text") -> None:
-    """Make a text drawable, in fonts that have its letters; `$` and `_` in it are characters and no mathematics."""
-    figure, weight = text.get_figure(root=True), text.get_fontweight()
+    """Set fonts that have the letters of a text; `$` and `_` are characters, not mathematics."""
+    figure = text.get_figure(root=True)
+    weight = text.get_fontweight()
     assert figure is not None
     shown = drawable(figure, text.get_text(), weight)
     fonts = [FIRST] if _is_plain(shown) else list(fonts_for(shown, weight)[0])
@@ -111,22 +113,22 @@ def ink(shade: Sequence[float]) -> str:
     >>> ink((1.0, 1.0, 1.0)), ink((0.03, 0.19, 0.42))
     ('black', 'white')
     """
-    linear = [
+    red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in shade[:3]
-    ]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    )
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return "black" if luminance > 0.179 else "white"
 
 
 def width_of(text: "Text") -> float:
-    """How many inches wide a text is."""
+    """The width of a text in inches."""
     set_font(text)
     assert text.figure is not None
     return text.get_window_extent().width / text.figure.dpi
 
 
 def fit(text: "Text", inches: float) -> None:
-    """Make a text smaller, and shorter if that is not enough, until it is no wider than so many inches."""
+    """Make a text smaller, then shorter, until it is no wider than so many inches."""
     size = full = float(text.get_fontsize())
     while width_of(text) > inches and size > 0.7 * full:
         size -= 0.5
@@ -160,24 +162,15 @@ def save(figure: "Figure", path: str | Path, title: str = "") -> None:
     if not numbers:
         figure.savefig(path)
         return
-    lines = [
-        line
-        for one in legend(numbers)
-        for line in wrap(one, max(int(figure.get_figwidth() * 15), 30))
-    ]
-    figure.text(
-        0.02,
-        -0.1 / figure.get_figheight(),
-        "\n".join(lines),
-        va="top",
-        fontsize=SMALL,
-        fontfamily=[FIRST],
-    )
+    room = max(int(figure.get_figwidth() * 15), 30)
+    lines = "\n".join(line for entry in legend(numbers) for line in wrap(entry, room))
+    below = -0.1 / figure.get_figheight()
+    figure.text(0.02, below, lines, va="top", fontsize=SMALL, fontfamily=[FIRST])
     figure.savefig(path, bbox_inches="tight", pad_inches=0.1)
 
 
 def title_lines(title: str, width: float) -> list[str]:
-    """A title in lines for a figure of so many inches, three at most; an output begins a line where there is room.
+    """A title in at most three lines for so many inches; an output begins a line if there is room.
 
     >>> title_lines("my brother lives in delhi . → mera bhai dilli mein rehta hai .", 4.0)
     ['my brother lives in delhi .', '→ mera bhai dilli mein rehta hai .']
@@ -190,46 +183,44 @@ def title_lines(title: str, width: float) -> list[str]:
 
 
 def even_lines(text: str, room: int) -> list[str]:
-    """A text in as few lines of so many characters as it needs, about equally long: no word is left alone.
+    """A text in as few lines of `room` characters as it needs, about equally long.
 
     >>> even_lines("where it is at least 0.05.", 24)
     ['where it is at', 'least 0.05.']
     """
     lines = wrap(text, room)
-    shorter = (
-        wrap(text, size) for size in range(max(ceil(len(text) / max(len(lines), 1)), 1), room)
-    )
-    return next((found for found in shorter if len(found) == len(lines)), lines)
+    least = max(ceil(len(text) / max(len(lines), 1)), 1)
+    narrower = (wrap(text, size) for size in range(least, room))
+    return next((even for even in narrower if len(even) == len(lines)), lines)
 
 
 @contextmanager
 def saved_page(
     path: Path, width: float, height: float, *, title: str, caption: str
 ) -> Iterator["Axes"]:
-    """An area of so many inches, from (0, 0) at its top left, under a title and above a caption; saved at the end."""
+    """An area of so many inches, (0, 0) at its top left, under a title and above a caption."""
     width = max(width, 2.4)
     heading = title_lines(title, width)
-    notes = [
-        line for sentence in caption.splitlines() for line in even_lines(sentence, int(width * 16))
-    ]
-    top, bottom = (
-        MARGIN + (LINE * len(heading) + 0.05 if heading else 0.0),
-        height + SMALL_LINE * len(notes) + MARGIN,
-    )
+    room = int(width * 16)
+    notes = [line for sentence in caption.splitlines() for line in even_lines(sentence, room)]
+    top = MARGIN + (LINE * len(heading) + 0.05 if heading else 0.0)
+    bottom = height + SMALL_LINE * len(notes) + MARGIN
     figure = figure_of(width + 2 * MARGIN, top + bottom)
     page = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     page.set(xlim=(-MARGIN, width + MARGIN), ylim=(bottom, -top), autoscale_on=False)
     page.set_axis_off()
     for at, line in enumerate(heading):
-        page.text(
-            width / 2, MARGIN + (at + 0.4) * LINE - top, line, ha="center", va="center", fontsize=11
-        )
+        y = MARGIN + (at + 0.4) * LINE - top
+        page.text(width / 2, y, line, ha="center", va="center", fontsize=11)
     yield page
     for at, line in enumerate(notes):
-        page.text(
-            0.0, height + (at + 0.6) * SMALL_LINE, line, va="center", fontsize=SMALL, color=GREY
-        )
+        small_text(page, 0.0, height + (at + 0.6) * SMALL_LINE, line, va="center")
     save(figure, path)
+
+
+def small_text(page: "Axes", x: float, y: float, text: str, **place: Any) -> "Text":
+    """Write a number or an explanation in small grey letters."""
+    return page.text(x, y, text, fontsize=SMALL, color=GREY, **place)
 
 
 def draw_by_length(
@@ -240,42 +231,19 @@ def draw_by_length(
     title: str = "",
     by: str = "length of the input (words)",
 ) -> None:
-    """One line for each model, a dot for each range of lengths, at its median; a hollow dot is of few examples.
+    """One line for each model, with a dot for each range of lengths, at its median.
 
-    Intervals are shaded. The number of examples is above each range.
+    A dot of few examples is hollow, intervals are shaded, and counts of examples stand above.
     """
     figure = figure_of(7.0, 4.4, "constrained")
     axes = figure.add_subplot()
     for number, (name, buckets) in enumerate(curves.items()):
-        dots = [(b.place, b.value, b.count) for b in buckets if b.value is not None]
-        color = COLORS[number % len(COLORS)]
-        style: dict[str, Any] = {
-            "linewidth": 2,
-            "markersize": max(4.0, 8.0 - 1.5 * number),
-            **WHOLE,
-        }
-        if (
-            number
-        ):  # smaller dots and wider gaps, through which an equal line is seen that was drawn before
-            style["dashes"] = 3, 3 * number
-        x, y, _ = zip(*dots, strict=True) if dots else ((), (), ())
-        axes.plot(x, y, marker="o", color=color, label=name, **style)
-        sure = [(b.place, b.interval) for b in buckets if b.interval is not None]
-        low, high = [between.low for _, between in sure], [between.high for _, between in sure]
-        axes.fill_between([x for x, _ in sure], low, high, color=color, alpha=0.15, linewidth=0)
-        few = [(x, y) for x, y, count in dots if count < FEW]
-        axes.scatter(
-            [x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3, **WHOLE
-        )
-    if any(
-        bucket.value is not None and bucket.count < FEW
-        for some in curves.values()
-        for bucket in some
-    ):
-        axes.scatter(
-            [], [], s=36, edgecolors=GREY, facecolors="white", label=f"fewer than {FEW} examples"
-        )
-    if any(bucket.interval is not None for some in curves.values() for bucket in some):
+        _draw_curve(axes, number, name, buckets)
+    every = [bucket for buckets in curves.values() for bucket in buckets]
+    if any(bucket.value is not None and bucket.count < FEW for bucket in every):
+        label = f"fewer than {FEW} examples"
+        axes.scatter([], [], s=36, edgecolors=GREY, facecolors="white", label=label)
+    if any(bucket.interval is not None for bucket in every):
         axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="95 % interval")
     _count(axes, next(iter(curves.values()), ()))
     axes.set_xlabel(by)
@@ -285,11 +253,29 @@ def draw_by_length(
     save(figure, path, title)
 
 
+def _draw_curve(axes: "Axes", number: int, name: str, buckets: Sequence[Bucket]) -> None:
+    """The line of one model with its intervals, in the style of its number."""
+    dots = [(b.place, b.value, b.count) for b in buckets if b.value is not None]
+    color = COLORS[number % len(COLORS)]
+    style: dict[str, Any] = {"linewidth": 2, "markersize": max(4.0, 8.0 - 1.5 * number), **WHOLE}
+    if number:  # smaller dots and wider gaps show an equal line that was drawn before
+        style["dashes"] = 3, 3 * number
+    x, y, _ = zip(*dots, strict=True) if dots else ((), (), ())
+    axes.plot(x, y, marker="o", color=color, label=name, **style)
+    sure = [(b.place, b.interval.low, b.interval.high) for b in buckets if b.interval is not None]
+    x, low, high = zip(*sure, strict=True) if sure else ((), (), ())
+    axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+    few = [(x, y) for x, y, count in dots if count < FEW]
+    x, y = zip(*few, strict=True) if few else ((), ())
+    axes.scatter(x, y, s=12, color="white", zorder=3, **WHOLE)
+
+
 def _count(axes: "Axes", buckets: Sequence[Bucket]) -> None:
-    """The number of examples above each range; one that has no room beside that before it stands higher."""
+    """The number of examples above each range; higher where there is no room beside the last."""
     low, high = axes.get_xlim()
-    room, taken = NUMBER_WIDE * (high - low), [-inf] * len(buckets)  # up to where, at each height
-    for bucket in sorted(buckets, key=lambda one: one.place):
+    room = NUMBER_WIDE * (high - low)
+    taken = [-inf] * len(buckets)  # where the last number at each height ends
+    for bucket in sorted(buckets, key=lambda bucket: bucket.place):
         height = next(at for at, end in enumerate(taken) if end <= bucket.place)
         taken[height] = bucket.place + room
         where = (bucket.place, 1.01 + 0.04 * height)
@@ -302,6 +288,11 @@ def _plain(axes: "Axes") -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    quiet_grid(axes)
+    axes.legend(frameon=False, fontsize=SMALL + 1)
+
+
+def quiet_grid(axes: "Axes") -> None:
+    """Pale horizontal lines, and no frame above and on the right."""
     axes.grid(axis="y", color="#dddddd")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=SMALL + 1)

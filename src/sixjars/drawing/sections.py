@@ -4,7 +4,7 @@
     ...
     // end: cell/lstm
 
-What lies between is written where a page has that feature, or one of several with commas between them.
+The lines between are kept where a page has that feature, or one of several with commas between.
 """
 
 import re
@@ -15,23 +15,22 @@ MARK = re.compile(r"\s*(?://|/\*) (only|end): ([\w/, ]*\w)(?: \*/)?\n")
 
 
 def kept(text: str, features: Collection[str] | None = None) -> str:
-    r"""A text without its marks, and without the sections that need other features; with all where none are named.
+    r"""A text without its marks, and without the sections of other features, if any are named.
 
-    >>> text = "a\n// only: copying, cell/lstm\nb\n// only: tied\nc\n// end: tied\n// end: copying, cell/lstm\n"
-    >>> kept(text, {"cell/lstm"}), kept(text)
+    >>> text = "a\n// only: copy, lstm\nb\n// only: tied\nc\n// end: tied\n// end: copy, lstm\n"
+    >>> kept(text, {"lstm"}), kept(text)
     ('a\nb\n', 'a\nb\nc\n')
     """
-    found: list[str] = []
+    lines: list[str] = []
     sections: list[str] = []
     for line in text.splitlines(keepends=True):
         mark = MARK.fullmatch(line)
         if mark is None:
-            if features is None or all(
-                set(wanted.split(", ")) & set(features) for wanted in sections
-            ):
-                found.append(line)
+            needs = (set(section.split(", ")) for section in sections)
+            if features is None or all(need & set(features) for need in needs):
+                lines.append(line)
         elif mark[1] == "only":
             sections.append(mark[2])
         elif (began := sections.pop()) != mark[2]:
             raise ValueError(f"a section ends as {mark[2]}, but began as {began}.")
-    return "".join(found)
+    return "".join(lines)

@@ -1,12 +1,13 @@
-"""A parameter search as a picture: the score of each trial, and the score against each value that was searched."""
+"""A picture of a parameter search: the score of each trial, and against each searched value."""
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sixjars.drawing.page import COLORS, GREY, SMALL, figure_of, save, shortened
+from sixjars.drawing.page import COLORS, GREY, SMALL, figure_of, quiet_grid, save, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ def draw_tuning(
     better: Literal["higher", "lower"],
     title: str,
 ) -> None:
-    """One panel for the trials in order, with the best so far; one for each key, on the axis that its space has."""
+    """Draw a panel for the trials in order, and one for each key on the axis that its space has."""
     count = 1 + len(axes)
     columns = min(count, COLUMNS) if count != 4 else 2
     figure = figure_of(3.9 * columns + 0.4, 3.3 * ceil(count / columns) + 0.5, "constrained")
@@ -41,28 +42,18 @@ def draw_tuning(
         _draw_key(axis, trials, key, scale)
     for axis, name in zip(panels, ["number", *axes], strict=True):
         if best is not None:
-            place = (
-                _places(trials, name)[json.dumps(best[name])]
-                if axes.get(name) == "names"
-                else best[name]
-            )
-            axis.scatter(
-                [place], [best["score"]], s=110, marker="*", color=RED, zorder=5, label="best"
-            )
-        axis.grid(axis="y", color="#dddddd")
+            place = best[name]
+            if axes.get(name) == "names":
+                place = _places(trials, name)[json.dumps(place)]
+            star: dict[str, Any] = {"s": 110, "marker": "*", "color": RED, "zorder": 5}
+            axis.scatter([place], [best["score"]], label="best", **star)
+        quiet_grid(axis)
         axis.set_axisbelow(True)
-        axis.spines[["top", "right"]].set_visible(False)
     for axis in panels[::columns]:
         axis.set_ylabel(f"{metric.replace('_', ' ')} ({better} is better)")
     names = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
-    figure.legend(
-        names.values(),
-        names.keys(),
-        loc="outside lower center",
-        ncols=5,
-        frameon=False,
-        fontsize=SMALL + 1,
-    )
+    look: dict[str, Any] = {"ncols": 5, "frameon": False, "fontsize": SMALL + 1}
+    figure.legend(names.values(), names.keys(), loc="outside lower center", **look)
     save(figure, path, title)
 
 
@@ -75,33 +66,14 @@ def _draw_order(
     _scatter(axis, trials, lambda row: row["number"])
     failed = [row["number"] for row in trials if row["state"] == "failed"]
     if failed:
+        cross: dict[str, Any] = {"marker": "x", "s": 26, "color": GREY, "label": "failed"}
         edge = axis.get_xaxis_transform()
-        axis.scatter(
-            failed,
-            [0.02] * len(failed),
-            transform=edge,
-            marker="x",
-            s=26,
-            color=GREY,
-            label="failed",
-        )
+        axis.scatter(failed, [0.02] * len(failed), transform=edge, **cross)
     if complete:
-        numbers, best = list[int](), list[float]()
-        for row in complete:
-            numbers.append(row["number"])
-            best.append(
-                row["score"] if not best else (max if higher else min)(best[-1], row["score"])
-            )
-        numbers.append(trials[-1]["number"])
-        axis.step(
-            numbers,
-            [*best, best[-1]],
-            where="post",
-            color=RED,
-            linewidth=1.4,
-            label="best so far",
-            zorder=1,
-        )
+        numbers = [*(row["number"] for row in complete), trials[-1]["number"]]
+        best = [*accumulate((row["score"] for row in complete), max if higher else min)]
+        line: dict[str, Any] = {"color": RED, "linewidth": 1.4, "zorder": 1}
+        axis.step(numbers, [*best, best[-1]], where="post", label="best so far", **line)
     axis.set_xlim(0.4, trials[-1]["number"] + 0.6)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_xlabel("trial")
@@ -122,7 +94,7 @@ def _draw_key(axis: "Axes", trials: Sequence[Row], key: str, scale: str) -> None
 
 
 def _make_logarithmic(axis: "Axes", values: Sequence[float]) -> None:
-    """A logarithmic axis with numbers as a recipe has them; the fewer decades, the closer its ticks."""
+    """Make an axis logarithmic, with numbers as in a recipe, and closer ticks for fewer decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     axis.set_xscale("log")
@@ -134,7 +106,7 @@ def _make_logarithmic(axis: "Axes", values: Sequence[float]) -> None:
 
 
 def _places(trials: Sequence[Row], key: str) -> dict[str, int]:
-    """Where each choice stands: numbers in their order, then texts in theirs."""
+    """The place of each choice: numbers in their order, then texts in theirs."""
     values = {json.dumps(row[key]): row[key] for row in trials}
     numbers = [text for text, value in values.items() if isinstance(value, int | float)]
     ordered = sorted(numbers, key=lambda text: values[text]) + sorted(set(values) - set(numbers))
@@ -142,24 +114,12 @@ def _places(trials: Sequence[Row], key: str) -> dict[str, int]:
 
 
 def _scatter(axis: "Axes", trials: Sequence[Row], place: Any) -> None:
-    """A dot for each complete trial, a hollow one for each that was pruned, at the best score that it had."""
-    looks: dict[str, dict[str, Any]] = {
-        "complete": {
-            "color": BLUE,
-            "alpha": 0.8,
-            "edgecolors": "white",
-            "linewidths": 0.6,
-            "s": 40,
-        },
-        "pruned": {"facecolors": "white", "edgecolors": GREY, "s": 26},
-    }
+    """Draw a dot for each complete trial, a hollow one for a pruned one at its best score."""
+    filled = {"color": BLUE, "alpha": 0.8, "edgecolors": "white", "linewidths": 0.6, "s": 40}
+    hollow = {"facecolors": "white", "edgecolors": GREY, "s": 26}
+    looks: dict[str, dict[str, Any]] = {"complete": filled, "pruned": hollow}
     for state, look in looks.items():
         rows = [row for row in trials if row["state"] == state and row["score"] is not None]
         if rows:
-            axis.scatter(
-                [place(row) for row in rows],
-                [row["score"] for row in rows],
-                label=state,
-                zorder=3,
-                **look,
-            )
+            x, y = [place(row) for row in rows], [row["score"] for row in rows]
+            axis.scatter(x, y, label=state, zorder=3, **look)

@@ -1,4 +1,4 @@
-"""What a model output and what it attended to, as one value: every drawing, table and JSON of attention is made of it.
+"""The outputs and attention of a model for one input: all drawings and tables are made of it.
 
 Dims: T output tokens, S source positions.
 """
@@ -7,22 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import exp, fsum
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.text.segments import OTHER, OWN
 from sixjars.drawing.page import Weights, shortened
-from sixjars.errors import DataError
 from sixjars.flow.values import Layout
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import OTHER, OWN
 
 SPACE = "␣"
-"""How a space is written where characters are tokens."""
+"""The sign for a space where characters are tokens."""
 LONGEST = 120
 """Characters of the inputs in a heading."""
 MARKS = ("▁", "Ġ", "##")
-"""What tokenizers write before a piece that follows a space, or before one that does not."""
+"""Marks of tokenizers before a piece that follows a space, or that does not."""
 BY_PROBABILITY = "Ordered by probability."
-"""What several outputs are in the order of, where no search has scored them."""
+"""The order of several outputs that no search has scored."""
 
 
 @final
@@ -37,11 +38,11 @@ class Output:
     """A row for each token, over the positions of the source."""
     log_probability: float = 0.0
     copied: tuple[int | None, ...] = ()
-    """For each token, the position that it can only have been copied from; empty where nothing can be copied."""
+    """For each token, the position that it can only be a copy of; empty without copying."""
     words: tuple[int, ...] = ()
     """The word that each token is a piece of."""
     score: float = 0.0
-    """What a beam orders its hypotheses by."""
+    """The score that orders the hypotheses of a beam."""
 
     @property
     def probability(self) -> float:
@@ -60,33 +61,33 @@ class View:
     """One input with its outputs, the best first, and what they attended to."""
 
     inputs: Mapping[str, str]
-    """What was given, by field; of a file its name."""
+    """The inputs by field; of a file, its name."""
     outputs: tuple[Output, ...]
     source: tuple[str, ...] = ()
-    """What stands at each position; nothing for the cells of an image."""
+    """The token of each position; nothing for the cells of an image."""
     words: tuple[int, ...] = ()
     """The word that each token of the source is a piece of."""
     segments: tuple[int, ...] = ()
-    """Of a text in segments, the sentence or turn of each position."""
+    """The sentence or turn of each position, of a text in segments."""
     layout: Layout = field(default_factory=Layout)
     backdrop: Any = None
-    """What the weights lie on: an image with the box that the network got, frames, or points; nothing for a text."""
+    """An image with the box that the network got, frames, or points; nothing for a text."""
     forced: bool = False
     """Whether the output was given, and not found by search."""
     order: str = ""
-    """A sentence about what several outputs are in the order of, where that is not their probability: their score."""
+    """A sentence about the order of several outputs, where that is not by probability."""
     attended: str = ""
     """The input that the positions are of, where there are several."""
 
     @property
     def kind(self) -> str:
-        """What the positions are."""
+        """The kind of the positions."""
         return "segments" if self.segments else self.layout.kind
 
     @property
     def copies(self) -> bool:
         """Whether words of the source can be copied."""
-        return any(one.copied for one in self.outputs)
+        return any(output.copied for output in self.outputs)
 
     @property
     def given(self) -> str:
@@ -105,68 +106,58 @@ class View:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each position; cells of an image have their row and column, others without one are numbered.
-
-        Points have their numbers too, which an output names them by.
-        """
+        """A name for each position: its token (after its number for points), its cell or number."""
         count = len(self.outputs[0].weights[0])
         if len(self.source) == count:
-            points = isinstance(self.backdrop, list)
-            return (
-                tuple(f"{at}: {one}" for at, one in enumerate(self.source))
-                if points
-                else self.source
-            )
-        if self.layout.shape and len(self.layout.shape) > 1:
-            columns = self.layout.shape[1]
-            return tuple(
-                f"row {at // columns + 1}, column {at % columns + 1}" for at in range(count)
-            )
+            if not isinstance(self.backdrop, list):
+                return self.source
+            return tuple(f"{at}: {token}" for at, token in enumerate(self.source))
+        if len(self.layout.shape or ()) > 1:
+            cells = (divmod(at, self.layout.shape[1]) for at in range(count))
+            return tuple(f"row {row + 1}, column {column + 1}" for row, column in cells)
         return tuple(str(at + 1) for at in range(count))
 
     @property
     def has_turns(self) -> bool:
-        """Whether its segments are turns of a conversation, which begin with the mark of a speaker."""
+        """Whether its segments are turns of a conversation, which begin with a speaker's mark."""
         groups = groupby(range(len(self.segments)), key=self.segments.__getitem__)
-        return bool(self.segments) and {self.names[next(group)] for _, group in groups} <= {
-            OTHER,
-            OWN,
-        }
+        firsts = {self.names[next(group)] for _, group in groups}
+        return bool(self.segments) and firsts <= {OTHER, OWN}
 
     def alone(self, rank: int) -> "View":
         """The same with one of its outputs."""
         return replace(self, outputs=(self.outputs[rank],))
 
     def joined(self) -> "View":
-        """With pieces as words, for reading: weights of the pieces of a source word are added, of an output averaged.
+        """The view of words: weights of pieces are added over the source, averaged over the output.
 
-        The same where there is no more than one word on either side, as in the transliteration of one word.
+        The same where there is no more than one word on either side, as in transliteration.
         """
-        if len(set(self.words)) < 2 and all(len(set(one.words)) < 3 for one in self.outputs):
+        alone = len(set(self.words)) < 2  # the pieces of a single source word stay
+        if alone and all(len(set(output.words)) < 3 for output in self.outputs):
             return self
-        alone = len(set(self.words)) < 2  # one word is looked at by its pieces
         groups = _groups(range(len(self.names)) if alone else self.words, self.segments)
         place = {at: number for number, group in enumerate(groups) for at in group}
+        tokens = [[self.source[at] for at in group] for group in groups] if self.source else []
         return replace(
             self,
-            source=tuple(_word([self.source[at] for at in group]) for group in groups)
-            if self.source
-            else (),
+            source=tuple(map(_word, tokens)),
             segments=tuple(self.segments[group[0]] for group in groups) if self.segments else (),
             words=self.words if alone else tuple(range(len(groups))),
-            outputs=tuple(_joined(one, groups, place) for one in self.outputs),
+            outputs=tuple(_joined(output, groups, place) for output in self.outputs),
         )
 
     def sentences(self, output: Output) -> list[tuple[float, tuple[float, ...]]]:
-        """Both levels of a text in segments: the weight of each sentence, and the share of each word in it."""
-        mean, found = output.mean, []
-        for _, group in groupby(
-            range(len(mean)), key=(self.segments or [0] * len(mean)).__getitem__
-        ):
-            own = [mean[at] for at in group]
-            whole = fsum(own)
-            found.append((whole, tuple(one / whole if whole > 0 else 0.0 for one in own)))
-        return found
+        """The weight of each sentence of a text in segments, and the share of each word in it."""
+        levels = []
+        segments = self.segments or [0] * len(output.mean)
+        for _, group in groupby(zip(segments, output.mean, strict=True), key=itemgetter(0)):
+            weights = [weight for _, weight in group]
+            whole = fsum(weights)
+            levels.append(
+                (whole, tuple(weight / whole if whole > 0 else 0.0 for weight in weights))
+            )
+        return levels
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; images and frames are left out."""
@@ -177,13 +168,11 @@ class View:
             "source": list(self.source if len(self.source) == len(names) else names),
             "forced": self.forced,
         }
-        values |= {"segments": list(self.segments)} if self.segments else {}
-        values |= (
-            {"points": [list(point) for point in self.backdrop]}
-            if isinstance(self.backdrop, list)
-            else {}
-        )
-        return values | {"outputs": [self._output(one) for one in self.outputs]}
+        if self.segments:
+            values["segments"] = list(self.segments)
+        if isinstance(self.backdrop, list):
+            values["points"] = [list(point) for point in self.backdrop]
+        return values | {"outputs": [self._output(output) for output in self.outputs]}
 
     def _output(self, output: Output) -> dict[str, Any]:
         values: dict[str, Any] = {
@@ -203,10 +192,8 @@ class View:
 def _groups(words: Sequence[int], segments: Sequence[int]) -> list[list[int]]:
     """The positions of each word; a word never reaches into the next segment."""
     parts = segments or [0] * len(words)
-    return [
-        list(group)
-        for _, group in groupby(range(len(words)), key=lambda at: (parts[at], words[at]))
-    ]
+    groups = groupby(range(len(words)), key=lambda at: (parts[at], words[at]))
+    return [list(group) for _, group in groups]
 
 
 def _word(pieces: Sequence[str]) -> str:
@@ -220,10 +207,7 @@ def _word(pieces: Sequence[str]) -> str:
 
 def _joined(output: Output, groups: list[list[int]], place: Mapping[int, int]) -> Output:
     """The words of an output over the words of the source."""
-    if not output.words:
-        rows = [[at] for at in range(len(output.tokens))]
-    else:
-        rows = _groups(output.words, ())
+    rows = _groups(output.words or range(len(output.tokens)), ())
     copied = [[output.copied[at] for at in row] for row in rows] if output.copied else []
     return replace(
         output,
@@ -235,10 +219,9 @@ def _joined(output: Output, groups: list[list[int]], place: Mapping[int, int]) -
 
 
 def _weights(weights: Weights, rows: Sequence[int], groups: list[list[int]]) -> tuple[float, ...]:
-    """Added over the pieces of each source word, averaged over those of an output word."""
-    return tuple(
-        fsum(weights[row][at] for row in rows for at in group) / len(rows) for group in groups
-    )
+    """Weights added over the pieces of each source word, averaged over those of the output's."""
+    sums = (fsum(weights[row][at] for row in rows for at in group) for group in groups)
+    return tuple(total / len(rows) for total in sums)
 
 
 def view_of(
@@ -249,9 +232,9 @@ def view_of(
     forced: bool = False,
     order: str = "",
 ) -> View:
-    """The value of the predictions for one input; with `pieces` its tokens stay as they are.
+    """The view of the predictions for one input; with `pieces` its tokens stay as they are.
 
-    `order` is a sentence about what they are in the order of, where that is not their probability.
+    `order` is a sentence about the order of the predictions, where that is not by probability.
     """
     first = predictions[0]
     if first.error is not None:
@@ -260,15 +243,15 @@ def view_of(
         raise DataError(
             "this prediction has no attention weights to draw; its bridge has no attention."
         )
-    name, text = next(iter(first.inputs.items()))
-    found = View(
-        inputs={
-            name: Path(text).name if predictor.inputs[name].is_media else text
-            for name, text in first.inputs.items()
-        },
-        outputs=tuple(
-            _output_of(one) for one in predictions if one.weights
-        ),  # a beam may hold an empty one
+    inputs = dict(first.inputs)
+    name, text = next(iter(inputs.items()))
+    for key, value in first.inputs.items():
+        if predictor.inputs[key].is_media:
+            inputs[key] = Path(value).name
+    view = View(
+        inputs=inputs,
+        # a beam may hold an empty output, which has no weights
+        outputs=tuple(_output_of(each) for each in predictions if each.weights),
         source=first.source,
         words=first.source_words,
         segments=first.segments,
@@ -278,7 +261,7 @@ def view_of(
         order=order,
         attended=first.attended if len(first.inputs) > 1 else "",
     )
-    return found if pieces else found.joined()
+    return view if pieces else view.joined()
 
 
 def _output_of(prediction: Any) -> Output:

@@ -1,4 +1,4 @@
-"""How far attention weights and the importance of input positions have the same order, with bootstrap intervals.
+"""Rank correlation of attention weights with the importance of positions, with intervals.
 
 Dims: T steps of an output, S source positions, N examples, R resamples.
 """
@@ -14,46 +14,48 @@ from torch import Tensor
 
 RESAMPLES: Final = 1000
 FEWEST: Final = 6
-"""Examples that a claim about random weights needs: fewer go one way by chance more often than once in twenty."""
+"""Examples for a claim about random weights: fewer go one way by chance once in twenty times."""
 WEAK, STRONG = 0.3, 0.6
 """From these on a correlation is called partial, and large."""
+NO_MORE: Final = "no more than random weights do"
 
 
-def kendall_tau(one: Tensor, other: Tensor) -> Tensor:
-    r"""Kendall's :math:`\tau_b` of each row of two (T, S): 1 for the same order, -1 for the opposite one; (T,).
+def kendall_tau(first: Tensor, other: Tensor) -> Tensor:
+    r"""Kendall's :math:`\tau_b` of each row of two (T, S), from -1 (opposite order) to 1; (T,).
 
     .. math:: \tau_b = \frac{\sum_{i<j} \mathrm{sgn}(a_i - a_j) \, \mathrm{sgn}(b_i - b_j)}
               {\sqrt{|\{i<j : a_i \ne a_j\}| \; |\{i<j : b_i \ne b_j\}|}}
 
-    Kendall 1945 (https://doi.org/10.1093/biomet/33.3.239), with ties. Not a number where a row is all one tie.
+    Kendall 1945 (https://doi.org/10.1093/biomet/33.3.239), with ties. Not a number where a row is
+    all one tie.
 
     >>> kendall_tau(torch.tensor([[0.1, 0.2, 0.7]]), torch.tensor([[1.0, 3.0, 2.0]]))
     tensor([0.3333], dtype=torch.float64)
     """
-    found = []
-    for a_S, b_S in zip(one.double(), other.double(), strict=True):
+    taus = []
+    for a_S, b_S in zip(first.double(), other.double(), strict=True):
         a_SS, b_SS = (torch.sign(row.unsqueeze(1) - row) for row in (a_S, b_S))
-        found.append((a_SS * b_SS).sum() / (a_SS.abs().sum() * b_SS.abs().sum()).sqrt())
-    return torch.stack(found) if found else one.new_zeros(0).double()
+        taus.append((a_SS * b_SS).sum() / (a_SS.abs().sum() * b_SS.abs().sum()).sqrt())
+    return torch.stack(taus) if taus else first.new_zeros(0).double()
 
 
 @final
 @dataclass(frozen=True)
 class Agreement:
-    """Of the weights of one example with one importance, averaged over its steps."""
+    """How the weights of one example agree with one importance, averaged over its steps."""
 
     tau: float
     random: float
     """Kendall's τ of the same weights in a random order."""
     first: float
-    """The share of steps at which the position with the largest weight is also the most important one."""
+    """The share of steps at which the position with the largest weight is the most important."""
     chance: float
-    """The same for uniform weights, which are as good as any choice: one over the number of positions."""
+    """The same for uniform weights, or any choice: one over the number of positions."""
     steps: int
 
 
 def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) -> Agreement | None:
-    """Of weights and importances (T, S), over the steps at which both have an order; nothing where there is none.
+    """Agreement of weights and importances (T, S), over the steps at which both have an order.
 
     >>> weights = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
     >>> agreement(weights, weights ** 2, np.random.default_rng(0)).tau
@@ -78,7 +80,7 @@ def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) 
 @final
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over examples, and where it lies with a probability of 95 %, as far as the choice of examples goes."""
+    """A mean over examples, and its 95 % interval, as far as the choice of examples goes."""
 
     mean: float
     low: float
@@ -86,7 +88,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Estimate":
-        """By the percentile bootstrap over the examples (Efron 1979, https://doi.org/10.1214/aos/1176344552).
+        """Estimate by the percentile bootstrap (Efron 1979, https://doi.org/10.1214/aos/1176344552).
 
         >>> Estimate.of([0.5, 0.5, 0.5])
         Estimate(mean=0.5, low=0.5, high=0.5)
@@ -106,65 +108,59 @@ class Estimate:
 class Measured:
     """The agreement of the weights of all examples with one importance; each example counts once.
 
-    >>> one = Measured("erasing a position", (Agreement(0.5, 0.0, 1.0, 0.25, steps=3),))
-    >>> one.tau.mean, one.first.mean
+    >>> measured = Measured("erasing a position", (Agreement(0.5, 0.0, 1.0, 0.25, steps=3),))
+    >>> measured.tau.mean, measured.first.mean
     (0.5, 1.0)
     """
 
     name: str
-    """What the weights are compared with."""
+    """The importance that the weights are compared with."""
     examples: tuple[Agreement, ...]
 
     @cached_property
     def tau(self) -> Estimate:
         """Kendall's τ of the weights."""
-        return Estimate.of([one.tau for one in self.examples])
+        return Estimate.of([example.tau for example in self.examples])
 
     @cached_property
     def random(self) -> Estimate:
         """That of the same weights in a random order: 0 but for chance."""
-        return Estimate.of([one.random for one in self.examples])
+        return Estimate.of([example.random for example in self.examples])
 
     @cached_property
     def first(self) -> Estimate:
         """How often the largest weight is on the most important position."""
-        return Estimate.of([one.first for one in self.examples])
+        return Estimate.of([example.first for example in self.examples])
 
     @property
     def chance(self) -> float:
         """The same for uniform weights."""
-        return float(np.mean([one.chance for one in self.examples]))
+        return float(np.mean([example.chance for example in self.examples]))
 
     @property
     def steps(self) -> int:
         """Steps of all examples."""
-        return sum(one.steps for one in self.examples)
+        return sum(example.steps for example in self.examples)
 
     @property
     def sentence(self) -> str:
-        """What the correlation means, and how often the most important position is found."""
-        over = Estimate.of(
-            [one.tau - one.random for one in self.examples]
-        )  # of random weights, on the same examples
-        alike, joined = f"Weights and {self.name} order the input", "and"
+        """A sentence on the correlation, and on how often the most important position is found."""
+        # paired: weights and random weights of the same examples
+        gain = Estimate.of([example.tau - example.random for example in self.examples])
+        alike = f"eights and {self.name} order the input"
+        joined = "and"
         if len(self.examples) < FEWEST:
-            alike = f"Fewer than {FEWEST} examples do not say whether weights and {self.name} order the input alike"
-        elif over.low > 0:
-            far = (
-                "weakly"
-                if self.tau.mean < WEAK
-                else "in part"
-                if self.tau.mean < STRONG
-                else "to a large part"
-            )
-            alike += f" alike {far}, more than random weights do"
+            alike = f"Fewer than {FEWEST} examples do not say whether w{alike} alike"
+        elif gain.low > 0:
+            levels = {WEAK: "weakly", STRONG: "in part"}
+            far = next((word for most, word in levels.items() if self.tau.mean < most), None)
+            alike = f"W{alike} alike {far or 'to a large part'}, more than random weights do"
         else:
-            alike += (
-                " in opposite ways" if over.high < 0 else " alike no more than random weights do"
-            )
+            opposite = gain.high < 0
+            alike = f"W{alike} {'in opposite ways' if opposite else 'alike ' + NO_MORE}"
             joined = "but" if self.first.low > self.chance else joined
-        often = f"the largest weight is on the most important position at {self.first.mean:.0%} of the steps"
-        return f"{alike}; {joined} {often} (uniform weights: {self.chance:.0%})."
+        often = f"the largest weight is on the most important position at {self.first.mean:.0%}"
+        return f"{alike}; {joined} {often} of the steps (uniform weights: {self.chance:.0%})."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, those of each example too."""
@@ -176,5 +172,5 @@ class Measured:
             "tau_uniform": 0.0,
             "same_first": asdict(self.first),
             "same_first_uniform": self.chance,
-            "examples": [asdict(one) for one in self.examples],
+            "examples": [asdict(example) for example in self.examples],
         }

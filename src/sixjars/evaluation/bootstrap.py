@@ -1,4 +1,4 @@
-"""How far a score may be off by chance: bootstrap intervals, and the paired test of two models.
+"""The uncertainty of scores: bootstrap intervals, and the paired test of two models.
 
 Dims: N examples, R resamples, K sums that a metric is computed from.
 """
@@ -13,8 +13,8 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Interval, Metric, Outcome, value_alone
+from sixjars_runtime.errors import DataError
 
 RESAMPLES: Final = 1000
 LEVEL: Final = 0.95
@@ -40,7 +40,7 @@ class Difference:
 @final
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What a metric adds up over the examples, from which it is computed for any choice of them."""
+    """The sums over examples that a metric is computed from, for any choice of them."""
 
     rows: NDArray[Any]
     """(N, K): what each example adds."""
@@ -48,25 +48,24 @@ class Statistics:
     """The metric, of K sums."""
 
     def only(self, places: Sequence[int]) -> "Statistics":
-        """Those of some examples."""
+        """The statistics of some examples."""
         return Statistics(self.rows[list(places)], self.value)
 
     def resampled(self) -> NDArray[np.float64]:
-        """The metric of each resample, (R,), the same ones for as many examples; not a number for a single example."""
+        """The metric of each resample, (R,), the same ones for equal counts; NaN of one example."""
         return self._resampled
 
     @cached_property
     def _resampled(self) -> NDArray[np.float64]:
         if len(self.rows) < 2:  # one example does not vary
             return np.full(RESAMPLES, math.nan)
-        sums = np.concatenate(
-            [_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))]
-        )
+        products = [_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))]
+        sums = np.concatenate(products)
         return np.array([self.value(row) for row in sums.tolist()])
 
 
 def statistics_of(metric: Metric, outcomes: Sequence[Outcome]) -> Statistics | None:
-    """What the bootstrap needs to know of a metric; nothing where only all examples together have a value.
+    """The sums of a metric for the bootstrap; nothing where only all examples have a value.
 
     A metric without `sums` is taken for a mean over the examples where that mean is its value.
     """
@@ -77,15 +76,15 @@ def statistics_of(metric: Metric, outcomes: Sequence[Outcome]) -> Statistics | N
     values = [value_alone(metric, outcome) for outcome in outcomes]
     rows = np.array([(0.0, 0.0) if value is None else (value, 1.0) for value in values])
     mean, value = _mean(rows.sum(0).tolist()), float(metric.compute(outcomes))
-    return (
-        Statistics(rows, _mean) if math.isclose(mean, value, rel_tol=1e-9, abs_tol=1e-12) else None
-    )
+    is_mean = math.isclose(mean, value, rel_tol=1e-9, abs_tol=1e-12)
+    return Statistics(rows, _mean) if is_mean else None
 
 
 def interval_of(metric: Metric, outcomes: Sequence[Outcome]) -> Interval | None:
     """The 95 % bootstrap interval of a score (percentiles); nothing where the metric has none.
 
-    Efron & Tibshirani 1993, section 13.3: as many examples are drawn with replacement, 1,000 times, with a fixed seed.
+    Efron & Tibshirani 1993, section 13.3: as many examples are drawn with replacement, 1,000 times,
+    with a fixed seed.
 
     >>> from sixjars.evaluation.metrics import metric_named
     >>> outcomes = [Outcome(("a",), ("a" if number % 2 else "b",)) for number in range(100)]
@@ -99,7 +98,7 @@ def interval_of(metric: Metric, outcomes: Sequence[Outcome]) -> Interval | None:
 
 
 def interval(values: NDArray[np.float64]) -> Interval | None:
-    """Between the percentiles 2.5 and 97.5 of resampled values; nothing where fewer than half of them are numbers."""
+    """The percentiles 2.5 and 97.5; nothing where fewer than half of the values are numbers."""
     finite = values[np.isfinite(values)]
     if len(finite) * 2 < len(values):
         return None
@@ -108,19 +107,19 @@ def interval(values: NDArray[np.float64]) -> Interval | None:
 
 
 def difference(first: Statistics, other: Statistics) -> Difference | None:
-    r"""The paired bootstrap: both models on the same resamples; nothing where too few of them have values.
+    r"""The paired bootstrap: two models on the same resamples; nothing where too few have values.
 
     .. math:: p = \min\Bigl(1, \; \max\Bigl(2^{1 - n}, \;
               2 \cdot \frac{1 + \min(\#\{d_r \le 0\}, \#\{d_r \ge 0\})}{1 + R}\Bigr)\Bigr)
 
-    Koehn 2004 (https://aclanthology.org/W04-3250/), who counts on how many resamples one model is better; here
-    two-sided, as neither is expected to be. It is never less than the sign test can give, :math:`2^{1 - n}` of n
-    examples that differ, as resamples of few examples are too much alike.
+    Koehn 2004 (https://aclanthology.org/W04-3250/), who counts on how many resamples one model is
+    better; here two-sided, as neither is expected to be. It is never less than the sign test can
+    give, :math:`2^{1 - n}` of n examples that differ, as resamples of few examples are too much
+    alike.
     """
     if len(first.rows) != len(other.rows):
-        raise DataError(
-            f"a paired test needs the same examples, but there are {len(first.rows)} and {len(other.rows)}."
-        )
+        counts = f"{len(first.rows)} and {len(other.rows)}"
+        raise DataError(f"a paired test needs the same examples, but there are {counts}.")
     changes = other.resampled() - first.resampled()
     between = interval(changes)
     if between is None:
@@ -135,38 +134,37 @@ def difference(first: Statistics, other: Statistics) -> Difference | None:
 def error_of_difference(
     metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]
 ) -> float | None:
-    """The standard error of how much two models differ, by the paired bootstrap; nothing without one.
+    """The standard error of the difference of two models, by the paired bootstrap.
 
-    Where the test finds no difference, as of few examples, it is so large that 1.96 of it are more
-    than the difference.
+    Where the test finds no difference, 1.96 times the error is no less than the difference.
     """
-    both = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
-    if both is None:
+    pooled = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
+    if pooled is None:
         return None
-    places = range(len(both.rows))
-    found = difference(both.only(places[: len(first)]), both.only(places[len(first) :]))
-    if found is None:
+    places = range(len(pooled.rows))
+    gain = difference(pooled.only(places[: len(first)]), pooled.only(places[len(first) :]))
+    if gain is None:
         return None
-    error = (found.interval.high - found.interval.low) / 2 / IN_LEVEL
-    return max(error, abs(found.value) / IN_LEVEL) if found.p > 1 - LEVEL else error
+    error = (gain.interval.high - gain.interval.low) / 2 / IN_LEVEL
+    return max(error, abs(gain.value) / IN_LEVEL) if gain.p > 1 - LEVEL else error
 
 
 def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> list[float]:
-    """By how much the score of the first model changes where one example has the other's output; nothing for some.
+    """How the first model's score changes where one example has the other's output; may be empty.
 
-    It says which examples two models differ on by a metric that a single example has no value of.
+    It shows on which examples two models differ by a metric of all examples together.
     """
-    both = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
-    if both is None:
+    pooled = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
+    if pooled is None:
         return []
-    ours, theirs = both.rows[: len(first)].astype(np.float64), both.rows[len(first) :]
+    ours, theirs = pooled.rows[: len(first)].astype(np.float64), pooled.rows[len(first) :]
     total = ours.sum(0)
-    now = both.value(total.tolist())
-    return [both.value(row.tolist()) - now for row in total - ours + theirs]
+    now = pooled.value(total.tolist())
+    return [pooled.value(row.tolist()) - now for row in total - ours + theirs]
 
 
 def _differing(one_NK: NDArray[Any], other_NK: NDArray[Any]) -> int:
-    """How many examples differ; all where the sums are of different things, as of other classes."""
+    """How many examples differ; all where the sums are of other things, as of other classes."""
     return int((one_NK != other_NK).any(1).sum()) if one_NK.shape == other_NK.shape else len(one_NK)
 
 
@@ -177,24 +175,19 @@ def _mean(sums: Sequence[float]) -> float:
 def _counts(examples: int) -> Iterator[NDArray[np.float64]]:
     """How often each example is in each resample, (R, N), some resamples at a time."""
     random = np.random.default_rng(SEED)
-    at_once, left = max(1, _AT_ONCE // examples), RESAMPLES
+    at_once = max(1, _AT_ONCE // examples)
+    left = RESAMPLES
     while left:
         count = min(at_once, left)
-        drawn = (
-            random.integers(examples, size=(count, examples)) + examples * np.arange(count)[:, None]
-        )
-        yield (
-            np.bincount(drawn.ravel(), minlength=count * examples)
-            .reshape(count, examples)
-            .astype(np.float64)
-        )
+        drawn = random.integers(examples, size=(count, examples))
+        drawn += examples * np.arange(count)[:, None]  # one bincount for all resamples
+        counts = np.bincount(drawn.ravel(), minlength=count * examples)
+        yield counts.reshape(count, examples).astype(np.float64)
         left -= count
 
 
 def _product(counts_RN: NDArray[np.float64], rows_NK: NDArray[Any]) -> NDArray[np.float64]:
     """Sums of each resample, (R, K), some columns at a time."""
     width = max(1, _AT_ONCE // len(rows_NK))
-    columns = range(0, rows_NK.shape[1], width)
-    return np.concatenate(
-        [counts_RN @ rows_NK[:, at : at + width].astype(np.float64) for at in columns], axis=1
-    )
+    columns = (rows_NK[:, at : at + width] for at in range(0, rows_NK.shape[1], width))
+    return np.concatenate([counts_RN @ part.astype(np.float64) for part in columns], axis=1)

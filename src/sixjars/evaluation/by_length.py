@@ -1,4 +1,4 @@
-"""Scores by the length of the input: initial-state conditioning falls with it where attention does not."""
+"""Scores by the length of the input, with which initial-state conditioning gets worse."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -22,38 +22,38 @@ class Bucket:
     longest: int
     count: int
     value: float | None
-    """Nothing where no example can be scored."""
+    """The score; nothing where no example can be scored."""
     interval: Interval | None = None
     """How far the score may be off by chance; nothing where that is not known."""
     median: float | None = None
-    """Of the lengths; a range may be wide where few texts are long."""
+    """The median of the lengths; a range may be wide where few texts are long."""
 
     @property
     def name(self) -> str:
-        """From where to where.
+        """The range as a text.
 
         >>> Bucket(2, 5, 9, 0.5).name, Bucket(6, 6, 9, 0.5).name
         ('2–5', '6')
         """
-        return (
-            str(self.shortest)
-            if self.shortest == self.longest
-            else f"{self.shortest}–{self.longest}"
-        )
+        if self.shortest == self.longest:
+            return str(self.shortest)
+        return f"{self.shortest}–{self.longest}"
 
     @property
     def place(self) -> float:
-        """Where it stands on an axis of lengths."""
+        """The place of the bucket on an axis of lengths."""
         return (self.shortest + self.longest) / 2 if self.median is None else self.median
 
 
 def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
-    """At most so many ranges with about equally many lengths in each; none is empty, and equal lengths stay together.
+    """At most so many ranges, with about equally many lengths; equal lengths stay together.
 
     >>> edges_of([3, 3, 4, 5, 6, 90], buckets=3)
     [(3, 3), (4, 5), (6, 90)]
     """
-    ordered, edges, begin = sorted(lengths), list[tuple[int, int]](), 0
+    ordered = sorted(lengths)
+    edges = list[tuple[int, int]]()
+    begin = 0
     while begin < len(ordered):
         size = round((len(ordered) - begin) / (buckets - len(edges)))
         end = bisect_right(ordered, ordered[begin + max(size, 1) - 1])
@@ -74,11 +74,12 @@ def scores_by_length(
 
     >>> from sixjars.evaluation.metrics import metric_named
     >>> right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
-    >>> buckets = scores_by_length([right, wrong], [3, 9], metric=metric_named("exact_match"), edges=[(3, 6), (7, 10)])
+    >>> metric, edges = metric_named("exact_match"), [(3, 6), (7, 10)]
+    >>> buckets = scores_by_length([right, wrong], [3, 9], metric=metric, edges=edges)
     >>> [(bucket.count, bucket.value, bucket.median) for bucket in buckets]
     [(1, 1.0, 3), (1, 0.0, 9)]
     """
-    found = []
+    buckets = []
     for shortest, longest in edges:
         places = [at for at, length in enumerate(lengths) if shortest <= length <= longest]
         inside = [outcomes[at] for at in places]
@@ -86,5 +87,5 @@ def scores_by_length(
         value = score(inside, [metric])[0].value if known else None
         between = None if value is None or len(places) < 2 else interval(places)
         middle = median(lengths[at] for at in places) if places else None
-        found.append(Bucket(shortest, longest, len(inside), value, between, middle))
-    return found
+        buckets.append(Bucket(shortest, longest, len(inside), value, between, middle))
+    return buckets

@@ -1,7 +1,7 @@
-"""Encoders as CUDA graphs, in use: inputs of a shape that comes again are encoded by one launch.
+"""Encoders as CUDA graphs: inputs of a shape that comes again are encoded by one launch.
 
-To encode is hundreds of small kernels, which a GPU runs faster than Python launches them. Validation sees the same
-batches again and again, and sorted inputs are often of one shape.
+To encode is hundreds of small kernels, which a GPU runs faster than Python launches them.
+Validation sees the same batches again and again, and sorted inputs are often of one shape.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 from sixjars.decoding.capture import CAPTURING, addresses
-from sixjars.errors import LearningError
 from sixjars.flow.values import Encoded, Padded
 from sixjars.learning.captured import Graph
 from sixjars.model.build import Network
+from sixjars_runtime.errors import LearningError
 
 MOST = 64
 """Graphs of a network; inputs of other shapes are encoded without."""
 LARGEST = 1 << 22
-"""Bytes of inputs that a graph is made for: to encode more, as images have, takes longer than to launch it."""
+"""Bytes of inputs that a graph is made for: more, as images have, take longer than a launch."""
 
 
 @final
@@ -30,35 +30,35 @@ class _Recorded:
     """The graph for inputs of one shape. It holds tensors of its own."""
 
     def __init__(self, network: Network, inputs: Mapping[str, Padded], pool: object) -> None:
-        own = {name: padded.mapped(Tensor.clone) for name, padded in inputs.items()}
-        self.places = _tensors(own)
-        network.encode(own)  # libraries allocate what they need at the first call of a thread
-        self.graph = Graph(lambda: network.encode(own), pool)
+        buffers = {name: padded.mapped(Tensor.clone) for name, padded in inputs.items()}
+        self.buffers = _tensors(buffers)
+        network.encode(buffers)  # libraries allocate what they need at the first call of a thread
+        self.graph = Graph(lambda: network.encode(buffers), pool)
 
-    def encoded(self, given: list[Tensor]) -> Encoded:
-        torch._foreach_copy_(self.places, given)
-        made = self.graph.replay()
-        assert isinstance(made, Encoded)
-        return made.mapped(Tensor.clone)
+    def encoded(self, tensors: list[Tensor]) -> Encoded:
+        torch._foreach_copy_(self.buffers, tensors)
+        encoded = self.graph.replay()
+        assert isinstance(encoded, Encoded)
+        return encoded.mapped(Tensor.clone)
 
 
 @final
 class _Graphs:
-    """Those of one network."""
+    """The graphs of one network."""
 
     def __init__(self) -> None:
         self.lock = Lock()  # of all: they share their memory
         self.pool = torch.cuda.graph_pool_handle()
         self.weights: tuple[int, ...] = ()
-        """Where they are: graphs of weights elsewhere would never be used again."""
+        """The addresses of the weights: graphs of weights elsewhere would never be used again."""
         self.met: set[Hashable] = set()
         self.recorded: dict[Hashable, _Recorded | None] = {}
-        """By shape; nothing where it could not be recorded."""
+        """Graphs by shape; nothing for one that could not be recorded."""
 
     def encoded(
-        self, network: Network, inputs: Mapping[str, Padded], given: list[Tensor], key: Hashable
+        self, network: Network, inputs: Mapping[str, Padded], tensors: list[Tensor], key: Hashable
     ) -> Encoded:
-        """Without a graph the first time: most shapes come once."""
+        """Encode inputs, without a graph the first time: most shapes come once."""
         weights = addresses(network.encoder)
         if weights != self.weights:
             self.weights = weights
@@ -72,7 +72,7 @@ class _Graphs:
                 self.recorded[key] = None
         self.met.add(key)
         graph = self.recorded.get(key)
-        return network.encode(inputs) if graph is None else graph.encoded(given)
+        return network.encode(inputs) if graph is None else graph.encoded(tensors)
 
 
 GRAPHS: WeakKeyDictionary[Network, _Graphs] = WeakKeyDictionary()
@@ -84,22 +84,22 @@ def captured(network: Network) -> Callable[[Mapping[str, Padded]], Encoded]:
 
 
 def encoded_captured(network: Network, inputs: Mapping[str, Padded]) -> Encoded:
-    """As `network.encode`, by a graph where one can be; without where another thread is using those of this network.
+    """Call `network.encode` by a graph, or plainly while another thread uses those of the network.
 
     Texts in segments are packed into rectangles of many shapes, so they are encoded without.
     """
-    given = _tensors(inputs)
+    tensors = _tensors(inputs)
     packed = any(padded.segments is not None for padded in inputs.values())
-    if packed or sum(tensor.nbytes for tensor in given) > LARGEST:
+    if packed or sum(tensor.nbytes for tensor in tensors) > LARGEST:
         return network.encode(inputs)
-    shapes = (*inputs, *((tensor.shape, tensor.dtype) for tensor in given))
+    shapes = (*inputs, *((tensor.shape, tensor.dtype) for tensor in tensors))
     key = (shapes, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
     with CAPTURING:
         graphs = GRAPHS.setdefault(network, _Graphs())
     if not graphs.lock.acquire(blocking=False):
         return network.encode(inputs)
     try:
-        return graphs.encoded(network, inputs, given, key)
+        return graphs.encoded(network, inputs, tensors, key)
     finally:
         graphs.lock.release()
 

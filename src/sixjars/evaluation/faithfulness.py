@@ -1,6 +1,7 @@
 r"""Whether attention weights order the input as erasing it and as gradients do.
 
-Dims: T steps of an output, S source positions, N copies of one example, E embedding features, D source features.
+Dims: T steps of an output, S source positions, N copies of one example, E embedding features,
+D source features.
 
 For the output y of an example, and the probability of each of its tokens given those before it:
 
@@ -8,13 +9,14 @@ For the output y of an example, and the probability of each of its tokens given 
           g_{tj} = \lVert \partial \log P(y_t \mid x) / \partial e_j \rVert, \quad
           \tau(\alpha_t, f_t), \; \tau(\alpha_t, g_t)
 
-Such a comparison by Kendall's τ, with gradients and by leaving one word out, is that of Jain & Wallace 2019
-(https://aclanthology.org/N19-1357/), for classifiers. Where we differ: they measure how far the distribution over all
-outputs moves, we how far the log probability of the output falls; and their gradient is that of the one-hot vector of
-a word, ours the norm at its embedding e_j.
+Such a comparison by Kendall's τ, with gradients and by leaving one word out, is that of Jain &
+Wallace 2019 (https://aclanthology.org/N19-1357/), for classifiers. Where we differ: they measure
+how far the distribution over all outputs moves, we how far the log probability of the output falls;
+and their gradient is that of the one-hot vector of a word, ours the norm at its embedding e_j.
 
-A token is erased by `<unk>` in its place and by masking its position out of attention; its gradient is that at its
-embedding. The cells of an image, frames and points are erased in the memory alone, and their gradient is that at h_j.
+A token is erased by `<unk>` in its place and by masking its position out of attention; its gradient
+is that at its embedding. The cells of an image, frames and points are erased in the memory alone,
+and their gradient is that at h_j.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,19 +32,19 @@ from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.agreement import Agreement, agreement
 from sixjars.evaluation.score import answers, encoded_batches
-from sixjars.flow.special import STOP, UNK
 from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
 from sixjars.model.layers import WordEmbedding
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.special_tokens import STOP, UNK
 
 ROUNDING: Final = 6
 """Digits of a log probability behind the point; what differs by less is equal."""
 IMPOSSIBLE: Final = -1e4
 """The log probability of what cannot be output, such as pointing at a position that is erased."""
 NUMBERS: Final = 2**24
-"""Logits, or numbers of the memory or of attention, at a time; so many copies of an example are computed at once."""
+"""Logits, or numbers of memory or attention, at a time: this limits the copies of an example."""
 SCORED: Final = 64
 """Numbers that attention needs for each weight, about."""
 
@@ -50,18 +52,18 @@ SCORED: Final = 64
 @final
 @dataclass(frozen=True)
 class Importance:
-    """What one output attended to, and what it depended on, all (T, S)."""
+    """The attention of one output, and the importance of positions for it, all (T, S)."""
 
     weights: Tensor
     falls: Tensor
-    """Of the log probability of each token, where a position is erased; negative where it rises."""
+    """Falls of the log probability of each token where a position is erased; may be negative."""
     gradients: Tensor
     """The norm at each position."""
 
 
 @final
 class Copies:
-    """One example many times over, with an output that is forced: one copy for each erasure, or for each step."""
+    """One example many times over, with a forced output: a copy for each erasure or each step."""
 
     def __init__(
         self, network: Network, batches: Batches, row: int, output: Sequence[int], *, tokens: bool
@@ -86,57 +88,53 @@ class Copies:
         """Whether the positions are tokens of the input."""
 
     def importance(self) -> Importance:
-        """Of every position for every step."""
+        """Compute the importance of every position for every step."""
         return Importance(self.weights_TS, self.falls(), self.gradients())
 
     def falls(self) -> Tensor:
         """How far the log probability of each token falls where each position is erased, (T, S)."""
-        found = []
+        columns = []
         with torch.no_grad():
             for places_N in self._portions(self.positions):
                 erased_TN = self._log_probabilities(self._erased(places_N)).t()
-                found.append(self.log_T.unsqueeze(1) - erased_TN)
-        return torch.cat(found, dim=1).double().round(decimals=ROUNDING)
+                columns.append(self.log_T.unsqueeze(1) - erased_TN)
+        return torch.cat(columns, dim=1).double().round(decimals=ROUNDING)
 
     def gradients(self) -> Tensor:
-        """The norm of the gradient of the log probability of each token at each position, (T, S)."""
-        found = []
-        cudnn = torch.backends.cudnn.flags(
-            enabled=False
-        )  # whose recurrences have no gradients in evaluation mode
-        with torch.enable_grad(), cudnn:
+        """The norm of the gradient of each token's log probability at each position, (T, S)."""
+        rows = []
+        # the recurrences of cuDNN have no gradients in evaluation mode
+        without_cudnn = torch.backends.cudnn.flags(enabled=False)
+        with torch.enable_grad(), without_cudnn:
             for steps_N in self._portions(self.steps):
                 encoded, leaves, index_NS = self._differentiable(len(steps_N))
                 log_NT = self._log_probabilities(encoded)
-                gradients = torch.autograd.grad(
-                    log_NT.gather(1, steps_N.unsqueeze(1)).sum(), leaves
-                )
+                total = log_NT.gather(1, steps_N.unsqueeze(1)).sum()
+                gradients = torch.autograd.grad(total, leaves)
                 norms = torch.cat([gradient.norm(dim=-1).flatten() for gradient in gradients])
-                found.append(norms[index_NS][:, : self.positions].double())
-        return torch.cat(found)
+                rows.append(norms[index_NS][:, : self.positions].double())
+        return torch.cat(rows)
 
     def _portions(self, count: int) -> Sequence[Tensor]:
-        """The numbers up to a count, as many at a time as there may be copies in memory."""
+        """The numbers below a count, in portions of as many copies as fit into memory."""
         return torch.split(torch.arange(count, device=self.network.device), self.at_once)
 
     def _inputs(self, count: int) -> dict[str, Padded]:
-        """Read again, for segments are packed across rows."""
+        """So many copies of the inputs, read again, for segments are packed across rows."""
         batch = self.batches.collate(torch.full((count,), self.row)).to(self.network.device)
         return dict(batch.inputs)
 
     def _log_probabilities(self, encoded: Encoded) -> Tensor:
-        """Of each token of the output, (N, T); of several labels that are chosen together, (N, 1)."""
+        """The log probability of each token, (N, T); of labels chosen together, (N, 1)."""
         target = self.target.repeat(encoded.rows)
-        return -truth_loss(self.network.decoder.teach(encoded, target), target).clamp(
-            max=-IMPOSSIBLE
-        )
+        loss = truth_loss(self.network.decoder.teach(encoded, target), target)
+        return -loss.clamp(max=-IMPOSSIBLE)
 
     def _erased(self, places_N: Tensor) -> Encoded:
         """A copy for each of these positions, without it."""
         count = len(places_N)
-        gone_NS = torch.arange(
-            self.encoded.mask.shape[1], device=places_N.device
-        ) == places_N.unsqueeze(1)
+        places_S = torch.arange(self.encoded.mask.shape[1], device=places_N.device)
+        gone_NS = places_S == places_N.unsqueeze(1)
         if self.tokens:
             inputs = self._inputs(count)
             source = inputs[self.name]
@@ -148,18 +146,17 @@ class Copies:
         return replace(encoded, memory=memory, mask=encoded.mask & ~gone_NS)
 
     def _differentiable(self, count: int) -> tuple[Encoded, list[Tensor], Tensor]:
-        """So many copies, what is differentiated by, and where in it, laid end to end, each position is, (N, S)."""
-        every_NS = torch.arange(
-            count * self.encoded.mask.shape[1], device=self.network.device
-        ).view(count, -1)
+        """Copies, the tensors to differentiate by, and where in these each position is, (N, S)."""
+        numbers = torch.arange(count * self.encoded.mask.shape[1], device=self.network.device)
+        every_NS = numbers.view(count, -1)
         if self.tokens:
             inputs = self._inputs(count)
             source = inputs[self.name]
             with _embedded(self.network.encoder) as calls:
                 encoded = self.network.encode(inputs)
-            own = [leaf for ids, leaf in calls if ids is source.values]
-            if own:
-                return encoded, own, every_NS
+            leaves = [leaf for ids, leaf in calls if ids is source.values]
+            if leaves:
+                return encoded, leaves, every_NS
             if calls and source.segments is not None:  # one call for each pack
                 return encoded, [leaf for _, leaf in calls], source.segments.position_index
         encoded = self.encoded.repeat(count)
@@ -169,18 +166,15 @@ class Copies:
 
 @contextmanager
 def _embedded(encoder: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
-    """The ids and vectors of every call of an embedding meanwhile; the vectors are cut off from what made them."""
+    """The ids and vectors of every call of an embedding meanwhile, the vectors as leaves."""
     calls: list[tuple[Tensor, Tensor]] = []
 
     def cut(_: nn.Module, ids: tuple[Tensor], vectors: Tensor) -> Tensor:
         calls.append((ids[0], vectors.detach().requires_grad_()))
         return calls[-1][1]
 
-    hooks = [
-        one.register_forward_hook(cut)
-        for one in encoder.modules()
-        if isinstance(one, WordEmbedding)
-    ]
+    embeddings = [module for module in encoder.modules() if isinstance(module, WordEmbedding)]
+    hooks = [embedding.register_forward_hook(cut) for embedding in embeddings]
     try:
         yield calls
     finally:
@@ -198,9 +192,9 @@ class CheckedExample:
 
 
 def falls_of(network: Network, dataset: Dataset, row: int) -> list[float]:
-    """How far the log probability of the reference of a row falls where each position is erased, all its tokens added.
+    """How far a row's log probability of its reference falls where each position is erased.
 
-    What a position did for the whole output, by attention or in any other way.
+    The sum over all tokens: what a position did for the output, by attention or otherwise.
     """
     batches = dataset.batches()
     target = batches.collate(torch.tensor([row])).target
@@ -217,22 +211,21 @@ def checked_examples(
     search: SearchSettings | None,
     examples: int,
 ) -> Iterator[CheckedExample]:
-    """Check some rows; without `search`, their references are the outputs. `examples` are searched for at a time."""
-    batches, name = dataset.batches(), network.encoder.positions_of()
+    """Check rows, so many `examples` at a time; without `search`, of their references."""
+    batches = dataset.batches()
+    name = network.encoder.positions_of()
     tokens = dataset.fields.inputs[name].holds == "tokens"
-    for some in (rows[at : at + examples] for at in range(0, len(rows), examples)):
-        found = dict(_outputs(network, batches, some, search))
-        for row in some:
-            random = np.random.default_rng(row)
-            if not found[row]:
+    for block in (rows[at : at + examples] for at in range(0, len(rows), examples)):
+        outputs = dict(_outputs(network, batches, block, search))
+        for row in block:
+            if not outputs[row]:
                 yield CheckedExample(None, None)
                 continue
-            one = Copies(network, batches, row, found[row], tokens=tokens).importance()
-            compared = (
-                agreement(one.weights, importance, random)
-                for importance in (one.falls, one.gradients)
-            )
-            yield CheckedExample(*compared)
+            random = np.random.default_rng(row)
+            importance = Copies(network, batches, row, outputs[row], tokens=tokens).importance()
+            by_erasure = agreement(importance.weights, importance.falls, random)
+            by_gradient = agreement(importance.weights, importance.gradients, random)
+            yield CheckedExample(by_erasure, by_gradient)
 
 
 def _outputs(
@@ -246,7 +239,7 @@ def _outputs(
         return
     for batch, encoded in encoded_batches(network, batches, examples=len(rows), rows=rows):
         numbers = batch.numbers.tolist()
-        found = answers(network, encoded, search, seeds=numbers, attention=False)
-        for row, [best, *_] in zip(numbers, found, strict=True):
+        hypotheses = answers(network, encoded, search, seeds=numbers, attention=False)
+        for row, [best, *_] in zip(numbers, hypotheses, strict=True):
             ends = network.decoder.searches and best.finished
             yield row, [*best.tokens, *([STOP] if ends else [])]

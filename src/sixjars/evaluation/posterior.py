@@ -2,8 +2,8 @@ r"""Posterior attention: which source position explains each token of an output 
 
 Dims: B sources, S source positions, R = B * S rows, T target positions, V vocabulary.
 
-The weights of a step are computed before its token is known: they say where the next token may come from. Of a pair
-whose output is known, more can be said.
+The weights of a step are computed before its token is known: they say where the next token may come
+from. For a pair whose output is known, the posterior says more.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ LARGEST = 1 << 24
 
 
 def posterior_of(decoder: Decoder, encoded: Encoded, target: Padded) -> Tensor | None:
-    """The posterior attention of a decoder; nothing where it has none, and where the source is in segments."""
+    """The posterior attention of a decoder; nothing without one, or for a source in segments."""
     if encoded.segments is not None or not (decoder.searches and decoder.has_attention):
         return None
     return posterior(cast(Generator, decoder), encoded, target)
@@ -32,42 +32,40 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
 
     .. math:: P(a_t = j | y_1 .. y_t, x) \propto \alpha_{jt} \, P(y_t | y_1 .. y_{t-1}, c_t = h_j)
 
-    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX) train with it; here a trained model is read by
-    it. To attend to one position alone is to mask all others.
+    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX) train with it; here a
+    trained model is read by it. To attend to one position alone is to mask all others.
     """
     state, prepared = generator.start(encoded)
     token_B = torch.full_like(target.values[:, 0], generator.special.go)
-    before, weights, size = [], [], 1
+    before = []
+    weights = []
+    size = 1
     for truth_B in target.values.unbind(1):
         before.append((token_B, state))
         scored, state = generator.step(token_B, state, prepared)
         assert scored.weights is not None
         weights.append(wide(scored.weights))
-        token_B, size = truth_B, scored.scores.shape[1]
+        token_B = truth_B
+        size = scored.scores.shape[1]
     positions = encoded.mask.shape[1]
-    each = positions * max(
-        size, 3 * positions * encoded.memory.shape[2]
-    )  # the scores of a source, or its copies
+    # the scores of a source, or its copies
+    each = positions * max(size, 3 * positions * encoded.memory.shape[2])
     weights_BTS = torch.stack(weights, dim=1)
     likely_BTS = torch.zeros_like(weights_BTS)
-    for some_B in torch.split(
-        torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // max(1, each))
-    ):
-        alone, left = prepared, -1
-        for at, ((token_B, earlier), truth_B) in enumerate(
-            zip(before, target.values.unbind(1), strict=True)
-        ):
-            rows_B = some_B[
-                target.mask[some_B, at]
-            ]  # one long target is no reason to go on with all
+    at_once = max(1, LARGEST // max(1, each))
+    alone_SS = torch.eye(positions, dtype=torch.bool, device=encoded.device)
+    for block_B in torch.split(torch.arange(encoded.rows, device=encoded.device), at_once):
+        alone = prepared
+        left = -1
+        steps = zip(before, target.values.unbind(1), strict=True)
+        for at, ((token_B, earlier), truth_B) in enumerate(steps):
+            rows_B = block_B[target.mask[block_B, at]]  # targets that are over take no more steps
             if len(rows_B) == 0:
                 break
             if len(rows_B) != left:
-                left, alone = len(rows_B), prepared.pick(rows_B).repeat(positions)
-                one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(
-                    left, 1
-                )
-                alone = replace(alone, mask=alone.mask & one_RS)
+                left = len(rows_B)
+                alone = prepared.pick(rows_B).repeat(positions)
+                alone = replace(alone, mask=alone.mask & alone_SS.repeat(left, 1))
             token_R, truth_R = (
                 ids.index_select(0, rows_B).repeat_interleave(positions)
                 for ids in (token_B, truth_B)

@@ -1,4 +1,4 @@
-"""How good a network is on a dataset: what it outputs, how probable the truth is, where it attends.
+"""The scores of a network on a dataset: outputs, probabilities of the truth, attention.
 
 Dims: B batch, T target positions, S source positions.
 """
@@ -40,9 +40,9 @@ from sixjars.recipe.sections import EvaluationSettings, SearchSettings
 def encoded_batches(
     network: Network, batches: Batches, *, examples: int, rows: Sequence[int] | None = None
 ) -> Iterator[tuple[Batch, Encoded]]:
-    """All rows (or those given), longest first, each batch with what the encoder made of it.
+    """Yield batches of all rows (or of `rows`), longest first, with their encodings.
 
-    Meanwhile the network is in evaluation mode; one that is already is not touched, so that threads may share it.
+    The network is in evaluation mode meanwhile; threads may share one that is in it already.
     """
     was_training = network.training
     encode: Callable[..., Encoded] = network.encode
@@ -53,11 +53,10 @@ def encoded_batches(
     if was_training:
         network.eval()
     try:
-        for some in batches.in_order(examples, rows):
-            batch = batches.collate(some)
-            moved = replace(
-                batch.to(network.device), numbers=batch.numbers
-            )  # to read them, nobody waits for a device
+        for chosen in batches.in_order(examples, rows):
+            batch = batches.collate(chosen)
+            # the numbers of the rows stay on the CPU: reading them waits for no device
+            moved = replace(batch.to(network.device), numbers=batch.numbers)
             with torch.inference_mode():
                 encoded = encode(moved.inputs)
             yield moved, encoded
@@ -76,22 +75,18 @@ def answers(
     attention: bool = True,
     tell: Tell | None = None,
 ) -> list[list[Hypothesis]]:
-    """The outputs for each row of an encoded batch, best first; `seeds`, one for each row, are those of sampling.
+    """Return the hypotheses for each row of an encoded batch, best first.
 
-    Without `attention` their weights are left out, unless `unknown: replace` needs them. `tell` is called with what
-    each step of a search made.
+    `seeds`, one for each row, are those of sampling. Without `attention` weights are left out,
+    unless `unknown: replace` needs them. `tell` is called with the results of each step of search.
     """
     begun = None if prefix is None else prefix.to(network.device)
-    dtype = next(
-        network.decoder.parameters()
-    ).dtype  # fewer bits than the encoder's, where that is wanted
+    # fewer bits than the encoder's, where that is wanted
+    dtype = next(network.decoder.parameters()).dtype
     with torch.inference_mode():
-        encoded = encoded.mapped(
-            lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor
-        )
-        searcher = Searcher(
-            search, seeds, attention=attention or search.unknown == "replace", tell=tell
-        )
+        encoded = encoded.mapped(lambda x: x.to(dtype) if x.is_floating_point() else x)
+        attention = attention or search.unknown == "replace"
+        searcher = Searcher(search, seeds, attention=attention, tell=tell)
         if encoded.device.type == "cuda" and begun is None and network.decoder.searches:
             from sixjars.decoding.capture import bucketed
 
@@ -103,32 +98,34 @@ def answers(
 
 
 def spelled(
-    dataset: Dataset, row: int, found: Hypothesis, search: SearchSettings
+    dataset: Dataset, row: int, hypothesis: Hypothesis, search: SearchSettings
 ) -> tuple[Sequence[int], list[str]]:
-    """The ids of an output, and the words of its source that some of them copy.
+    """Return the ids of a hypothesis, and the words of its source that ids may copy.
 
     With `unknown: replace`, `<unk>` becomes a copy of the source position with the most attention.
     """
     source = next(iter(dataset.fields.inputs.values()), None)
-    if search.unknown != "replace" or source is None or not found.weights:
-        return found.tokens, dataset.source_words(row)
+    if search.unknown != "replace" or source is None or not hypothesis.weights:
+        return hypothesis.tokens, dataset.source_words(row)
     text = dataset.raw(row)[source.name]
-    return dataset.fields.output.replacing_unknown(found.tokens, found.weights, source, text)
+    return dataset.fields.output.replacing_unknown(
+        hypothesis.tokens, hypothesis.weights, source, text
+    )
 
 
 OF_TRUTH = frozenset({"likelihood", "links", "focus", "rationale"})
-"""What is found out with the true output, by teacher forcing."""
+"""Needs that are computed by teacher forcing with the true output."""
 
 
 @final
 @dataclass(frozen=True)
 class Judged:
-    """What a network makes of a dataset, found out in one pass."""
+    """All that metrics need to know of a network on a dataset, computed in one pass."""
 
     loss: float
-    """-log P of a token of the truth, on average; 0 where nobody asked for it."""
+    """Mean -log P of a token of the truth; 0 where no metric needs it."""
     outcomes: dict[int, list[Outcome]]
-    """By how many outputs a metric compares: one outcome for each example."""
+    """One outcome for each example, by the number of outputs that a metric compares."""
     settings: EvaluationSettings
     searches: bool
     """Whether outputs were found by search."""
@@ -138,44 +135,43 @@ class Judged:
     """The row of the dataset that each example is, or the first of those with its input."""
 
     def compared(self, metric: Metric) -> list[Outcome]:
-        """The outcomes that a metric reads."""
+        """The outcomes with as many candidates as a metric compares."""
         return self.outcomes[nbest_of(metric, self.settings)]
 
     @property
     def fingerprint(self) -> str:
-        """The same where a network makes the same of the same examples."""
-        made = hashlib.sha256()
+        """A hash of all outputs and likelihoods, equal for networks that behave alike."""
+        digest = hashlib.sha256()
         for outcome in chain.from_iterable(self.outcomes[count] for count in sorted(self.outcomes)):
             likelihood = round(outcome.log_probability or 0.0, 1)
-            made.update(repr((outcome.candidates, likelihood)).encode())
-        return made.hexdigest()[:16]
+            digest.update(repr((outcome.candidates, likelihood)).encode())
+        return digest.hexdigest()[:16]
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
-        """The metrics, each with its signature, which also says how outputs were chosen."""
-        found = []
-        for metric in metrics:
-            [one] = score(self.compared(metric), [metric])
-            searched = self.searches and "candidates" in metric.needs
-            found.append(
-                _with_search(one, widened(self.settings.search, metric.nbest)) if searched else one
-            )
-        return found
+        """Compute the metrics; each signature also says how outputs were searched for."""
+        scores = [score(self.compared(metric), [metric])[0] for metric in metrics]
+        if not self.searches:
+            return scores
+        return [
+            _with_search(value, widened(self.settings.search, metric.nbest))
+            if "candidates" in metric.needs
+            else value
+            for metric, value in zip(metrics, scores, strict=True)
+        ]
 
     def each(self, metrics: Sequence[Metric]) -> Iterator[dict[str, Any]]:
-        """Every example: what was given, its references, what was output, and the scores that it has by itself."""
+        """Yield each example: its input, references, output, and the scores it has by itself."""
         single = [metric for metric in metrics if metric.per_example]
         counts = {metric.name: nbest_of(metric, self.settings) for metric in single}
         for at, first in enumerate(self.outcomes[min(self.outcomes)]):
-            found = {
-                metric.name: value_alone(metric, self.outcomes[counts[metric.name]][at])
-                for metric in single
-            }
-            output = first.candidates[0] if first.candidates else None
             yield {
                 "input": self.given(at),
                 "references": list(first.references),
-                "output": output,
-                "scores": found,
+                "output": first.candidates[0] if first.candidates else None,
+                "scores": {
+                    metric.name: value_alone(metric, self.outcomes[counts[metric.name]][at])
+                    for metric in single
+                },
             }
 
 
@@ -184,14 +180,12 @@ def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
     return max(metric.nbest, settings.search.nbest)
 
 
-def _with_search(found: Score, used: SearchSettings) -> Score:
-    chosen = used.model_dump(exclude_defaults=True, exclude={"kind", "nbest", "seed", "width"})
-    how = [f"beam{used.width}" if used.kind == "beam" else used.kind]
-    how += [
-        f"{key}:{value if isinstance(value, str) else f'{value:g}'}"
-        for key, value in chosen.items()
-    ]
-    return replace(found, signature=f"{found.signature}|search:{','.join(how)}")
+def _with_search(value: Score, search: SearchSettings) -> Score:
+    chosen = search.model_dump(exclude_defaults=True, exclude={"kind", "nbest", "seed", "width"})
+    words = [f"beam{search.width}" if search.kind == "beam" else search.kind]
+    for key, setting in chosen.items():
+        words.append(f"{key}:{setting if isinstance(setting, str) else f'{setting:g}'}")
+    return replace(value, signature=f"{value.signature}|search:{','.join(words)}")
 
 
 def judged(
@@ -204,10 +198,10 @@ def judged(
     with_loss: bool = False,
     progress: str = "",
 ) -> Judged:
-    """All that the metrics need to know of every example; `progress` names this work for whoever is listening."""
-    needs = {need for metric in metrics for need in metric.needs} | (
-        {"likelihood"} if with_loss else set()
-    )
+    """Compute all that the metrics need of every example; `progress` is the name it is shown by."""
+    needs: set[str] = {need for metric in metrics for need in metric.needs}
+    if with_loss:
+        needs.add("likelihood")
     counts = sorted({nbest_of(metric, settings) for metric in metrics})
     searches = network.decoder.searches
     # Labels are not searched for: the widest list has all the others as its beginnings.
@@ -215,9 +209,8 @@ def judged(
     groups = groups_of(dataset, group=settings.group)
     rows = tuple(group[0] for group in groups)
     judge = _Judge(network, dataset, needs, set(rows), progress)
-    loss = judge.read(
-        set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples
-    )
+    chosen = set(used.values()) if "candidates" in needs else set()
+    loss = judge.read(chosen, examples=settings.batch_examples)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
         count: [judge.outcome(group, search, count, familiar) for group in groups]
@@ -235,10 +228,10 @@ def groups_of(dataset: Dataset, *, group: bool) -> list[list[int]]:
     """The rows of each example: one, or all that have the same input."""
     if not group:
         return [[row] for row in range(len(dataset))]
-    found: dict[tuple[str, ...], list[int]] = {}
-    for row, given in enumerate(dataset.inputs):
-        found.setdefault(tuple(given.values()), []).append(row)
-    return list(found.values())
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for row, inputs in enumerate(dataset.inputs):
+        groups.setdefault(tuple(inputs.values()), []).append(row)
+    return list(groups.values())
 
 
 def references_of(dataset: Dataset, group: Sequence[int]) -> tuple[str, ...]:
@@ -255,7 +248,7 @@ def true_boxes(dataset: Dataset) -> list[tuple[Box, ...]] | None:
 
 
 def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
-    """The sentence that decides each row and its word, both counted from 0, where the data has them."""
+    """The sentence that decides each row, and its word, from 0, where the data has them."""
     return dataset.annotated(
         "rationale",
         lambda row, text: rationale_of(text, len(dataset.inputs[row]["source"].splitlines())),
@@ -264,23 +257,24 @@ def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
 
 @final
 class _Judge:
-    """A network and a dataset, and what is found out about its rows."""
+    """Runs a network over a dataset, and keeps the outputs and facts of each row."""
 
     def __init__(
         self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], progress: str
     ) -> None:
         self.network, self.dataset, self.needs, self.progress = network, dataset, needs, progress
         self.firsts = firsts
-        """Rows that outputs are found for: of those with the same input, one."""
+        """Rows to search outputs for: of those with the same input, the first."""
         self.found: dict[tuple[int, SearchSettings], tuple[str, ...]] = {}
         self.boxes = true_boxes(dataset) if "focus" in needs else None
         self.rationales = true_rationales(dataset) if "rationale" in needs else None
         self.facts: dict[int, dict[str, Any]] = {}
-        """What the truth was needed for, by row, as an outcome has it."""
+        """The fields of outcomes that teacher forcing computes, by row."""
 
     def read(self, searches: Collection[SearchSettings], *, examples: int) -> float:
-        """Find all of it out, one encoded batch after the other; returns the mean loss of a token."""
-        of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
+        """Run the network over all batches; return the mean loss of a token."""
+        of_truth = bool(OF_TRUTH & set(self.needs))
+        total, tokens = 0.0, 0
         if not of_truth and not searches:
             return 0.0
         chosen = range(len(self.dataset)) if of_truth else sorted(self.firsts)
@@ -288,7 +282,7 @@ class _Judge:
             self.network, self.dataset.batches(), examples=examples, rows=chosen
         )
         for batch, encoded in counted(
-            batches, self.progress, rows=lambda one: len(one[0].numbers), total=len(chosen)
+            batches, self.progress, rows=lambda pair: len(pair[0].numbers), total=len(chosen)
         ):
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
@@ -306,29 +300,24 @@ class _Judge:
         seeds = [rows[at] for at in places]
         for search in searches if places else ():
             outputs = answers(self.network, encoded, search, seeds=seeds, attention=False)
-            for row, found in zip(seeds, outputs, strict=True):
-                texts = (
-                    self.dataset.fields.output.decode(*spelled(self.dataset, row, each, search))
-                    for each in found
+            decode = self.dataset.fields.output.decode
+            for row, hypotheses in zip(seeds, outputs, strict=True):
+                self.found[row, search] = tuple(
+                    decode(*spelled(self.dataset, row, each, search)) for each in hypotheses
                 )
-                self.found[row, search] = tuple(texts)
 
     def _truth(self, batch: Batch, encoded: Encoded) -> tuple[Tensor, Tensor]:
         with torch.inference_mode():
             output = self.network.decoder.teach(encoded, batch.target)
             loss_B, count_B = truth_loss(output, batch.target).sum(1), batch.target.mask.sum(1)
-            seen_BTS = (
-                posterior_of(self.network.decoder, encoded, batch.target)
-                if "links" in self.needs
-                else None
-            )
+            seen_BTS = None
+            if "links" in self.needs:
+                seen_BTS = posterior_of(self.network.decoder, encoded, batch.target)
         rows = zip(batch.numbers.tolist(), loss_B.tolist(), count_B.tolist(), strict=True)
         for at, (row, loss, count) in enumerate(rows):
-            attention = (
-                {}
-                if output.weights is None
-                else self._attention(row, output.weights[at], encoded, batch, at)
-            )
+            attention = dict[str, Any]()
+            if output.weights is not None:
+                attention = self._attention(row, output.weights[at], encoded, batch, at)
             if seen_BTS is not None:
                 attention["explained"] = self._linked(row, seen_BTS[at])
             self.facts[row] = {"log_probability": -loss, "tokens": count, **attention}
@@ -337,22 +326,21 @@ class _Judge:
     def _attention(
         self, row: int, weights_TS: Tensor, encoded: Encoded, batch: Batch, at: int
     ) -> dict[str, Any]:
-        """Compare the weights of a row with the truth that is known of it."""
-        dataset, found = self.dataset, dict[str, Any]()
+        """Compare the weights of a row with its true links, boxes and rationale."""
+        facts = dict[str, Any]()
         if "links" in self.needs:
-            found["links"] = self._linked(row, weights_TS)
+            facts["links"] = self._linked(row, weights_TS)
         if "rationale" in self.needs and self.rationales is not None:
-            found["rationale"] = _rationale(
+            facts["rationale"] = _rationale(
                 self.rationales[row], weights_TS, next(iter(batch.inputs.values())), at
             )
         if "focus" in self.needs and self.boxes is not None and encoded.layout.kind == "grid":
             height, width = encoded.layout.shape
-            words, weights = dataset.target_words_index[row], weights_TS.tolist()
-            by_word = [
-                weights[words.index(word)] for word in dict.fromkeys(words)
-            ]  # those of its first token
-            found["focus"] = focus_of(by_word, (height, width), self.boxes[row])
-        return found
+            words, weights = self.dataset.target_words_index[row], weights_TS.tolist()
+            # the weights of the first token of each word
+            by_word = [weights[words.index(word)] for word in dict.fromkeys(words)]
+            facts["focus"] = focus_of(by_word, (height, width), self.boxes[row])
+        return facts
 
     def _linked(self, row: int, weights_TS: Tensor) -> Links:
         return linked(
@@ -368,14 +356,11 @@ class _Judge:
         count: int,
         familiar: Collection[str] | None,
     ) -> Outcome:
-        """One example, with all its references."""
-        dataset, first = self.dataset, group[0]
+        dataset = self.dataset
+        first = group[0]
         candidates = self.found.get((first, search), ())[:count]
-        known = (
-            dataset.alignments[first]
-            if "links" in self.needs and dataset.alignments is not None
-            else None
-        )
+        alignments = dataset.alignments if "links" in self.needs else None
+        known = alignments[first] if alignments is not None else None
         return Outcome(
             references=references_of(dataset, group),
             candidates=candidates,
@@ -390,11 +375,10 @@ class _Judge:
 def _rationale(
     known: tuple[int, int] | None, weights_TS: Tensor, source: Padded, at: int
 ) -> RationaleWeight | None:
-    """How much of the attention of a row lies where it should, where that is known."""
+    """The attention of a row on its rationale, where that is known."""
     if known is None or source.segments is None:
         return None
-    count, (sentence, word) = int(source.mask[at].sum()), known
-    weights = weights_TS.mean(0)[:count].tolist()
-    return rationale_weight(
-        weights, source.segments.segment_of[at, :count].tolist(), sentence, word
-    )
+    count = int(source.mask[at].sum())
+    (sentence, word) = known
+    sentences = source.segments.segment_of[at, :count].tolist()
+    return rationale_weight(weights_TS.mean(0)[:count].tolist(), sentences, sentence, word)

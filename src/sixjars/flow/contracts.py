@@ -2,8 +2,8 @@
 
 Dims: B batch, H state features, R rows open in search (B times beam width), V vocabulary.
 
-Nothing that changes between steps is an attribute of a module: it is one of the values. What a component offers or
-needs is a fact on its class, so that its neighbours can be checked before anything is built.
+Nothing that changes between steps is an attribute of a module: it is one of the values. What a
+component offers or needs is on its class, so that neighbours are checked before they are built.
 """
 
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ from sixjars.flow.searching import Hypothesis, SpecialTokens
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, Rows, StepOutput
 
 Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
-"""What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
+"""The values of a field: tokens of a vocabulary, classes of a list, positions of an input, …"""
 
 
 class FieldInfo(Protocol):
-    """What components may know of a field of the data."""
+    """The part of a field that components may know."""
 
     name: str
     holds: ClassVar[Holds]
@@ -44,14 +44,14 @@ class Component(nn.Module, ABC):
     """A component of a model that can tell its equations and the letters of its weights."""
 
     letters: ClassVar[Mapping[str, str]] = {}
-    """The letter of each parameter in the equations, by its name; the name `""` stands for all of them."""
+    """The letter of each parameter in the equations, by its name; the name `""` is for all."""
 
     def equations(self) -> list[str]:
-        """What this component computes, line by line; a prototype may have none."""
+        """The equations that this component computes; a prototype may have none."""
         return []
 
     def letter(self, name: str) -> str:
-        """The letter of a parameter, found in this module or the module inside it that it belongs to."""
+        """The letter of a parameter, in this module or the module inside it that has it."""
         module: nn.Module = self
         while True:
             letters: Mapping[str, str] = getattr(module, "letters", {})
@@ -69,7 +69,7 @@ class Component(nn.Module, ABC):
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
-        """Settings for a starter recipe, from a hidden size and dropout that fit the data; `labels` are the output."""
+        """Settings for a starter recipe, from hidden size and dropout; `labels` are the output."""
         return {}
 
 
@@ -89,12 +89,12 @@ class Encoder(Component):
     recurs: ClassVar[bool] = True
     """Whether it encodes one position after the other, so that long inputs take long."""
     keeps_vectors: ClassVar[bool] = False
-    """Whether a starter recipe freezes pretrained vectors: what is learned of words must hold for words not met."""
+    """Whether a starter recipe freezes pretrained vectors, so that unseen words stay comparable."""
     one_vocabulary: ClassVar[bool] = False
     """Whether one vocabulary, learned from all inputs, numbers the words of all of them."""
 
     counted: ClassVar[tuple[str, ...]] = ()
-    """The buffers that `count` fills, in which 0 is what never occurred: fine-tuning adds what its data has of it."""
+    """Buffers that `count` fills; 0 is what never occurred, to which fine-tuning adds."""
 
     @classmethod
     def inputs(cls) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class Encoder(Component):
 
     @classmethod
     def companions(cls, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """What a starter recipe with these settings says of `bridge` and `decoder`, where only some fit well."""
+        """The `bridge` and `decoder` of a starter recipe with these settings, if only some fit."""
         return {}
 
     @classmethod
@@ -113,82 +113,80 @@ class Encoder(Component):
 
     @classmethod
     def learned_from(cls, field: str) -> tuple[str, ...]:
-        """The fields whose values teach a field its vocabulary: itself, or all inputs that have one together."""
+        """The fields whose values teach a field its vocabulary: itself, or all inputs together."""
         inputs = cls.inputs()
         return inputs if cls.one_vocabulary and field in inputs else (field,)
 
     @classmethod
     def needs_cells(cls, settings: Mapping[str, Any], *, attended: bool) -> bool:
-        """Whether it needs the cells of each frame, or its vector alone; `attended` says what the bridge does."""
+        """Whether it needs the cells of each frame, or its vector; `attended` is the bridge's."""
         return attended
 
     def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
-        """Take from the training set what is counted and not learned by gradients; most encoders count nothing."""
+        """Count what it needs in the training set; most encoders count nothing."""
         return
 
     @abstractmethod
     def forward(self, *args: Any, **kwargs: Any) -> Encoded:
-        """Takes a `Padded` for each input, by name. Padding must not influence anything that is returned."""
+        """Encode a `Padded` for each input, by name; padding must not influence the result."""
 
 
 class Bridge(Component):
-    """How the decoder is conditioned on the encoder: by its initial state, at every step, or by attention."""
+    """How the decoder is conditioned on the encoder: initial state, every step, or attention."""
 
     context_size: int
     """C, the size of the context vector given at every step."""
     has_attention: ClassVar[bool] = False
     """Whether it attends to source positions."""
     follows_state: ClassVar[bool] = False
-    """Whether the context depends on the decoder's state (then the steps of a target cannot be computed at once)."""
+    """Whether the context depends on the decoder's state, so that steps follow each other."""
     reads_summary: bool = True
     """Whether the decoder's initial state is made from the encoder's summary."""
     grouped: ClassVar[bool] = False
-    """Whether `step` takes several queries for each source, side by side, so that search need not copy what is
-    prepared for it; such a step also copies nothing to the host."""
+    """Whether `step` takes several queries for each source, side by side, so that search need not
+    copy what is prepared for it; such a step also copies nothing to the host."""
     query_letter: str = "s_{t-1}"
-    """The letter of the query in its equations: the previous state, unless the decoder sets another."""
+    """The letter of the query in its equations: the previous state, or as the decoder sets it."""
 
     @abstractmethod
     def start(self, encoded: Encoded) -> Prepared:
-        """All that can be computed once for each source."""
+        """Compute all that is the same for every step."""
 
     @abstractmethod
     def step(self, query: Tensor, prepared: Prepared) -> Context:
-        """The context for one step; the query is a state of the decoder (B, H), or (R, H) where `grouped`."""
+        """The context for one step; the query is a decoder state (B, H), or (R, H) if `grouped`."""
 
     def first_attended(self, prepared: Prepared) -> Tensor | None:
-        """Of a bridge whose steps receive where attention was: what the first one receives, (B, 2, S)."""
+        """Where attention was, for the first step of a bridge that receives it, (B, 2, S)."""
         return None
 
     def step_from(self, query: Tensor, prepared: Prepared, attended: Tensor | None) -> Context:
-        """As `step`, after others: `attended` is what the context of the step before has, or `first_attended`."""
+        """As `step`, with the `attended` of the context before, or `first_attended`."""
         return self.step(query, prepared)
 
     def scoring(self) -> tuple[Tensor | None, ...] | None:
-        """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
+        """U_att (A, H) and V_att (A,) of attention over the memory, for all steps in one call.
 
-        Neither where the score is the product of state and keys; at two levels the U of words and segments one above
-        the other, (2A, H), and the V of each. Nothing where `step` is not such attention.
+        Both are None where the score is the product of state and keys. At two levels the U of words
+        and segments stand one above the other, (2A, H), then the V of each. None without attention
+        of this kind.
         """
         return None
 
     @classmethod
     def misfits(cls, plan: "ModelPlan") -> list[str]:
-        """Attention needs positions."""
+        """A sentence if there is attention, but no positions."""
         if cls.has_attention and not plan.encoder.attendable:
-            kinds = plan.kind("bridge"), plan.kind("encoder")
-            return [
-                "model.bridge: {} has nothing to attend to: model.encoder is {}. Use initial.".format(
-                    *kinds
-                )
-            ]
+            bridge, encoder = plan.kind("bridge"), plan.kind("encoder")
+            fault = f"{bridge} has nothing to attend to: model.encoder is {encoder}."
+            return [f"model.bridge: {fault} Use initial."]
         return []
 
 
 @final
 @dataclass(frozen=True)
 class StateShape:
-    """What a decoder's initial state is made of."""
+    """The size of a decoder's initial state."""
 
     state_size: int
     """H, the size of one vector; also of the query that a bridge receives."""
@@ -197,11 +195,11 @@ class StateShape:
 
 
 class Search(Protocol):
-    """How an output is chosen, as the settings say: greedily, by sampling, by a beam, or the most probable labels."""
+    """How an output is chosen: greedily, by sampling, by a beam, or the most probable labels."""
 
     @property
     def settings(self) -> Any:
-        """Of the recipe; its `nbest` are the outputs for each source, also where nothing is searched for."""
+        """The recipe's; its `nbest` are the outputs for each source, also without a search."""
         ...
 
     def find(
@@ -215,8 +213,8 @@ class Search(Protocol):
     ) -> list[list[Hypothesis]]:
         """For each source at least one hypothesis, the best first.
 
-        `longest` is the most tokens of an output, `<stop>` included, where the source decides and not the settings.
-        Each hypothesis begins with its row of `prefix`.
+        `longest` is the most tokens of an output, `<stop>` included, where the source decides and
+        not the settings. Each hypothesis begins with its row of `prefix`.
         """
         ...
 
@@ -225,7 +223,7 @@ class Decoder(Component):
     """Produces the output: a text, labels of a closed list, or positions of the input."""
 
     produces: ClassVar[Holds]
-    """What its output is; the output field must hold the same."""
+    """The kind of its output; the output field must hold the same."""
     searches: ClassVar[bool] = True
     """Whether outputs are found step by step, so that the search settings matter."""
     bridge: Bridge
@@ -233,11 +231,11 @@ class Decoder(Component):
     @staticmethod
     @abstractmethod
     def state_shape(settings: Mapping[str, Any]) -> StateShape:
-        """What a bridge must supply for the initial state of a decoder with these settings."""
+        """The size of the initial state of a decoder with these settings."""
 
     @classmethod
     def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """What the output field must know of this decoder, such as whether words of the source are copied."""
+        """Options for the output field, such as whether words are copied."""
         return {}
 
     @property
@@ -247,7 +245,7 @@ class Decoder(Component):
 
     @abstractmethod
     def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
-        """Teacher forcing: the logits of a whole target at once, each step given the true previous token."""
+        """Logits of a whole target by teacher forcing: each step gets the true previous token."""
 
     @abstractmethod
     def answer(
@@ -257,30 +255,30 @@ class Decoder(Component):
 
     @abstractmethod
     def loss_equation(self) -> str:
-        """What training minimizes."""
+        """The equation of the loss."""
 
     def answer_equation(self) -> str:
-        """How an output is chosen, where no search does it."""
+        """The equation by which an output is chosen, where there is no search."""
         return ""
 
 
 class Generator(Decoder):
-    """Generates one token after the other (or points). `teach` and `start` + `step` agree to rounding."""
+    """Generates one token (or point) after the other; `teach` and `start` + `step` agree."""
 
     special: ClassVar[SpecialTokens]
 
     @property
     def grouped(self) -> bool:
-        """Whether `step` is, as a bridge may be; what such a step returns may be overwritten."""
+        """Whether `step` takes grouped queries; its outputs may be overwritten by the next."""
         return False
 
     @abstractmethod
     def start(self, encoded: Encoded) -> tuple[Any, Prepared]:
-        """The state before the first token (some `Rows`), and what stays the same for each source."""
+        """The state before the first token (some `Rows`), and the constants of each source."""
 
     @abstractmethod
     def step(self, token: Tensor, state: Any, prepared: Prepared) -> tuple[StepOutput, Any]:
-        """One token for each row in, `(R,)`; the scores of what may follow and the next state out."""
+        """From one token for each row (R,): the scores of what may follow, and the next state."""
 
     def longest(self, encoded: Encoded) -> int | None:
         """The most tokens of an output, `<stop>` included, where the source decides."""
@@ -289,13 +287,13 @@ class Generator(Decoder):
     def answer(
         self, encoded: Encoded, search: Search, prefix: Padded | None = None
     ) -> list[list[Hypothesis]]:
-        """What search finds."""
+        """The hypotheses that search finds."""
         state, prepared = self.start(encoded)
         longest = self.longest(encoded)
         return search.find(self, state, prepared, longest=longest, prefix=prefix)
 
     def loss_equation(self) -> str:
-        """Cross entropy of every token."""
+        """The equation of the cross entropy of every token."""
         return "L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), divided by the number of tokens"
 
 

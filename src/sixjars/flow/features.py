@@ -1,4 +1,4 @@
-"""What a network must know of features that are given and not computed by a backbone.
+"""The shape of features that are given and not computed by a backbone.
 
 Dims: C channels, N regions or frames, H and W rows and columns of cells.
 """
@@ -10,7 +10,7 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class FeatureShape:
-    """Of the arrays of all examples.
+    """The shape that the arrays of all examples share.
 
     >>> [str(FeatureShape.of(shape)) for shape in ((512,), (36, 512), (7, 7, 512))]
     ['one vector of 512 numbers', 'vectors of 512 numbers', '7×7 cells of 512 numbers']
@@ -19,20 +19,21 @@ class FeatureShape:
     channels: int
     """C, the numbers of each vector."""
     positions: tuple[int | None, ...] = ()
-    """Nothing where there is one vector, (None,) where there are any number, the rows and columns of a grid."""
+    """() for one vector, (None,) for any number of vectors, the rows and columns of a grid."""
 
     @classmethod
     def of(cls, shape: tuple[int, ...]) -> "FeatureShape":
-        """Of an array (C), (N, C) or (H, W, C); the number of regions or frames may differ between examples."""
+        """From the shape of an array: (C), (N, C) or (H, W, C); N may differ."""
         *before, channels = shape
         return cls(channels, (None,) if len(before) == 1 else tuple(before))
 
     @property
     def grid(self) -> tuple[int, int] | None:
         """Rows and columns, where the positions are cells."""
-        if len(self.positions) != 2 or self.positions[0] is None or self.positions[1] is None:
-            return None
-        return self.positions[0], self.positions[1]
+        match self.positions:
+            case (int(rows), int(columns)):
+                return rows, columns
+        return None
 
     def __str__(self) -> str:
         if not self.positions:

@@ -1,4 +1,4 @@
-"""What search and decoders know of each other: a step, the tokens that mean something, and what was found.
+"""What search and decoders share: a step, the tokens with a meaning, and hypotheses.
 
 Dims: R rows open in search (B times beam width).
 """
@@ -12,23 +12,22 @@ from torch import Tensor
 from sixjars.flow.values import StepOutput
 
 Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
-"""All that search knows of a model: a token for each row, (R,), and a state (any `Rows`) to log probabilities and a
-new state."""
+"""All that search knows of a model: tokens (R,) and state (any `Rows`) in, scores and state out."""
 
 
 @final
 @dataclass(frozen=True)
 class SpecialTokens:
-    """The tokens that mean something to search."""
+    """The tokens with a meaning for search."""
 
     go: int
     """The input of the first step; never output (unless `<stop>` is the same token)."""
     stop: int
-    """What ends a hypothesis."""
+    """The token that ends a hypothesis."""
     banned: tuple[int, ...] = ()
-    """What else is never output, such as `<pad>`."""
+    """Other tokens that are never output, such as `<pad>`."""
     unknown: int | None = None
-    """`<unk>`, where there is such a token; whether it may be output is for the search settings to say."""
+    """`<unk>`, where there is such a token; search settings say whether it may be output."""
 
 
 @final
@@ -43,9 +42,9 @@ class Hypothesis:
     tokens: tuple[int, ...]
     """Without `<go>` and `<stop>`; or the labels chosen, most often one."""
     score: float
-    """What search ranked it by: higher is better."""
+    """The score by which search ranked it: higher is better."""
     log_probability: float
-    """Of these tokens and, if finished, of `<stop>`."""
+    """The log probability of the tokens and, if finished, of `<stop>`."""
     weights: tuple[tuple[float, ...], ...] = ()
     """One row for each token (and one for `<stop>` if finished), over the source positions."""
     finished: bool = True

@@ -1,8 +1,9 @@
 """The values that flow from data to encoder, bridge, decoder and search.
 
-Dims: B batch, S source positions, T target positions, D source features, C context features, H state features,
-      A attention features, K summary features, L layers, V vocabulary, R rows open in search (B times beam width),
-      F frames, N numbers of a frame or point (of a pack, its rows), P segments of a row, U features of a segment.
+Dims: B batch, S source positions, T target positions, D source features, C context features,
+      H state features, A attention features, K summary features, L layers, V vocabulary,
+      R rows open in search (B times beam width), F frames, N numbers of a frame or point (of a
+      pack, its rows), P segments of a row, U features of a segment.
 
 Every tensor is batch-first, so that picking rows is one call whatever the value holds.
 """
@@ -14,7 +15,7 @@ from typing import Any, Literal, Self, final
 import torch
 from torch import Tensor
 
-from sixjars.errors import ShapeError
+from sixjars_runtime.errors import ShapeError
 
 
 @dataclass(frozen=True)
@@ -23,24 +24,22 @@ class Tensors:
 
     def to(self, device: torch.device | str) -> Self:
         """The same value on another device."""
-        return self.mapped(
-            lambda tensor: tensor.to(device, non_blocking=torch.device(device).type == "cuda")
-        )
+        is_cuda = torch.device(device).type == "cuda"
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=is_cuda))
 
     def tensors(self) -> list[Tensor]:
-        """All of them, those of nested values included, always in the same order."""
-        found: list[Tensor] = []
-        self.mapped(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
-        return found
+        """All tensors, those of nested values included, always in the same order."""
+        tensors: list[Tensor] = []
+        self.mapped(lambda tensor: tensors.append(tensor) or tensor)  # type: ignore[func-returns-value]
+        return tensors
 
     def mapped(
         self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None
     ) -> Self:
-        """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
-        return replace(
-            self,
-            **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)},
-        )
+        """The same value with every tensor changed, nested ones included; checked as `kind`."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed = {name: _mapped(value, change, kind) for name, value in values.items()}
+        return replace(self, **changed)
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] | None) -> Any:
@@ -65,52 +64,50 @@ class Rows(Tensors):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return self._any().shape[0]
 
     @property
     def device(self) -> torch.device:
-        """Where they are."""
+        """The device of the tensors."""
         return self._any().device
 
     def _any(self) -> Tensor:
         """One of the tensors: all agree on rows and device."""
-        found = next(
-            own for one in fields(self) if isinstance(own := getattr(self, one.name), Tensor | Rows)
-        )
-        return found if isinstance(found, Tensor) else found._any()
+        values = (getattr(self, field.name) for field in fields(self))
+        first = next(value for value in values if isinstance(value, Tensor | Rows))
+        return first if isinstance(first, Tensor) else first._any()
 
     def pick(self, rows: Tensor) -> Self:
-        """The given rows, in the given order; a row may be named several times. Of texts in segments, ShapeError."""
+        """The given rows, in order; a row may come several times. ShapeError with segments."""
         return self.mapped(lambda tensor: tensor.index_select(0, rows), Rows)
 
     def repeat(self, times: int) -> Self:
-        """Each row `times` times, its copies side by side: (B, ...) -> (B * times, ...); once, this value itself."""
-        return (
-            self
-            if times == 1
-            else self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
-        )
+        """Each row `times` times, side by side: (B, ...) to (B * times, ...); once, itself."""
+        if times == 1:
+            return self
+        return self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
 
 
 @final
 @dataclass(frozen=True)
 class Segments(Tensors):
-    """How the positions of texts fall into segments: the sentences of documents, the turns of conversations.
+    """How positions fall into segments: sentences of documents, turns of conversations.
 
-    The segments of all rows of a batch are packed into a few rectangles, segments of like length together, so that
-    short and long ones are encoded at once with little padding. There is always at least one rectangle.
+    The segments of all rows of a batch are packed into a few rectangles, segments of like length
+    together, so that short and long ones are encoded at once with little padding. There is always
+    at least one rectangle.
     """
 
     packs: tuple[Tensor, ...]
-    """Each (N, L): where every position of N segments stands in the flattened batch, row · S + position; -1 where a
-    segment is shorter than L."""
+    """Each (N, L): where every position of N segments stands in the flattened batch, row · S +
+    position; -1 where a segment is shorter than L."""
     segment_index: Tensor
-    """Which of the packed segments, counted through all packs, is the p-th of each row, (B, P); -1 where none is."""
+    """The number, among all packs, of the p-th segment of each row, (B, P); -1 if there is none."""
     position_index: Tensor
-    """Where each position stands among all packs, flattened one after the other, (B, S); 0 where padded."""
+    """The place of each position among all packs, flattened on end, (B, S); 0 where padded."""
     segment_of: Tensor
-    """Which segment of its row each position belongs to, (B, S); 0 where padded."""
+    """The segment of its row that each position belongs to, (B, S); 0 where padded."""
 
 
 @final
@@ -130,33 +127,30 @@ class Padded(Rows):
     segments: Segments | None = None
     """The segments of texts that have some."""
     copy_ids: Tensor | None = None
-    """What a decoder that copies would output for each position, (B, S): a token of its vocabulary; or, for a word
-    that is not in it, the size of the vocabulary plus the first position of that word."""
+    """The output of copying each position, (B, S): a token of the decoder's vocabulary; for a word
+    that is not in it, the size of the vocabulary plus the word's first position."""
 
     @classmethod
     def of(cls, sequences: list[list[int]]) -> "Padded":
         """From plain lists of ids."""
         longest = max((len(sequence) for sequence in sequences), default=0)
-        values = torch.tensor(
-            [[*sequence, *[0] * (longest - len(sequence))] for sequence in sequences]
-        )
+        rows = [[*sequence, *[0] * (longest - len(sequence))] for sequence in sequences]
+        values = torch.tensor(rows).reshape(len(sequences), longest).long()
         lengths = torch.tensor([len(sequence) for sequence in sequences])
-        return cls(
-            values.reshape(len(sequences), longest).long(), torch.arange(longest) < lengths[:, None]
-        )
+        return cls(values, torch.arange(longest) < lengths[:, None])
 
 
 @final
 @dataclass(frozen=True)
 class Batch(Rows):
-    """What data gives a network: one padded value for each input, and the target."""
+    """The input of a network: a padded value for each input field, and the target."""
 
     inputs: Mapping[str, Padded]
-    """By the name of the encoder's parameter: `source`, `image`, `video`, `question`, `points`."""
+    """Inputs by the encoder's parameter: `source`, `image`, `video`, `question`, `points`."""
     target: Padded
-    """Token ids that end in `<stop>`, (B, T); or labels, (B, 1) or more, masked out where they are not in the list."""
+    """Token ids that end in `<stop>`, (B, T); or labels, (B, 1) or more, masked if unknown."""
     numbers: Tensor
-    """Which example of the dataset each row is, (B,)."""
+    """The number of each row's example in the dataset, (B,)."""
     alignment: Tensor | None = None
     """True attention where it is known, (B, T, S); rows of zeros where it is not."""
 
@@ -164,12 +158,12 @@ class Batch(Rows):
 @final
 @dataclass(frozen=True)
 class Layout:
-    """What the source positions are, and so how to draw attention over them."""
+    """The kind of source positions, which decides how attention is drawn."""
 
     kind: Literal["words", "segments", "grid", "regions", "frames", "points"] = "words"
-    """Words (or other tokens), words in segments, cells of an image row by row, its regions, frames, or points."""
+    """Tokens, tokens in segments, cells of an image row by row, its regions, frames, or points."""
     shape: tuple[int, ...] = ()
-    """Of a grid: its rows and columns."""
+    """The rows and columns of a grid."""
 
 
 @final
@@ -182,17 +176,18 @@ class SegmentLevel(Rows):
     mask: Tensor
     """True where a segment is real, (B, P)."""
     segment_of: Tensor
-    """Which segment each position of the lower level belongs to, (B, S)."""
+    """The segment that each position of the lower level belongs to, (B, S)."""
     weights: Tensor | None = None
-    """The attention of an encoder that pools the positions of each segment, (B, S): sums to 1 over each segment."""
+    """The attention of an encoder that pools each segment, (B, S): sums to 1 over a segment."""
 
 
 @final
 @dataclass(frozen=True)
 class Encoded(Rows):
-    """What an encoder gives a bridge, whatever it encoded.
+    """The output of an encoder.
 
-    >>> encoded = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4))
+    >>> mask = torch.ones(2, 3, dtype=torch.bool)
+    >>> encoded = Encoded(torch.zeros(2, 3, 4), mask, torch.zeros(2, 4))
     >>> encoded.pick(torch.tensor([0])).memory.shape
     torch.Size([1, 3, 4])
     """
@@ -207,22 +202,23 @@ class Encoded(Rows):
     segments: SegmentLevel | None = None
     """The upper level, where the encoder has two."""
     copy_ids: Tensor | None = None
-    """What copying each position would output, (B, S); see `Padded`."""
+    """The output of copying each position, (B, S); see `Padded`."""
 
     def __post_init__(self) -> None:
         if self.memory.shape[:2] != self.mask.shape:
             raise ShapeError(
-                f"memory {(*self.memory.shape,)} and mask {(*self.mask.shape,)} must agree on (B, S)."
+                f"memory {(*self.memory.shape,)} and mask {(*self.mask.shape,)} must agree on (B, "
+                "S)."
             )
 
 
 @final
 @dataclass(frozen=True)
 class Prepared(Rows):
-    """What a bridge prepared once for each source; the summary (B, K), memory (B, S, D) and mask (B, S) are given."""
+    """What a bridge prepared once per source: summary (B, K), memory (B, S, D), mask (B, S)."""
 
     first_state: Tensor
-    """What the decoder's initial state is made of, (B, H) or (B, L * H * states of the cell)."""
+    """The source of the decoder's initial state, (B, H) or (B, L * H * states of the cell)."""
     summary: Tensor
     memory: Tensor
     mask: Tensor
@@ -233,85 +229,83 @@ class Prepared(Rows):
     segment_keys: Tensor | None = None
     """Its memory as the score function needs it, (B, P, A)."""
     copy_ids: Tensor | None = None
-    """What copying each position would output, (B, S); see `Padded`."""
+    """The output of copying each position, (B, S); see `Padded`."""
     pointer_keys: Tensor | None = None
     """The memory as a decoder that points at it needs it, (B, S, A)."""
     key_powers: Tensor | None = None
-    """e^{2k} of each number k of the keys, (B, S, A), where the additive score is computed from it."""
+    """e^{2k} of each number k of the keys, (B, S, A), if the additive score is computed so."""
 
 
 @final
 @dataclass(frozen=True)
 class Context(Rows):
-    """What a bridge gives the decoder at one step."""
+    """The output of a bridge for one step of the decoder."""
 
     vector: Tensor
-    """The context vector, (B, C); C is 0 where the decoder is conditioned by its initial state alone."""
+    """The context vector, (B, C); C is 0 where only the initial state is conditioned."""
     weights: Tensor | None = None
     """Attention over the source positions, (B, S); sums to 1 over real ones."""
     attended: Tensor | None = None
-    """What the next step of the bridge receives, where its steps receive where attention was; see `State`."""
+    """The record of attention for the next step of the bridge; see `State`."""
 
 
 @final
 @dataclass(frozen=True)
 class State(Rows):
-    """All that a recurrent decoder remembers between steps: hidden states, and an LSTM's memory cells; (B, L, H)."""
+    """The state of a recurrent decoder: hidden states, and an LSTM's memory cells; (B, L, H)."""
 
     hidden: Tensor
     cell: Tensor | None = None
     attended: Tensor | None = None
-    """Where attention was, for bridges whose steps receive it, (B, 2, S): the last weights and the sum of all."""
+    """The last attention weights and the sum of all, for bridges that receive them, (B, 2, S)."""
 
 
 @final
 @dataclass(frozen=True)
 class LinearLogits(Tensors):
-    """Logits V_out s_t + b_out not computed yet, for losses that need not have all: (B, T, H), (V, H) and (V,)."""
+    """Logits V_out s_t + b_out not computed yet, if a loss needs few: (B, T, H), (V, H), (V,)."""
 
     states: Tensor
     weight: Tensor
     bias: Tensor
 
     def logits(self) -> Tensor:
-        """All of them, (B, T, V)."""
+        """All logits, (B, T, V)."""
         return torch.nn.functional.linear(self.states, self.weight, self.bias)
 
 
 @final
 @dataclass(frozen=True)
 class DecoderOutput(Rows):
-    """What a decoder outputs for a whole target at once, with teacher forcing; attention weights are (B, T, S)."""
+    """The output of a decoder for a whole target by teacher forcing; weights are (B, T, S)."""
 
     scores: Tensor | LinearLogits
     """The logits, or what they are computed from."""
     weights: Tensor | None = None
     multi_label: bool = False
-    """Whether any number of labels may be right, each with a probability of its own: σ in place of the softmax."""
+    """Whether any number of labels may be right: σ of each in place of the softmax."""
 
     @property
     def logits(self) -> Tensor:
-        """Before the softmax, (B, T, V)."""
+        """The logits, (B, T, V)."""
         return self.scores if isinstance(self.scores, Tensor) else self.scores.logits()
 
 
 @final
 @dataclass(frozen=True)
 class StepOutput(Rows):
-    """What one step of search reads: (R, V), and where there is attention (R, S)."""
+    """The output of one step for search: scores (R, V), and attention (R, S) if there is any."""
 
     scores: Tensor
     """Log probabilities, or logits."""
     weights: Tensor | None = None
     are_logits: bool = False
-    """Which of the two the scores are: whoever wants only the best token need not divide all by their sum."""
+    """Whether the scores are logits: to find the best token, none need be normalized."""
 
     @property
     def log_probabilities(self) -> Tensor:
-        """Of every token, in 32 bits at least."""
+        """The log probability of every token, in 32 bits at least."""
         dtype = torch.promote_types(self.scores.dtype, torch.float32)
-        return (
-            torch.log_softmax(self.scores, dim=-1, dtype=dtype)
-            if self.are_logits
-            else self.scores.to(dtype)
-        )
+        if self.are_logits:
+            return torch.log_softmax(self.scores, dim=-1, dtype=dtype)
+        return self.scores.to(dtype)

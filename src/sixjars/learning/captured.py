@@ -1,7 +1,7 @@
-"""Training steps as CUDA graphs: what a batch of a shape launches is recorded once, and then launched as a whole.
+"""Training steps as CUDA graphs: the kernels of a batch are recorded once, then launched together.
 
-A small recurrent model launches thousands of kernels of a few microseconds; Python cannot launch them as fast as a
-GPU is done with them. Graphs need tensors of fixed shape at fixed places, so batches are padded to a few shapes.
+A small recurrent model launches thousands of kernels of a few microseconds, faster than Python can.
+Graphs need tensors of fixed shape at fixed addresses, so batches are padded to a few shapes.
 """
 
 from collections.abc import Callable
@@ -12,25 +12,28 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sixjars.errors import LearningError
 from sixjars.flow.limits import padded_size
 from sixjars.flow.values import Batch, Padded
+from sixjars_runtime.errors import LearningError
 
 ROWS = 16
-"""Rows of batches that are counted in tokens are padded to a multiple of this."""
+"""The rows of batches that are counted in tokens are padded to a multiple of this."""
 MOST = 256
-"""Graphs that are kept; batches of other shapes are computed without."""
+"""The number of graphs that are kept; batches of other shapes are computed without."""
 FREE = 0.25
-"""The share of the device's memory that graphs leave to whatever is computed without one."""
+"""The share of the device's memory that is left to everything outside of graphs."""
 
-UNRECORDED = "a training step of this model cannot be recorded as a CUDA graph ({}); learning.fast=false trains without."
+UNRECORDED = (
+    "a training step of this model cannot be recorded as a CUDA graph ({}); "
+    "learning.fast=false trains without."
+)
 
 Shape = tuple[tuple[int, ...], ...]
 Learn = Callable[[Batch, Tensor | float], Tensor]
 
 
 def rung(width: int) -> int:
-    """The width that a width is padded to; 0 and 1 stay, for they are of what has no length, such as a label.
+    """The width that a width is padded to; 0 and 1, of targets such as labels, stay.
 
     >>> [rung(width) for width in (0, 1, 2, 30, 33, 65, 300)]
     [0, 1, 4, 32, 40, 80, 320]
@@ -39,36 +42,34 @@ def rung(width: int) -> int:
 
 
 def widened(batch: Batch, *, rows: bool) -> Batch:
-    """The same batch with its widths, and if so wanted its number of rows, padded to one of a few.
+    """The batch with its widths, and if `rows` its number of rows, padded to one of a few.
 
-    What is added is masked, so it has no influence on the others. Texts in segments stay as they are: whoever packed
-    their segments has seen to it.
+    The additions are masked, so they have no influence. Texts in segments stay as they are: they
+    have been padded when their segments were packed.
     """
-    count, packed = (
-        len(batch.numbers),
-        any(padded.segments is not None for padded in batch.inputs.values()),
-    )
-    more = -count % ROWS if rows and not packed else 0
-    inputs = {name: _padded(padded, more) for name, padded in batch.inputs.items()}
-    target = _padded(batch.target, more)
+    count = len(batch.numbers)
+    packed = any(padded.segments is not None for padded in batch.inputs.values())
+    extra = -count % ROWS if rows and not packed else 0
+    inputs = {name: _padded(padded, extra) for name, padded in batch.inputs.items()}
+    target = _padded(batch.target, extra)
     alignment = batch.alignment
     if alignment is not None:
         source = next(iter(inputs.values()))
-        alignment = _grown(alignment, (count + more, target.mask.shape[1], source.mask.shape[1]))
-    return Batch(inputs, target, _grown(batch.numbers, (count + more,)), alignment)
+        alignment = _grown(alignment, (count + extra, target.mask.shape[1], source.mask.shape[1]))
+    return Batch(inputs, target, _grown(batch.numbers, (count + extra,)), alignment)
 
 
-def _padded(padded: Padded, more: int) -> Padded:
+def _padded(padded: Padded, extra: int) -> Padded:
     if padded.segments is not None:
         return padded
-    shape = len(padded.mask) + more, rung(padded.mask.shape[1])
+    shape = len(padded.mask) + extra, rung(padded.mask.shape[1])
     copied = None if padded.copy_ids is None else _grown(padded.copy_ids, shape)
     values = _grown(padded.values, (*shape, *padded.values.shape[2:]))
     return replace(padded, values=values, mask=_grown(padded.mask, shape), copy_ids=copied)
 
 
 def _grown(values: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The same with zeros behind it in every dimension."""
+    """The values with zeros added at the end of every dimension."""
     if values.shape == shape:
         return values
     grown = values.new_zeros(shape)
@@ -77,23 +78,23 @@ def _grown(values: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def has_room() -> bool:
-    """Whether another graph may be recorded: each keeps the memory of its step, and others may use the device too."""
+    """Whether there is memory for another graph, which keeps that of its step for itself."""
     for _ in range(2):
         free, total = torch.cuda.mem_get_info()
         if free >= FREE * total:
             return True
-        torch.cuda.empty_cache()  # which is kept for tensors that are no more
+        torch.cuda.empty_cache()  # that of tensors that are gone
     return False
 
 
 @final
 class Graph:
-    """What a function launches on the device, recorded; `replay` launches it again."""
+    """The kernels that a function launches, recorded; `replay` launches them again."""
 
     def __init__(self, function: Callable[[], Any], pool: Any) -> None:
         self.graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        # Not `torch.cuda.graph`, which collects all garbage first; and the thread that prepares batches goes on.
+        # `torch.cuda.graph` would collect all garbage first, and stop the thread of the batches.
         with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
             self.graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
@@ -105,7 +106,7 @@ class Graph:
             self.graph.capture_end()
 
     def replay(self) -> Any:
-        """Launch it; what the function returned, computed again."""
+        """Launch the kernels; return the function's result, computed again."""
         self.graph.replay()
         return self.made
 
@@ -121,7 +122,7 @@ class Recorded:
         self.graph = Graph(lambda: learn(self.batch, self.factor), pool)
 
     def learned(self, batch: Batch, factor: float) -> Tensor:
-        """The loss of another batch of this shape."""
+        """The loss of another batch of the same shape."""
         for place, tensor in zip(self.places, batch.tensors(), strict=True):
             place.copy_(tensor, non_blocking=True)
         self.factor.fill_(factor)
@@ -133,8 +134,9 @@ class Recorded:
 class Captured:
     """The graphs of a training, each recorded when its shape is met for the second time.
 
-    `learn` adds the gradients of a batch, times a factor, to those of the weights and returns its loss; `apply` makes
-    an update of them and sets them to zero. Both must leave the gradients where they are.
+    `learn` adds the gradients of a batch, times a factor, to those of the weights and returns its
+    loss; `apply` makes an update of them and sets them to zero. Both must leave the gradients where
+    they are.
     """
 
     widened = staticmethod(widened)
@@ -146,25 +148,26 @@ class Captured:
         self.met: set[Shape] = set()
         self.recorded: dict[Shape, Recorded] = {}
         self.is_full = False
-        """Whether the device has no room for more graphs; batches of other shapes are computed without from then on."""
+        """Whether the device has no room for more graphs; other shapes are computed without."""
         self.update: Graph | None = None
         self.updates = 0
 
     def learned(self, batch: Batch, factor: float) -> Tensor:
-        """The loss of a batch, whose gradients are added to those of the weights; it comes from the CPU."""
+        """The loss of a batch from the CPU, whose gradients are added to those of the weights."""
         shape = tuple(tuple(tensor.shape) for tensor in batch.tensors())
-        recorded, known = self.recorded.get(shape), shape in self.met
+        recorded = self.recorded.get(shape)
+        is_known = shape in self.met
         self.met.add(shape)
         if recorded is not None:
             return recorded.learned(batch, factor)
-        own = batch.to(torch.device("cuda", torch.cuda.current_device()))
-        # The first time compiles what must be compiled, and the first update shows which weights learn.
-        if known and self.updates > 0 and not self.is_full and self._records(shape, own):
+        batch = batch.to(torch.device("cuda", torch.cuda.current_device()))
+        # The first time compiles kernels, and the first update shows which weights learn.
+        if is_known and self.updates > 0 and not self.is_full and self._records(shape, batch):
             return self.recorded[shape].learned(batch, factor)
-        return self.learn(own, factor)
+        return self.learn(batch, factor)
 
     def _records(self, shape: Shape, batch: Batch) -> bool:
-        """Record the graph of a shape, if there is room for it."""
+        """Record the graph of a shape; return whether there was room for it."""
         self.is_full = len(self.recorded) >= MOST or not has_room()
         if not self.is_full:
             try:
@@ -176,7 +179,7 @@ class Captured:
         return not self.is_full
 
     def applied(self) -> None:
-        """Make an update of the gradients: without a graph at first, when the optimizer makes its memory."""
+        """Make an update; the first two create the optimizer's state, so they have no graph."""
         self.updates += 1
         if self.updates <= 2:
             self.apply()

@@ -1,7 +1,7 @@
 """Weights and training states on disk: safetensors and JSON, never pickle, and never half a file.
 
-The order is what makes a kill harmless: weights first, then the state that knows of them, then the weights that no
-state needs any more are removed. A kill in between repeats the same work and writes the same bytes.
+The order makes a kill harmless: weights first, then the state that names them, then weights that no
+state names are removed. A kill in between repeats the same work and writes the same bytes.
 """
 
 import errno
@@ -24,8 +24,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RunError
 from sixjars.learning.cost import FILE, Part
+from sixjars_runtime.errors import RunError
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
@@ -37,22 +37,19 @@ Number = Annotated[float, Field(ge=-math.inf)]
 
 @contextmanager
 def disk_faults(path: Path) -> Iterator[None]:
-    """Trouble with the disk while a file of a run is written becomes one sentence."""
+    """Turn a failure to write a file of a run into one sentence."""
     try:
         yield
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise RunError(
-                f"no space left to write {path}; what was saved before is still there."
-            ) from None
+            fault = f"no space left to write {path}; what was saved before is still there."
+            raise RunError(fault) from None
         raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a kill at any moment leaves the old one or the new one."""
-    unfinished = path.with_name(
-        f".{path.name}.part"
-    )  # what a kill leaves of it, the next write takes over
+    unfinished = path.with_name(f".{path.name}.part")  # the next write replaces one that is left
     try:
         with disk_faults(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,26 +65,25 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def copied(tensors: Mapping[str, Tensor]) -> Tensors:
-    """As they are now, in the memory of the host, whatever happens to them afterwards."""
-    return {
-        name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()
-    }
+    """The values of tensors now, in the memory of the host."""
+    cpu = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+    return {name: tensor.contiguous() for name, tensor in cpu.items()}
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
-    """Tensors, and a few notes that JSON can hold, in one file with a check sum."""
+    """Write tensors, and a few notes in JSON, into one file with a check sum."""
     write_tensors(path, copied(tensors), notes)
 
 
 def write_tensors(path: Path, tensors: Tensors, notes: Mapping[str, Any]) -> None:
-    """As `save_tensors`, of tensors that are on the host and stay as they are."""
+    """As `save_tensors`, with tensors on the host that do not change."""
     kept = {**notes, "sum": _sum(tensors, notes)}
     write_whole(path, to_bytes(tensors, metadata={"sixjars": json.dumps(kept)}))
 
 
 @contextmanager
 def _opened(path: Path, framework: Literal["pt", "np"]) -> Iterator[Any]:
-    """A file of tensors; whatever is wrong with it becomes one sentence."""
+    """A file of tensors; turn whatever is wrong with it into one sentence."""
     try:
         with safe_open(path, framework=framework) as file:
             yield file
@@ -98,7 +94,7 @@ def _opened(path: Path, framework: Literal["pt", "np"]) -> Iterator[Any]:
 
 
 def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
-    """What `save_tensors` wrote."""
+    """The tensors and notes that `save_tensors` wrote."""
     with _opened(path, "pt") as file:
         notes = dict(json.loads((file.metadata() or {}).get("sixjars", "{}")))
         tensors = {name: file.get_tensor(name) for name in file.keys()}
@@ -116,37 +112,34 @@ def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> int:
     return total
 
 
-def check_shapes(wanted: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse saved tensors of other names or shapes, by the header of the file alone; `wanted` may have no memory."""
+def check_shapes(expected: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse a file with tensors of other names or shapes, reading its header alone."""
     with _opened(path, "np") as file:  # maps the file without taking memory for it
-        found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
-    for name in sorted({*wanted, *found}):
-        here, there = (
-            tuple(wanted[name].shape) if name in wanted else "nothing",
-            found.get(name, "nothing"),
-        )
+        saved = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in expected.items()}
+    for name in sorted({*shapes, *saved}):
+        here, there = shapes.get(name, "nothing"), saved.get(name, "nothing")
         if here != there:
             raise RunError(
-                f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}."
+                f"{path} does not fit the recipe beside it: {name} is {there}, "
+                f"but should be {here}."
             )
 
 
 def saved_shapes(path: Path) -> list[tuple[int, ...]]:
-    """The shapes of saved tensors, by the header of the file alone."""
+    """The shapes of saved tensors, from the header of the file."""
     with _opened(path, "np") as file:
         return [tuple(file.get_slice(name).get_shape()) for name in file.keys()]
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Put saved weights into a network of the same shape; no training ends in such that are not finite."""
+    """Load saved weights into a network of the same shapes; refuse any that is not finite."""
     check_shapes(network.state_dict(), path)
     network.load_state_dict(load_tensors(path)[0])
     for name, weight in network.named_parameters():
-        if (
-            weight.is_floating_point()
-            and weight.numel()
-            and not torch.stack(torch.aminmax(weight)).isfinite().all()
-        ):
+        if not weight.is_floating_point() or not weight.numel():
+            continue
+        if not torch.stack(torch.aminmax(weight)).isfinite().all():
             raise RunError(f"{path} is damaged: the numbers of {name} are not all finite.")
 
 
@@ -164,7 +157,7 @@ def mean_weights(paths: list[Path]) -> Tensors:
 
 
 def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
-    """An optimizer's memory, flat; its settings are in the recipe."""
+    """The state of an optimizer as named tensors; its settings are in the recipe."""
     state = optimizer.state_dict()["state"]
     return {
         f"optimizer.{number}.{name}": value
@@ -177,20 +170,20 @@ def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
 @final
 @dataclass
 class TrainingState:
-    """Counters of a run. Everything that influences what comes next is here, in the weights or in the recipe."""
+    """The counters of a run; with the weights and the recipe they determine what comes next."""
 
     step: Counter = 0
     """Updates made."""
     epoch: Counter = 0
-    """Whole passes over the data made."""
+    """Complete passes over the data."""
     done_in_epoch: Counter = 0
     """Updates made in this pass."""
     loss: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Summed over the tokens since the last validation."""
+    """The training loss, summed over the tokens since the last validation."""
     tokens: Counter = 0
-    """Seen since the last validation."""
+    """Tokens since the last validation."""
     best: list[tuple[Number, Number, Counter]] = field(default_factory=list)
-    """Scores of the best checkpoints, their losses and the updates they were made at, best first."""
+    """Score, loss and update of the best checkpoints, the best first."""
     stale: Counter = 0
     """Validations since the last improvement."""
     halvings: Counter = 0
@@ -198,27 +191,30 @@ class TrainingState:
     since_halving: Counter = 0
     """Validations without improvement that plateau has counted."""
     log_bytes: Counter = 0
-    """How much of the log belongs to this state; what comes after is of a future that was lost."""
+    """The size of the log at this state; the rest was written by updates that are lost."""
     finished: bool = False
     """Whether training came to its own end."""
 
     def score(self, value: float, loss: float, *, better: str, keep: int) -> bool:
-        """Enter a validation; whether it is the best so far, of equal scores by the loss. `keep` are remembered."""
+        """Add a validation to the `keep` best; return whether it is the best so far.
+
+        Equal scores are ordered by the loss.
+        """
         sign = 1.0 if better == "lower" else -1.0
-        entry, before = (value, loss, self.step), self.best[:1]
-        self.best = sorted([*self.best, entry], key=lambda one: (sign * one[0], one[1]))[:keep]
+        before = self.best[:1]
+        scores = [*self.best, (value, loss, self.step)]
+        self.best = sorted(scores, key=lambda score: (sign * score[0], score[1]))[:keep]
         is_best = self.best[:1] != before
-        self.stale, self.since_halving = (
-            (0, 0) if is_best else (self.stale + 1, self.since_halving + 1)
-        )
+        self.stale = 0 if is_best else self.stale + 1
+        self.since_halving = 0 if is_best else self.since_halving + 1
         return is_best
 
 
 @final
 class RunFiles:
-    """The files of one run that training writes; only one process of a run may write them.
+    """The files of a run that training writes; only one process of a run may write them.
 
-    A thread writes weights, one file after the other, while training goes on.
+    A thread writes them, one after the other, while training goes on.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -230,18 +226,18 @@ class RunFiles:
         self.log = folder / "log.jsonl"
 
     def best(self, step: int) -> Path:
-        """The weights of update `step`, kept because they are among the best."""
+        """The file with the weights of update `step`, which are among the best."""
         return self.last.with_name(f"best-{step}.safetensors")
 
     def cut_log(self, size: int) -> None:
-        """Forget all of the log after the first `size` bytes, and half a line."""
+        """Cut the log after its first `size` bytes, and at the end of a line."""
         if self.log.exists():
             with disk_faults(self.log), self.log.open("r+b") as file:
                 whole = file.read(min(size, self.log.stat().st_size)).rpartition(b"\n")
                 file.truncate(len(whole[0] + whole[1]))
 
     def add_to_log(self, record: Mapping[str, float]) -> int:
-        """Write a line, a JSON object for each validation; returns the log's size after it."""
+        """Write the JSON of a validation as a line; return the size of the log."""
         with disk_faults(self.log), self.log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
             return file.tell()
@@ -249,7 +245,7 @@ class RunFiles:
     def keep_best(
         self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int
     ) -> None:
-        """The weights as they are, if they are the best so far or among those to be averaged."""
+        """Save the weights if they are the best so far, or among those to be averaged."""
         among = average > 1 and state.step in {step for _, _, step in state.best}
         weights = copied(network.state_dict()) if is_best or among else {}
         if among:
@@ -258,79 +254,72 @@ class RunFiles:
             self._later(write_tensors, self.model, weights, {"step": state.step})
 
     def keep_cost(self, parts: Sequence[Part]) -> None:
-        """What training took so far; before `save`, so that no state is there without it."""
-        self._later(
-            write_whole,
-            self.log.with_name(FILE),
-            json.dumps([asdict(part) for part in parts]).encode(),
-        )
+        """Save the cost of training so far; before `save`, so that no state is without it."""
+        content = json.dumps([asdict(part) for part in parts]).encode()
+        self._later(write_whole, self.log.with_name(FILE), content)
 
     def save(
         self, network: nn.Module, memory: Tensors, state: TrainingState, scaler: "Precision | None"
     ) -> None:
-        """The whole state, down to the optimizer's memory."""
-        tensors = {
-            f"model.{name}": tensor for name, tensor in network.state_dict().items()
-        } | memory
+        """Save the whole state, with that of the optimizer."""
+        weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
         notes = {"state": asdict(state), "precision": {} if scaler is None else scaler.state_dict()}
-        self._later(write_tensors, self.last, copied(tensors), notes)
+        self._later(write_tensors, self.last, copied(weights | memory), notes)
         self._later(self.sweep, replace(state, best=[*state.best]))
 
-    def _later(self, write: Callable[..., None], *given: Any) -> None:
-        self.done(but=3)  # what waits takes memory
-        self.waiting.append(self.thread.submit(self._in_order, write, *given))
+    def _later(self, write: Callable[..., None], *arguments: Any) -> None:
+        self.done(but=3)  # waiting files take memory
+        self.waiting.append(self.thread.submit(self._in_order, write, *arguments))
 
-    def _in_order(self, write: Callable[..., None], *given: Any) -> None:
-        """Nothing is written behind what could not be written: a state may name weights that are not there."""
+    def _in_order(self, write: Callable[..., None], *arguments: Any) -> None:
+        """Write, unless an earlier file could not be written: a state may name its weights."""
         if self.failed:
             return
         self.failed = True
-        write(*given)
+        write(*arguments)
         self.failed = False
 
     def done(self, but: int = 0) -> None:
-        """Wait until all is written, but so many; a fault of the disk is raised here."""
+        """Wait until at most `but` files are left to write; raise the first fault of the disk."""
         if but == 0:
             wait(self.waiting)
         while self.waiting and (len(self.waiting) > but or self.waiting[0].done()):
             self.waiting.pop(0).result()
 
     def sweep(self, state: TrainingState) -> None:
-        """Remove the weights that are no longer among the best, and what a kill left unfinished."""
+        """Remove weights that are no longer among the best, and unfinished files."""
         kept = {self.best(step) for _, _, step in state.best}
         left = {*self.last.parent.glob("best-*.safetensors"), *self.last.parent.glob(".*.part")}
         for path in left - kept:
             path.unlink(missing_ok=True)
 
     def average(self, network: nn.Module, state: TrainingState) -> None:
-        """The final weights: the mean of the best."""
+        """Save the mean of the best weights as the final ones."""
         steps = [step for _, _, step in state.best]
-        for step in steps:
-            check_shapes(network.state_dict(), self.best(step))
-        save_tensors(
-            self.model, mean_weights([self.best(step) for step in steps]), {"mean of": steps}
-        )
+        paths = [self.best(step) for step in steps]
+        for path in paths:
+            check_shapes(network.state_dict(), path)
+        save_tensors(self.model, mean_weights(paths), {"mean of": steps})
 
 
 @contextmanager
 def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Let a handler have Ctrl-C and SIGTERM meanwhile; outside the main thread, whoever owns it minds them."""
+    """Handle Ctrl-C and SIGTERM by a handler meanwhile; has no effect outside the main thread."""
+    numbers = signal.SIGINT, signal.SIGTERM
     try:
-        before = {
-            number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        before = {number: signal.signal(number, handler) for number in numbers}
     except ValueError:  # not the main thread
         before = {}
     try:
         yield
     finally:
-        for number, one in before.items():
-            signal.signal(number, one)
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Finish what is under way first: Ctrl-C and SIGTERM that come meanwhile are raised at the end."""
+    """Delay Ctrl-C and SIGTERM that come meanwhile to the end."""
     asked: list[int] = []
     try:
         with signals_to(lambda number, frame: asked.append(number)):

@@ -1,4 +1,4 @@
-"""What a training took: seconds on each device, over all parts of a run that was resumed; a small file of the run."""
+"""The time that a training took, by device, over all resumptions: `cost.json` of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,16 +25,17 @@ class Part:
 
     @property
     def where(self) -> str:
-        """The device, and how many processes where there are several."""
+        """The device, and the number of processes where there are several."""
         return self.device + (f" × {self.processes} processes" if self.processes > 1 else "")
 
 
 @final
 @dataclass(frozen=True)
 class TrainingCost:
-    """Wall time of training and validation; reading the data and the final scores are not in it.
+    """Wall time of training and validation, without reading the data and the final scores.
 
-    >>> cost = TrainingCost((Part(150.0, "cpu"), Part(9.0, "cuda (NVIDIA A100)", 2), Part(50.0, "cpu")))
+    >>> parts = Part(150.0, "cpu"), Part(9.0, "cuda (NVIDIA A100)", 2), Part(50.0, "cpu")
+    >>> cost = TrainingCost(parts)
     >>> cost.seconds, cost.words
     (209.0, '3 min on cpu, cuda (NVIDIA A100) × 2 processes')
     """
@@ -49,24 +50,23 @@ class TrainingCost:
 
     @property
     def device(self) -> str:
-        """Each that was used, once."""
+        """Every device that was used."""
         return ", ".join(dict.fromkeys(part.where for part in self.parts))
 
     @property
     def words(self) -> str:
-        """For a person."""
+        """Time and devices for a person."""
         return f"{duration(self.seconds)} on {self.device}"
 
 
 def read_cost(folder: Path) -> TrainingCost | None:
-    """What a run's folder says; nothing where it says nothing, as of older runs, or where the file is damaged."""
+    """The cost that a run's folder holds; None where the file is missing or damaged."""
     path = folder / FILE
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
-        parts: Sequence[Part] = TypeAdapter(list[Part]).validate_json(
-            path.read_bytes(), strict=True
-        )
+        kind = TypeAdapter(list[Part])
+        parts: Sequence[Part] = kind.validate_json(path.read_bytes(), strict=True)
     except (OSError, ValidationError):
         return None
     return TrainingCost(tuple(parts)) if parts else None

@@ -1,6 +1,6 @@
-"""What training runs on, one device or several processes; its optimizer and schedule; and one update.
+"""The devices and processes that training runs on; its optimizer, its schedule, and one update.
 
-What an update learns from is prepared by a thread while the device computes the one before it.
+A thread prepares the batches of an update while the device computes the one before it.
 """
 
 import math
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, final,
 import torch
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RecipeError, unknown
 from sixjars.flow.values import Batch
 from sixjars.loss import Objective, Sealed
 from sixjars.model.compiling import compiled_for
 from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
+from sixjars_runtime.errors import RecipeError, unknown
 
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
@@ -40,21 +40,17 @@ def device_named(device: Device) -> torch.device:
         "mps": torch.backends.mps.is_available,
         "cpu": lambda: True,
     }
-    found = next(
-        (name for name, is_there in has.items() if device in (name, "auto") and is_there()), None
-    )
-    if found is None:
+    names = [name for name, is_there in has.items() if device in (name, "auto") and is_there()]
+    if not names:
         missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
-        raise RecipeError(
-            [f"--device {device} was asked for, but torch sees no {missing} here."],
-            "the command line",
-        )
-    return torch.device(found)
+        fault = f"--device {device} was asked for, but torch sees no {missing} here."
+        raise RecipeError([fault], "the command line")
+    return torch.device(names[0])
 
 
 @final
 class OneDevice:
-    """One process on one device, with what training asks of Lightning Fabric, which takes seconds to import."""
+    """One process on one device: what training uses of Fabric, whose import takes seconds."""
 
     world_size = 1
     global_rank = 0
@@ -68,11 +64,11 @@ class OneDevice:
     def setup(
         self, objective: nn.Module, optimizer: optim.Optimizer
     ) -> tuple[nn.Module, optim.Optimizer]:
-        """What is trained, on the device."""
+        """The objective on the device, and its optimizer."""
         return objective.to(self.device), optimizer
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """In which the model and the loss are computed."""
+        """The context in which the model and the loss are computed."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16")
 
     def backward(self, loss: Tensor) -> None:
@@ -80,37 +76,34 @@ class OneDevice:
         loss.backward()  # type: ignore[no-untyped-call]
 
     def clip_gradients(self, objective: nn.Module, _: optim.Optimizer, **limits: Any) -> None:
-        """Make them as short as `max_norm`."""
+        """Scale the gradients down to a norm of at most `max_norm`."""
         nn.utils.clip_grad_norm_(objective.parameters(), **limits)
 
     def no_backward_sync(self, *_: Any, **__: Any) -> AbstractContextManager[None]:
-        """There is no other process to add its gradients."""
+        """Nothing to leave out: there is no other process."""
         return nullcontext()
 
     rank_zero_first = whole = no_backward_sync
 
     def broadcast(self, value: T) -> T:
-        """What the first process has."""
+        """The value of the first process."""
         return value
 
     def barrier(self) -> None:
-        """Wait for the others."""
+        """Wait for the other processes, of which there are none."""
 
     def log_dict(self, values: Mapping[str, float], step: int) -> None:
-        """To every logger."""
+        """Give the values to every logger."""
         for logger in self.loggers:
             logger.log_metrics(metrics=dict(values), step=step)
 
 
 def precision_on(device: str, precision: str) -> str:
-    """Where the recipe leaves it to the device: bf16 on a CUDA device that has it, 32 bits on others."""
+    """The precision itself; `auto` is bf16 on a CUDA device that has it, otherwise 32 bits."""
     if precision != "auto":
         return precision
-    return (
-        "bf16"
-        if device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-        else "32"
-    )
+    has_bf16 = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    return "bf16" if has_bf16 else "32"
 
 
 def fabric_for(
@@ -121,18 +114,17 @@ def fabric_for(
     fsdp: bool = False,
     loggers: "Sequence[Logger]" = (),
 ) -> Engine:
-    """What training runs on, launched: with several devices this process becomes one of as many."""
+    """The engine of training, launched; with several devices this process is one of as many."""
     where = device_named(device).type
     precision = precision_on(where, precision)
     if precision == "fp16" and where != "cuda":
-        this = "a CPU" if where == "cpu" else "an Apple GPU"
+        place = "a CPU" if where == "cpu" else "an Apple GPU"
         raise RecipeError(
-            [f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {this}."]
+            [f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {place}."]
         )
     elastic = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
-    if (
-        devices == 1 and not elastic and not fsdp and precision != "fp16"
-    ):  # whose loss is scaled by Fabric
+    alone = devices == 1 and not elastic and not fsdp
+    if alone and precision != "fp16":  # Fabric scales the loss of fp16
         return OneDevice(torch.empty(0, device=where).device, precision, loggers)
     from sixjars.learning.processes import launched
 
@@ -140,7 +132,7 @@ def fabric_for(
 
 
 def together(fabric: Engine) -> AbstractContextManager[None]:
-    """All processes end when one fails; where there is one, there is nothing to do."""
+    """A context in which all processes end when one fails."""
     if isinstance(fabric, OneDevice):
         return nullcontext()
     from sixjars.learning.processes import all_or_none
@@ -151,19 +143,19 @@ def together(fabric: Engine) -> AbstractContextManager[None]:
 @final
 @dataclass(frozen=True)
 class Load:
-    """What one update of one process learns from."""
+    """The batches of one update in one process."""
 
     tokens: int
     """Of all processes."""
     batches: tuple[Batch, ...]
     """Of this one; their gradients are added."""
     counts: tuple[float, ...]
-    """1 for each batch that counts. A process without a row of its own takes part with one that does not: 0."""
+    """1 for each batch that counts; 0 for one that stands in where a process has no rows."""
 
 
 @final
 class Update:
-    """An update that was made, and its loss, which a device may still be computing."""
+    """An update and its loss, which a device may still be computing."""
 
     def __init__(self, step: int, tokens: int, loss: Tensor) -> None:
         self.step = step
@@ -174,7 +166,7 @@ class Update:
             self._ready.record()
 
     def loss(self) -> float:
-        """Summed over the tokens. Waits for the device to finish this update, not what it was given since."""
+        """The loss, summed over the tokens; waits for this update, not for later ones."""
         if self._ready is not None:
             self._ready.synchronize()
         return float(self._loss)
@@ -192,26 +184,25 @@ def optimizer_for(
     `captured` if a CUDA graph makes it.
     """
     kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
-    more: dict[str, Any] = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
+    options: dict[str, Any] = {}
+    if settings.optimizer == "sgd":
+        options["momentum"] = settings.momentum
     rate: float | Tensor = settings.rate
     if captured:
-        more, rate = (
-            more | {"fused": True, "capturable": True},
-            torch.tensor(settings.rate, device="cuda"),
-        )
+        options |= {"fused": True, "capturable": True}
+        rate = torch.tensor(settings.rate, device="cuda")
     elif on == "cpu" and settings.optimizer in {"adam", "adamw"}:
-        more["fused"] = True  # all in one pass over the numbers
+        options["fused"] = True  # one pass over the weights
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
-    made = kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
-    for group in (
-        made.param_groups if captured else ()
-    ):  # or all would share one tensor, whatever their factors
-        group["lr"] = group["lr"].clone()
-    return made
+    optimizer = kind(parameters, lr=rate, weight_decay=settings.weight_decay, **options)
+    if captured:  # groups would share one tensor, whatever their factors
+        for group in optimizer.param_groups:
+            group["lr"] = group["lr"].clone()
+    return optimizer
 
 
 def uncaptured(fabric: Engine, settings: LearningSettings) -> str:
-    """Why training steps are not CUDA graphs here; nothing where they are."""
+    """Why training steps are no CUDA graphs here; '' where they are."""
     if fabric.device.type != "cuda":
         return "no CUDA device"
     if not settings.fast:
@@ -220,14 +211,13 @@ def uncaptured(fabric: Engine, settings: LearningSettings) -> str:
         return "several processes"
     if settings.precision == "fp16":
         return "with fp16 an update waits for its gradients"
-    return (
-        "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
-    )
+    has_graph = settings.optimizer in {"adam", "adamw"}
+    return "" if has_graph else f"the optimizer is {settings.optimizer}"
 
 
 @final
 class Updates:
-    """Makes updates: on CUDA as graphs, where nothing stands in the way."""
+    """Makes updates; on CUDA as graphs, where they are possible."""
 
     def __init__(
         self,
@@ -245,19 +235,15 @@ class Updates:
         for module in objective.modules():
             if isinstance(module, Recurrent):
                 module.fast = settings.fast
-                # Without graphs a GPU waits for Python, and torch has a whole recurrence without attention as one call.
+                # Without graphs a GPU waits for Python; torch's own recurrence is a single call.
                 module.by_hand = settings.fast and (fabric.device.type == "cpu" or not self.why)
-        # Rows that are added have no influence, except on the statistics of a batch.
-        normalizes = any(
-            isinstance(module, nn.modules.batchnorm._NormBase) for module in objective.modules()
-        )
-        generates = (
-            objective.network.decoder.searches
-        )  # where any number of labels may be right, none is one of them
+        # Added rows have no influence, except on batch statistics and on the choice of labels.
+        batch_norm = nn.modules.batchnorm._NormBase
+        normalizes = any(isinstance(module, batch_norm) for module in objective.modules())
+        generates = objective.network.decoder.searches
         self.pads_rows = settings.batch_tokens is not None and generates and not normalizes
-        optimizer = optimizer_for(
-            parameters, settings, on=fabric.device.type, captured=not self.why
-        )
+        device = fabric.device.type
+        optimizer = optimizer_for(parameters, settings, on=device, captured=not self.why)
         setup: Any = fabric.setup(objective, optimizer)
         self.objective, self.optimizer = setup
         if not self.why:
@@ -267,17 +253,17 @@ class Updates:
 
     @property
     def scaler(self) -> "Precision | None":
-        """What scales the loss, and remembers by how much: with fp16."""
+        """Fabric's loss scaler, which has a state with fp16; None on one device."""
         return None if isinstance(self.fabric, OneDevice) else self.fabric.strategy.precision
 
     def means(self) -> str:
-        """Whether steps are graphs on CUDA, or kernels are compiled on a CPU, to be printed behind the path."""
+        """Whether graphs or compiled kernels are in use, to be printed behind the path."""
         if self.fabric.device.type != "cuda":
             return self.kernels
         return f"; no CUDA graphs: {self.why}" if self.why else "; steps as CUDA graphs"
 
     def ready(self, batch: Batch) -> Batch:
-        """A batch as the device wants it, still on the CPU."""
+        """A batch prepared for the device, still on the CPU."""
         if self.fabric.device.type != "cuda":
             return batch
         if self.captured is not None:
@@ -285,20 +271,19 @@ class Updates:
         return batch.mapped(Tensor.pin_memory)
 
     def made(self, load: Load, rate: float) -> Tensor:
-        """One step of the optimizer; the summed loss of this process, still on the device."""
+        """Make one step of the optimizer; the summed loss of this process stays on the device."""
         share = self.fabric.world_size / load.tokens
         loss = torch.zeros((), device=self.fabric.device)
-        for number, (batch, counts) in enumerate(
-            zip(load.batches, load.counts, strict=True), start=1
-        ):
+        last = len(load.batches) - 1
+        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True)):
             if self.captured is not None:
                 loss += self.captured.learned(batch, share * counts) * counts
                 continue
-            with self.fabric.no_backward_sync(self.objective, enabled=number < len(load.batches)):
+            with self.fabric.no_backward_sync(self.objective, enabled=number < last):
                 loss += self.learn(batch.to(self.fabric.device), share * counts) * counts
         for group in self.optimizer.param_groups:
-            own = rate * group.get("factor", 1.0)
-            group["lr"] = group["lr"].fill_(own) if isinstance(group["lr"], Tensor) else own
+            scaled = rate * group.get("factor", 1.0)
+            group["lr"] = group["lr"].fill_(scaled) if isinstance(group["lr"], Tensor) else scaled
         if self.captured is None:
             self.apply()
         else:
@@ -306,31 +291,28 @@ class Updates:
         return loss
 
     def learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
-        """Add the gradients of a batch, times a factor, to those of the weights; its plain loss."""
+        """Add a batch's gradients, times a factor, to the weights' own; return its plain loss."""
         with self.fabric.autocast():
             total, plain = self.objective(Sealed(batch))
         self.fabric.backward(total * factor)
         return cast("Tensor", plain.detach())
 
     def apply(self) -> None:
-        """An update of the gradients, which are zero after it."""
-        if self.settings.clip is not None:
-            self.fabric.clip_gradients(
-                self.objective,
-                self.optimizer,
-                max_norm=self.settings.clip,
-                error_if_nonfinite=False,
-            )
+        """Update the weights by the gradients, and clear these."""
+        clip = self.settings.clip
+        if clip is not None:
+            limits: dict[str, Any] = {"max_norm": clip, "error_if_nonfinite": False}
+            self.fabric.clip_gradients(self.objective, self.optimizer, **limits)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=self.captured is None)
 
 
 def learning_rate(settings: LearningSettings, step: int, *, total: int, halvings: int = 0) -> float:
-    """The rate of update number `step` of `total`, counted from 1, after so many halvings by plateau.
+    """The rate of update number `step` of `total`, counted from 1, after so many halvings.
 
     After a linear warm-up: constant; rate √(warmup / step) (Vaswani et al. 2017,
-    https://arxiv.org/abs/1706.03762, section 5.3); half a cosine down to 0 at the last update; or, for plateau,
-    halved each time validation has stalled.
+    https://arxiv.org/abs/1706.03762, section 5.3); half a cosine down to 0 at the last update; or,
+    for plateau, halved each time validation has stalled.
 
     >>> settings = LearningSettings(rate=1.0, warmup=4, schedule="inverse_sqrt")
     >>> [learning_rate(settings, step, total=100) for step in (1, 2, 4, 16)]

@@ -1,4 +1,4 @@
-"""Where losses and scores go besides the log of the run: TensorBoard, CSV, Weights & Biases, MLflow, by Fabric."""
+"""Loggers of losses and scores, by Fabric: TensorBoard, CSV, Weights & Biases, MLflow."""
 
 import warnings
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixjars.errors import MissingExtra
+from sixjars_runtime.errors import MissingExtra
 
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
@@ -22,12 +22,12 @@ KINDS = {
 
 
 def loggers_for(names: Sequence[str], folder: Path) -> "list[Logger]":
-    """The loggers of a run; those that write files write them into `logs` of its folder, nothing before they log.
+    """The loggers of a run; their files go into its folder `logs` at the first entry.
 
     >>> loggers_for([], Path("runs/x"))
     []
     """
-    made = []
+    loggers = []
     for name in dict.fromkeys(names):
         package, kind, libraries = KINDS[name]
         for library in libraries:
@@ -35,8 +35,8 @@ def loggers_for(names: Sequence[str], folder: Path) -> "list[Logger]":
                 raise MissingExtra(library, name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made.append(getattr(import_module(package), kind)(**_options(name, folder)))
-    return made
+            loggers.append(getattr(import_module(package), kind)(**_options(name, folder)))
+    return loggers
 
 
 def _options(name: str, folder: Path) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _options(name: str, folder: Path) -> dict[str, Any]:
         "mlflow": {
             "experiment_name": "sixjars",
             "run_name": folder.name,
-            "save_dir": str(folder / "logs" / "mlflow"),
+            "save_dir": f"{logs}/mlflow",
         },
     }
     return options[name]

@@ -1,7 +1,8 @@
-"""The training loop: update, validate, save; and go on exactly where a kill left it.
+"""The training loop: update, validate, save, and resume exactly where a run was stopped.
 
-Gradient descent with backpropagation through time, all the way into the encoder. The loss of an update is the sum
-over all its tokens, whatever batches and processes they are spread over, divided by their number.
+Gradient descent with backpropagation through time, all the way into the encoder. The loss of an
+update is the sum over all its tokens, whatever batches and processes they are spread over, divided
+by their number.
 """
 
 import math
@@ -19,7 +20,6 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
-from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState, packed_optimizer, signals_to
 from sixjars.learning.cost import Part, TrainingCost, read_cost
 from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
@@ -27,11 +27,12 @@ from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings
+from sixjars_runtime.errors import Interrupted, LearningError, RunError
 
 LOGGED = 10
-"""Steps between two losses of the training set that loggers get."""
+"""Steps between two training losses that loggers get."""
 SAME_WISH = 1.0
-"""Seconds within which a second signal is an echo of the first: a terminal and a launcher both send it."""
+"""Seconds within which a second signal is an echo of the first: terminal and launcher send it."""
 
 
 def seed_of(seed: int, step: int, rank: int) -> int:
@@ -40,15 +41,14 @@ def seed_of(seed: int, step: int, rank: int) -> int:
     >>> len({seed_of(seed, step, rank) for seed in (0, 1) for step in (0, 1) for rank in (0, 1)})
     8
     """
-    return int(
-        np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> np.uint64(1)
-    )
+    sequence = np.random.SeedSequence([seed, step, rank])
+    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 @final
 @dataclass(frozen=True)
 class Surroundings:
-    """What the loop needs and does not know: where to save, how to score, whom to report to."""
+    """What the loop does not know itself: where to save, how to score, whom to report to."""
 
     folder: Path
     """The run's folder."""
@@ -58,7 +58,7 @@ class Surroundings:
     """Which way the chosen metric is good."""
     reporter: Reporter
     enough: Callable[[], bool] = lambda: False
-    """Asked after each update: whether training pauses here, validated and saved; only where one process trains."""
+    """Asked after each update: whether to validate, save and pause; only with one process."""
 
 
 @final
@@ -80,9 +80,7 @@ class Trainer:
         self.fabric = fabric
         self.state = TrainingState()
         self.files = RunFiles(around.folder)
-        trained: list[Any] = [
-            weight for weight in self.network.parameters() if weight.requires_grad
-        ]
+        trained: list[Any] = [each for each in self.network.parameters() if each.requires_grad]
         if settings.rates:
             trained = parameter_groups(self.network, settings.rates)
         self.updates = Updates(objective, trained, settings, fabric)
@@ -103,38 +101,37 @@ class Trainer:
         return self.state.step // (self.settings.validate_every or self.per_epoch)
 
     def resume(self, *, extended: bool = False) -> None:
-        """Take up the last saved state; where none was saved yet, begin at the beginning.
+        """Load the last saved state; where none was saved yet, start at the beginning.
 
-        Where the end was put elsewhere (`extended`), a run that had finished goes on to the new one.
+        Where the recipe now trains longer (`extended`), a finished run continues to the new end.
         """
-        if self.files.last.is_file():
-            from sixjars.learning.resuming import resumed
+        if not self.files.last.is_file():
+            return
+        from sixjars.learning.resuming import resumed
 
-            self.state = state = resumed(self.files, self.network, self.updates)
-            self.cost = read_cost(
-                self.around.folder
-            )  # where it is not known of the first part, it never will be
-            here = state.epoch * self.per_epoch + state.done_in_epoch
-            if extended:
-                if self.total < state.step or (self.total == state.step and not state.finished):
-                    raise RunError(
-                        f"{self.around.folder} has made {state.step} updates already, but learning.epochs and "
-                        f"learning.steps now allow {self.total}; a run can be extended, not shortened."
-                    )
-                state.finished = self._ends()
-            fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
-            if not fits or state.finished != self._ends():
-                place = f"step {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
+        self.state = state = resumed(self.files, self.network, self.updates)
+        self.cost = read_cost(self.around.folder)  # None stays None: the first part is not known
+        if extended:
+            if self.total < state.step or (self.total == state.step and not state.finished):
                 raise RunError(
-                    f"{self.files.last} does not belong to this recipe: it stands at {place}."
+                    f"{self.around.folder} has made {state.step} updates already, but "
+                    f"learning.epochs and learning.steps now allow {self.total}; "
+                    "a run can be extended, not shortened."
                 )
+            state.finished = self._ends()
+        here = state.epoch * self.per_epoch + state.done_in_epoch
+        fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
+        if not fits or state.finished != self._ends():
+            place = f"step {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
+            raise RunError(
+                f"{self.files.last} does not belong to this recipe: it stands at {place}."
+            )
 
     def _ends(self) -> bool:
-        """Whether training is over: all updates are made, or validation has not improved for long enough."""
+        """Whether all updates are made, or validation has not improved for long enough."""
         patience = self.settings.patience
-        return self.state.step >= self.total or (
-            patience is not None and self.state.stale >= patience
-        )
+        stalled = patience is not None and self.state.stale >= patience
+        return self.state.step >= self.total or stalled
 
     def run(self) -> None:
         """Train until the end, early stopping, a pause or Ctrl-C."""
@@ -148,7 +145,7 @@ class Trainer:
                     while not (self.state.finished or self.paused):
                         self._one_epoch()
                 finally:
-                    self.files.done()  # while signals are minded: the echo of one would end the process
+                    self.files.done()  # here, for an echo of the signal would end the process
         finally:
             self.around.reporter.end()
         with self.fabric.whole():
@@ -160,130 +157,118 @@ class Trainer:
         self.reported_at = time.monotonic()
         for load in ahead(self._load, plan[state.done_in_epoch :]):
             loss = self._update(load)
-            state.step, state.done_in_epoch = state.step + 1, state.done_in_epoch + 1
+            state.step += 1
+            state.done_in_epoch += 1
             self._report()
             self.pending = Update(state.step, load.tokens, loss)
             if state.done_in_epoch == len(plan):
-                state.epoch, state.done_in_epoch = state.epoch + 1, 0
+                state.epoch += 1
+                state.done_in_epoch = 0
             self._after_update()
             if state.finished or self.paused:
                 return
 
     def rehearsed(self) -> Generator[Update, None, None]:
-        """Make updates of the first epoch, one for each that is asked for; none is counted, reported, scored or saved.
+        """Make updates of the first epoch, one for each `next`, to measure what they take.
 
-        They show what an update takes. Afterwards the network is of no use.
+        None is counted, reported, scored or saved. Afterwards the network is of no use.
         """
-        for load in ahead(
-            self._load, self.batches.plan(epoch=0, accumulate=self.settings.accumulate)
-        ):
+        plan = self.batches.plan(epoch=0, accumulate=self.settings.accumulate)
+        for load in ahead(self._load, plan):
             yield Update(1, load.tokens, self._update(load))
 
     def _report(self) -> None:
-        """Take in and report the loss of the update before this one.
+        """Report the loss of the update before this one.
 
-        Reading a loss waits for the device, so it is read when the device has the next update to work on.
+        Reading a loss waits for the device, which has the next update to compute by now.
         """
         if self.pending is None:
             return
-        update, self.pending = self.pending, None
+        update = self.pending
+        self.pending = None
         loss = update.loss()
         if not math.isfinite(loss):
             self._settle()
             raise LearningError(
                 f"the loss is no longer a number at step {update.step}; try a lower learning.rate."
             )
-        self.state.tokens, self.state.loss = (
-            self.state.tokens + update.tokens,
-            self.state.loss + loss,
-        )
+        self.state.tokens += update.tokens
+        self.state.loss += loss
         before, self.reported_at = self.reported_at, time.monotonic()
+        mean = loss / update.tokens
         speed = update.tokens / max(self.reported_at - before, 1e-9)
-        self.around.reporter.stepped(
-            step=update.step, loss=loss / update.tokens, tokens_per_second=speed
-        )
+        self.around.reporter.stepped(step=update.step, loss=mean, tokens_per_second=speed)
         if self.fabric.loggers and update.step % LOGGED == 0:
-            self.fabric.log_dict(
-                {"step_loss": loss / update.tokens, "tokens_per_second": speed}, step=update.step
-            )
+            self.fabric.log_dict({"step_loss": mean, "tokens_per_second": speed}, step=update.step)
 
     def _load(self, group: list[Tensor]) -> Load:
-        """What one update learns from, ready to be moved to the device."""
-        tokens = max(
-            sum(self.batches.target_tokens(rows) for rows in group), 1
-        )  # labels may all be outside the list
+        """The batches of one update, ready to be moved to the device."""
+        tokens = sum(self.batches.target_tokens(rows) for rows in group)
         rank, world = self.fabric.global_rank, self.fabric.world_size
-        mine = [self.batches.share(rows, rank=rank, world=world) for rows in group]
-        batches = [
-            self.batches.collate(own if len(own) else rows[:1])
-            for own, rows in zip(mine, group, strict=True)
-        ]
-        return Load(
-            tokens,
-            tuple(map(self.updates.ready, batches)),
-            tuple(float(len(own) > 0) for own in mine),
-        )
+        batches, counts = [], []
+        for rows in group:
+            share = self.batches.share(rows, rank=rank, world=world)
+            counts.append(float(len(share) > 0))
+            batch = self.batches.collate(share if len(share) else rows[:1])
+            batches.append(self.updates.ready(batch))
+        # At least 1: all labels of a batch may be outside the list.
+        return Load(max(tokens, 1), tuple(batches), tuple(counts))
 
     def _update(self, load: Load) -> Tensor:
-        """One step of the optimizer; the summed loss of all processes, still on the device."""
+        """Make one update; return the summed loss of all processes, still on the device."""
         self._seed(seed_of(self.settings.seed, self.state.step, self.fabric.global_rank))
         step, halvings = self.state.step + 1, self.state.halvings
         self.rate = learning_rate(self.settings, step, total=self.total, halvings=halvings)
         return self._reduced(self.updates.made(load, self.rate), "sum")
 
     def _seed(self, seed: int) -> None:
-        """Seed the generators in use; `torch.manual_seed` also seeds every kind of device there is not."""
+        """Seed the generators in use; `torch.manual_seed` also visits devices that are absent."""
         torch.default_generator.manual_seed(seed)
         if self.fabric.device.type == "cuda":
             torch.cuda.manual_seed(seed)
         elif self.fabric.device.type == "mps":
             torch.mps.manual_seed(seed)
 
-    def _reduced(self, values: Tensor, how: str) -> Tensor:
-        """Over all processes."""
+    def _reduced(self, values: Tensor, operation: str) -> Tensor:
+        """The sum or maximum over all processes."""
         if isinstance(self.fabric, OneDevice) or self.fabric.world_size == 1:
             return values
-        reduced = self.fabric.all_reduce(values, reduce_op=how)
+        reduced = self.fabric.all_reduce(values, reduce_op=operation)
         assert isinstance(reduced, Tensor)
         return reduced
 
     def _after_update(self) -> None:
         state, every = self.state, self.settings.validate_every
         self.paused = self.around.enough()
-        at_end = self.paused or state.step >= self.total
-        validates = at_end or (
-            state.done_in_epoch == 0 if every is None else state.step % every == 0
-        )
+        on_schedule = state.done_in_epoch == 0 if every is None else state.step % every == 0
+        validates = on_schedule or self.paused or state.step >= self.total
         if validates:
             self._report()
             with self.fabric.whole():
                 self._validate()
             self.reported_at = time.monotonic()
             state.finished = self._ends()
-        stop, due = self._agreed(
-            self.asked_at is not None, time.monotonic() - self.saved_at > self.settings.save_seconds
-        )
+        due = time.monotonic() - self.saved_at > self.settings.save_seconds
+        stop, due = self._agreed(self.asked_at is not None, due)
         if validates or stop or due:
             self._report()
             self._save()
         if stop and not state.finished:
             self._settle()
             raise Interrupted(
-                f"stopped at step {state.step} of {self.total}; the same command with --resume goes on from there."
+                f"stopped at step {state.step} of {self.total}; "
+                "the same command with --resume goes on from there."
             )
 
     def _validate(self) -> None:
+        settings, state = self.settings, self.state
         scores: dict[str, float] = self.around.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
-        state, value = self.state, scores[self.settings.metric or "loss"]
-        is_best = state.score(
-            value, scores["loss"], better=self.around.better, keep=self.settings.average
-        )
-        if (
-            self.settings.schedule == "plateau"
-            and state.since_halving > self.settings.plateau_patience
-        ):
-            state.halvings, state.since_halving = state.halvings + 1, 0
+        value, loss = scores[settings.metric or "loss"], scores["loss"]
+        is_best = state.score(value, loss, better=self.around.better, keep=settings.average)
+        if settings.schedule == "plateau" and state.since_halving > settings.plateau_patience:
+            state.halvings += 1
+            state.since_halving = 0
         record = {
             "epoch": state.step / self.per_epoch,
             "step": state.step,
@@ -291,37 +276,31 @@ class Trainer:
             "train_loss": state.loss / max(state.tokens, 1),
             **scores,
         }
-        state.loss, state.tokens = 0.0, 0
+        state.loss = 0.0
+        state.tokens = 0
         if self.leads:
             state.log_bytes = self.files.add_to_log(record)
-            self.files.keep_best(
-                self.network, state, is_best=is_best, average=self.settings.average
-            )
+            self.files.keep_best(self.network, state, is_best=is_best, average=settings.average)
         if self.fabric.loggers:
-            self.fabric.log_dict(
-                {name: value for name, value in record.items() if name != "step"}, step=state.step
-            )
+            logged = {name: value for name, value in record.items() if name != "step"}
+            self.fabric.log_dict(logged, step=state.step)
         self.around.reporter.validated(record, is_best=is_best)
 
     def _save(self) -> None:
         self.saved_at = time.monotonic()
-        memory = packed_optimizer(
-            self.updates.optimizer
-        )  # of all processes, where each has a share
+        memory = packed_optimizer(self.updates.optimizer)  # all processes, for each has a share
         if self.leads and self.cost is not None:
             device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
-            name = (
-                f"cuda ({torch.cuda.get_device_name(device)})"
-                if device.type == "cuda"
-                else device.type
-            )
+            name = device.type
+            if name == "cuda":
+                name = f"cuda ({torch.cuda.get_device_name(device)})"
             self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
         with self.fabric.whole():
             if self.leads:
                 self.files.save(self.network, memory, self.state, self.updates.scaler)
 
     def _settle(self) -> None:
-        """All is on the disk, and every process knows it: one that ends before takes the others with it."""
+        """Wait until all is on the disk, in every process: the end of one ends the others."""
         if self.leads:
             self.files.done()
         self.fabric.barrier()
@@ -333,20 +312,17 @@ class Trainer:
                 self.files.average(self.network, self.state)
             if not self.files.model.is_file():
                 raise RunError(
-                    f"{self.files.model} is gone, and only training from the start would bring it back; "
-                    "begin a new run with another --out."
+                    f"{self.files.model} is gone, and only training from the start would bring it "
+                    "back; begin a new run with another --out."
                 )
         self.fabric.barrier()
 
     def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
-        """What any process wants, all do."""
-        if (
-            self.fabric.world_size == 1
-        ):  # to read a tensor would wait for the device in every update
+        """Both values, true in all processes where they are in any."""
+        if self.fabric.world_size == 1:  # reading a tensor would wait for the device every time
             return stop, due
-        agreed = self._reduced(
-            torch.tensor([float(stop), float(due)], device=self.fabric.device), "max"
-        )
+        flags = torch.tensor([float(stop), float(due)], device=self.fabric.device)
+        agreed = self._reduced(flags, "max")
         return bool(agreed[0]), bool(agreed[1])
 
     @property
@@ -356,7 +332,7 @@ class Trainer:
 
     @contextmanager
     def _minding_signals(self) -> Iterator[None]:
-        """The first Ctrl-C (or SIGTERM) waits for the end of the update; one more, later, does not."""
+        """Delay the first Ctrl-C (or SIGTERM) to the end of the update; a later one is not."""
 
         def ask(number: int, frame: FrameType | None) -> None:
             if self.asked_at is None:

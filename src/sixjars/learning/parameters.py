@@ -1,11 +1,11 @@
-"""Parts of a network by name: which ones training leaves as they are, and how fast the others learn."""
+"""Parts of a network by name: which ones are frozen, and how fast the others learn."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import nn
 
-from sixjars.errors import RecipeError, unknown
+from sixjars_runtime.errors import RecipeError, unknown
 
 SHORT = {"bridge": "decoder.bridge"}
 """Sections of a recipe that are elsewhere in the network."""
@@ -25,7 +25,7 @@ def belongs_to(name: str, part: str) -> bool:
 
 
 def freeze_named(network: nn.Module, parts: Sequence[str]) -> None:
-    """Leave the parameters of these parts as they are; they have no gradient and no place in the optimizer."""
+    """Freeze the parameters of these parts: no gradient, no place in the optimizer."""
     _check(network, parts, "learning.freeze")
     for name, weight in network.named_parameters():
         if any(belongs_to(name, part) for part in parts):
@@ -37,10 +37,8 @@ def freeze_named(network: nn.Module, parts: Sequence[str]) -> None:
 
 
 def parameter_groups(network: nn.Module, rates: Mapping[str, float]) -> list[Any]:
-    """What an optimizer changes, every parameter that is not frozen: a group for each factor of the rate."""
-    trained = [
-        (name, weight) for name, weight in network.named_parameters() if weight.requires_grad
-    ]
+    """The parameters that are not frozen, in one group for each factor of the rate."""
+    trained = [pair for pair in network.named_parameters() if pair[1].requires_grad]
     _check(network, list(rates), "learning.rates")
     for part in rates:
         if not any(belongs_to(name, part) for name, _ in trained):
@@ -67,6 +65,7 @@ def _check(network: nn.Module, parts: Sequence[str], where: str) -> None:
 
 def _known(names: Sequence[str]) -> Iterator[str]:
     """The upper levels of all names, and the short ones."""
-    found = {".".join(name.split(".")[:depth]) for name in names for depth in range(1, DEEPEST + 1)}
-    longer = {short: full for short, full in SHORT.items() if full in found}
-    yield from sorted((found - set(longer.values())) | set(longer))
+    depths = range(1, DEEPEST + 1)
+    levels = {".".join(name.split(".")[:depth]) for name in names for depth in depths}
+    longer = {short: full for short, full in SHORT.items() if full in levels}
+    yield from sorted((levels - set(longer.values())) | set(longer))

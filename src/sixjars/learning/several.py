@@ -1,8 +1,9 @@
 """Several processes as Fabric sees them: each has all weights (DDP), or a share of them (FSDP).
 
-Fully sharded data parallelism is that of Zhao et al. 2023 (https://arxiv.org/abs/2304.11277). The whole network is one
-unit: its weights are together while an update, a validation or a save needs them; in between each process has its share
-of them, and always only its share of what the optimizer remembers, which for Adam is twice as much.
+Fully sharded data parallelism is that of Zhao et al. 2023 (https://arxiv.org/abs/2304.11277). The
+whole network is one unit: its weights are together while an update, a validation or a save needs
+them; in between each process has its share of them, and always only its share of what the optimizer
+remembers, which for Adam is twice as much.
 """
 
 import warnings
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @final
 class Several(Fabric):
-    """Fabric, and all weights on demand."""
+    """Fabric, with a context in which one process has all weights."""
 
     @property
     def shares(self) -> bool:
@@ -30,7 +31,7 @@ class Several(Fabric):
         return isinstance(self.strategy, Sharded)
 
     def whole(self, *, change: bool = False) -> AbstractContextManager[None]:
-        """In which the first process has all weights of the network, or every process, to `change` them.
+        """The context in which the first process has all weights, or each, to `change` them.
 
         All processes enter it.
         """
@@ -40,7 +41,7 @@ class Several(Fabric):
 
 @final
 class ShardedPrecision(FSDPPrecision):
-    """Fewer bits on whatever device there is; Fabric's own computes with them on CUDA devices alone."""
+    """Mixed precision on any device; Fabric's own is for CUDA devices alone."""
 
     def __init__(
         self, precision: Literal["32-true", "bf16-mixed", "16-mixed"], device: str
@@ -49,7 +50,7 @@ class ShardedPrecision(FSDPPrecision):
         self.device = device
 
     def forward_context(self) -> AbstractContextManager[Any]:
-        """In which the model and the loss are computed."""
+        """The context in which the model and the loss are computed."""
         kind = torch.float16 if self.precision == "16-mixed" else torch.bfloat16
         return torch.autocast(self.device, kind, enabled=self.precision != "32-true")
 
@@ -58,13 +59,14 @@ class ShardedPrecision(FSDPPrecision):
 class Sharded(FSDPStrategy):
     """FSDP, also on CPUs, which Fabric's own refuses.
 
-    To others the optimizer looks as if there was one process: its state is that of whole weights, by their numbers.
+    To others the optimizer looks as if there was one process: its state is that of whole weights,
+    by their numbers.
     """
 
     unit: "FullyShardedDataParallel"
 
     def setup_module(self, module: nn.Module) -> nn.Module:
-        """Divide its weights. They stay in 32 bits, as with one process: only what is computed has fewer."""
+        """Divide its weights, which stay in 32 bits: only computation has fewer."""
         from torch.distributed.fsdp import (
             FullOptimStateDictConfig,
             FullStateDictConfig,
@@ -94,31 +96,28 @@ class Sharded(FSDPStrategy):
     def setup_module_and_optimizers(
         self, module: Any, optimizers: Any, scheduler: Any = None
     ) -> Any:
-        """Both."""
-        return (
-            self.setup_module(module),
-            [self.setup_optimizer(one) for one in optimizers],
-            scheduler,
-        )
+        """The module and its optimizers, both divided."""
+        each = [self.setup_optimizer(optimizer) for optimizer in optimizers]
+        return self.setup_module(module), each, scheduler
 
     @contextmanager
     def whole(self, *, change: bool) -> Iterator[None]:
-        """All weights are together meanwhile."""
+        """The context in which all weights are together."""
         with self.unit.summon_full_params(self.unit, writeback=change, rank0_only=not change):
             yield
 
     def _gathered(self, optimizer: optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
-        """From the shares of all processes, on the first one; others have nothing then."""
+        """The state of all processes, on the first one; the others get an empty one."""
         numbers = {name: number for number, name in self._named(optimizer).items()}
         memory: dict[int, dict[str, Any]] = {}
-        for kind in sorted(
-            {kind for some in state["state"].values() for kind in some if some[kind] is not None}
-        ):
+        states = state["state"]
+        kinds = {kind for each in states.values() for kind in each if each[kind] is not None}
+        for kind in sorted(kinds):
             # One after the other: on CPUs torch gathers all into the same place.
-            part = {number: {kind: some[kind]} for number, some in state["state"].items()}
-            found = self.unit.optim_state_dict(self.unit, optimizer, {**state, "state": part})
-            for name, some in found.get("state", {}).items():
-                memory.setdefault(numbers[name], {})[kind] = some[kind].clone()
+            part = {number: {kind: each[kind]} for number, each in states.items()}
+            whole = self.unit.optim_state_dict(self.unit, optimizer, {**state, "state": part})
+            for name, tensors in whole.get("state", {}).items():
+                memory.setdefault(numbers[name], {})[kind] = tensors[kind].clone()
         return {**state, "state": memory}
 
     def _divided(self, optimizer: optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Compiles the C kernels of `model/fast` for this processor, once, into the cache, and loads them.
+"""Compiles the C kernels of `model/fast` for this processor, once, into the cache; loads them.
 
-Without a C compiler, on Windows, or with SIXJARS_COMPILE=0, torch operations are used instead. Training compiles, and
-what will predict for long: a server, a folder of files. Other predictions use what is there already, because the first
-answer must not wait.
+Without a C compiler, on Windows, or with SIXJARS_COMPILE=0, torch operations are used instead.
+Training compiles, and so does long prediction: a server, a folder of files. Other predictions use
+kernels that are there already, so that the first result does not wait.
 """
 
 import os
@@ -14,11 +14,11 @@ import subprocess
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sixjars.data.storage.cache import cache_folder, made_whole, touch
-from sixjars.errors import DataError, shown
 from sixjars.model.fast.compiled import Library
+from sixjars_runtime.errors import DataError, shown
 
 FOLDER: Final = Path(__file__).parent / "fast"
 SOURCES: Final = ("cells.c", "attention.c")
@@ -28,28 +28,30 @@ FLAGS: Final = (
     *("-std=gnu99", "-O3", "-march=native", "-fopenmp-simd", "-fPIC", "-shared"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
 )
-"""None of them changes what NaN is, or lets sums depend on anything but the processor."""
+"""None of them changes how NaN is treated, or how sums are ordered on one processor."""
 LONGEST: Final = 60.0
 """Seconds that a compiler may take; it takes about one."""
 _SHOWN: Final = 120
 
 
 def compiled_for(device: str, precision: str, *, fast: bool = True) -> str:
-    """Make the kernels ready on such a device, or put them away; what training prints of it behind the path."""
+    """Load the kernels for training on such a device, or unload them; return a note to print."""
     if device != "cpu":
         return ""
     why = hindrance(precision) if fast else "learning.fast is false"
     why = why or load_kernels(build=True)
-    if why:
-        Library.ready = None
-    return f"; no compiled kernels: {why}" if why and fast else "; compiled kernels" if fast else ""
+    if not why:
+        return "; compiled kernels"
+    Library.ready = None
+    return f"; no compiled kernels: {why}" if fast else ""
 
 
 def load_kernels(*, build: bool) -> str:
-    """Load the kernels, compiled now if they are not there and `build` is true; why there are none, or nothing."""
+    """Load the kernels, compiled first if missing and `build`; return why there are none, or ''."""
     if Library.ready is not None and not _turned_off():
         return ""
-    Library.ready, why = None, hindrance()
+    Library.ready = None
+    why = hindrance()
     if why:
         return why
     doing = "compiled"
@@ -63,17 +65,13 @@ def load_kernels(*, build: bool) -> str:
         touch(path)
     except subprocess.SubprocessError as error:
         return _reason(error)
-    except (
-        OSError,
-        AttributeError,
-        RuntimeError,
-    ) as error:  # a RuntimeError is that there is no home folder
+    except (OSError, AttributeError, RuntimeError) as error:  # RuntimeError: no home folder
         return f"they cannot be {doing} ({error})"
     return ""
 
 
 def hindrance(precision: str = "32") -> str:
-    """Why kernels are not used here in such a precision, as far as is known before; nothing where they are."""
+    """Why kernels are not used in such a precision, as far as is known before, or ''."""
     if precision not in {"auto", "32"}:
         return "they have 32 bits"
     if turned_off := _turned_off():
@@ -84,26 +82,27 @@ def hindrance(precision: str = "32") -> str:
 
 
 def _turned_off() -> str:
-    """Why the user does not want kernels, or nothing; a value that is neither yes nor no is refused."""
-    given = os.environ.get("SIXJARS_COMPILE", "")
-    if given.lower() in {"", "1", "true", "yes", "on"}:
+    """Why the user does not want kernels, or ''; a value that is neither yes nor no is refused."""
+    value = os.environ.get("SIXJARS_COMPILE", "")
+    if value.lower() in {"", "1", "true", "yes", "on"}:
         return ""
-    if given.lower() in {"0", "false", "no", "off"}:
-        return f"SIXJARS_COMPILE is {given}"
+    if value.lower() in {"0", "false", "no", "off"}:
+        return f"SIXJARS_COMPILE is {value}"
     raise DataError(
-        f"SIXJARS_COMPILE must be 1, true, yes or on, or 0, false, no or off, but is {shown(given)}."
+        "SIXJARS_COMPILE must be 1, true, yes or on, or 0, false, no or off, "
+        f"but is {shown(value)}."
     )
 
 
 def _compilers() -> list[str]:
-    """Those that are installed, in the order in which they are tried."""
-    return [found for found in map(shutil.which, COMPILERS) if found]
+    """The installed ones, in the order in which they are tried."""
+    return [path for path in map(shutil.which, COMPILERS) if path]
 
 
 def _compiled(place: Path, *, build: bool) -> Path | None:
-    """The library of this name that is whole, compiled now if there is none and `build` is true.
+    """The library of this name, compiled first if there is none and `build`.
 
-    Its name ends with a sum of what is in it: to load one that was cut off could end this process.
+    Its name ends with its check sum: to load one that was cut off could end this process.
     """
     for path in place.parent.glob(f"{place.name}-*.so"):
         if path.stem.endswith(_sum(path)):
@@ -118,34 +117,34 @@ def _sum(path: Path) -> str:
 
 
 def _place() -> Path:
-    """Where the kernels are, as a beginning of names: of all that they depend on."""
+    """The beginning of the library's path, with a hash of everything that it depends on."""
     parts = [(FOLDER / name).read_bytes() for name in (*SOURCES, HEADER)]
-    parts += [
-        str(part).encode() for part in (_compilers(), FLAGS, platform.machine(), _processor())
-    ]
+    facts = (_compilers(), FLAGS, platform.machine(), _processor())
+    parts += [str(fact).encode() for fact in facts]
     return cache_folder() / "kernels" / sha256(b"|".join(parts)).hexdigest()[:32]
 
 
 def _processor() -> str:
-    """Its name and its instructions: a home folder may be that of many machines."""
+    """The processor's name and instructions: several machines may share a home folder."""
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        wanted = ("model name", "flags", "Features", "CPU part", "CPU implementer")
-        return "|".join(sorted({line for line in lines if line.startswith(wanted)}))
+        keys = ("model name", "flags", "Features", "CPU part", "CPU implementer")
+        return "|".join(sorted({line for line in lines if line.startswith(keys)}))
     return platform.processor()
 
 
 def _compile(place: Path) -> Path:
-    """By the first compiler that can; other processes may do the same at the same time."""
+    """Compile with the first compiler that can; other processes may do so at the same time."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = place.with_name(f"{place.name}-new{os.getpid()}.so")
-    with made_whole(new) as made:
-        arguments = [*FLAGS, "-o", str(made), *(str(FOLDER / name) for name in SOURCES), "-lm"]
+    with made_whole(new) as unfinished:
+        sources = [str(FOLDER / name) for name in SOURCES]
+        arguments = [*FLAGS, "-o", str(unfinished), *sources, "-lm"]
         failed: Exception | None = None
         for compiler in _compilers():
             try:
                 _run([compiler, *arguments])
-                made.chmod(0o700)
+                unfinished.chmod(0o700)
                 break
             except (OSError, subprocess.CalledProcessError) as error:
                 failed = failed or error
@@ -156,14 +155,13 @@ def _compile(place: Path) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    """A compiler with all that it starts, which ends after `LONGEST` seconds."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as running:
+    """Run a compiler; end it with all that it started after `LONGEST` seconds."""
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.DEVNULL,
+        "stderr": subprocess.PIPE,
+    }
+    with subprocess.Popen(command, start_new_session=True, **pipes) as running:
         try:
             _, printed = running.communicate(timeout=LONGEST)
         except BaseException:
@@ -171,26 +169,26 @@ def _run(command: list[str]) -> None:
                 os.killpg(running.pid, signal.SIGKILL)
             raise
     if running.returncode:
-        raise subprocess.CalledProcessError(
-            running.returncode, command, stderr=printed.decode(errors="replace")
-        )
+        message = printed.decode(errors="replace")
+        raise subprocess.CalledProcessError(running.returncode, command, stderr=message)
 
 
 def _check_own(path: Path) -> None:
-    """What is loaded runs, so nobody else may have written it, or put another in its place."""
-    for one in (path, *path.resolve().parents):
-        found = one.stat()
-        near = one in (path, path.resolve().parent)
-        if found.st_uid not in {os.geteuid(), 0} or (near and found.st_uid != os.geteuid()):
-            raise PermissionError(f"{one} belongs to another user")
-        open_to = found.st_mode & (0o022 if near else 0o002)
-        if open_to and not (found.st_mode & stat.S_ISVTX and not near):
-            raise PermissionError(f"others may write {one}")
+    """Refuse a library that somebody else may have written or replaced: its code will run here."""
+    for place in (path, *path.resolve().parents):
+        status = place.stat()
+        is_near = place in (path, path.resolve().parent)
+        if status.st_uid not in {os.geteuid(), 0} or (is_near and status.st_uid != os.geteuid()):
+            raise PermissionError(f"{place} belongs to another user")
+        open_to = status.st_mode & (0o022 if is_near else 0o002)
+        if open_to and not (status.st_mode & stat.S_ISVTX and not is_near):
+            raise PermissionError(f"others may write {place}")
 
 
 def _reason(error: subprocess.SubprocessError) -> str:
-    """In one line."""
+    """The reason of a failure in one line."""
     if not isinstance(error, subprocess.CalledProcessError):
         return f"the C compiler took longer than {LONGEST:.0f} seconds"
-    found = next((line for line in error.stderr.splitlines() if "error" in line), "").strip()
-    return f"the C compiler failed{f' ({found[-_SHOWN:]})' if found else ''}"
+    lines = [line.strip() for line in error.stderr.splitlines() if "error" in line]
+    detail = f" ({lines[0][-_SHOWN:]})" if lines else ""
+    return f"the C compiler failed{detail}"

@@ -5,14 +5,13 @@ Dims: B batch, T positions, I input features, H state features, C context featur
 
 from typing import final
 
-import torch
 from torch import Tensor, nn
 
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import raised, recurrence
 from sixjars.model.fast.contracts import LayerState
-from sixjars.model.recurrent import CellName, Recurrent
+from sixjars.model.recurrent import CellName, Recurrent, joined
 
 QUERY = "s′_t"
 """The letter of the state that attention receives."""
@@ -22,10 +21,11 @@ QUERY = "s′_t"
 class ConditionalRecurrent(nn.Module):
     r"""s′_t = RNN_mid(s_{t-1}, x_t), c_t = attention(s′_t), s_t = RNN_dec(s′_t, c_t).
 
-    The conditional GRU with attention of Sennrich et al. 2017 (Nematus, https://arxiv.org/abs/1703.04357), first in the
-    dl4mt tutorial. The query of attention knows the token just written, which s_{t-1} does not. Where we differ: both
-    cells may be of any kind (an LSTM's memory cell goes from one to the other), and the output layer reads s_t alone,
-    where theirs also reads c_t and the embedding. Layers above the first read the layer below, as in any stack.
+    The conditional GRU with attention of Sennrich et al. 2017 (Nematus,
+    https://arxiv.org/abs/1703.04357), first in the dl4mt tutorial. The query of attention knows the
+    last token, which s_{t-1} does not. Where we differ: both cells may be of any kind (an LSTM's
+    memory cell goes from one to the other), and the output layer reads s_t alone, where theirs also
+    reads c_t and the embedding. Layers above the first read the layer below, as in any stack.
     """
 
     def __init__(
@@ -53,25 +53,23 @@ class ConditionalRecurrent(nn.Module):
     def unroll(
         self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
     ) -> tuple[Tensor, Context]:
-        """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I), whose gates are computed at once."""
+        """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I)."""
         if (scoring := self.last.scoring_of(bridge, inputs)) is not None:
             return self.last.unrolled(inputs, state, prepared, scoring, self.middle)
-        layers, attended, states, contexts = self.last.opened(state), state.attended, [], []
+        layers, attended = self.last.opened(state), state.attended
+        states: list[Tensor] = []
+        contexts: list[Context] = []
         for given_BG in self.middle.project(inputs).unbind(1):
             layers, context = self._advance(given_BG, layers, bridge, prepared, attended)
             attended = context.attended
             states.append(layers[-1][0])
             contexts.append(context)
-        weights = [context.weights for context in contexts if context.weights is not None]
-        vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
-        return torch.stack(states, dim=1), Context(
-            vectors_BTC, torch.stack(weights, dim=1) if weights else None
-        )
+        return joined(states, contexts)
 
     def step(
         self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
     ) -> tuple[State, Context]:
-        """The same for one step: inputs (B, I) to the state after them, and the context between the two cells."""
+        """One step: inputs (B, I) to the state after them, and the context between both cells."""
         given_BG, layers = self.middle.project(inputs), self.last.opened(state)
         layers, context = self._advance(given_BG, layers, bridge, prepared, state.attended)
         return self.last.closed(layers, context.attended), context
@@ -105,7 +103,7 @@ class ConditionalRecurrent(nn.Module):
 
 
 def _replaced(lines: list[str], names: dict[str, str]) -> list[str]:
-    """The lines of a cell with the state before it named otherwise."""
+    """The lines of a cell with other names for the state before it."""
     for name, instead in names.items():
         lines = [line.replace(name, instead) for line in lines]
     return lines

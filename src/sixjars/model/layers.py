@@ -1,7 +1,8 @@
 """Small layers that several components share.
 
-Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
-      V vocabulary, F any features, G gate features, N rows of any kind, I input features, O output features.
+Dims: B batch, S source positions, T target positions, E embedding features, K summary features,
+      H state features, V vocabulary, F any features, G gate features, N rows of any kind, I input
+      features, O output features.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,37 +13,37 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import ShapeError
 from sixjars.flow.limits import Share, Size
 from sixjars.model.processor import FEWEST_ONCE, HAS_ONEDNN
+from sixjars_runtime.errors import ShapeError
 
 Start = Literal["linear", "copy"]
 LARGEST = 42.0
-"""Of what is raised to a power: e^84 is still a float. Where no key is beyond half of it, a sum with a query that is
-beyond it has a tanh of 1 to the last bit, whatever the query is."""
+"""The limit of what is raised to a power: e^84 is still a float. Where no key is beyond half of it,
+tanh of its sum with a query that is beyond it is 1 to the last bit."""
 
 
 def wide(values: Tensor) -> Tensor:
-    """The same in at least 32 bits: a softmax or logarithm of 16-bit numbers loses too much.
+    """The values in at least 32 bits, for a softmax or logarithm of 16-bit numbers loses too much.
 
-    >>> wide(torch.ones(1, dtype=torch.bfloat16)).dtype, wide(torch.ones(1, dtype=torch.float64)).dtype
-    (torch.float32, torch.float64)
+    >>> kinds = torch.bfloat16, torch.float64
+    >>> [wide(torch.ones(1, dtype=kind)).dtype for kind in kinds]
+    [torch.float32, torch.float64]
     """
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def computed_in(values: Tensor) -> torch.dtype:
-    """The type that products of these values are computed in: autocast may have another than theirs."""
+    """The type in which products of these values are computed: autocast may have another."""
     kind = values.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
 
 
 def by_onednn(weight: Tensor, fewest: int) -> bool:
-    """Whether oneDNN multiplies by this matrix, which has so many numbers or more."""
-    fits = (
-        isinstance(weight, Tensor) and weight.dtype == torch.float32 and weight.device.type == "cpu"
-    )
-    return HAS_ONEDNN and fits and weight.numel() >= fewest
+    """Whether oneDNN multiplies by this matrix, which needs at least `fewest` numbers."""
+    if not isinstance(weight, Tensor) or weight.dtype != torch.float32:
+        return False
+    return HAS_ONEDNN and weight.device.type == "cpu" and weight.numel() >= fewest
 
 
 def product(
@@ -50,17 +51,13 @@ def product(
 ) -> Tensor:
     """Rows (N, I) times Wᵀ, (O, I), plus b, (O,), plus `total`, (N, O). It has no backward pass."""
     if not rows.numel():  # oneDNN refuses them
-        return sum(
-            (one for one in (bias, total) if one is not None),
-            rows.new_zeros(*rows.shape[:-1], weight.shape[0]),
-        )
+        zeros = rows.new_zeros(*rows.shape[:-1], weight.shape[0])
+        return sum((each for each in (bias, total) if each is not None), zeros)
     if not (weight.is_mkldnn or by_onednn(weight, FEWEST_ONCE)):
-        found = F.linear(rows, weight, bias)
-        return found if total is None else found.add_(total)
+        outputs = F.linear(rows, weight, bias)
+        return outputs if total is None else outputs.add_(total)
     if not (weight.is_mkldnn or weight.is_contiguous() or weight.t().is_contiguous()):
-        weight = (
-            weight.contiguous()
-        )  # a matrix with gaps between its rows would be multiplied a thousand times as slowly
+        weight = weight.contiguous()  # with gaps between rows it takes a thousand times as long
     multiply = torch.ops.mkldnn._linear_pointwise
     if total is not None:
         return cast("Tensor", multiply.binary(rows, total, weight, bias, "add"))
@@ -68,16 +65,18 @@ def product(
 
 
 def outer_products(left: Tensor, right: Tensor) -> Tensor:
-    """Σ_n left_n right_nᵀ of rows (N, O) and (N, I), (O, I): the gradient of a matrix. oneDNN turns the smaller one."""
-    if left.shape[1] < right.shape[1] or (
-        left.device.type == "cpu" and not by_onednn(left, FEWEST_ONCE)
-    ):
+    """Σ_n left_n right_nᵀ, (N, O) and (N, I) -> (O, I): the gradient of a matrix.
+
+    oneDNN transposes the smaller factor.
+    """
+    by_torch = left.device.type == "cpu" and not by_onednn(left, FEWEST_ONCE)
+    if by_torch or left.shape[1] < right.shape[1]:
         return product(left.t(), right.t())
     return product(right.t(), left.t()).t()
 
 
 def summed_rows(values: Tensor) -> Tensor:
-    """The sum over all rows: (N, F) -> (F,), or (K, N, F) -> (K, F). As a product it is one pass, on any device."""
+    """The sum over all rows, (N, F) -> (F,) or (K, N, F) -> (K, F), as a product in one pass."""
     ones = values.new_ones(*values.shape[:-2], 1, values.shape[-2])
     return (ones @ values).squeeze(-2)
 
@@ -94,28 +93,22 @@ class Linear(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_made: Tensor) -> Any:
-        """Of each what is needed."""
-        (rows, weight), (to_rows, to_weight, to_bias) = ctx.saved_tensors, ctx.needs_input_grad
-        d_rows = product(d_made, weight.t()) if to_rows else None
-        return (
-            d_rows,
-            outer_products(d_made, rows) if to_weight else None,
-            summed_rows(d_made) if to_bias else None,
-        )
+    def backward(ctx: Any, d_output: Tensor) -> Any:
+        """The gradients that are needed."""
+        rows, weight = ctx.saved_tensors
+        to_rows, to_weight, to_bias = ctx.needs_input_grad
+        d_rows = product(d_output, weight.t()) if to_rows else None
+        d_weight = outer_products(d_output, rows) if to_weight else None
+        return d_rows, d_weight, summed_rows(d_output) if to_bias else None
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Inputs (…, I) times Wᵀ, plus b, (…, O), with one backward pass; by oneDNN where that is faster."""
-    learns = (
-        torch.is_grad_enabled()
-        and by_onednn(weight, FEWEST_ONCE)
-        and computed_in(inputs) == torch.float32
-    )
-    if not learns or torch.compiler.is_compiling():
+    """Inputs (…, I) times Wᵀ, plus b, (…, O), with a gradient; by oneDNN where it is faster."""
+    learns = torch.is_grad_enabled() and computed_in(inputs) == torch.float32
+    if torch.compiler.is_compiling() or not (learns and by_onednn(weight, FEWEST_ONCE)):
         return F.linear(inputs, weight, bias)
-    made: Tensor = Linear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
-    return made.view(*inputs.shape[:-1], len(weight))
+    outputs: Tensor = Linear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
+    return outputs.view(*inputs.shape[:-1], len(weight))
 
 
 def beside(tensors: Sequence[Tensor]) -> Tensor:
@@ -124,14 +117,12 @@ def beside(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the last dimension among the places where `mask` holds; all zeros where it holds nowhere.
+    """Softmax over the last dimension where `mask` holds; all zeros where it holds nowhere.
 
     >>> masked_softmax(torch.tensor([[1.0, 1.0, 5.0]]), torch.tensor([[True, True, False]]))
     tensor([[0.5000, 0.5000, 0.0000]])
     """
-    lowest = torch.finfo(
-        scores.dtype
-    ).min  # not -inf: where no place holds, it would be NaN, and its gradient too
+    lowest = torch.finfo(scores.dtype).min  # with -inf a row without a place would be NaN
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
 
 
@@ -141,9 +132,9 @@ def powers(values: Tensor) -> Tensor:
 
 
 def key_powers(keys: Tensor) -> Tensor | None:
-    """The powers of keys k, from which tanh(q + k) = 1 - 2 / (1 + e^2q e^2k) of many queries q is fast on a CPU.
+    """The powers of keys k, or None where they would not be exact enough.
 
-    Nothing where that would not be exact.
+    On a CPU they make tanh(q + k) = 1 - 2 / (1 + e^2q e^2k) of many queries q fast.
 
     >>> keys, query = torch.tensor([0.5, -20.0]), torch.tensor([1.0])
     >>> torch.allclose(1 - 2 / (1 + powers(query) * key_powers(keys)), torch.tanh(query + keys))
@@ -160,19 +151,19 @@ def by_source(values: Tensor, sources: int) -> Tensor:
     torch.Size([2, 3, 5])
     """
     rows, *rest = values.shape
-    return (
-        values.unsqueeze(1) if rows == sources else values.reshape(sources, rows // sources, *rest)
-    )
+    if rows == sources:
+        return values.unsqueeze(1)
+    return values.reshape(sources, rows // sources, *rest)
 
 
 def for_queries(values: Tensor, query: Tensor) -> Tensor:
-    """What there is once for each source (B, …), once for each query (R, …)."""
+    """The values of each source, (B, …), repeated for each of its queries, (R, …)."""
     sources, queries = values.shape[0], query.shape[0]
     return values if sources == queries else values.repeat_interleave(queries // sources, dim=0)
 
 
 def reversal(mask: Tensor) -> Tensor:
-    """For each row the order that reads its real positions backwards and leaves the padding where it is, (B, S).
+    """The order of positions (B, S) that reads each row backwards and leaves its padding.
 
     >>> reversal(torch.tensor([[True, True, True], [True, True, False]]))
     tensor([[2, 1, 0],
@@ -191,8 +182,8 @@ def reordered(values: Tensor, order: Tensor) -> Tensor:
 def last_real(values: Tensor, mask: Tensor) -> Tensor:
     """The vector at the last real position of each row, (B, F); zeros for a row without any."""
     last_B11 = (mask.sum(1) - 1).clamp(min=0).view(-1, 1, 1)
-    found_BF = values.gather(1, last_B11.expand(-1, 1, values.shape[-1])).squeeze(1)
-    return found_BF * mask.any(1, keepdim=True)
+    vectors_BF = values.gather(1, last_B11.expand(-1, 1, values.shape[-1])).squeeze(1)
+    return vectors_BF * mask.any(1, keepdim=True)
 
 
 def shift_right(target: Tensor, first: int) -> Tensor:
@@ -208,7 +199,8 @@ def shift_right(target: Tensor, first: int) -> Tensor:
 class WordEmbedding(nn.Module):
     """A vector for each token, E[y]: learned, or started from pretrained ones.
 
-    With `frozen` the words that have a pretrained vector keep it; the others (special tokens among them) learn.
+    With `frozen` the words that have a pretrained vector keep it; the others (special tokens among
+    them) learn.
 
     >>> known = (torch.tensor([1]), torch.tensor([[0.5, 2.0]]))
     >>> WordEmbedding(vocabulary=3, size=2, frozen=True, vectors=known)(torch.tensor(1)).tolist()
@@ -235,35 +227,35 @@ class WordEmbedding(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.fixed: Tensor | None
         self.is_fixed: Tensor | None
-        self.register_buffer("fixed", torch.zeros(vocabulary, size) if frozen else None)
-        self.register_buffer(
-            "is_fixed", torch.zeros(vocabulary, 1, dtype=torch.bool) if frozen else None
-        )
+        fixed = torch.zeros(vocabulary, size) if frozen else None
+        is_fixed = torch.zeros(vocabulary, 1, dtype=torch.bool) if frozen else None
+        self.register_buffer("fixed", fixed)
+        self.register_buffer("is_fixed", is_fixed)
         if vectors is not None:
             self._start_from(*vectors)
 
     @property
     def letters(self) -> Mapping[str, str]:
-        """Of the one matrix; or of the frozen vectors, the others, and which are which."""
+        """The letter of the one matrix; or those of frozen vectors, the others, and which."""
         if self.fixed is None:
             return {"table.weight": f"E_{self.tag}"}
-        return {
-            "table.weight": f"E′_{self.tag}",
-            "fixed": f"F_{self.tag}",
-            "is_fixed": f"φ_{self.tag}",
-        }
+        letters = {"table.weight": "E′", "fixed": "F", "is_fixed": "φ"}
+        return {name: f"{letter}_{self.tag}" for name, letter in letters.items()}
 
     def equations(self) -> list[str]:
-        """How frozen and learned vectors make one matrix."""
-        mixed = "E_{0} = φ_{0} ⊙ F_{0} + (1 - φ_{0}) ⊙ E′_{0}: φ is 1 for words with a frozen vector, else 0"
-        return [] if self.fixed is None else [mixed.format(self.tag)]
+        """The matrix of frozen and learned vectors."""
+        if self.fixed is None:
+            return []
+        tag = self.tag
+        mixed = f"E_{tag} = φ_{tag} ⊙ F_{tag} + (1 - φ_{tag}) ⊙ E′_{tag}"
+        return [f"{mixed}: φ is 1 for words with a frozen vector, else 0"]
 
     @torch.no_grad()
     def _start_from(self, rows: Tensor, values: Tensor) -> None:
-        if values.shape[1] != self.size:
-            raise ShapeError(
-                f"embedding.size is {self.size}, but the word vectors have {values.shape[1]} numbers."
-            )
+        count = values.shape[1]
+        if count != self.size:
+            fault = f"embedding.size is {self.size}, but the word vectors have {count} numbers."
+            raise ShapeError(fault)
         if self.fixed is None or self.is_fixed is None:
             self.table.weight[rows] = values
         else:
@@ -271,7 +263,7 @@ class WordEmbedding(nn.Module):
             self.is_fixed[rows] = True
 
     def matrix(self) -> Tensor:
-        """All vectors, (V, E): what a tied output layer multiplies by."""
+        """All vectors, (V, E), by which a tied output layer multiplies."""
         if self.fixed is None or self.is_fixed is None:
             return self.table.weight
         return torch.where(self.is_fixed, self.fixed, self.table.weight)
@@ -286,19 +278,18 @@ class WordEmbedding(nn.Module):
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
-        """Frozen vectors must come from somewhere."""
+        """Report `frozen` for a field without pretrained vectors."""
         if not section["frozen"] or getattr(field.settings, "vectors", None) is not None:
             return []
-        return [
-            f"{where}.frozen: true keeps pretrained vectors as they are, but data.{field.name}.vectors names none."
-        ]
+        why = f"keeps pretrained vectors as they are, but data.{field.name}.vectors names none."
+        return [f"{where}.frozen: true {why}"]
 
 
 @final
 class StateProjection(nn.Module):
-    """The decoder's initial state from the summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes.
+    """The decoder's initial state, s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes.
 
-    A decoder that starts from several vectors, `state_count` of them, has all of them in d_0, side by side.
+    A decoder that starts from several vectors has all `state_count` of them side by side in d_0.
     """
 
     letters: ClassVar[Mapping[str, str]] = {"project.weight": "W_0", "project.bias": "b_0"}
@@ -311,25 +302,20 @@ class StateProjection(nn.Module):
             self.project = nn.Linear(summary_size, state_size * state_count)  # W_0, b_0
         elif summary_size != state_size:
             raise ShapeError(
-                f"start: copy needs a summary of the decoder's hidden size, but they have {summary_size} and "
-                f"{state_size} numbers. Make them equal, or use start: linear."
+                "start: copy needs a summary of the decoder's hidden size, but they have "
+                f"{summary_size} and {state_size} numbers. Make them equal, or use start: linear."
             )
 
     def forward(self, summary: Tensor) -> Tensor:
-        """(B, K) -> (B, state_count * H): one vector for each layer and state of the decoder's cell."""
+        """The initial states of all layers side by side, (B, K) -> (B, state_count * H)."""
         if self.project is None:
             return summary.repeat(1, self.state_count)
         return torch.tanh(self.project(summary))
 
     def equations(self, summary: str = "h_T") -> list[str]:
-        """The one line, made from the given summary."""
-        first, copies = (
-            ("s_0", summary)
-            if self.state_count == 1
-            else ("d_0", f"[{', '.join([summary] * self.state_count)}]")
-        )
-        return [
-            f"{first} = {copies}"
-            if self.project is None
-            else f"{first} = tanh(W_0 {summary} + b_0)"
-        ]
+        """The equation, with the letter of the summary."""
+        first, copies = "s_0", summary
+        if self.state_count > 1:
+            first, copies = "d_0", f"[{', '.join([summary] * self.state_count)}]"
+        projected = f"tanh(W_0 {summary} + b_0)"
+        return [f"{first} = {copies if self.project is None else projected}"]

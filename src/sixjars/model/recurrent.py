@@ -1,13 +1,14 @@
 r"""Recurrent cells, stacked: whole sequences at once, or one step at a time with the same weights.
 
-Dims: B batch, T positions, I input features, H state features, G gate features (H times 1, 3 or 4), L layers,
-      C context features, D output features, K stacks side by side, F input features of a layer, S source positions,
-      N batch times positions.
+Dims: B batch, T positions, I input features, H state features, G gate features (H times 1, 3 or 4),
+      L layers, C context features, D output features, K stacks side by side, F input features of
+      a layer, S source positions, N batch times positions.
 
-Elman 1990; Cho et al. 2014 (https://arxiv.org/abs/1406.1078); Hochreiter & Schmidhuber 1997 with the forget gate of
-Gers et al. 2000; `equations.recurrence` writes them down. Where we differ: the lecture's GRU has W (o_t ⊙ h_{t-1}),
-where o_t is the reset gate; ours multiplies after W, as the fused kernels of every vendor do, which is the same idea
-and many times faster. The lecture calls an LSTM's memory cell s_t; here it is m_t, because s_t is a decoder's state.
+Elman 1990; Cho et al. 2014 (https://arxiv.org/abs/1406.1078); Hochreiter & Schmidhuber 1997 with
+the forget gate of Gers et al. 2000; `equations.recurrence` writes them down. Where we differ: the
+lecture's GRU has W (o_t ⊙ h_{t-1}), where o_t is the reset gate; ours multiplies after W, as the
+fused kernels of every vendor do, which is the same idea and many times faster. The lecture calls an
+LSTM's memory cell s_t; here it is m_t, because s_t is a decoder's state.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,19 +35,18 @@ GATES: dict[CellName, tuple[str, ...]] = {
     "gru": (",o", ",i", ""),
     "lstm": (",i", ",f", "", ",o"),
 }
-"""The gates whose weights torch stacks in one matrix, in its order; the candidate state has no letter of its own."""
-LAYER = (
-    "weight_ih",
-    "bias_ih",
-    "weight_hh",
-    "bias_hh",
-)  # U, b, W and b' of a layer, as torch names them
+"""The gates in the order of torch's stacked matrices; the candidate state has no letter."""
+LAYER = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+"""How torch names U, b, W and b' of a layer."""
+LETTERS = {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b", "bias_hh": "b′"}
 Direction = Literal["forward", "backward", "both"]
 READS: dict[Direction, tuple[str, ...]] = {
     "forward": ("left_to_right",),
     "backward": ("right_to_left",),
     "both": ("left_to_right", "right_to_left"),
 }
+ARROWS = {"left_to_right": "→", "right_to_left": "←"}
+CellStep = Callable[[Tensor, Tensor, LayerState], LayerState]
 Scoring = tuple[Tensor | None, ...]  # what `Bridge.scoring` returns
 
 
@@ -55,11 +55,10 @@ def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerSta
 
 
 def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    both = 2 * before[0].shape[-1]
-    reset_BH, update_BH = torch.sigmoid(given_BG[..., :both] + recurrent_BG[..., :both]).chunk(
-        2, dim=-1
-    )
-    new_BH = torch.tanh(given_BG[..., both:] + reset_BH * recurrent_BG[..., both:])
+    split = 2 * before[0].shape[-1]
+    gates_BG = torch.sigmoid(given_BG[..., :split] + recurrent_BG[..., :split])
+    reset_BH, update_BH = gates_BG.chunk(2, dim=-1)
+    new_BH = torch.tanh(given_BG[..., split:] + reset_BH * recurrent_BG[..., split:])
     kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
     return torch.lerp(new_BH, kept_BH, update_BH), None
 
@@ -71,11 +70,7 @@ def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerSt
     return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
 
 
-STEPS: dict[str, Callable[[Tensor, Tensor, LayerState], LayerState]] = {
-    "rnn": _rnn,
-    "gru": _gru,
-    "lstm": _lstm,
-}
+STEPS: dict[str, CellStep] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
 def states_of(cell: CellName) -> int:
@@ -84,15 +79,14 @@ def states_of(cell: CellName) -> int:
 
 
 def state_shape(settings: Mapping[str, Any]) -> StateShape:
-    """What a recurrent decoder with these settings starts from: a vector for each layer and state of its cell."""
-    return StateShape(
-        settings["size"], state_count=settings["layers"] * states_of(settings["cell"])
-    )
+    """The shape of the initial state of a recurrent decoder with these settings."""
+    count = settings["layers"] * states_of(settings["cell"])
+    return StateShape(settings["size"], state_count=count)
 
 
 @final
 class Recurrent(nn.Module):
-    """A stack of one kind of cell; `forward` over a whole sequence and `project` + `advance` agree to rounding."""
+    """A stack of cells of one kind; `forward` agrees with `project` and `advance` to rounding."""
 
     def __init__(
         self, *, cell: CellName, input_size: int, size: int, layers: int = 1, dropout: float = 0.0
@@ -108,27 +102,21 @@ class Recurrent(nn.Module):
 
     @property
     def letters(self) -> dict[str, str]:
-        """The letters of torch's fused weights; the rows of the gates are stacked in one matrix."""
-        found = {}
+        """The letters of torch's weight matrices, in which the gates are stacked."""
+        letters = {}
         for layer in range(self.layers):
             tag = self.tag if self.layers == 1 else f"{self.tag}{layer + 1}"
-            for name, letter in {
-                "weight_ih": "U",
-                "weight_hh": "W",
-                "bias_ih": "b",
-                "bias_hh": "b′",
-            }.items():
-                found[f"stack.{name}_l{layer}"] = " | ".join(
-                    f"{letter}_{tag}{gate}" for gate in GATES[self.cell]
-                )
-        return found
+            for name, letter in LETTERS.items():
+                gates = [f"{letter}_{tag}{gate}" for gate in GATES[self.cell]]
+                letters[f"stack.{name}_l{layer}"] = " | ".join(gates)
+        return letters
 
     def forward(self, inputs: Tensor, first: State | None = None) -> Tensor:
         """The top layer's states, (B, T, H), for a whole sequence of inputs (B, T, I)."""
         return side_by_side([self], [inputs], first)[0]
 
     def by_torch(self, inputs: Tensor, first: State | None) -> Tensor:
-        """The same by torch's own stack, which is the reference, and as fast where nothing is learned."""
+        """As `forward`, by torch's own stack: the reference, and as fast without gradients."""
         state: Tensor | tuple[Tensor, Tensor] | None = None
         if first is not None:
             state = first.hidden.transpose(0, 1).contiguous()
@@ -138,9 +126,9 @@ class Recurrent(nn.Module):
         return outputs
 
     def project(self, inputs: Tensor, *, begin: int = 0) -> Tensor:
-        """U x + b of the first layer for the input features from `begin` on; b only where `begin` is 0.
+        """U x + b of the first layer for the input features from `begin` on; b where it is 0.
 
-        It does not depend on the state, so a loop over steps can have it computed for all of them beforehand.
+        It does not depend on the state, so it can be computed for all steps beforehand.
         """
         weight = self._weight("weight_ih", 0)[:, begin : begin + inputs.shape[-1]]
         return F.linear(inputs, weight, self._weight("bias_ih", 0) if begin == 0 else None)
@@ -149,51 +137,44 @@ class Recurrent(nn.Module):
         """One step of every layer from the first layer's projected input (B, G)."""
         after: list[LayerState] = []
         for layer, before in enumerate(state):
+            below, bias, weight, bias_hh = (self._weight(name, layer) for name in LAYER)
             if layer > 0:
-                below = F.dropout(after[-1][0], self.dropout, self.training)
-                given = F.linear(
-                    below, self._weight("weight_ih", layer), self._weight("bias_ih", layer)
-                )
-            recurrent_BG = F.linear(
-                before[0], self._weight("weight_hh", layer), self._weight("bias_hh", layer)
-            )
-            made = compiled_step(self.cell, given, recurrent_BG, before)
-            after.append(made or STEPS[self.cell](given, recurrent_BG, before))
+                output_BH = F.dropout(after[-1][0], self.dropout, self.training)
+                given = F.linear(output_BH, below, bias)
+            recurrent_BG = F.linear(before[0], weight, bias_hh)
+            stepped = compiled_step(self.cell, given, recurrent_BG, before)
+            after.append(stepped or STEPS[self.cell](given, recurrent_BG, before))
         return after
 
     def unroll(
         self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
     ) -> tuple[Tensor, Context]:
-        """All states (B, T, H) and contexts (B, T, C); the inputs (B, T, I) come before the context in the cell's."""
-        if (
-            not bridge.follows_state
-        ):  # one context is that of every step, so the whole recurrence is one fused call
-            once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
+        """All states (B, T, H) and contexts (B, T, C); the cell reads [input, context]."""
+        if not bridge.follows_state:  # the same context at every step: one fused call
+            steps = inputs.shape[1]
+            once = bridge.step(state.hidden[:, -1], prepared)
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
         if (scoring := self.scoring_of(bridge, inputs)) is not None:
             return self.unrolled(inputs, state, prepared, scoring)
-        # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
-        layers, attended, states, contexts = self.opened(state), state.attended, [], []
-        for given_BG in self.project(inputs).unbind(1):
-            contexts.append(bridge.step_from(layers[-1][0], prepared, attended))
-            attended = contexts[-1].attended
-            layers = self.advance(
-                given_BG + self.project(contexts[-1].vector, begin=inputs.shape[-1]), layers
-            )
+        # U [x, c] is U_x x + U_c c: only the second waits for the state.
+        layers, attended = self.opened(state), state.attended
+        states: list[Tensor] = []
+        contexts: list[Context] = []
+        for input_BG in self.project(inputs).unbind(1):
+            context = bridge.step_from(layers[-1][0], prepared, attended)
+            attended = context.attended
+            context_BG = self.project(context.vector, begin=inputs.shape[-1])
+            layers = self.advance(input_BG + context_BG, layers)
+            contexts.append(context)
             states.append(layers[-1][0])
-        weights = [context.weights for context in contexts if context.weights is not None]
-        vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
-        return torch.stack(states, dim=1), Context(
-            vectors_BTC, torch.stack(weights, dim=1) if weights else None
-        )
+        return joined(states, contexts)
 
     def scoring_of(self, bridge: Bridge, inputs: Tensor) -> Scoring | None:
-        """The weights by which the fast path attends; nothing where it is not taken, as without gradients on a CPU."""
+        """The weights of the score for the fast path; None on a CPU without gradients."""
         gains = torch.is_grad_enabled() or inputs.is_cuda
-        return (
-            bridge.scoring() if self.fast and gains and not torch.compiler.is_compiling() else None
-        )
+        takes_it = self.fast and gains and not torch.compiler.is_compiling()
+        return bridge.scoring() if takes_it else None
 
     def unrolled(
         self,
@@ -203,40 +184,40 @@ class Recurrent(nn.Module):
         scoring: Scoring,
         middle: "Recurrent | None" = None,
     ) -> tuple[Tensor, Context]:
-        """The same by the fast path, which has the steps first; where there is a middle cell, it reads the inputs."""
-        dtype, (query, *scores), width, layers = computed_in(inputs), scoring, inputs.shape[-1], []
+        """As `unroll`, by the fast path; where there is a middle cell, it reads the inputs."""
+        dtype = computed_in(inputs)
+        query, *scores = scoring
+        width = inputs.shape[-1]
+        layers = []
         for number in range(self.layers):
-            below, own, weight, bias = (self._weight(name, number).to(dtype) for name in LAYER)
+            below, bias, weight, bias_hh = (self._weight(name, number).to(dtype) for name in LAYER)
             if query is not None and number == (self.layers - 1 if middle is None else 0):
                 weight = torch.cat([weight, query.to(dtype)])
-            is_given = number == 0 and middle is None  # U x + b of the inputs
-            layers.append(
-                Layer(below[:, width if is_given else 0 :], None if is_given else own, weight, bias)
-            )
+            if number == 0 and middle is None:  # U x + b is computed for all steps below
+                layers.append(Layer(below[:, width:], None, weight, bias_hh))
+            else:
+                layers.append(Layer(below, bias, weight, bias_hh))
         if middle is not None:
-            layers.insert(
-                0, Layer(None, None, *(middle._weight(name, 0).to(dtype) for name in LAYER[2:]))
-            )
+            recurrent = (middle._weight(name, 0).to(dtype) for name in LAYER[2:])
+            layers.insert(0, Layer(None, None, *recurrent))
         by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
         assert prepared.keys is not None
         score, *upper = (None if each is None else each.to(dtype) for each in scores)
         sources = Sources(prepared.keys.to(dtype), prepared.memory.to(dtype), prepared.mask, score)
         attended = sources, upper_of(prepared, *upper) if upper else None
-        kept = (
-            self._kept(inputs.shape[1], by_layer.hidden) if self.training and self.dropout else None
-        )
-        reads = [(middle or self)._weight(name, 0) for name in LAYER[:2]]
-        given_TBG = linear(inputs.transpose(0, 1), reads[0][:, :width], reads[1]).to(dtype)
-        made = unrolled(
-            self.cell, given_TBG, (by_layer.hidden, by_layer.cell), attended, layers, kept
-        )
+        drops = self.training and self.dropout
+        kept = self._kept(inputs.shape[1], by_layer.hidden) if drops else None
+        weight_ih, bias_ih = ((middle or self)._weight(name, 0) for name in LAYER[:2])
+        given_TBG = linear(inputs.transpose(0, 1), weight_ih[:, :width], bias_ih).to(dtype)
+        first = by_layer.hidden, by_layer.cell
+        outputs = unrolled(self.cell, given_TBG, first, attended, layers, kept)
         states_BTH, vectors_BTC, weights_BTS = (
-            tensor.transpose(0, 1).contiguous() for tensor in made
+            each.transpose(0, 1).contiguous() for each in outputs
         )
         return states_BTH, Context(vectors_BTC, weights_BTS)
 
     def _kept(self, steps: int, hidden_LBH: Tensor) -> Tensor:
-        """What dropout multiplies the states between layers by, (T, L - 1, B, H), drawn as step by step."""
+        """The dropout factors of the states between layers, (T, L - 1, B, H), drawn by step."""
         ones_BH = torch.ones_like(hidden_LBH[0])
         rows = [[F.dropout(ones_BH, self.dropout) for _ in hidden_LBH[1:]] for _ in range(steps)]
         return torch.stack([torch.stack(row) for row in rows])
@@ -244,16 +225,15 @@ class Recurrent(nn.Module):
     def step(
         self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
     ) -> tuple[State, Context]:
-        """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
+        """One step: inputs (B, I) to the state after them, and the context they came with."""
         context = bridge.step_from(state.hidden[:, -1], prepared, state.attended)
-        both = torch.cat([inputs, context.vector], dim=-1)
-        by_torch = isinstance(self._weight("weight_hh", 0), Tensor) and used_for(both) is None
+        inputs = torch.cat([inputs, context.vector], dim=-1)
+        by_torch = isinstance(self._weight("weight_hh", 0), Tensor) and used_for(inputs) is None
         if self.layers == 1 and self.cell == "gru" and by_torch:
-            hidden_BH = torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0])
+            hidden_BH = torch.gru_cell(inputs, state.hidden[:, 0], *self.stack.all_weights[0])
             return State(hidden_BH.unsqueeze(1), None, context.attended), context
-        return self.closed(
-            self.advance(self.project(both), self.opened(state)), context.attended
-        ), context
+        layers = self.advance(self.project(inputs), self.opened(state))
+        return self.closed(layers, context.attended), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
         return getattr(self.stack, f"{name}_l{layer}")  # type: ignore[no-any-return]
@@ -271,7 +251,7 @@ class Recurrent(nn.Module):
         return State(torch.stack(hidden, 1), torch.stack(cells, 1) if cells else None, attended)
 
     def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
-        """The initial state made of (B, L * H * states): the layers' hidden vectors first, then their memory cells."""
+        """The initial state from (B, L * H * states): all hidden vectors, then memory cells."""
         split = vectors.view(vectors.shape[0], states_of(self.cell), self.layers, self.size)
         return State(split[:, 0], split[:, 1] if self.cell == "lstm" else None, attended)
 
@@ -280,22 +260,30 @@ class Recurrent(nn.Module):
         return stacked(self.cell, self.layers, self.tag, reads=reads)
 
 
+def joined(states: list[Tensor], contexts: list[Context]) -> tuple[Tensor, Context]:
+    """The states (B, T, H) and contexts (B, T, C) of all steps, from those of each."""
+    weights = [context.weights for context in contexts if context.weights is not None]
+    weights_BTS = torch.stack(weights, dim=1) if weights else None
+    vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
+    return torch.stack(states, dim=1), Context(vectors_BTC, weights_BTS)
+
+
 def side_by_side(
     stacks: list[Recurrent], inputs: list[Tensor], first: State | None = None
 ) -> list[Tensor]:
-    """The states (B, T, H) of stacks of one shape over inputs of their own (B, T, I), from `first` or from zeros."""
+    """The states (B, T, H) of stacks of one shape, each over its own inputs (B, T, I)."""
     if not (stacks[0].by_hand and torch.is_grad_enabled()) or torch.compiler.is_compiling():
         return [stack.by_torch(values, first) for stack, values in zip(stacks, inputs, strict=True)]
-    dtype, (rows, steps, _) = computed_in(inputs[0]), inputs[0].shape
+    dtype = computed_in(inputs[0])
+    rows, steps, _ = inputs[0].shape
     begins = [None, None] if first is None else [first.hidden, first.cell]
     values_KTBF = beside([values.transpose(0, 1) for values in inputs]).to(dtype)
     for layer in range(stacks[0].layers):
-        below, bias, weight, own = (
-            beside([one._weight(name, layer) for one in stacks]).to(dtype) for name in LAYER
+        below, bias, weight, bias_hh = (
+            beside([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in LAYER
         )
-        values_KNF = F.dropout(
-            values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training
-        ).flatten(1, 2)
+        drops = layer > 0 and stacks[0].training
+        values_KNF = F.dropout(values_KTBF, stacks[0].dropout, drops).flatten(1, 2)
         given_KNG = beside([linear(*of) for of in zip(values_KNF, below, bias, strict=True)])
         given_KTBG = given_KNG.view(len(stacks), steps, rows, below.shape[1])
         zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
@@ -303,19 +291,20 @@ def side_by_side(
             zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins
         )
         cell = memory if stacks[0].cell == "lstm" else None
-        values_KTBF = unrolled_over(stacks[0].cell, given_KTBG, hidden, cell, weight, own)
+        values_KTBF = unrolled_over(stacks[0].cell, given_KTBG, hidden, cell, weight, bias_hh)
     return [states_TBH.transpose(0, 1) for states_TBH in values_KTBF]
 
 
 @final
 class DirectionalRNN(nn.Module):
-    r"""h_j = RNN(h_{j-1}, x_j), where x_j is a word's embedding, a frame's features, a segment's vector.
+    r"""h_j = RNN(h_{j-1}, x_j), x_j the vector of a word, a frame or a segment.
 
-    `direction="backward"` reads in reverse order; the states still stand at the places of what was read. With `both`,
-    h_j = [h→_j, h←_j] and the summary joins the last state of each direction (Schuster & Paliwal 1997).
+    `direction="backward"` reads in reverse order; the states still stand at the places of what was
+    read. With `both`, h_j = [h→_j, h←_j] and the summary joins the last state of each direction
+    (Schuster & Paliwal 1997).
 
-    Rows are padded, not packed: the backward direction reads each row reversed within its own length, so padding comes
-    last for both and has no influence, and the whole can be exported.
+    Rows are padded, not packed: the backward direction reads each row reversed within its own
+    length, so padding comes last for both and has no influence, and the whole can be exported.
     """
 
     def __init__(
@@ -331,27 +320,21 @@ class DirectionalRNN(nn.Module):
         self.cell: CellName = cell
         self.direction: Direction = direction
         self.dropout = nn.Dropout(dropout)
-        self.output_size = size * len(READS[direction])
-        self.layers = nn.ModuleList(
-            nn.ModuleDict(
-                {
-                    read: Recurrent(cell=cell, input_size=width, size=size)
-                    for read in READS[direction]
-                }
-            )
-            for width in [input_size, *[self.output_size] * (layers - 1)]
-        )
+        reads = READS[direction]
+        self.output_size = size * len(reads)
+        self.layers = nn.ModuleList()
+        for width in [input_size, *[self.output_size] * (layers - 1)]:
+            cells = {read: Recurrent(cell=cell, input_size=width, size=size) for read in reads}
+            self.layers.append(nn.ModuleDict(cells))
         self.tag_as("enc")
 
     def tag_as(self, tag: str) -> None:
-        """Name its weights, to distinguish them from those of other networks: U_enc, or U_enc2→."""
+        """Name its weights, to distinguish them from other networks': U_enc, or U_enc2→."""
         self.tag = tag
         for depth, layer in enumerate(self.layers, start=1):
             for read, cells in layer.named_children():
                 assert isinstance(cells, Recurrent)
-                arrow = (
-                    ("→" if read == "left_to_right" else "←") if self.direction == "both" else ""
-                )
+                arrow = ARROWS[read] if self.direction == "both" else ""
                 cells.tag = f"{tag}{depth if len(self.layers) > 1 else ''}{arrow}"
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -362,19 +345,20 @@ class DirectionalRNN(nn.Module):
             if depth > 0:
                 states_BSD = self.dropout(states_BSD)
             read = [name == "left_to_right" for name in layer]
-            given = [states_BSD if onward else reordered(states_BSD, order_BS) for onward in read]
-            made = side_by_side(cast("list[Recurrent]", list(layer.values())), given)
-            back = [
-                one if onward else reordered(one, order_BS)
-                for one, onward in zip(made, read, strict=True)
+            inputs_of = [
+                states_BSD if onward else reordered(states_BSD, order_BS) for onward in read
             ]
-            states_BSD = (
-                torch.cat(back, dim=-1) * real_BS1
-            )  # a cell goes on over the padding behind a row
+            outputs = side_by_side(cast("list[Recurrent]", list(layer.values())), inputs_of)
+            in_order = [
+                output if onward else reordered(output, order_BS)
+                for output, onward in zip(outputs, read, strict=True)
+            ]
+            # The cells also read the padding behind a row.
+            states_BSD = torch.cat(in_order, dim=-1) * real_BS1
         return self.dropout(states_BSD), self.dropout(self._summary(states_BSD, mask))
 
     def _summary(self, states: Tensor, mask: Tensor) -> Tensor:
-        """The last state that each direction reached: at the last real position forwards, at the first backwards."""
+        """The last state of each direction: at the last real position, or at the first."""
         reads = READS[self.direction]
         halves = zip(reads, states.chunk(len(reads), dim=-1), strict=True)
         ends = [
@@ -386,7 +370,7 @@ class DirectionalRNN(nn.Module):
     def equations(
         self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T"
     ) -> list[str]:
-        """The equations: `reads` is the input at the index `at`; `summary` is the letter of the last state, or ''."""
+        """The equations; `reads` is the input at index `at`, `summary` the last state or ''."""
         lines = directions(
             self.cell, len(self.layers), self.direction, self.tag, state=state, reads=reads, at=at
         )

@@ -1,9 +1,10 @@
-"""How encoders receive images and frames: through a backbone that learns, or as features that one computed once.
+"""Images and frames as inputs: through a backbone that learns, or as features computed once.
 
 The small backbone, which has no pretrained weights, is here too.
 
-Dims: B batch, F frames, N numbers of a frame (or all frames, or images), C channels, H and W pixels or cells, K numbers
-      of the vector, S cells or regions of an image, X all numbers of the maps (or frames of several files).
+Dims: B batch, F frames, N numbers of a frame (or all frames, or images), C channels, H and W pixels
+      or cells, K numbers of the vector, S cells or regions of an image, X all numbers of the maps
+      (or frames of several files).
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,6 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, ShapeError, unknown
 from sixjars.flow.features import FeatureShape
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Layout, Padded
@@ -24,28 +24,31 @@ from sixjars.model.backbones.backbone import Backbone, MapShape, frozen_below
 from sixjars.model.backbones.installed import InstalledBackbone
 from sixjars.model.backbones.libraries import LIBRARIES
 from sixjars.model.backbones.pretrained import EfficientNetLite0, Features
+from sixjars_runtime.errors import RecipeError, ShapeError, unknown
 
 WIDTHS = (16, 32, 64)
 """Channels after each halving of the image."""
 SIZE = 64
-"""Pixels of each side where a recipe gives none."""
+"""The pixels of each side where a recipe gives none."""
 BLOCKS = 20
-"""Most halvings; few images have a side of 2^20 pixels."""
+"""The most halvings; few images have a side of 2^20 pixels."""
 GROUPS = 8
-"""Most groups of channels that are normalised together."""
+"""The most groups of channels that are normalised together."""
 SMALL = "small"
-"""The backbone of a recipe that names none."""
+"""The default backbone."""
 
 
 @final
 class SmallBackbone(Backbone):
-    """For each width: a ← relu(GroupNorm(W * a + b)) at every second cell, then a ← relu(GroupNorm(W' * a + b')).
+    """a ← relu(GroupNorm(W * a + b)), a ← relu(GroupNorm(W' * a + b')) for each width.
 
-    At the end v = relu(LayerNorm(V [a_1, …, a_S] + b_v)).
+    The first convolution is at every second cell. At the end v = relu(LayerNorm(V [a_1, …, a_S] +
+    b_v)).
 
-    The convolutions are also given coordinates: two channels with x and y from -1 to 1 (Liu et al. 2018,
-    https://arxiv.org/abs/1807.03247), so that "left of" can be learned from few images. Channels are normalised in
-    groups (Wu & He 2018, https://arxiv.org/abs/1803.08494), never over the batch.
+    The convolutions are also given coordinates: two channels with x and y from -1 to 1 (Liu et al.
+    2018, https://arxiv.org/abs/1807.03247), so that "left of" can be learned from few images.
+    Channels are normalised in groups (Wu & He 2018, https://arxiv.org/abs/1803.08494), never over
+    the batch.
 
     >>> maps, vector = SmallBackbone()(torch.zeros(2, 3, 64, 64, dtype=torch.uint8))
     >>> tuple(maps.shape), tuple(vector.shape)
@@ -60,38 +63,33 @@ class SmallBackbone(Backbone):
     ) -> None:
         super().__init__()
         if not 1 <= len(widths) <= BLOCKS:
-            raise RecipeError(
-                [
-                    f"'widths' has {len(widths)} numbers, but the small backbone has 1 to {BLOCKS} blocks."
-                ]
-            )
+            fits = f"the small backbone has 1 to {BLOCKS} blocks"
+            raise RecipeError([f"'widths' has {len(widths)} numbers, but {fits}."])
         self.usual_size = size
         side = torch.linspace(-1.0, 1.0, size)
-        self.register_buffer(
-            "places", torch.stack(torch.meshgrid(side, side, indexing="xy")), persistent=False
-        )
+        places = torch.stack(torch.meshgrid(side, side, indexing="xy"))
+        self.register_buffer("places", places, persistent=False)
         self.blocks = nn.Sequential(*map(_halving, (3 + 2, *widths), widths))
         cells = size
         for _ in widths:
             cells = (cells + 1) // 2
         self.vector = nn.Linear(widths[-1] * cells * cells, vector)  # V, b_v
-        self.even = nn.LayerNorm(
-            vector
-        )  # else every unit may become 0 in the first updates, and stay so
+        # Without it every unit may become 0 in the first updates, and stay so.
+        self.even = nn.LayerNorm(vector)
         self.shape = MapShape(widths[-1], cells, cells, vector)
 
     @classmethod
     def size_of(cls, name: str) -> int:
-        """Any size would do."""
+        """The default size; the network can be made for any."""
         return SIZE
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, K)."""
-        size, dtype = self.usual_size, self.places.dtype
+        size = self.usual_size
+        dtype = self.places.dtype
         if tuple(pixels.shape[1:]) != (3, size, size):
-            raise ShapeError(
-                f"pixels are {tuple(pixels.shape)}, but must be (N, 3, {size}, {size})."
-            )
+            shape = tuple(pixels.shape)
+            raise ShapeError(f"pixels are {shape}, but must be (N, 3, {size}, {size}).")
         colours_NCHW = pixels.to(dtype) / 127.5 - 1.0
         places_NCHW = self.places.expand(pixels.shape[0], -1, -1, -1)
         maps_NCHW = self.blocks(torch.cat([colours_NCHW, places_NCHW], dim=1)).to(dtype)
@@ -99,7 +97,7 @@ class SmallBackbone(Backbone):
 
 
 def _halving(inputs: int, outputs: int) -> nn.Module:
-    """Two convolutions, the first at every second cell, so that each block doubles the field of view of a cell."""
+    """Two convolutions, the first with stride 2, which doubles the field of view of a cell."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, kernel_size=3, stride=2, padding=1),  # W, b
         nn.GroupNorm(gcd(GROUPS, outputs), outputs),
@@ -114,7 +112,7 @@ BACKBONES: Mapping[str, type[Backbone]] = {
     SMALL: SmallBackbone,
     "efficientnet_lite0": EfficientNetLite0,
 }
-"""Those that come with this package; all others are networks of installed libraries."""
+"""The backbones of this package; all others are networks of installed libraries."""
 
 
 def backbone_class(name: str) -> type[Backbone]:
@@ -123,9 +121,8 @@ def backbone_class(name: str) -> type[Backbone]:
         return BACKBONES[name]
     if "/" in name and name.partition("/")[0] in LIBRARIES:
         return InstalledBackbone
-    raise RecipeError(
-        [unknown("backbone", name, [*BACKBONES, *(f"{library}/NAME" for library in LIBRARIES)])]
-    )
+    known = [*BACKBONES, *(f"{library}/NAME" for library in LIBRARIES)]
+    raise RecipeError([unknown("backbone", name, known)])
 
 
 def backbone_named(
@@ -136,26 +133,28 @@ def backbone_named(
     widths: tuple[int, ...] = WIDTHS,
     pretrained: bool = True,
 ) -> Backbone:
-    """The backbone of this name: `small`, `efficientnet_lite0`, or a network of an installed library.
+    """The backbone of this name: `small`, `efficientnet_lite0`, or one of an installed library.
 
-    `layer` is where the maps come from, `size` the pixels of each side of the images; absent, they are the usual ones.
-    `widths` belongs to `small` alone. With `pretrained=False` all weights are random.
+    `layer` is the source of the maps, `size` the pixels of each side of the images, both by default
+    the backbone's own. `widths` belongs to `small` alone. With `pretrained=False` all weights are
+    random.
 
     >>> backbone_named("small", size=32, widths=(8, 16)).shape
     MapShape(channels=16, height=8, width=8, vector=128)
     """
     kind = backbone_class(name)
-    known, default = signature(kind).parameters, {"layer": None, "widths": WIDTHS}
-    given = {"name": name, "layer": layer, "size": size, "widths": widths, "pretrained": pretrained}
-    if wrong := [key for key, usual in default.items() if given[key] != usual and key not in known]:
-        raise RecipeError([f"{wrong[0]!r} is no setting of the backbone {name}; remove it."])
-    return kind(
-        **{key: value for key, value in given.items() if key in known and value is not None}
-    )
+    known = signature(kind).parameters
+    settings: dict[str, Any] = {"name": name, "layer": layer, "size": size, "widths": widths}
+    for key, default in {"layer": None, "widths": WIDTHS}.items():
+        if key not in known and settings[key] != default:
+            raise RecipeError([f"{key!r} is no setting of the backbone {name}; remove it."])
+    settings["pretrained"] = pretrained
+    settings = {key: value for key, value in settings.items() if value is not None and key in known}
+    return kind(**settings)
 
 
 def usual_size_of(name: str) -> int:
-    """Pixels of each side that a backbone was made for; its weights are not loaded for that.
+    """The pixels of each side that a backbone was made for; its weights are not loaded.
 
     >>> usual_size_of("efficientnet_lite0")
     224
@@ -171,20 +170,18 @@ def shape_of(
     size: int | None = None,
     widths: tuple[int, ...] = WIDTHS,
 ) -> MapShape:
-    """The features that a backbone computes for one image; its weights are not loaded for that.
+    """The shape of the features of an image; the weights of the backbone are not loaded.
 
     >>> shape_of("efficientnet_lite0")
     MapShape(channels=112, height=14, width=14, vector=1280)
     """
-    pixels = size or usual_size_of(
-        name
-    )  # a preprocessing must be read where there are real numbers
+    pixels = size or usual_size_of(name)  # outside `make`: that must read real numbers
     make = partial(backbone_named, name, layer=layer, size=pixels, widths=widths, pretrained=False)
     return backbone_class(name).shape_made_by(make)
 
 
 def learns(name: str, *, frozen: bool) -> bool:
-    """Whether a backbone's weights change in training; then pixels go in, else features made once."""
+    """Whether a backbone's weights change in training; its inputs are then pixels, not features."""
     return not frozen or not backbone_class(name).is_pretrained
 
 
@@ -192,14 +189,16 @@ def learns(name: str, *, frozen: bool) -> bool:
 class VisualInput(nn.Module):
     """r_1..r_S, v = CNN(I): the cells of a convolution layer, and the vector of a late layer.
 
-    A backbone that learns is part of the network and is given pixels, N = 3 · size · size. A frozen one is not: its
-    features of each frame are computed once, stored, and given as N = C·h·w + K numbers; without `cells`, where nothing
-    attends to them, as K. With `frozen: false` the pretrained weights are fine-tuned, from the layer `train_from` on if
-    it is given; the small backbone always learns. Where the data has `features`, there is no backbone: r_1..r_S are
-    given, N = C numbers each, and v is their mean.
+    A backbone that learns is part of the network and receives pixels, N = 3 · size · size. A frozen
+    one is not: its features of each frame are computed once, stored, and given as N = C·h·w + K
+    numbers; without `cells`, where nothing attends to them, as K. With `frozen: false` the
+    pretrained weights are fine-tuned, from the layer `train_from` on if it is given; the small
+    backbone always learns. Where the data has `features`, there is no backbone: r_1..r_S are given,
+    N = C numbers each, and v is their mean.
 
     >>> visual = VisualInput(pixels=16, name="small", widths=(4, 8))
-    >>> pixels = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
+    >>> values = torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8)
+    >>> pixels = Padded(values, torch.ones(2, 1, dtype=torch.bool))
     >>> [tuple(output.shape) for output in visual(pixels)]
     [(2, 1, 8, 4, 4), (2, 1, 128)]
     """
@@ -243,36 +242,32 @@ class VisualInput(nn.Module):
 
     def forward(self, frames: Padded) -> tuple[Tensor, Tensor]:
         """Maps (B, F, C, h, w) and vectors (B, F, K), both zero where a frame is padding."""
-        shape, real_BF1 = self.shape, frames.mask.unsqueeze(-1)
+        shape = self.shape
+        real_BF1 = frames.mask.unsqueeze(-1)
         if self.backbone is None:
             values_BFN = frames.values.to(torch.get_default_dtype())
-            maps, vector = torch.split(
-                values_BFN, [values_BFN.shape[-1] - shape.vector, shape.vector], dim=-1
-            )
+            cells = values_BFN.shape[-1] - shape.vector
+            maps, vector = torch.split(values_BFN, [cells, shape.vector], dim=-1)
         else:
             maps, vector = self.backbone(frames.values.reshape(-1, 3, self.pixels, self.pixels))
         maps_BFCHW = maps.reshape(*frames.mask.shape, shape.channels, shape.height, shape.width)
-        return maps_BFCHW * real_BF1[..., None, None], vector.reshape(
-            *frames.mask.shape, shape.vector
-        ) * real_BF1
+        vector_BFK = vector.reshape(*frames.mask.shape, shape.vector)
+        return maps_BFCHW * real_BF1[..., None, None], vector_BFK * real_BF1
 
     def regions(self, image: Padded) -> tuple[Tensor, Tensor, Tensor]:
-        """The vectors of an image (B, S, C), row by row where they are cells, which of them are real, and v (B, K)."""
+        """The vectors of an image (B, S, C), cells row by row; which of them are real; v (B, K)."""
         if self.features is None:
             maps_BFCHW, vector_BFK = self(image)
             cells_BSC = maps_BFCHW[:, 0].flatten(2).transpose(1, 2)
             mask_BS = torch.ones(cells_BSC.shape[:2], dtype=torch.bool, device=cells_BSC.device)
             return cells_BSC, mask_BS, vector_BFK[:, 0]
         _, given_BSC = self(image)
-        return (
-            given_BSC,
-            image.mask,
-            given_BSC.sum(1) / image.mask.sum(1, keepdim=True).clamp(min=1),
-        )
+        count_B1 = image.mask.sum(1, keepdim=True).clamp(min=1)
+        return given_BSC, image.mask, given_BSC.sum(1) / count_B1
 
     @property
     def layout(self) -> Layout:
-        """How the vectors of an image lie."""
+        """The arrangement of an image's vectors."""
         if self.features is None:
             return Layout("grid", (self.shape.height, self.shape.width))
         return Layout("grid", self.features.grid) if self.features.grid else Layout("regions")
@@ -283,43 +278,36 @@ class VisualInput(nn.Module):
         return self.shape.height > 0 if self.features is None else bool(self.features.positions)
 
     def equations(self, at: str = "") -> list[str]:
-        """The features, and their sizes; `at` is the index of a frame, where there are several."""
+        """The features and their sizes; `at` is the index of a frame, where there are several."""
         shape = self.shape
         if self.features is not None:
-            given = f"{shape.channels} numbers each (features given by the data)"
-            return [f"v{at}: {given}"] if at else [f"r_1..r_S: {given}", "v = (1 / S) Σ_j r_j"]
-        maps = "" if not shape.height else f"r{at}, " if at else "r_1..r_S, "
-        cells = (
-            f"{shape.height}×{shape.width} cells of {shape.channels} numbers, "
-            if shape.height
-            else ""
-        )
-        return [
-            f"{maps}v{at} = CNN(I{at}): {cells}a vector of {shape.vector} ({self.name}, {self.how})"
-        ]
+            numbers = f"{shape.channels} numbers each (features given by the data)"
+            return [f"v{at}: {numbers}"] if at else [f"r_1..r_S: {numbers}", "v = (1 / S) Σ_j r_j"]
+        maps = cells = ""
+        if shape.height:
+            maps = f"r{at}, " if at else "r_1..r_S, "
+            cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers, "
+        vector = f"a vector of {shape.vector} ({self.name}, {self.how})"
+        return [f"{maps}v{at} = CNN(I{at}): {cells}{vector}"]
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
-        """Given features need no backbone; only weights that are fine-tuned can be fine-tuned from a layer on."""
+        """Report settings of a backbone that is not needed, and `train_from` of a frozen one."""
         if "feature_shape" in field.fact_names:
-            usual = {key: one.default for key, one in signature(cls).parameters.items()}
+            usual = {key: each.default for key, each in signature(cls).parameters.items()}
             wrong = [key for key, value in section.items() if value != usual[key]]
-            where, told = (
-                f"{where}.{wrong[0]}" if wrong else where,
-                "so no backbone computes them; remove it",
-            )
-            return [f"{where}: data.{field.name} gives features, {told}."] if wrong else []
+            why = f"data.{field.name} gives features, so no backbone computes them; remove it."
+            return [f"{where}.{wrong[0]}: {why}"] if wrong else []
         if section["train_from"] is None or not section["frozen"]:
             return []
-        return [
-            f"{where}.train_from: says where fine-tuning begins, so {where}.frozen must be false."
-        ]
+        fault = f"says where fine-tuning begins, so {where}.frozen must be false."
+        return [f"{where}.train_from: {fault}"]
 
     @classmethod
     def extractor(
         cls, section: Mapping[str, Any], *, pixels: int | None, cells: bool, device: torch.device
     ) -> "Pixels | Features":
-        """From the pixels of a field's files to the numbers that this input takes."""
+        """The extractor that makes this input's numbers from the pixels of a field's files."""
         size = pixels or usual_size_of(section["name"])
         if learns(section["name"], frozen=section["frozen"]):
             return Pixels(size)
@@ -329,7 +317,7 @@ class VisualInput(nn.Module):
 @final
 @dataclass(frozen=True)
 class Pixels:
-    """A feature extractor that hands on the pixels themselves, for a backbone that learns."""
+    """A feature extractor that returns the pixels themselves, for a backbone that learns."""
 
     pixels: int
     cells: bool = True
@@ -338,9 +326,9 @@ class Pixels:
     name: str = "pixels"
 
     def plan(self) -> dict[str, Any]:
-        """The numbers depend on nothing but the pixels."""
+        """Nothing: the numbers depend on the pixels alone."""
         return {}
 
     def __call__(self, pixels: Tensor) -> Tensor:
-        """(X, 3, H, W) to (X, N)."""
+        """The pixels, (X, 3, H, W) -> (X, N)."""
         return pixels.flatten(1)

@@ -1,4 +1,4 @@
-"""What the data section of a recipe is made of: files, splits, synthetic corpora, and the keys that every field has."""
+"""The data section of a recipe: files, splits, synthetic corpora, keys of every field."""
 
 import json
 from collections.abc import Iterator
@@ -12,11 +12,14 @@ from sixjars.recipe.schema import Misfits, Settings
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
 Files = FilePath | dict[str, FilePath]
-Written = Annotated[
-    str,
-    BeforeValidator(lambda value: json.dumps(value) if isinstance(value, int | float) else value),
-]
-"""A value as files have it: `true`, not `True`."""
+
+
+def _as_written(value: Any) -> Any:
+    """A value as files have it: `true`, not `True`."""
+    return json.dumps(value) if isinstance(value, int | float) else value
+
+
+Written = Annotated[str, BeforeValidator(_as_written)]
 
 
 class TrainingFile(Settings):
@@ -25,17 +28,16 @@ class TrainingFile(Settings):
     file: Files
     """A file, as `data.train` names one alone."""
     weight: AboveZero = 1.0
-    """How often its rows are drawn in an epoch: 2 for twice each, 0.5 for another half of them in each epoch."""
+    """How often its rows are drawn in an epoch: 2 for twice each, 0.5 for another half of them in
+    each epoch."""
 
 
 def _as_training_file(value: Any) -> Any:
-    """A name alone, or parallel files, is a file of weight 1."""
+    """Take a name alone, or parallel files, for a file of weight 1."""
     if not isinstance(value, str | dict | TrainingFile):
         raise ValueError("must be the name of a file, or {file: NAME, weight: NUMBER}")
-    named = isinstance(value, str) or (
-        isinstance(value, dict) and not {"file", "weight"} & value.keys()
-    )
-    return {"file": value} if named else value
+    is_parallel = isinstance(value, dict) and not {"file", "weight"} & value.keys()
+    return {"file": value} if isinstance(value, str) or is_parallel else value
 
 
 TrainingFiles = tuple[Annotated[TrainingFile, BeforeValidator(_as_training_file)], ...]
@@ -45,41 +47,48 @@ class FieldSettings(Settings):
     """One field of the examples; each kind of field adds its own keys."""
 
     kind: str
-    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, `features`, or a class of yours."""
+    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, `features`, or a
+    class of yours."""
     column: Column
-    """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
+    """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches
+    into a structure."""
 
 
-LEARN: Final = "learn"
-"""Where a file of links would be named: learn them from the training set."""
+LEARN: Final = "learn"  # in place of a file of links: learn them
 DIAGONAL: Final = 4.0
-"""How strongly an aligner prefers links near the diagonal before its first iteration (λ), when nobody says."""
+"""How strongly an aligner prefers links near the diagonal (λ) before its first iteration."""
 STEEPEST: Final = 14.0
-"""The largest λ; with much larger ones, no word away from the diagonal has a probability above 0."""
+"""The largest λ; with much larger ones, words away from the diagonal have a probability of 0."""
 
 
 class LinkFiles(Settings):
-    """Links between words, where no column of the data has them: a file for each split that needs some."""
+    """Links between words that no column of the data has: a file for each split that needs some."""
 
     train: FilePath | None = None
-    """`learn`, or a file: a line of links for each row, or `sentence source target S` (or `P`) for each link."""
+    """`learn`, or a file: a line of links for each row, or `sentence source target S` (or `P`) for
+    each link."""
     valid: FilePath | None = None
     """The same for the validation set, from a file."""
     test: FilePath | None = None
-    """And for the test set."""
+    """The same for the test set, from a file."""
     diagonal: Annotated[NotNegative, Field(le=STEEPEST)] = DIAGONAL
-    """For `learn`: how strongly links near the diagonal are preferred before the first iteration (λ), from which it is
-    learned. Where the order of words differs strongly, 0.1 lets the texts decide; 0 is no preference at all."""
+    """For `learn`: how strongly links near the diagonal are preferred before the first iteration
+    (λ), from which it is learned. Where the order of words differs strongly, 0.1 lets the texts
+    decide; 0 is no preference at all."""
 
     def model_post_init(self, _: Any) -> None:
         """Only links that are learned have a diagonal."""
         if self.diagonal != DIAGONAL and self.train != LEARN:
-            sentence = "'diagonal' is for links that are learned; say `train: learn` beside it, or remove it."
+            sentence = (
+                "'diagonal' is for links that are learned; say `train: learn` beside it, or "
+                "remove it."
+            )
             raise Misfits(((("diagonal",), sentence),))
 
     def lacks(self, place: str, data: Any) -> Iterator[str]:
-        """What a place needs and is not there; rows that are held out have the links of the training set."""
-        sets, guides = data.split or data, place.startswith("loss")
+        """A sentence if the links that a setting needs are not there."""
+        sets = data.split or data
+        guides = place.startswith("loss")
         split = "valid" if place.startswith("learning") or sets.test is None else "test"
         if guides or not isinstance(getattr(sets, split), str | dict):
             split = "train"
@@ -90,7 +99,7 @@ class LinkFiles(Settings):
 
 
 def _as_link_files(value: Any) -> Any:
-    """`learn` alone is for the training set."""
+    """Take `learn` alone for the links of the training set."""
     return {"train": LEARN} if value == LEARN else value
 
 
@@ -100,7 +109,7 @@ def are_learned(links: "Column | LinkFiles | None") -> bool:
 
 
 Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
-"""Where links are: in a column, or in files of their own."""
+"""The source of links: a column, or files of their own."""
 
 
 class SampleSettings(Settings):
@@ -113,7 +122,8 @@ class SampleSettings(Settings):
     test: Size = 200
     """Test examples, none of them in the other sets."""
     longest: Size | None = None
-    """Most words (or characters, sentences, turns, points) of an input; the generator's own limit when absent."""
+    """Most words (or characters, sentences, turns, points) of an input; the generator's own limit
+    when absent."""
     seed: Seed = 0
     """Another seed, another corpus."""
     kind: str | None = None
@@ -144,10 +154,13 @@ class TableSettings(Settings):
     """How a `.csv`, `.tsv`, `.txt` or `.xlsx` file is written, where its ending does not say it."""
 
     delimiter: Literal[",", ";", "|", "\t"] | None = None
-    """What stands between columns; when absent a comma in `.csv`, a tab in `.tsv`, and a line of `.txt` is one text."""
+    """What stands between columns; when absent a comma in `.csv`, a tab in `.tsv`, and a line of
+    `.txt` is one text."""
     quotes: StrictBool | None = None
-    """Whether quotation marks may enclose a field; when absent, yes unless the delimiter is a tab."""
+    """Whether quotation marks may enclose a field; when absent, yes unless the delimiter is a
+    tab."""
     header: StrictBool | None = None
-    """Whether the first line has the names of the columns; when absent, yes if columns are given by name."""
+    """Whether the first line has the names of the columns; when absent, yes if columns are given by
+    name."""
     sheet: StrictStr | None = None
     """The sheet of an `.xlsx` workbook that has the rows; when absent the first one."""

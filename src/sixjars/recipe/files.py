@@ -1,41 +1,34 @@
-"""Where recipes are found, how their text becomes plain values, and those settings. No code in a recipe is ever run."""
+"""Where recipes are found, and how their text becomes settings; no code in them is run."""
 
 import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from sixjars.errors import DataError, RecipeError, file_hint, hint, shown
 from sixjars.recipe.schema import faults_of
 from sixjars.tasks import own_name
+from sixjars_runtime.errors import DataError, RecipeError, file_hint, hint, shown
 
 M = TypeVar("M", bound=BaseModel)
-LARGEST: Final = 1 << 16
-"""Bytes of a recipe file; one that people write has a few thousand."""
-DEEPEST: Final = 20
-"""Sections inside sections; a recipe has four."""
+LARGEST: Final = 1 << 16  # bytes of a recipe file; one that people write has a few thousand
+DEEPEST: Final = 20  # sections inside sections; a recipe has four
 RecipeLike = str | os.PathLike[str] | Mapping[str, Any]
-"""A recipe as people give it: a file, the name of one that comes with the package, or plain values."""
+"""A recipe as people give it: a file, the name of a packaged one, or plain values."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
-_NUMBER = re.compile(
-    r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?"
-)  # YAML 1.1 takes 5e-4 for a word
+# YAML 1.1 takes 5e-4 for a word.
+_NUMBER = re.compile(r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _INTEGER = re.compile(r"[-+]?(0|[1-9]\d*)")
 _WORDS = {
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
     **dict.fromkeys(["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"], True),
     **dict.fromkeys(["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"], False),
-    **{
-        sign + word: float(sign + word[1:])
-        for sign in ("", "+", "-")
-        for word in (".inf", ".Inf", ".INF")
-    },
+    **dict.fromkeys([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"], float("inf")),
+    **dict.fromkeys(["-.inf", "-.Inf", "-.INF"], float("-inf")),
     **dict.fromkeys([".nan", ".NaN", ".NAN"], float("nan")),
 }
 
@@ -48,19 +41,17 @@ def packaged() -> dict[str, Path]:
 
 def find(name: str) -> Path:
     """The file of a recipe, given its path or the name of one that comes with the package."""
-    path, shipped = Path(name), packaged()
+    path = Path(name)
+    shipped = packaged()
     if _is(path, "file"):
         return path
-    if (own := name if name in shipped else own_name(name)) in shipped:
-        return shipped[own]
+    if (known := name if name in shipped else own_name(name)) in shipped:
+        return shipped[known]
     if name and _is(path, "dir"):
         raise DataError(f"{name} is a folder, not a recipe file.")
     if path.suffix in {".yaml", ".yml"}:
-        beside = (
-            [str(file) for file in sorted(path.parent.glob("*.y*ml"))]
-            if _is(path.parent, "dir")
-            else []
-        )
+        files_there = path.parent.glob("*.y*ml") if _is(path.parent, "dir") else ()
+        beside = [str(file) for file in sorted(files_there)]
         raise DataError(f"recipe file {shown(name)[1:-1]} does not exist.{file_hint(name, beside)}")
     message = f"recipe {shown(name)} is unknown.{hint(name, list(shipped))}"
     raise DataError(f"{message} A recipe is a .yaml file or a name that `sixjars tasks` lists.")
@@ -81,31 +72,27 @@ def values_from(recipe: RecipeLike) -> tuple[dict[str, Any], str]:
 
 
 def _as_read(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:
-    """A value as if it stood in a file; whatever could not is a fault."""
+    """The value as if it were read from a file; a fault where it could not be."""
     if depth > DEEPEST:
         faults.append(f"{where[:80]}: sections are nested more than {DEEPEST} deep.")
     elif isinstance(value, Mapping):
-        return {
-            str(key): _as_read(inner, f"{where}.{key}", faults, depth + 1)
-            for key, inner in value.items()
-        }
+        items = value.items()
+        return {str(k): _as_read(v, f"{where}.{k}", faults, depth + 1) for k, v in items}
     elif isinstance(value, list | tuple):
         return [_as_read(inner, where, faults, depth + 1) for inner in value]
     elif isinstance(value, os.PathLike):
         return os.fspath(value)
     elif isinstance(value, type):
-        faults.append(
-            f"{where}: is a class; write its name, {value.__name__!r}, and hand it over in components=[…]."
-        )
+        name = f"write its name, {value.__name__!r}, and hand it over in components=[…]."
+        faults.append(f"{where}: is a class; {name}")
     elif value is not None and not isinstance(value, str | bool | int | float):
-        faults.append(
-            f"{where}: must be a text, a number, a list or a section, but is {shown(value)}."
-        )
+        kinds = "a text, a number, a list or a section"
+        faults.append(f"{where}: must be {kinds}, but is {shown(value)}.")
     return value
 
 
 def _is(path: Path, what: str) -> bool:
-    """Whether there is such a file or folder; a name that no system can have is none."""
+    """Whether there is such a file or folder; an impossible name is neither."""
     try:
         return path.is_file() if what == "file" else path.is_dir()
     except (OSError, ValueError):
@@ -143,18 +130,15 @@ def values_of(text: str, where: str) -> dict[str, Any]:
 def loaded(text: str) -> Any:
     """Plain values of YAML: sections, lists, texts, numbers, true, false and null.
 
-    What has no place in a recipe is refused: tags (`!!int`), anchors and aliases (a few lines of them fill a memory),
-    a key that stands twice, several documents, and sections nested too deep.
+    What has no place in a recipe is refused: tags (`!!int`), anchors and aliases (a few lines of
+    them fill a memory), a key that stands twice, several documents, and sections nested too deep.
 
     >>> loaded("{rate: 5e-4, sizes: [1, 2.5], name: no.1, on: yes}")
     {'rate': 0.0005, 'sizes': [1, 2.5], 'name': 'no.1', 'on': True}
     """
     events = iter(yaml.parse(text, Loader=_LOADER))
-    inside = (
-        event
-        for event in events
-        if not isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent)
-    )
+    starts = yaml.StreamStartEvent | yaml.DocumentStartEvent
+    inside = (event for event in events if not isinstance(event, starts))
     first = next(inside)
     value = None if isinstance(first, yaml.StreamEndEvent) else _value(first, inside, 0)
     for event in inside:
@@ -189,7 +173,7 @@ def _check(event: Any, depth: int) -> None:
 
 
 def _until(events: Any, end: type) -> Any:
-    """Events up to the one that ends a list or a section."""
+    """The events before the one that ends a list or a section."""
     while not isinstance(event := next(events), end):
         yield event
 
@@ -212,31 +196,28 @@ def _refused(problem: str, event: Any) -> yaml.MarkedYAMLError:
 
 
 def listed_overrides(overrides: Sequence[str]) -> list[str]:
-    """Overrides as a list; one text is none, though its letters could be taken for several."""
+    """Overrides as a list; a single text is refused."""
     if isinstance(overrides, str | Mapping):
-        raise RecipeError(
-            [f'must be a list such as ["learning.epochs=2"], but is {shown(overrides)}.'],
-            "overrides",
-        )
+        fault = f'must be a list such as ["learning.epochs=2"], but is {shown(overrides)}.'
+        raise RecipeError([fault], "overrides")
     return [*overrides]
 
 
 def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """The values with `model.encoder.layers=2` and the like put in; the values given stay as they are.
+    """The values of a recipe with overrides like `model.encoder.layers=2`.
 
     >>> overridden({"learning": {"rate": 0.1}}, ["learning.rate=5e-4", "loss.smoothing=0.1"])
     {'learning': {'rate': 0.0005}, 'loss': {'smoothing': 0.1}}
     """
-    result: dict[str, Any] = {
-        key: dict(value) if isinstance(value, dict) else value for key, value in values.items()
-    }
+    result: dict[str, Any] = {}
+    for key, value in values.items():
+        result[key] = dict(value) if isinstance(value, dict) else value
     faults = []
     for override in listed_overrides(overrides):
         key, equals, text = override.partition("=")
         if not equals or not key:
-            faults.append(
-                f"override {shown(override)} must look like KEY=VALUE, for example learning.rate=5e-4."
-            )
+            form = "must look like KEY=VALUE, for example learning.rate=5e-4."
+            faults.append(f"override {shown(override)} {form}")
             continue
         *above, last = key.split(".")
         section = result
@@ -264,27 +245,27 @@ def checked(schema: type[M], section: object, where: str) -> tuple[M | None, lis
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested keys with dots between them.
+    """Join nested keys with dots.
 
     >>> flat({"learning": {"rate": 0.1}, "task": "dialog"})
     {'learning.rate': 0.1, 'task': 'dialog'}
     """
-    pairs = ((f"{above}{key}", value) for key, value in values.items())
-    found = (
-        flat(value, f"{name}.").items() if isinstance(value, Mapping) and value else [(name, value)]
-        for name, value in pairs
-    )
-    return dict(chain.from_iterable(found))
+    result: dict[str, Any] = {}
+    for key, value in values.items():
+        nested = isinstance(value, Mapping) and value
+        result |= flat(value, f"{above}{key}.") if nested else {f"{above}{key}": value}
+    return result
 
 
 def inline(value: object) -> str:
-    """A value as YAML on one line, names in quotes only where they would be read as something else without them.
+    """Write a value as YAML on one line, quoted only where it would be misread.
 
     >>> inline({"column": "en", "size": 2}), inline({"no": "no"}), inline(("a: b", True))
     ('{column: en, size: 2}', '{"no": "no"}', '["a: b", true]')
     """
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{inline(key)}: {inline(inner)}' for key, inner in value.items())}}}"
+        pairs = (f"{inline(key)}: {inline(inner)}" for key, inner in value.items())
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(inline, value))}]"
     if value is None:
@@ -296,6 +277,5 @@ def inline(value: object) -> str:
             return plain
     except (yaml.YAMLError, ValueError):
         pass
-    return str(
-        yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))
-    ).rstrip("\n")
+    quoted = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))
+    return str(quoted).rstrip("\n")

@@ -1,4 +1,4 @@
-"""What all settings of a recipe share: they are strict about their keys, and every fault becomes a sentence."""
+"""What all settings of a recipe share: strict about their keys, every fault a sentence."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, final, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from sixjars.errors import hint, shown, unknown
+from sixjars_runtime.errors import hint, shown, unknown
 
 Misfit = tuple[tuple[str, ...], str]
 """Keys that do not fit each other, and the sentence that says why."""
@@ -19,25 +19,16 @@ PLAINLY: Final = {
     "finite_number": "should be a finite number",
 }
 """Pydantic's words, where they speak of Python."""
-_BRANCHES: Final = {
-    "bool",
-    "str",
-    "int",
-    "float",
-    "nullable",
-    "constrained-str",
-    "constrained-int",
-    "LinkFiles",
-}
+_BRANCHES: Final = "bool str int float nullable constrained-str constrained-int LinkFiles".split()
 
 
 @final
 class Misfits(ValueError):
     """Keys of one section that do not fit each other."""
 
-    def __init__(self, found: tuple[Misfit, ...]) -> None:
-        self.found = found
-        super().__init__(" ".join(sentence for _, sentence in found))
+    def __init__(self, misfits: tuple[Misfit, ...]) -> None:
+        self.misfits = misfits
+        super().__init__(" ".join(sentence for _, sentence in misfits))
 
 
 class Settings(BaseModel):
@@ -53,31 +44,31 @@ def faults_of(
     error: ValidationError, schema: type[BaseModel], section: dict[str, Any], where: str
 ) -> list[str]:
     """Every fault that was found in a section, as a sentence."""
-    found = _worth_telling(error)
-    sentences = [sentence for fault in found for sentence in _sentences(fault, schema, where)]
-    return list(dict.fromkeys([*sentences, *_hidden(schema, section, found, where)]))
+    faults = _worth_telling(error)
+    sentences = [sentence for fault in faults for sentence in _sentences(fault, schema, where)]
+    return list(dict.fromkeys([*sentences, *_hidden(schema, section, faults, where)]))
 
 
 def _hidden(
-    schema: type[BaseModel], section: dict[str, Any], found: list[ErrorDetails], where: str
+    schema: type[BaseModel], section: dict[str, Any], faults: list[ErrorDetails], where: str
 ) -> Iterator[str]:
-    """Misfits of several keys, which show only when each key alone is right: look without the wrong ones."""
-    rest, wrong = deepcopy(section), {str(fault["loc"][-1]) for fault in found if fault["loc"]}
-    for fault in found:
+    """Misfits of several keys, which show only when each key alone is right."""
+    rest = deepcopy(section)
+    wrong = {str(fault["loc"][-1]) for fault in faults if fault["loc"]}
+    for fault in faults:
         _take_out(rest, fault["loc"])
     try:
         schema.model_validate(rest)
     except ValidationError as error:
         for fault in _worth_telling(error):
+            place = ".".join([where, *map(str, fault["loc"])])
             for keys, sentence in _misfits(fault):
-                if not wrong.intersection(
-                    keys
-                ):  # what a key that was taken out would have said, nobody knows
-                    yield f"{'.'.join([where, *map(str, fault['loc'])])}: {sentence}"
+                if not wrong.intersection(keys):  # the right value of a removed key is unknown
+                    yield f"{place}: {sentence}"
 
 
 def _take_out(section: Any, place: tuple[int | str, ...]) -> None:
-    """Remove what stands at a place, if there is something."""
+    """Remove the value at a place, if there is one."""
     for key in place[:-1]:
         section = section.get(key) if isinstance(section, dict) else None
     if place and isinstance(section, dict):
@@ -85,12 +76,11 @@ def _take_out(section: Any, place: tuple[int | str, ...]) -> None:
 
 
 def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
-    """One fault for each key: of a union's complaints only the first, or the one that looked inside."""
+    """One fault for each key: of a union's only the first, or the one that looked inside."""
     seen: dict[tuple[int | str, ...], ErrorDetails] = {}
     for fault in error.errors():
-        place = tuple(
-            step for step in fault["loc"] if "[" not in str(step) and str(step) not in _BRANCHES
-        )
+        steps = (step for step in fault["loc"] if "[" not in str(step))
+        place = tuple(step for step in steps if str(step) not in _BRANCHES)
         if place not in seen or _misfits(fault):
             seen[place] = {**fault, "loc": place}
     above = {place[:end] for place in seen for end in range(len(place))}
@@ -99,11 +89,11 @@ def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
 
 def _misfits(fault: ErrorDetails) -> tuple[Misfit, ...]:
     error = fault.get("ctx", {}).get("error")
-    return error.found if isinstance(error, Misfits) else ()
+    return error.misfits if isinstance(error, Misfits) else ()
 
 
 def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list[str]:
-    """A fault in words; one of several keys together may be several."""
+    """The sentences of a fault; a misfit of several keys may have several."""
     *above, last = [str(step) for step in fault["loc"]] or [""]
     place = ".".join(filter(None, [where, *above]))
     full = ".".join(filter(None, [place, last]))
@@ -119,7 +109,7 @@ def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list
 
 
 def _nearest(fault: ErrorDetails) -> str:
-    """The right word that a wrong one may stand for."""
+    """A hint to the nearest right word."""
     if fault["type"] != "literal_error" or not isinstance(fault["input"], str):
         return ""
     return hint(fault["input"], re.findall(r"'([^']*)'", fault["msg"]))
@@ -136,9 +126,7 @@ def _inside(schema: type[BaseModel], path: Collection[str]) -> type[BaseModel] |
     for name in path:
         field = schema.model_fields.get(name)
         options = [] if field is None else [field.annotation, *get_args(field.annotation)]
-        options += [
-            inside for option in options for inside in get_args(option)
-        ]  # of what is annotated
+        options += [inside for option in options for inside in get_args(option)]  # of Annotated
         inner = [kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if not inner:
             return None

@@ -1,4 +1,4 @@
-"""The examples of a report: the best, some of the middle and the worst, each with its live attention."""
+"""The examples of a report: the best, some of the middle and the worst, with live attention."""
 
 from collections.abc import Hashable, Sequence
 from html import escape
@@ -24,7 +24,7 @@ HEADINGS = {"best": "Best", "median": "Median", "worst": "Worst"}
 def chosen_rows(
     scores: Sequence[tuple[float, ...]], inputs: Sequence[Hashable]
 ) -> dict[Group, list[int]]:
-    """Numbers of the best, median and worst examples by scores of which higher is better; each input is there once.
+    """The best, median and worst examples by scores of which higher is better; each input once.
 
     >>> scores = [(score,) for score in (0.1, 0.9, 0.5, 0.2, 0.8, 0.3, 0.7, 0.6, 0.4, 0.0)]
     >>> chosen_rows(scores, range(10))
@@ -47,71 +47,69 @@ def chosen_rows(
 
 def _first(order: Sequence[int], inputs: Sequence[Hashable]) -> list[int]:
     """The first example with each input."""
-    found: dict[Hashable, int] = {}
+    places: dict[Hashable, int] = {}
     for at in order:
-        found.setdefault(inputs[at], at)
-    return list(found.values())
+        places.setdefault(inputs[at], at)
+    return list(places.values())
 
 
 def examples_html(shown: Sequence[Shown], *, ranked_by: str) -> str:
     """Each group under its own heading."""
-    made = []
+    html = ""
     for group, heading in HEADINGS.items():
-        own = [one for one in shown if one.group == group]
-        if own:
-            parts = "".join(
-                _example(one, ranked_by, f"{group}-{at}") for at, one in enumerate(own, start=1)
-            )
-            made.append(f"<h3>{heading}</h3>{parts}")
-    return "".join(made)
+        examples = [example for example in shown if example.group == group]
+        if examples:
+            html += f"<h3>{heading}</h3>"
+        for at, example in enumerate(examples, start=1):
+            html += _example(example, ranked_by, f"{group}-{at}")
+    return html
 
 
-def _example(one: Shown, ranked_by: str, key: str) -> str:
-    """What was given, output and wanted; and a view of the attention, if it is not too large."""
-    example = one.example
+def _example(shown: Shown, ranked_by: str, key: str) -> str:
+    """Input, output and references; and a view of the attention, if it is not too large."""
+    example = shown.example
     known = [] if example.score is None else [f"{escape(ranked_by)}: {shown_number(example.score)}"]
-    known += (
-        [f"{one.times:,} examples have this {'input' if example.given else 'text'}"]
-        if one.times > 1
-        else []
-    )
+    if shown.times > 1:
+        what = "input" if example.given else "text"
+        known.append(f"{shown.times:,} examples have this {what}")
     score = f'<p class="score">{"; ".join(known)}</p>' if known else ""
-    view, note = _view(one, key)
-    images = "".join(
-        f'<img class="given" src="{photo_uri(image, 240)}" alt="what was given">'
-        for image in ([] if view else one.images)
-    )
-    return f'<article class="example" id="{key}">{score}{_texts(example, alone=not view)}{images}{note}{view}</article>'
+    view, note = _view(shown, key)
+    images = ""
+    for image in [] if view else shown.images:
+        images += f'<img class="given" src="{photo_uri(image, 240)}" alt="what was given">'
+    texts = _texts(example, alone=not view)
+    inside = f"{score}{texts}{images}{note}{view}"
+    return f'<article class="example" id="{key}">{inside}</article>'
 
 
 def _texts(example: Example, *, alone: bool) -> str:
-    """What was wanted; without a view, which has both, also what was given and output."""
+    """The references; without a view, which shows them, also input and output."""
     references = "".join(f"<dd>{escape(cut(text, LONGEST))}</dd>" for text in example.references)
-    given = f"<dt>input</dt><dd>{escape(cut(example.given, LONGEST))}</dd>" if example.given else ""
+    source = (
+        f"<dt>input</dt><dd>{escape(cut(example.given, LONGEST))}</dd>" if example.given else ""
+    )
     name = "references" if len(example.references) > 1 else "reference"
     output = ""
     if example.output is not None:
         text = escape(cut(example.output, LONGEST)) or '<i class="note">nothing</i>'
         output = f'<dt>output</dt><dd class="found">{text}</dd>'
-    own = f"{given}{output}" if alone else ""
-    return f'<dl class="texts">{own}<dt>{name}</dt>{references}</dl>'
+    both_sides = f"{source}{output}" if alone else ""
+    return f'<dl class="texts">{both_sides}<dt>{name}</dt>{references}</dl>'
 
 
-def _view(one: Shown, key: str) -> tuple[str, str]:
-    """With all outputs, or the best one, or none: as many as there is room for; and what is said of those left out."""
-    if one.view is None:
+def _view(shown: Shown, key: str) -> tuple[str, str]:
+    """A view of all outputs, of the best one, or of none, by its size; with a note on the rest."""
+    if shown.view is None:
         return "", ""
-    name = _name(one.view)
-    made = fragment(one.view, name, key=f"{key}-view")
-    if len(made.encode()) <= LARGEST:
-        return made, ""
-    made = fragment(one.view.alone(0), name, key=f"{key}-view")
-    if len(made.encode()) <= LARGEST:
-        return (
-            made,
-            '<p class="note">The other outputs of the beam are left out, to keep the file small.</p>',
-        )
-    steps, positions = len(one.view.outputs[0].weights), len(one.view.names)
+    name = _name(shown.view)
+    html = fragment(shown.view, name, key=f"{key}-view")
+    if len(html.encode()) <= LARGEST:
+        return html, ""
+    html = fragment(shown.view.alone(0), name, key=f"{key}-view")
+    if len(html.encode()) <= LARGEST:
+        note = "The other outputs of the beam are left out, to keep the file small."
+        return html, f'<p class="note">{note}</p>'
+    steps, positions = len(shown.view.outputs[0].weights), len(shown.view.names)
     return "", (
         f'<p class="note">{steps} × {positions} attention weights are too many for this file; '
         "<code>sixjars inspect</code> shows them.</p>"
@@ -119,10 +117,7 @@ def _view(one: Shown, key: str) -> tuple[str, str]:
 
 
 def _name(view: View) -> str:
-    """The usual view; but of a heat map that is wider than the page one would see only the beginning."""
+    """The usual view, unless that is a heat map wider than the page, of which one sees a part."""
     name = usual(view)
-    return (
-        "document"
-        if name == "heatmap" and len(view.names) > WIDEST and "document" in views_of(view)
-        else name
-    )
+    is_wide = name == "heatmap" and len(view.names) > WIDEST
+    return "document" if is_wide and "document" in views_of(view) else name

@@ -23,148 +23,142 @@ from sixjars.reports.values import Report
 from sixjars.runs.explanation import Section, Weight
 
 
-def report_page(found: Report) -> str:
+def report_page(report: Report) -> str:
     """The whole document."""
-    links = "".join(
-        f'<li><a href="#{key}">{escape(name)}</a></li>' for key, (name, _) in SECTIONS.items()
-    )
-    parts = [
-        f'<p class="lead">{_lead(found)}</p>',
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav>',
-    ]
-    for key, (name, made) in SECTIONS.items():
-        parts.append(
-            f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{name}</h2>{made(found)}</section>'
-        )
-    return page(parts, title=found.title, live=("report",))
+    links = ""
+    sections = []
+    for key, (name, html_of) in SECTIONS.items():
+        links += f'<li><a href="#{key}">{escape(name)}</a></li>'
+        heading = f'<h2 id="{key}-h">{name}</h2>'
+        section = f'<section id="{key}" aria-labelledby="{key}-h">'
+        sections.append(f"{section}{heading}{html_of(report)}</section>")
+    lead = f'<p class="lead">{_lead(report)}</p>'
+    contents = f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
+    return page([lead, contents, *sections], title=report.title, live=("report",))
 
 
-def _lead(found: Report) -> str:
+def _lead(report: Report) -> str:
     """The first score in one sentence."""
-    bad = f" ({found.skipped:,} bad rows skipped)" if found.skipped else ""
-    score, interval = found.scores[0]
+    bad = f" ({report.skipped:,} bad rows skipped)" if report.skipped else ""
+    score, interval = report.scores[0]
     around = "" if interval is None else f" (95 % interval {between(interval)})"
+    value = f"<b>{escape(score.name)} {shown_number(score.value)}</b>{around}"
     return (
-        f"{escape(found.explanation.title)}: <b>{escape(score.name)} {shown_number(score.value)}</b>{around} on "
-        f"{found.count:,} examples of {escape(found.where)}{bad}; {found.explanation.count:,} trained parameters."
+        f"{escape(report.explanation.title)}: {value} on {report.count:,} examples of "
+        f"{escape(report.where)}{bad}; {report.explanation.count:,} trained parameters."
     )
 
 
-def _jars(found: Report) -> str:
+def _jars(report: Report) -> str:
     """The six sections of the recipe; the model has three parts."""
     grouped: dict[str, list[Section]] = {}
-    for section in found.explanation.sections:
+    for section in report.explanation.sections:
         grouped.setdefault(section.name.partition(":")[0], []).append(section)
-    cards = "".join(
-        f'<div class="jar{" wide" if len(parts) > 1 else ""}"><h3>{escape(name)}</h3>{"".join(map(_part, parts))}</div>'
-        for name, parts in grouped.items()
-    )
+    cards = ""
+    for name, parts in grouped.items():
+        wide = " wide" if len(parts) > 1 else ""
+        inside = f"<h3>{escape(name)}</h3>{''.join(map(_part, parts))}"
+        cards += f'<div class="jar{wide}">{inside}</div>'
     return f'<div class="jars">{cards}</div>'
 
 
 def _part(section: Section) -> str:
-    """Its lines; parameters are listed where somebody opens the list."""
-    own = section.name.partition(": ")[2]
-    heading = f"<h4>{escape(own)}</h4>" if own else ""
+    """The lines of a section; its parameters are listed where somebody opens the list."""
+    name = section.name.partition(": ")[2]
+    heading = f"<h4>{escape(name)}</h4>" if name else ""
     lines = "".join(f"<li>{escape(line)}</li>" for line in section.lines)
-    count = sum(weight.count for weight in section.weights)
-    weights = (
-        f"<details><summary>{count:,} parameters</summary>"
-        f"{table(['parameter', 'letter', 'shape', 'count'], map(_weight, section.weights), 'Parameters.')}</details>"
-        if section.weights
-        else ""
-    )
+    weights = ""
+    if section.weights:
+        count = sum(weight.count for weight in section.weights)
+        head = ["parameter", "letter", "shape", "count"]
+        rows = table(head, map(_weight, section.weights), "Parameters.")
+        weights = f"<details><summary>{count:,} parameters</summary>{rows}</details>"
     return f"{heading}<ul>{lines}</ul>{weights}"
 
 
 def _weight(weight: Weight) -> tuple[str, ...]:
     fixed = "" if weight.trainable else " (not trained)"
-    return (
-        weight.name,
-        weight.letter,
-        " × ".join(map(str, weight.shape)),
-        f"{weight.count:,}{fixed}",
-    )
+    shape = " × ".join(map(str, weight.shape))
+    return weight.name, weight.letter, shape, f"{weight.count:,}{fixed}"
 
 
-def _learning(found: Report) -> str:
-    if found.history is None:
+def _learning(report: Report) -> str:
+    if report.history is None:
         return "<p>This run has no log of validations.</p>"
-    history = found.history
+    history = report.history
     records = thinned(history.records)
-    told = (
-        f"Kept: the weights of step {history.best:,.0f}, the best by {escape(history.chosen_by)}."
-    )
-    drawn = (
-        learning_curves(history)
-        if len(records) > 1
-        else "<p>There was one validation, which makes no curve.</p>"
-    )
-    numbers = f"<details><summary>The numbers as a table</summary>{history_table(history, records)}</details>"
-    return f"<p>{told}</p>{drawn}{numbers}"
+    step, metric = f"{history.best:,.0f}", escape(history.chosen_by)
+    drawn = "<p>There was one validation, which makes no curve.</p>"
+    if len(records) > 1:
+        drawn = learning_curves(history)
+    rows = history_table(history, records)
+    numbers = f"<details><summary>The numbers as a table</summary>{rows}</details>"
+    return f"<p>Kept: the weights of step {step}, the best by {metric}.</p>{drawn}{numbers}"
 
 
-def _scores(found: Report) -> str:
-    made = f"<p>{escape(' '.join(found.notes))}</p>" if found.notes else ""
-    made += scores_table(found.scores)
-    if found.baselines:
-        made += baselines_table(found.baselines, found.scores)
-    made += f"<p>{escape(found.beside)}</p>" if found.beside else ""
-    if found.left_out:
-        made += f'<p class="note">Left out, for this data has no annotations: {escape(", ".join(found.left_out))}.</p>'
-    if found.classes:
-        made += class_table(found.classes)
-    return made + (confusion_table(found.confusion) if found.confusion is not None else "")
+def _scores(report: Report) -> str:
+    html = f"<p>{escape(' '.join(report.notes))}</p>" if report.notes else ""
+    html += scores_table(report.scores)
+    if report.baselines:
+        html += baselines_table(report.baselines, report.scores)
+    html += f"<p>{escape(report.beside)}</p>" if report.beside else ""
+    if report.left_out:
+        names = escape(", ".join(report.left_out))
+        html += f'<p class="note">Left out, for this data has no annotations: {names}.</p>'
+    if report.classes:
+        html += class_table(report.classes)
+    return html + (confusion_table(report.confusion) if report.confusion is not None else "")
 
 
-def _lengths(found: Report) -> str:
-    if found.by_length is None:
-        return "<p>All inputs have the same length, or there is no input, so there is nothing to compare.</p>"
-    return length_bars(found.by_length) + length_table(found.by_length)
+def _lengths(report: Report) -> str:
+    if report.by_length is None:
+        reason = "All inputs have the same length, or there is no input"
+        return f"<p>{reason}, so there is nothing to compare.</p>"
+    return length_bars(report.by_length) + length_table(report.by_length)
 
 
-def _map(found: Report) -> str:
-    if found.summary_map is None:
+def _map(report: Report) -> str:
+    if report.summary_map is None:
         return "<p>All examples have the same summary vector, so there is no map.</p>"
-    return map_html(found.summary_map, of=found.count, ranked_by=found.ranked_by)
+    return map_html(report.summary_map, of=report.count, ranked_by=report.ranked_by)
 
 
-def _examples(found: Report) -> str:
-    how = (
-        f"{len(found.shown):,} of {found.count:,} examples, ranked by {escape(found.ranked_by)}; of equal ones, that "
-        "whose reference is more probable comes first."
+def _examples(report: Report) -> str:
+    text = (
+        f"{len(report.shown):,} of {report.count:,} examples, ranked by "
+        f"{escape(report.ranked_by)}; of equal ones, that whose reference is more probable comes "
+        "first."
     )
-    attention = (
-        ""
-        if found.has_attention
-        else " This model has no attention, so there are no weights to show."
-    )
-    return f"<p>{how}{attention}</p>{examples_html(found.shown, ranked_by=found.ranked_by)}"
+    if not report.has_attention:
+        text += " This model has no attention, so there are no weights to show."
+    return f"<p>{text}</p>{examples_html(report.shown, ranked_by=report.ranked_by)}"
 
 
-def _unknown(found: Report) -> str:
-    if found.unknown is None:
+def _unknown(report: Report) -> str:
+    if report.unknown is None:
         return "<p>The inputs have no words.</p>"
-    told = f"<p>{100 * found.unknown:.3g} % of the tokens of the inputs are not in the vocabulary (&lt;unk&gt;).</p>"
-    if not found.unknown_words:
-        return told
-    rows = [(word, f"{count:,}") for word, count in found.unknown_words]
-    return told + table(["word", "times"], rows, "The most frequent words with an unknown token.")
+    share = f"{100 * report.unknown:.3g} % of the tokens of the inputs"
+    text = f"<p>{share} are not in the vocabulary (&lt;unk&gt;).</p>"
+    if not report.unknown_words:
+        return text
+    rows = [(word, f"{count:,}") for word, count in report.unknown_words]
+    return text + table(["word", "times"], rows, "The most frequent words with an unknown token.")
 
 
-def _cost(found: Report) -> str:
-    return facts(found.cost)
+def _cost(report: Report) -> str:
+    return facts(report.cost)
 
 
-def _repeat(found: Report) -> str:
+def _repeat(report: Report) -> str:
+    recipe = f"<pre><code>{escape(report.recipe)}</code></pre>"
     return (
         "<p>Save the recipe below as <code>recipe.yaml</code>, and have its data where it says.</p>"
         "<pre><code>sixjars train recipe.yaml --out runs/again\n"
-        f"{escape(found.command)}</code></pre>{facts(found.versions)}"
-        "<p>The checksums tell whether your data is the same: they change with any row. They are of the rows as they "
-        "are read, not of the files; <code>sixjars train --resume</code> and <code>sixjars evaluate</code> compare "
-        "them too.</p>"
-        f"<details><summary>The recipe</summary><pre><code>{escape(found.recipe)}</code></pre></details>"
+        f"{escape(report.command)}</code></pre>{facts(report.versions)}"
+        "<p>The checksums tell whether your data is the same: they change with any row. They are "
+        "of the rows as they are read, not of the files; <code>sixjars train --resume</code> and "
+        "<code>sixjars evaluate</code> compare them too.</p>"
+        f"<details><summary>The recipe</summary>{recipe}</details>"
     )
 
 
@@ -179,4 +173,4 @@ SECTIONS: Mapping[str, tuple[str, Callable[[Report], str]]] = {
     "cost": ("Training cost", _cost),
     "repeat": ("Repeat it", _repeat),
 }
-"""By the id in the page, in this order."""
+"""Each section by its id in the page, in this order."""

@@ -1,4 +1,4 @@
-"""The tables of a report: scores, classes, the confusion matrix, lists of facts. All text is escaped."""
+"""The tables of a report: scores, classes, the confusion matrix, facts. All text is escaped."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ MOST_LABELS = 25
 
 
 def shown_number(value: float) -> str:
-    """A score as it is read; one may be infinite, as a perplexity.
+    """A score as a person reads it; one may be infinite, as a perplexity.
 
     >>> shown_number(0.71828), shown_number(34.1234), shown_number(12.0), shown_number(1234567.0)
     ('0.718', '34.12', '12', '1,234,567')
@@ -39,11 +39,12 @@ def cut(text: str, most: int) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
     """A table with a caption; the first cell of a row is its name. Cells are text."""
     top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>'
-        f"{''.join(f'<td{_kind(name)}>{escape(cell)}</td>' for name, cell in zip(head[1:], others, strict=True))}</tr>"
-        for first, *others in rows
-    )
+    body = ""
+    for first, *others in rows:
+        body += f'<tr><th scope="row">{escape(first)}</th>'
+        for name, cell in zip(head[1:], others, strict=True):
+            body += f"<td{_kind(name)}>{escape(cell)}</td>"
+        body += "</tr>"
     return (
         f'<div class="scroll"><table class="data"><caption>{escape(caption)}</caption>'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -56,142 +57,106 @@ def _kind(name: str) -> str:
 
 
 def facts(values: Mapping[str, str]) -> str:
-    """Names and what they have."""
-    rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in values.items()
-    )
+    """A list of names with their values."""
+    pairs = values.items()
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
     return f'<dl class="facts">{rows}</dl>'
 
 
 def between(interval: Interval | None) -> str:
     """An interval as text."""
-    return (
-        "none"
-        if interval is None
-        else f"{shown_number(interval.low)} to {shown_number(interval.high)}"
-    )
+    if interval is None:
+        return "none"
+    return f"{shown_number(interval.low)} to {shown_number(interval.high)}"
 
 
 def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
     """A row for each metric."""
-    rows = [
-        (
-            one.name,
-            shown_number(one.value),
-            between(interval),
-            one.better,
-            f"{one.count:,}",
-            one.signature,
-        )
-        for one, interval in scores
-    ]
-    how = (
-        f"95 % intervals: as many examples drawn with replacement, {RESAMPLES:,} times (bootstrap)"
+    rows = []
+    for score, interval in scores:
+        value, count = shown_number(score.value), f"{score.count:,}"
+        row = score.name, value, between(interval), score.better, count, score.signature
+        rows.append(row)
+    has_all = all(interval is not None for _, interval in scores)
+    caption = (
+        f"Scores. 95 % intervals: as many examples drawn with replacement, {RESAMPLES:,} times "
+        f"(bootstrap){'' if has_all else '; none where a metric has no value for a part of them'}. "
+        "A signature names what a score depends on; scores compare where it is the same."
     )
-    how += (
-        "; none where a metric has no value for a part of them."
-        if any(one is None for _, one in scores)
-        else "."
-    )
-    how += " A signature names what a score depends on; scores compare where it is the same."
-    return table(
-        ["metric", "value", "95 % interval", "better", "examples", "signature"],
-        rows,
-        f"Scores. {how}",
-    )
+    head = ["metric", "value", "95 % interval", "better", "examples", "signature"]
+    return table(head, rows, caption)
 
 
 def baselines_table(
     baselines: Sequence[Baseline], scores: Sequence[tuple[Score, Interval | None]]
 ) -> str:
     """A row for the model, and one for each baseline."""
-    metrics = [
-        score.name
-        for score, _ in scores
-        if any(one.value(score.name) is not None for one in baselines)
-    ]
-    own = {score.name: score.value for score, _ in scores}
-    rows = [["this model", *(shown_number(own[name]) for name in metrics), ""]]
-    for one in baselines:
-        values = map(one.value, metrics)
-        cells = ("–" if value is None else shown_number(value) for value in values)
-        rows.append([one.name, *cells, f"{one.seconds:.1f}"])
-    what = "Without a network: what costs nothing, learned from the training set, on the same examples."
-    return table(["", *metrics, "seconds"], rows, what)
+    metrics, values = [], []
+    for score, _ in scores:
+        if any(baseline.value(score.name) is not None for baseline in baselines):
+            metrics.append(score.name)
+            values.append(shown_number(score.value))
+    rows = [["this model", *values, ""]]
+    for baseline in baselines:
+        found = map(baseline.value, metrics)
+        cells = ("–" if value is None else shown_number(value) for value in found)
+        rows.append([baseline.name, *cells, f"{baseline.seconds:.1f}"])
+    caption = "Without a network: what costs nothing, learned from the training set"
+    return table(["", *metrics, "seconds"], rows, f"{caption}, on the same examples.")
 
 
-def length_table(found: ByLength) -> str:
+def length_table(scores: ByLength) -> str:
     """The numbers of the bars."""
-    rows = [
-        (
-            one.name,
-            f"{one.count:,}" + (" (few)" if 0 < one.count < FEW else ""),
-            "–" if one.value is None else shown_number(one.value),
-            between(one.interval),
-        )
-        for one in found.buckets
-    ]
+    rows = []
+    for bucket in scores.buckets:
+        count = f"{bucket.count:,}" + (" (few)" if 0 < bucket.count < FEW else "")
+        value = "–" if bucket.value is None else shown_number(bucket.value)
+        rows.append((bucket.name, count, value, between(bucket.interval)))
     few = f" A score of fewer than {FEW} examples says little; its bar is hollow."
-    return table(
-        [found.unit, "examples", found.metric, "95 % interval"],
-        rows,
-        f"{found.metric} by length.{few}",
-    )
+    head = [scores.unit, "examples", scores.metric, "95 % interval"]
+    return table(head, rows, f"{scores.metric} by length.{few}")
 
 
 def history_table(history: History, records: Sequence[Mapping[str, float]]) -> str:
     """The numbers of the curves."""
     names = list(dict.fromkeys(name for record in records for name in record if name != "step"))
-    rows = (
-        (
-            f"{record['step']:,.0f}" + (" (kept)" if record["step"] == history.best else ""),
-            *(f"{record[name]:.4g}" if name in record else "" for name in names),
-        )
-        for record in records
-    )
-    return table(["step", *(name.replace("_", " ") for name in names)], rows, "Validations.")
+    rows = []
+    for record in records:
+        step = f"{record['step']:,.0f}" + (" (kept)" if record["step"] == history.best else "")
+        rows.append([step, *(f"{record[name]:.4g}" if name in record else "" for name in names)])
+    head = ["step", *(name.replace("_", " ") for name in names)]
+    return table(head, rows, "Validations.")
 
 
 def class_table(classes: Sequence[ClassRow]) -> str:
     """Precision and recall of the most frequent classes."""
-    rows = [
-        (
-            cut(row.label, 60),
-            f"{row.count:,}",
-            f"{row.precision:.3f}",
-            f"{row.recall:.3f}",
-            f"{row.f1:.3f}",
-        )
-        for row in classes[:MOST_LABELS]
-    ]
-    more = (
-        f" The {MOST_LABELS} most frequent of {len(classes)}." if len(classes) > MOST_LABELS else ""
-    )
+    rows = []
+    for row in classes[:MOST_LABELS]:
+        shares = [f"{share:.3f}" for share in (row.precision, row.recall, row.f1)]
+        rows.append([cut(row.label, 60), f"{row.count:,}", *shares])
+    more = f" The {MOST_LABELS} most frequent of {len(classes)}."
+    more = more if len(classes) > MOST_LABELS else ""
     return table(["class", "examples", "precision", "recall", "F1"], rows, f"Classes.{more}")
 
 
-def confusion_table(found: Confusion) -> str:
+def confusion_table(matrix: Confusion) -> str:
     """Counts in cells as dark as their share of the row."""
-    count = min(len(found.labels), MOST_LABELS)
-    names = [cut(label, 40) for label in found.labels[:count]]
-    head = "".join(
-        f'<th scope="col"><span class="word">{escape(name)}</span></th>' for name in names
-    )
+    labels = matrix.labels[:MOST_LABELS]
+    names = [escape(cut(label, 40)) for label in labels]
+    head = "".join(f'<th scope="col"><span class="word">{name}</span></th>' for name in names)
     rows = []
-    for name, label, counts in zip(names, found.labels, found.counts, strict=False):
+    for name, label, counts in zip(names, matrix.labels, matrix.counts, strict=False):
         every = sum(counts) or 1
-        cells = "".join(
-            f'<td class="{deep(own / every).strip()}" {shade(own / every)} '
-            f'title="{escape(f"{own} of {every} {label} predicted as {other}")}">{own or ""}</td>'
-            for other, own in zip(found.labels[:count], counts, strict=False)
-        )
-        rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
-    more = (
-        f" The {count} most frequent of {len(found.labels)} classes."
-        if count < len(found.labels)
-        else ""
-    )
-    caption = f"Confusion matrix: a row for each true class, a column for each predicted one.{more}"
+        cells = ""
+        for other, count in zip(labels, counts, strict=False):
+            share = count / every
+            title = escape(f"{count} of {every} {label} predicted as {other}")
+            kind = f'class="{deep(share).strip()}" {shade(share)}'
+            cells += f'<td {kind} title="{title}">{count or ""}</td>'
+        rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
+    caption = "Confusion matrix: a row for each true class, a column for each predicted one."
+    if len(labels) < len(matrix.labels):
+        caption += f" The {len(labels)} most frequent of {len(matrix.labels)} classes."
     return (
         f'<div class="scroll"><table class="heat confusion"><caption>{caption}</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"

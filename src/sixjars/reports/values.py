@@ -1,4 +1,4 @@
-"""What a report of a run shows, as plain values; no model and no file is needed to make HTML of them."""
+"""The values that a report shows; no model and no file is needed to make HTML of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class History:
     best: float
     """The step whose weights were kept."""
     chosen_by: str
-    """The metric that decided it."""
+    """The metric that chose it."""
 
 
 @final
@@ -38,7 +38,7 @@ class ByLength:
 
     metric: str
     unit: str
-    """What is counted: `words of the source`."""
+    """The unit of length: `words of the source`."""
     buckets: Sequence[Bucket]
 
 
@@ -50,17 +50,17 @@ class Example:
     given: str
     """The input as one text; of a file its name."""
     output: str | None
-    """Nothing where none was searched for, as of a language model."""
+    """None where there was no search, as of a language model."""
     references: tuple[str, ...]
     score: float | None
-    """Its own, by the metric that examples are ranked by."""
+    """The score of this example, by the metric that examples are ranked by."""
     length: int
 
 
 @final
 @dataclass(frozen=True)
 class Shown:
-    """An example with what the model attended to, or the images it was given, where there are some."""
+    """An example with its attention, or else with its images, where there are some."""
 
     group: Group
     example: Example
@@ -77,54 +77,54 @@ class SummaryMap:
     """The summary vectors of examples in two dimensions."""
 
     spots: NDArray[np.float64]
-    """Where each lies, (N, 2)."""
+    """The place of each, (N, 2)."""
     shares: tuple[float, float]
-    """Of the variance, along each axis."""
+    """The share of the variance along each axis."""
     neighbours: Sequence[Sequence[tuple[int, float]]]
-    """Of each example the nearest others, with their cosine similarity."""
+    """The nearest others of each example, with their cosine similarity."""
     examples: Sequence[Example]
     lower: bool = False
     """Whether lower scores are better."""
     labels: Sequence[str] = ()
-    """The true class of each example; nothing where the output is no class."""
+    """The true class of each example; empty where the output is no class."""
 
 
 @final
 @dataclass(frozen=True)
 class Report:
-    """All that is shown."""
+    """All values of a report."""
 
     title: str
     where: str
-    """What was scored: the split, and its file."""
+    """The name of the examples: the split, and its file."""
     count: int
     skipped: int
     explanation: Explanation
     scores: Sequence[tuple[Score, Interval | None]]
     ranked_by: str
-    """The metric of one example."""
+    """The metric that examples are ranked by."""
     shown: Sequence[Shown]
     has_attention: bool
     cost: Mapping[str, str]
-    """By name."""
+    """Facts by their names."""
     versions: Mapping[str, str]
     recipe: str
-    """Its text."""
+    """The text of the recipe."""
     command: str
-    """That makes this report again."""
+    """The command that makes this report again."""
     history: History | None = None
     by_length: ByLength | None = None
     summary_map: SummaryMap | None = None
     classes: Sequence[ClassRow] = ()
     confusion: Confusion | None = None
     unknown: float | None = None
-    """The share of unknown tokens in the inputs; nothing where they have no tokens."""
+    """The share of unknown tokens in the inputs; None where they have no tokens."""
     unknown_words: Sequence[tuple[str, int]] = ()
     notes: Sequence[str] = ()
-    """How the weights were chosen, and what rows are not in the scores or were not learned from; a sentence each."""
+    """Sentences on the choice of weights, and on rows that were not scored or learned from."""
     left_out: Sequence[str] = ()
     """Metrics that need annotations, which the data does not have."""
     baselines: Sequence[Baseline] = ()
-    """What costs nothing, scored on the same examples."""
+    """Simple methods without a network, scored on the same examples."""
     beside: str = ""
-    """The best of them beside the model, in a sentence."""
+    """A sentence that compares the best of them with the model."""

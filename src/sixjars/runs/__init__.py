@@ -1,1 +1,1 @@
-"""What a person does with a recipe or a run: read, train, predict, evaluate, compare, explain, prepare, start anew."""
+"""Work with one recipe or run: read, train, predict, evaluate, explain, prepare, share."""

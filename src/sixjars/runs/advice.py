@@ -1,8 +1,9 @@
-"""What to try where a baseline is as good as a model, or better: one table, in the order in which things helped.
+"""Changes to try where a baseline is as good as a model, or better.
 
-The order is that of measurements on real data: the change that brought most comes first. Each is said with the keys
-that a recipe needs for it, so that they can be written behind `sixjars train RECIPE`. The page has the same order. What
-the log of a run speaks against is left out; where it asks for more updates, they come first.
+Changes are in the order of measurements on real data: the one that brought most comes first. Each
+is said with the keys that a recipe needs for it, so that they can be written behind `sixjars train
+RECIPE`. The page has the same order. What the log of a run speaks against is left out; where it
+asks for more updates, they come first.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from sixjars.runs.trend import Trend
 Values = Mapping[str, Any]
 """A recipe, its keys with dots between them."""
 PAGE: Final = "docs/bad_model.md"
-"""What to try where a baseline is as good."""
+"""The page for models that are no better than a baseline."""
 MUCH_DROPOUT: Final = 0.5
 LEAST_SIZE: Final = 16
 """Below which a layer is not made smaller."""
@@ -42,66 +43,56 @@ class Advice:
     """The `KEY=VALUE` that a recipe lacks; none where it does this already, or cannot."""
 
     def for_recipe(self, recipe: Recipe) -> str:
-        """What to do, with its keys; empty where there is nothing to do."""
+        """The sentence with its keys; empty where the recipe needs no change."""
         changes = " ".join(self.changes(flat(recipe.model_dump(mode="json"))))
         return f"{self.says} ({changes})" if changes else ""
 
 
 def _texts(values: Values) -> Iterator[str]:
-    """Where the settings of texts are, as `data.source`."""
-    yield from (
-        key.removesuffix(".tokens")
-        for key in values
-        if key.startswith("data.") and key.endswith(".tokens")
-    )
+    """The sections of texts, as `data.source`."""
+    for key in values:
+        if key.startswith("data.") and key.endswith(".tokens"):
+            yield key.removesuffix(".tokens")
 
 
 def _words(values: Values) -> Iterator[str]:
-    yield from (
-        f"{text}.tokens=words" for text in _texts(values) if values[f"{text}.tokens"] in SUBWORDS
-    )
+    for text in _texts(values):
+        if values[f"{text}.tokens"] in SUBWORDS:
+            yield f"{text}.tokens=words"
 
 
 def _lowercase(values: Values) -> Iterator[str]:
-    yield from (
-        f"{text}.lowercase=true" for text in _texts(values) if not values[f"{text}.lowercase"]
-    )
+    for text in _texts(values):
+        if not values[f"{text}.lowercase"]:
+            yield f"{text}.lowercase=true"
 
 
 def _dropout(values: Values) -> Iterator[str]:
-    """That of the encoder, or else of the decoder, above all of a bag of words; not of word vectors."""
-    shares = {
-        key: value
-        for key, value in values.items()
-        if key.endswith(".dropout") and "embedding" not in key
-    }
-    of_encoder = {key: value for key, value in shares.items() if key.startswith("model.encoder.")}
+    """Dropout of the encoder, or else of the decoder, as of a bag of words; not of word vectors."""
+    keys = [key for key in values if key.endswith(".dropout") and "embedding" not in key]
+    of_encoder = [key for key in keys if key.startswith("model.encoder.")]
     if values.get("model.encoder.kind") == "bag":
-        shares, of_encoder = {key: shares[key] for key in shares.keys() - of_encoder.keys()}, {}
-    shares = of_encoder or {key: value for key, value in shares.items() if key.startswith("model.")}
-    if shares and max(shares.values()) < MUCH_DROPOUT:
-        # The last one is what the encoder does with all that it has read.
-        yield f"{[*shares][-1]}={MUCH_DROPOUT}"
+        of_encoder, keys = [], [key for key in keys if key not in of_encoder]
+    keys = of_encoder or [key for key in keys if key.startswith("model.")]
+    if keys and max(values[key] for key in keys) < MUCH_DROPOUT:
+        yield f"{keys[-1]}={MUCH_DROPOUT}"  # the last is of all that the encoder has read
 
 
 def _vectors(values: Values) -> Iterator[str]:
     inputs = [text for text in _texts(values) if text != "data.target"]
-    if inputs and all(
-        values[f"{text}.tokens"] == "words" and values[f"{text}.vectors"] is None for text in inputs
-    ):
+    are_words = all(values[f"{text}.tokens"] == "words" for text in inputs)
+    if inputs and are_words and all(values[f"{text}.vectors"] is None for text in inputs):
         yield from (f"{text}.vectors=wordllama" for text in inputs)
-        sizes = [
-            key
-            for key in values
-            if key.startswith("model.encoder.") and key.endswith(".embedding.size")
-        ]
-        yield from (f"{key}={WIDTH}" for key in sizes if values[key] != WIDTH)
+        for key, size in values.items():
+            is_width = key.startswith("model.encoder.") and key.endswith(".embedding.size")
+            if is_width and size != WIDTH:
+                yield f"{key}={WIDTH}"
         if _copies_bag(values) and values[WORD_VECTORS] != WIDTH:
             yield f"{STATE}={WIDTH + values[EVIDENCE]}"
 
 
 def _copies_bag(values: Values) -> bool:
-    """Whether the state of the decoder is all that a bag of words gives, so that their sizes go together."""
+    """Whether the decoder's state is all that a bag of words gives: their sizes go together."""
     return (
         values.get("model.bridge.start") == "copy"
         and values.get("model.bridge.join_summary") is True
@@ -112,10 +103,9 @@ def _copies_bag(values: Values) -> bool:
 def _plain_loss(values: Values) -> Iterator[str]:
     if values.get("loss.smoothing"):
         yield "loss.smoothing=0"
-    weights = [
-        value for key, value in values.items() if key.startswith("loss.class_weights")
-    ]  # or one for each label
-    if any(value is not None for value in weights):
+    # One value for all labels, or one for each.
+    keys = [key for key in values if key.startswith("loss.class_weights")]
+    if any(values[key] is not None for key in keys):
         yield "loss.class_weights=null"
 
 
@@ -151,15 +141,12 @@ def _more_data(_: Values) -> Iterator[str]:
 
 
 def _pairs_of_words(values: Values) -> Iterator[str]:
-    if (
-        "data.source.tokens" in values and "model.encoder.ngrams.size" not in values
-    ):  # one text, not yet in pairs
-        wide = values.get("data.source.vectors") is not None and WORD_VECTORS in values
-        vectors = f", embedding: {{size: {values[WORD_VECTORS]}}}" if wide else ""
-        yield from (
-            f"'model.encoder={{kind: bag{vectors}}}'",
-            "'model.bridge={kind: pooling, join_summary: true}'",
-        )
+    # The encoder reads one text, and not yet its pairs of words.
+    if "data.source.tokens" in values and "model.encoder.ngrams.size" not in values:
+        is_wide = values.get("data.source.vectors") is not None and WORD_VECTORS in values
+        vectors = f", embedding: {{size: {values[WORD_VECTORS]}}}" if is_wide else ""
+        yield f"'model.encoder={{kind: bag{vectors}}}'"
+        yield "'model.bridge={kind: pooling, join_summary: true}'"
 
 
 def _words_of_both(values: Values) -> Iterator[str]:
@@ -182,12 +169,8 @@ def _attention(values: Values) -> Iterator[str]:
 def _copying(values: Values) -> Iterator[str]:
     bridge = BRIDGES.get(str(values.get("model.bridge.kind")))
     in_words = values.get("data.source.tokens") == values.get("data.target.tokens") == "words"
-    can_copy = (
-        bridge is not None
-        and bridge.has_attention
-        and in_words
-        and not values.get("loss.smoothing")
-    )
+    attends = bridge is not None and bridge.has_attention
+    can_copy = attends and in_words and not values.get("loss.smoothing")
     if can_copy and values.get("model.decoder.copying") is False:
         yield "model.decoder.copying=true"
 
@@ -217,27 +200,27 @@ ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {
     "images": (BACKBONE, DROPOUT, UPDATES),
     "order": (UPDATES, ATTENTION),
 }
-"""By what a model does: it labels texts, single words, pairs of texts or images; writes texts; models a language; puts
-into an order."""
+"""By what a model does: it labels texts, single words, pairs of texts or images; writes texts;
+models a language; puts into an order."""
 
 
 def advice_for(topic: str, recipe: Recipe, trend: Trend | None = None) -> list[str]:
-    """What to try, in order, but for what the recipe does already, and what the log speaks against."""
+    """Changes to try, in order, without those that the recipe has or the log speaks against."""
     table = ADVICE.get(topic, ())
     chosen = table if trend is None else _by_log(table, trend)
-    return [said for one in chosen if (said := one.for_recipe(recipe))]
+    return [sentence for advice in chosen if (sentence := advice.for_recipe(recipe))]
 
 
 def _by_log(table: Sequence[Advice], trend: Trend) -> list[Advice]:
-    """The order of the table, which is that of what helped, but for more updates where the log asks for them.
+    """Changes in the order of the table; more updates come first where the log asks for them.
 
     A model that overfits may also be smaller, which helps less than all that is in the table.
     """
     against = [UPDATES] if trend.overfits or trend.stopped_early else []
     against += [] if trend.has_gap else [DROPOUT]
-    left = [one for one in table if one not in against]
+    left = [advice for advice in table if advice not in against]
     if trend.overfits:
         return [*left, SMALLER, MORE_DATA]
     if trend.improves:
-        return sorted(left, key=lambda one: one is not UPDATES)
+        return sorted(left, key=lambda advice: advice is not UPDATES)
     return left

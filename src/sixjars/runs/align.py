@@ -1,4 +1,4 @@
-"""Word alignment of parallel texts: two files are read and aligned, the links written, or compared with true ones."""
+"""Word alignment of parallel texts: links are learned, written, and compared with true ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from sixjars.data.alignment.aligner import Directions, aligned, pharaoh
 from sixjars.data.alignment.links import read_links
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
 from sixjars.data.annotations import Links, links_of
-from sixjars.data.containers import is_table, several_of
 from sixjars.data.flat import as_array
 from sixjars.data.tables import header_as_data, read
 from sixjars.data.tables.delimited import lines_in
 from sixjars.data.tables.dialect import refitted
 from sixjars.data.tables.rows import Fault
 from sixjars.data.text.files import blocks_of
-from sixjars.errors import DataError, unknown
 from sixjars.evaluation.metrics.attention import alignment_error_rate
 from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.progress import Reporter, listening, number_of, tell, usual_reporter
 from sixjars.recipe.data import DIAGONAL, STEEPEST, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars.runs.output_file import check_writable, written_whole
+from sixjars_runtime.containers import is_table, several_of
+from sixjars_runtime.errors import DataError, unknown
 
 Text = str | Path | Sequence[str]
 """A file with a sentence in each line, or the sentences."""
@@ -33,7 +33,7 @@ Text = str | Path | Sequence[str]
 
 @final
 class AlignmentScore(NamedTuple):
-    """How good links are, compared with those of people."""
+    """The quality of links, compared with those of people."""
 
     error_rate: float
     """Alignment error rate: 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), from 0 (best) to 1."""
@@ -42,25 +42,25 @@ class AlignmentScore(NamedTuple):
     recall: float
     """|A ∩ S| / |S|: the share of the sure links that were found."""
     lines: int
-    """How many were compared."""
+    """The number of lines that were compared."""
 
 
 @final
 @dataclass(frozen=True)
 class Alignment:
-    """The links of each line: pairs (word of the first text, word of the second), both counted from 0.
+    """The links of each line: pairs (word of the first text, word of the second), from 0.
 
-    >>> found = align(["the book", "a book"], ["das Buch", "ein Buch"])
-    >>> len(found), sorted(found[1])
+    >>> alignment = align(["the book", "a book"], ["das Buch", "ein Buch"])
+    >>> len(alignment), sorted(alignment[1])
     (2, [(0, 0), (1, 1)])
     """
 
     directions: Directions
     """The best link of each word, in both directions."""
     lines: int
-    """Of the texts that were aligned; others were only learned from."""
+    """Lines of the texts that were aligned; others were only learned from."""
     symmetrize: Symmetrization = USUAL
-    """How both directions become one."""
+    """The way in which both directions become one."""
 
     def __len__(self) -> int:
         return self.lines
@@ -82,38 +82,38 @@ class Alignment:
             file.writelines(f"{line}\n" for line in self.to_pharaoh())
 
     def score(self, gold: str | Path) -> AlignmentScore:
-        """Compare with a file of true links, in either format of `read_links`; lines without any there are left out.
+        """Compare with a file of true links, in either format of `read_links`.
 
-        Och & Ney 2003, https://aclanthology.org/J03-1002/, section 6.
+        Lines without any there are left out. Och & Ney 2003, section 6,
+        https://aclanthology.org/J03-1002/.
         """
-        path, outcomes = Path(gold), []
+        path = Path(gold)
+        outcomes = []
         for line, text in enumerate(read_links(path, lines=self.lines)):
-            if text is not None:
-                try:
-                    sure, possible = links_of(
-                        text, self.directions.sizes(line), ("first text", "second text")
-                    )
-                except ValueError as error:
-                    raise DataError(f"{path}, sentence {line + 1}: {error}") from None
-                outcomes.append(Outcome((), links=self[line], sure=sure, possible=possible))
+            if text is None:
+                continue
+            sizes = self.directions.sizes(line)
+            try:
+                sure, possible = links_of(text, sizes, ("first text", "second text"))
+            except ValueError as error:
+                raise DataError(f"{path}, sentence {line + 1}: {error}") from None
+            outcomes.append(Outcome((), links=self[line], sure=sure, possible=possible))
         if not outcomes:
             raise DataError(f"{path} has no links to compare with.")
         return _compared(outcomes)
 
 
 def _compared(outcomes: Sequence[Outcome]) -> AlignmentScore:
-    found = sure = right = hit = 0
+    predicted = sure = right = hit = 0
     for outcome in outcomes:
-        links, must, may = (
-            outcome.links or frozenset(),
-            outcome.sure or frozenset(),
-            outcome.possible or frozenset(),
-        )
-        found, sure = found + len(links), sure + len(must)
-        right, hit = right + len(links & (must | may)), hit + len(links & must)
-    return AlignmentScore(
-        alignment_error_rate(outcomes), right / max(found, 1), hit / max(sure, 1), len(outcomes)
-    )
+        links, must = outcome.links or frozenset(), outcome.sure or frozenset()
+        may = outcome.possible or frozenset()
+        predicted += len(links)
+        sure += len(must)
+        right += len(links & (must | may))
+        hit += len(links & must)
+    rate = alignment_error_rate(outcomes)
+    return AlignmentScore(rate, right / max(predicted, 1), hit / max(sure, 1), len(outcomes))
 
 
 def align(
@@ -128,13 +128,14 @@ def align(
 ) -> Alignment:
     """Learn which words of two parallel texts belong together, from the texts alone.
 
-    Words are what stands between white space; capitals do not count. `first` alone is a table, of which `columns`
-    names two. `also` are two more texts, which are learned from, but not aligned. `diagonal` is how strongly links near
-    the diagonal are preferred at first: where the order of words differs strongly, 0.1 lets the texts decide, 0 is no
-    preference. A row of a table with an empty cell has no links.
+    Words are what stands between white space; capitals do not count. `first` alone is a table, of
+    which `columns` names two. `also` are two more texts, which are learned from, but not aligned.
+    `diagonal` is how strongly links near the diagonal are preferred at first: where the order of
+    words differs strongly, 0.1 lets the texts decide, 0 is no preference. A row of a table with an
+    empty cell has no links.
 
-    >>> found = align(["the house", "the book", "", "a book"], ["das Haus", "das Buch", "", "ein Buch"])
-    >>> list(found.to_pharaoh())
+    >>> texts = ["the house", "the book", "", "a book"], ["das Haus", "das Buch", "", "ein Buch"]
+    >>> list(align(*texts).to_pharaoh())
     ['0-0 1-1', '0-0 1-1', '', '0-0 1-1']
     """
     if symmetrize not in SYMMETRIZATIONS:
@@ -146,43 +147,37 @@ def align(
         with listening(reporter):
             texts = _table(first, columns) if second is None else _parallel(first, second)
             sides = [texts] if also is None else [texts, _parallel(*also)]
-            found = aligned(
-                *map(pyarrow.concat_arrays, zip(*sides, strict=True)), diagonal=diagonal
-            )
+            together = map(pyarrow.concat_arrays, zip(*sides, strict=True))
+            directions = aligned(*together, diagonal=diagonal)
     finally:
         reporter.end()
-    return Alignment(found, len(texts[0]), symmetrize)
+    return Alignment(directions, len(texts[0]), symmetrize)
 
 
 def _parallel(first: Text, second: Text) -> tuple[Any, Any]:
-    """The lines of two texts, as `pyarrow` arrays, without empty ones at the end that only one of them has."""
-    found = _lines(first), _lines(second)
-    count = min(map(len, found))
-    if any((line.as_py() or "").strip() for lines in found for line in lines[count:]):
-        names = (text if isinstance(text, str | Path) else "the list" for text in (first, second))
-        counts = ", ".join(
-            f"{name} has {len(lines):,}" for name, lines in zip(names, found, strict=True)
-        )
-        raise DataError(f"Texts to align must have equally many lines, but {counts}.")
-    return found[0][:count], found[1][:count]
+    """The lines of two texts, as `pyarrow` arrays; empty lines behind the shorter are left out."""
+    sides = _lines(first), _lines(second)
+    count = min(map(len, sides))
+    if any((line.as_py() or "").strip() for lines in sides for line in lines[count:]):
+        counts = []
+        for text, lines in zip((first, second), sides, strict=True):
+            name = text if isinstance(text, str | Path) else "the list"
+            counts.append(f"{name} has {len(lines):,}")
+        raise DataError(f"Texts to align must have equally many lines, but {', '.join(counts)}.")
+    return sides[0][:count], sides[1][:count]
 
 
 def _lines(text: Text) -> Any:
     if not isinstance(text, str | Path):
         if is_table(text) or isinstance(text, Mapping):
-            raise DataError(
-                f"Give two texts to align, each a file or a list, not a table ({type(text).__name__})."
-            )
+            kind = f"not a table ({type(text).__name__})."
+            raise DataError(f"Give two texts to align, each a file or a list, {kind}")
         return as_array(several_of(text))
     blocks = [lines_in(number, block) for number, block in blocks_of(Path(text))]
-    for fault in (
-        one
-        for block in blocks
-        if isinstance(block, list)
-        for one in block
-        if isinstance(one, Fault)
-    ):
-        raise DataError(f"{text}, line {fault.line}: {fault.sentence}")
+    for block in blocks:
+        for line in block if isinstance(block, list) else ():
+            if isinstance(line, Fault):
+                raise DataError(f"{text}, line {line.line}: {line.sentence}")
     return pyarrow.concat_arrays(blocks)
 
 
@@ -190,32 +185,29 @@ def _table(file: Text, columns: Sequence[str | int]) -> tuple[Any, Any]:
     """Two columns of a table, as `pyarrow` arrays."""
     if not isinstance(file, str | Path) or len(columns) != 2:
         raise DataError(
-            "Give two texts to align, or one table and two of its columns: --columns english,french."
+            "Give two texts to align, or one table and two of its columns: "
+            "--columns english,french."
         )
-    wanted = dict(zip(("first", "second"), columns, strict=True))
+    names = dict(zip(("first", "second"), columns, strict=True))
     settings = DataSettings(train=str(file), **refitted(Path(file), columns, TableSettings()))
-    table = read(str(file), wanted, settings=settings, empty=True).table
+    table = read(str(file), names, settings=settings, empty=True).table
     _tell_of_header(Path(file), columns, settings)
-    found = [table.column(name).combine_chunks() for name in wanted]
-    empty = sum(
-        not (one.strip() and other.strip())
-        for one, other in zip(*(c.to_pylist() for c in found), strict=True)
-    )
-    if empty:
-        tell(
-            f"{file}: {number_of(empty, 'row')} with an empty cell; an empty line of links stands for each."
-        )
-    return found[0], found[1]
+    first, second = (table.column(name).combine_chunks() for name in names)
+    pairs = zip(first.to_pylist(), second.to_pylist(), strict=True)
+    if empty := sum(not (text.strip() and other.strip()) for text, other in pairs):
+        rows = f"{number_of(empty, 'row')} with an empty cell"
+        tell(f"{file}: {rows}; an empty line of links stands for each.")
+    return first, second
 
 
 def _tell_of_header(file: Path, columns: Sequence[str | int], table: TableSettings) -> None:
-    """A note where columns are numbers, and the first line that is read as a pair looks like names."""
+    """A note where columns are numbers, and the first line, read as a pair, looks like names."""
     if any(isinstance(key, str) for key in columns):
         return
     names = header_as_data(file, table)
     if names:
         named = quote(",".join(names[int(key) - 1].strip() for key in columns))
         tell(
-            f"{file}: the first line ({', '.join(map(repr, names))}) looks like a header, but is read as a pair, "
-            f"because columns are given by number; name them: --columns {named}."
+            f"{file}: the first line ({', '.join(map(repr, names))}) looks like a header, but is "
+            f"read as a pair, because columns are given by number; name them: --columns {named}."
         )

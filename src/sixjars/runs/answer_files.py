@@ -1,4 +1,4 @@
-"""Files that rows are written to with their answers: whatever ends the work, what was written is whole rows."""
+"""Files of rows with their answers: whatever ends the work, what was written is whole rows."""
 
 import csv
 import gzip
@@ -23,13 +23,13 @@ class Row:
     """One row of a file."""
 
     values: Mapping[str, Any] | Unreadable
-    """What it holds of each field."""
+    """The value of each field."""
     whole: Any
-    """All of it, as its kind of file writes it again."""
+    """The whole row, as its format writes it again."""
 
 
 class Answers(ABC):
-    """A file that rows are written to with their answers; what `write` wrote is on disk when it returns."""
+    """A file of rows with their answers; when `write` returns, its rows are on disk."""
 
     @abstractmethod
     def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:
@@ -41,22 +41,21 @@ class Answers(ABC):
 
 
 class _Stream(Answers):
-    """Lines, plain or gzipped by the ending; each call is one write, so that what is in the file are whole rows."""
+    """Lines, plain or gzipped by the ending; each call is one write, so the file has whole rows."""
 
     def __init__(self, path: Path, head: str = "", end: str = "") -> None:
-        self.file = cast(
-            BinaryIO, gzip.open(path, "wb") if is_gzipped(path) else path.open("wb", buffering=0)
-        )
+        file = gzip.open(path, "wb") if is_gzipped(path) else path.open("wb", buffering=0)
+        self.file = cast(BinaryIO, file)
         self.end = end
         self.put(head)
 
     def put(self, text: str) -> None:
-        """Write it now."""
+        """Write a text now."""
         self.file.write(text.encode("utf-8", "surrogateescape"))
         self.file.flush()
 
     def close(self) -> None:
-        """The end, and the file."""
+        """Write the end, and close the file."""
         try:
             self.put(self.end)
         finally:
@@ -82,7 +81,7 @@ class DelimitedAnswers(_Stream):
         self.line_end = line_end
 
     def put_rows(self, rows: Sequence[Sequence[str]]) -> None:
-        """Cells; in TSV without quotation marks there is no way to write a tab or a line break inside of one."""
+        """Write cells; without quotation marks a tab or a line break in a cell becomes a blank."""
         if self.delimiter == "\t" and not self.quotes:
             cleaned = (
                 (" ".join(cell.splitlines()).replace("\t", " ") for cell in row) for row in rows
@@ -95,13 +94,14 @@ class DelimitedAnswers(_Stream):
 
     def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:
         """Some rows, each with the values of the new columns."""
-        self.put_rows(
-            [[*row.whole, *map(_text, cells)] for row, cells in zip(rows, answers, strict=True)]
-        )
+        pairs = zip(rows, answers, strict=True)
+        self.put_rows([[*row.whole, *map(_text, cells)] for row, cells in pairs])
 
 
 def _text(cell: Cell) -> str:
-    return "" if cell is None else f"{cell:.6f}" if isinstance(cell, float) else cell
+    if cell is None:
+        return ""
+    return f"{cell:.6f}" if isinstance(cell, float) else cell
 
 
 @final
@@ -123,12 +123,7 @@ class JsonAnswers(_Stream):
             inside = body[1:-1].strip()
             lines.append(f"{{{inside}, {added[1:]}" if inside else added)
         if self.listed:
-            self.put(
-                "".join(
-                    f"{self.between}{line}" if at == 0 else f",\n{line}"
-                    for at, line in enumerate(lines)
-                )
-            )
+            self.put(self.between + ",\n".join(lines) if lines else "")
             self.between = ",\n"
         else:
             self.put("".join(f"{line}\n" for line in lines))
@@ -143,7 +138,8 @@ class ParquetAnswers(Answers):
         import pyarrow.parquet
 
         kinds = {str: pyarrow.string(), float: pyarrow.float64()}
-        self.schema, self.arrow = schema, pyarrow
+        self.schema = schema
+        self.arrow = pyarrow
         self.columns = {name: kinds[kind] for name, kind in columns.items()}
         whole = schema
         for name, kind in self.columns.items():
@@ -154,9 +150,8 @@ class ParquetAnswers(Answers):
         """Some rows, each with the values of the new columns."""
         table = self.arrow.Table.from_batches([row.whole for row in rows], schema=self.schema)
         for at, (name, kind) in enumerate(self.columns.items()):
-            table = table.append_column(
-                name, self.arrow.array([cells[at] for cells in answers], kind)
-            )
+            values = self.arrow.array([cells[at] for cells in answers], kind)
+            table = table.append_column(name, values)
         self.file.write_table(table)
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""Opening a run that may come from a stranger: the one file of a packed run, or a run on the Hugging Face hub.
+"""Opening a run from elsewhere: the one file of a packed run, or a run on the Hugging Face hub.
 
-A packed run is a zip of a few plain files, and nothing else. Nothing in it is compressed, so what is unpacked is never
-larger than the file. Its entries have fixed names. From the hub, or a server of your own that speaks as it does
-(`HF_ENDPOINT`), only the files of a run are fetched, and none is code. The folder that comes out of either is then read
-with the same care as any run folder.
+A packed run is a zip of a few plain files, and nothing else. Nothing in it is compressed, so what
+is unpacked is never larger than the file. Its entries have fixed names. From the hub, or a server
+of your own that speaks as it does (`HF_ENDPOINT`), only the files of a run are fetched, and none is
+code. The folder that comes out of either is then read with the same care as any run folder.
 """
 
 import atexit
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sixjars.errors import RunError, first_line, shown
+from sixjars_runtime.errors import RunError, first_line, shown
 
 HUB: Final = "hf:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
@@ -30,7 +30,7 @@ FILES: Final = (
     "cost.json",
     "model.safetensors",
 )
-"""What a packed run has besides its model card and `fields/NAME.json`."""
+"""The files of a packed run besides its model card and `fields/NAME.json`."""
 _FIELD = re.compile(r"fields/[A-Za-z0-9_]{1,80}\.json")
 _MOST: Final = 50
 """Entries; a run has about ten."""
@@ -54,17 +54,16 @@ def checked_name(name: str) -> str:
 
 
 def downloaded(path: Path) -> Path:
-    """The folder of a run on the hub, `hf:user/name` or `hf:user/name@revision`; what was fetched before is kept."""
+    """The folder of a run on the hub, `hf:user/name` or `hf:user/name@revision`; it is cached."""
     from huggingface_hub import snapshot_download
 
     plain, _, revision = str(path).partition("@")
     name = checked_name(plain)
     with reaching_the_hub(name):
-        files = [CARD, *FILES, "fields/*.json"]
         fetched = snapshot_download(
             name,
             revision=revision or None,
-            allow_patterns=files,
+            allow_patterns=[CARD, *FILES, "fields/*.json"],
             library_name="sixjars",
             tqdm_class=None,
         )
@@ -76,7 +75,7 @@ def downloaded(path: Path) -> Path:
 
 @contextmanager
 def reaching_the_hub(name: str) -> Iterator[None]:
-    """Whatever the hub or the network says becomes one sentence."""
+    """Make one sentence of whatever the hub or the network says."""
     from huggingface_hub import errors
 
     try:
@@ -84,27 +83,25 @@ def reaching_the_hub(name: str) -> Iterator[None]:
     except errors.RevisionNotFoundError:
         raise RunError(f"{name} has no such revision on the hub.") from None
     except errors.RepositoryNotFoundError:
-        raise RunError(
-            f"{name} is not on the hub, or not for you; sign in with `hf auth login`, or set HF_TOKEN, if it is yours."
-        ) from None
+        remedy = "sign in with `hf auth login`, or set HF_TOKEN, if it is yours."
+        raise RunError(f"{name} is not on the hub, or not for you; {remedy}") from None
     except errors.LocalEntryNotFoundError:
-        raise RunError(
-            f"{name} cannot be downloaded: the hub cannot be reached, and it was never here."
-        ) from None
+        reason = "the hub cannot be reached, and it was never here."
+        raise RunError(f"{name} cannot be downloaded: {reason}") from None
     except errors.HfHubHTTPError as error:
         said = error.server_message or str(error).splitlines()[0]
         raise RunError(f"the hub refused {name}: {said.strip().rstrip('.')}.") from None
-    except (errors.HTTPError, OSError) as error:  # type: ignore[attr-defined]  # of the library that it calls with
+    except (errors.HTTPError, OSError) as error:  # type: ignore[attr-defined]
         raise RunError(f"the hub cannot be reached for {name}: {first_line(error)}.") from None
 
 
 def is_packed(path: Path) -> bool:
-    """Whether this is the file of a packed run, by its ending, or a run on the hub, by its beginning."""
+    """Whether this is a packed run, by its ending, or a run on the hub, by its beginning."""
     return is_on_hub(path) or (path.suffix == ENDING and path.is_file())
 
 
 def unpacked(path: Path) -> Path:
-    """A folder with the files of a packed run, which is removed when this process ends; or one from the hub."""
+    """A folder with the files of a packed run until this process ends, or of a run on the hub."""
     if is_on_hub(path):
         return downloaded(path)
     try:
@@ -119,27 +116,23 @@ def unpacked(path: Path) -> Path:
                 with archive.open(entry) as source, target.open("wb") as file:
                     shutil.copyfileobj(source, file)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        raise RunError(
-            f"{path} is not a packed run, or damaged: {str(error).rstrip('.')[:200]}."
-        ) from None
+        reason = str(error).rstrip(".")[:200]
+        raise RunError(f"{path} is not a packed run, or damaged: {reason}.") from None
     except OSError as error:
         raise RunError(f"{path} cannot be unpacked: {error.strerror or error}.") from None
     return folder
 
 
 def _check(entries: list[zipfile.ZipInfo], path: Path) -> None:
-    """Refuse whatever `pack` does not write: other names, compression, encryption, sizes that do not fit the file."""
+    """Refuse whatever `pack` does not write: other names, compression, encryption, wrong sizes."""
     names = [entry.filename for entry in entries]
     if len(names) > _MOST or len(set(names)) < len(names):
         raise ValueError(f"it has {len(names)} entries, or two of one name")
     for entry in entries:
         if entry.filename not in (CARD, *FILES) and not _FIELD.fullmatch(entry.filename):
             raise ValueError(f"{shown(entry.filename)} has no place in it")
-        if (
-            entry.compress_type != zipfile.ZIP_STORED
-            or entry.file_size != entry.compress_size
-            or entry.flag_bits & 1
-        ):
+        is_stored = entry.compress_type == zipfile.ZIP_STORED
+        if not is_stored or entry.file_size != entry.compress_size or entry.flag_bits & 1:
             raise ValueError(f"{entry.filename} is compressed or encrypted, as no packed run is")
     if sum(entry.file_size for entry in entries) > path.stat().st_size:
         raise ValueError("its entries are larger than the file")

@@ -1,4 +1,4 @@
-"""The file of a run that keeps the scores of its baselines, `baselines.json`: each by the data that it is of."""
+"""The file of a run that keeps the scores of its baselines, `baselines.json`, by scored data."""
 
 import json
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from typing import Final, final
 
 from pydantic import TypeAdapter, ValidationError
 
-from sixjars.errors import RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.learning.checkpoints import write_whole
+from sixjars_runtime.errors import RunError
 
 FILE: Final = "baselines.json"
 FORMAT: Final = 2
@@ -31,7 +31,7 @@ class Entry:
     """All that the scores depend on."""
     baselines: tuple[Baseline, ...]
     notes: tuple[str, ...] = ()
-    """What a person should know of those that were left out."""
+    """Notes on baselines that were left out."""
 
 
 @final
@@ -42,7 +42,7 @@ class _File:
 
 
 def read_entries(folder: Path) -> tuple[Entry, ...]:
-    """What a run's folder keeps; nothing where there is no such file, or it is damaged or of another version."""
+    """The entries of a run's folder; none where the file is damaged or of another version."""
     path = folder / FILE
     try:
         if not path.is_file() or path.stat().st_size > LARGEST:
@@ -61,8 +61,7 @@ def kept_entry(folder: Path, key: Mapping[str, str]) -> Entry | None:
 def keep_entry(folder: Path, entry: Entry) -> None:
     """Add an entry; a folder that cannot be written keeps none."""
     others = [kept for kept in read_entries(folder) if kept.key != entry.key]
-    kept = _File(FORMAT, (entry, *others)[:MOST])
+    file = asdict(_File(FORMAT, (entry, *others)[:MOST]))
     with suppress(OSError, RunError):
-        write_whole(
-            folder / FILE, (json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n").encode()
-        )
+        text = json.dumps(file, indent=1, ensure_ascii=False) + "\n"
+        write_whole(folder / FILE, text.encode())

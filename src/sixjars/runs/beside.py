@@ -1,7 +1,8 @@
-"""The baselines beside a run: what costs nothing, scored on the rows that the model is scored on.
+"""The baselines beside a run: simple methods, scored on the rows that the model is scored on.
 
-They learn from the training set alone, take at most a tenth of the time of the training or evaluation that they stand
-beside (or 2 s, besides loading scikit-learn), and are kept in the run's folder.
+They learn from the training set alone, take at most a tenth of the time of the training or
+evaluation that they stand beside (or 2 s, besides loading scikit-learn), and are kept in the run's
+folder.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +27,9 @@ from sixjars.tasks import TASKS
 from sixjars.version import version_of
 
 SHARE: Final = 0.1
-"""Of the seconds of a training or an evaluation."""
+"""The share of the seconds of a training or an evaluation that baselines may take."""
 LEAST: Final = 2.0
-"""Seconds that baselines may take beside a short one: a tenth of ten seconds would score nothing."""
-
+"""Seconds that baselines may take beside a short run: a tenth of ten seconds scores nothing."""
 PERFECT: Final = ("1.000", "100.0")
 """The best values of shares and of percentages."""
 STOPPED: Final = "the baselines were stopped; all else is complete. --no-baselines leaves them out."
@@ -38,16 +38,16 @@ STOPPED: Final = "the baselines were stopped; all else is complete. --no-baselin
 @final
 @dataclass(frozen=True)
 class Beside:
-    """Where baselines are wanted, and how long what they stand beside has taken."""
+    """The recipe, metrics and outputs that baselines stand beside, and their time."""
 
     recipe: Recipe
     metrics: Sequence[Metric]
     seconds: float
-    """That they may take."""
+    """The time that baselines may take."""
     group: bool = False
     """Whether rows with the same input are one example."""
     model: Judged | None = None
-    """What the model makes of the same rows; nothing before there is one."""
+    """The judged outputs of the model for the same rows; None before there is one."""
 
     @classmethod
     def of(
@@ -88,12 +88,12 @@ class Beside:
         )
         load_library(problem)
         budget = Budget(self.seconds) if clock is None else Budget(self.seconds, clock)
-        found, notes = measured(problem, self.metrics, budget)
-        return Entry(self.key(train.table.fingerprint, scored), tuple(found), tuple(notes))
+        baselines, notes = measured(problem, self.metrics, budget)
+        return Entry(self.key(train.table.fingerprint, scored), tuple(baselines), tuple(notes))
 
 
 def by_importance(recipe: Recipe, metrics: Sequence[Metric]) -> list[Metric]:
-    """The metrics, that which chooses the weights first."""
+    """The metrics, with the one that chooses the weights first."""
     return sorted(metrics, key=lambda metric: metric.name != recipe.learning.metric)
 
 
@@ -111,7 +111,8 @@ def kept_baselines(
     known = noted(run.folder, "data")
     train = known.get("train") if isinstance(known, Mapping) else None
     # A function of yours may change between two calls, and its name stays.
-    ours = all(one.name in METRICS or one.name.startswith("accuracy@") for one in beside.metrics)
+    names = [metric.name for metric in beside.metrics]
+    ours = all(name in METRICS or name.startswith("accuracy@") for name in names)
     can_be_kept = isinstance(train, str) and ours
     entry = kept_entry(run.folder, beside.key(str(train), scored)) if can_be_kept else None
     if entry is None:
@@ -135,54 +136,58 @@ def sentence_of(
     recipe: Recipe,
     trend: Trend | None = None,
 ) -> str:
-    """The best baseline beside a model, by the most important metric that both have; nothing where there is none.
+    """The best baseline beside a model, by the most important metric that both have; or nothing.
 
     It says where the difference is less than the rows can show, and where another metric clearly
     says something else. Where the model is no better, also what to try, in order.
     """
     metrics = sorted(scores, key=lambda score: score.name != recipe.learning.metric)
-    rivals = [one for one in baselines if not has_nothing(one, scores)]
+    rivals = [baseline for baseline in baselines if not has_nothing(baseline, scores)]
     for score in metrics:
         best = best_by(rivals, score.name)
         if best is not None and says_something(best.value(score.name) or 0.0, score):
-            others = [one for one in metrics if one is not score]
-            said, ahead = _sentence(best, score, others)
-            return said if ahead else f"{said} {_to_try(advice_for(best.topic, recipe, trend))}"
+            others = [other for other in metrics if other is not score]
+            sentence, ahead = _sentence(best, score, others)
+            if ahead:
+                return sentence
+            return f"{sentence} {_to_try(advice_for(best.topic, recipe, trend))}"
     return ""
 
 
 def _sentence(best: Baseline, score: Score, others: Sequence[Score]) -> tuple[str, bool]:
-    """Both scores, and what they say; and whether the model is ahead, so that there is nothing to try."""
-    value, found = best.value(score.name) or 0.0, verdict_on(score, best) or "equal"
+    """A sentence that compares both scores; and whether the model is ahead: nothing to try then."""
+    value = best.value(score.name) or 0.0
+    verdict = verdict_on(score, best) or "equal"
     of_baseline, of_model = rounded(value), rounded(score.value, like=value)
     reached = f"{best.name} reaches {of_baseline} in {in_time(best.seconds)}"
     begins = f"{score.name}: {reached}; this model {of_model}"
     same = of_baseline == of_model
     if same and of_model in PERFECT:  # nothing is left to be better at
         return f"{begins} too.", True
-    opposite = opposed(others, best, found)
-    says = f"{begins}{_in_words(found, score, same=same)}."
-    says += "".join(_opposite(*one, best) for one in opposite.items())
-    hows = opposite.values()
-    ahead = is_ahead(score, value) and not same and (found == "better" or "worse" not in hows)
-    return says, ahead or "better" in hows
+    opposite = opposed(others, best, verdict)
+    sentence = f"{begins}{_in_words(verdict, score, same=same)}."
+    sentence += "".join(_opposite(other, how, best) for other, how in opposite.items())
+    if "better" in opposite.values():
+        return sentence, True
+    is_clear = verdict == "better" or "worse" not in opposite.values()
+    return sentence, is_ahead(score, value) and not same and is_clear
 
 
-def _in_words(found: Verdict, score: Score, *, same: bool) -> str:
-    """What follows the score of the model."""
+def _in_words(verdict: Verdict, score: Score, *, same: bool) -> str:
+    """The end of a sentence, after the score of the model."""
     too = " too" if same else ""
-    if found == "no difference":
+    if verdict == "no difference":
         return f"{too}: no difference that {number_of(score.count, 'row')} can show"
     if same:
         return f"{too}, no better"
-    return ", which is worse" if found == "worse" else ""
+    return ", which is worse" if verdict == "worse" else ""
 
 
-def _opposite(score: Score, how: Verdict, best: Baseline) -> str:
-    """Another metric that says something else."""
+def _opposite(score: Score, verdict: Verdict, best: Baseline) -> str:
+    """A sentence about another metric, which says something else."""
     value = best.value(score.name) or 0.0
-    both = f"{rounded(score.value, like=value)} against {rounded(value)}"
-    return f" By {score.name} it is {how}: {both}."
+    scores = f"{rounded(score.value, like=value)} against {rounded(value)}"
+    return f" By {score.name} it is {verdict}: {scores}."
 
 
 def _to_try(changes: Sequence[str]) -> str:

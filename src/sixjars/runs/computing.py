@@ -12,10 +12,10 @@ from sixjars.runs.predict import Predictor
 
 @contextmanager
 def computing(predictor: Predictor) -> Iterator[Executor | None]:
-    """On a CPU, threads that compute a batch of their own each.
+    """On a CPU, threads that compute a batch of their own each; else None.
 
-    Images and videos are large products: for those, and where OMP_NUM_THREADS is set, torch divides the work as it does
-    by itself.
+    Images and videos are large products: for those, and where OMP_NUM_THREADS is set, torch divides
+    the work by itself.
     """
     media = any(field.is_media for field in predictor.fields.inputs.values())
     if predictor.device.type != "cpu" or media or "OMP_NUM_THREADS" in os.environ:

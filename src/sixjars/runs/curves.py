@@ -1,26 +1,24 @@
-"""The learning curves of a run, as a picture."""
+"""The learning curves of a run, as an image."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sixjars.evaluation.metrics import metric_named
 from sixjars.runs.folder import RunFolder, best_of, first_score
+from sixjars.runs.recipes import chosen_by
 
 
 def draw_curves(run: RunFolder) -> None:
-    """Draw the log of a run into its folder; one validation makes no curve, nor does a log that lacks values."""
-    records, metric = run.history(), run.recipe.learning.metric or "loss"
+    """Draw the log of a run into its folder, unless it has one validation or lacks values."""
+    records = run.history()
+    metric, better = chosen_by(run.recipe, run.outside)
     if len(records) < 2 or not all({"train_loss", metric} <= record.keys() for record in records):
         return
-    better = "lower" if metric == "loss" else metric_named(metric, run.outside).better
     shown = metric if metric != "loss" else first_score(records)
     best = best_of(records, metric, better=better)
     average = run.recipe.learning.average
-    kept = (
-        "the weights of"
-        if average == 1
-        else f"the mean of the weights of the {average} best, first of all"
-    )
+    kept = "the weights of"
+    if average > 1:
+        kept = f"the mean of the weights of the {average} best, first of all"
     place = f"{kept} step {best['step']:,.0f}, epoch {best['epoch']:.3g}"
     title = f"Kept: {place}; {metric.replace('_', ' ')} on the validation set: {best[metric]:.4g}"
     draw_learning(run.folder / "curves.png", records, metric=shown, best=best["step"], title=title)
@@ -34,20 +32,15 @@ def draw_learning(
     best: float,
     title: str,
 ) -> None:
-    """Training and validation loss against the step, the metric beside them; a line at the best step."""
+    """Training and validation loss by step, the metric beside them, a line at the best step."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     steps = [record["step"] for record in records]
     figure = Figure(figsize=(7.0 if metric is None else 11.0, 4.2), dpi=150, layout="constrained")
     panels = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0].tolist()
-    panels[0].plot(
-        steps,
-        [record["train_loss"] for record in records],
-        color="#6b7280",
-        linewidth=2,
-        label="training set",
-    )
+    losses = [record["train_loss"] for record in records]
+    panels[0].plot(steps, losses, color="#6b7280", linewidth=2, label="training set")
     for axes, name, color in zip(panels, ("loss", metric), ("#1f6fb2", "#27824a"), strict=False):
         values = [record[str(name)] for record in records]
         axes.plot(steps, values, "o-", markersize=4, color=color, label="validation set")

@@ -1,4 +1,4 @@
-"""What a recipe is made into: its data, read or generated, split and encoded once; and a network that fits them."""
+"""The data of a recipe, read or generated, split and encoded once; and a network that fits it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,9 +17,7 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
 from sixjars.decoding.memory import free_on
-from sixjars.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
 from sixjars.flow.contracts import ModelPlan
-from sixjars.flow.memory import in_words
 from sixjars.flow.values import Batch, Padded
 from sixjars.learning.parameters import belongs_to, freeze_named
 from sixjars.model.build import Network, Unfilled, build, freeze_unused, nested
@@ -32,19 +30,20 @@ from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.runs.splits import LEAST, SPLITS, read_splits
 from sixjars.runs.vectors import token_vectors
 from sixjars.samples import materialise, sample_examples, sample_folder
+from sixjars_runtime.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
+from sixjars_runtime.memory import in_words
 
 COUNTED_AT_ONCE = 256
 """Examples in memory while an encoder counts."""
 
-
 NUMBER: Final = 4
 """Bytes of a weight, of its gradient, and of each number that an optimizer remembers of it."""
 MOMENTS: Final[Mapping[str, int]] = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd": 0}
-"""How many numbers those are; of SGD one more with momentum."""
+"""How many numbers an optimizer remembers of each weight; SGD with momentum one more."""
 NAMED: Final = 3
 """The largest weights that a message lists."""
 NEVER_TOO_MUCH: Final = 2**28
-"""Bytes that are free on every machine that could load torch: for less nobody asks."""
+"""Bytes that are free on every machine that could load torch, so for less nothing is measured."""
 
 
 @final
@@ -66,18 +65,16 @@ class Blueprint:
         places: Sequence[Path] | None = None,
         reporter: Reporter | None = None,
     ) -> "Blueprint":
-        """From a recipe. Features are stored, unless they are of files in `places`, as for a prediction."""
+        """Make it of a recipe; features are stored unless `places` are given, as to predict."""
         fields = make_fields(recipe, outside)
         plan = model_plan(recipe, fields, outside)
         extractors = _extractors(plan, fields, torch.device(device))
 
         def equipped(field: Field) -> Field:
+            searched = media_places(recipe, field) if places is None else [*places]
+            searched += [] if places is None else _archives(recipe, field)
             kit = Equipment(
-                places=tuple(
-                    media_places(recipe, field)
-                    if places is None
-                    else [*places, *_archives(recipe, field)]
-                ),
+                places=tuple(searched),
                 extractor=extractors.get(field.name),
                 stored=places is None,
                 target_options=field.equipment.target_options,
@@ -90,7 +87,7 @@ class Blueprint:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """A number for the weights of each frozen backbone, by the field whose files it turns into features."""
+        """A number for the weights of each frozen backbone, by the field whose files it reads."""
         kits = {name: field.equipment.extractor for name, field in self.fields.all.items()}
         found = {name: kit.fingerprint for name, kit in kits.items() if kit is not None}
         return {name: number for name, number in found.items() if number is not None}
@@ -109,20 +106,20 @@ def _extractors(plan: ModelPlan, fields: Fields, device: torch.device) -> dict[s
 
 
 def media_places(recipe: Recipe, field: Field) -> list[Path]:
-    """Where the files of a field are."""
+    """The folders or archives of the files of a field."""
     data = recipe.data
     if not field.is_media:
         return [data.path(".")]
     if data.sample is not None:
         return [sample_folder(recipe.task)]
     if data.format == "folders":
-        return [data.path(one.file) for one in data.training_files if isinstance(one.file, str)]
+        return [data.path(part.file) for part in data.training_files if isinstance(part.file, str)]
     media = field.settings.media
-    return [data.path(place) for place in ((media,) if isinstance(media, str) else media)]
+    return [data.path(place) for place in ([media] if isinstance(media, str) else media)]
 
 
 def _archives(recipe: Recipe, field: Field) -> list[Path]:
-    """Where the files of a prediction may be besides: in an archive of the training data, by their names in it."""
+    """Archives of the training data, whose files a prediction may name."""
     places, endings = media_places(recipe, field), field.archive_endings
     return [place for place in places if place.suffix.lower() in endings and place.exists()]
 
@@ -138,31 +135,31 @@ class Splits:
     fields: Fields
 
     @property
+    def named(self) -> dict[str, Dataset]:
+        """The sets that there are, by their names in a recipe."""
+        sets = zip(SPLITS, (self.train, self.valid, self.test), strict=True)
+        return {name: split for name, split in sets if split is not None}
+
+    @property
     def scored(self) -> Dataset:
-        """What the final scores are of: the test set, or the validation set where there is none."""
+        """The set of the final scores: the test set, or the validation set where there is none."""
         name, split = ("validation", self.valid) if self.test is None else ("test", self.test)
-        where = (
-            split.where if split.where.startswith("the ") else f"the {name} set of {split.where}"
-        )
-        return replace(split, where=where)
+        has_name = split.where.startswith("the ")
+        return split if has_name else replace(split, where=f"the {name} set of {split.where}")
 
     @property
     def fingerprints(self) -> dict[str, str]:
         """A number for each split that changes with its content."""
-        splits = zip(SPLITS, (self.train, self.valid, self.test), strict=True)
-        return {name: split.table.fingerprint for name, split in splits if split is not None}
+        return {name: split.table.fingerprint for name, split in self.named.items()}
 
     @property
     def skipped(self) -> int:
         """Bad rows left out of all splits."""
-        return sum(
-            split.skipped for split in (self.train, self.valid, self.test) if split is not None
-        )
+        return sum(split.skipped for split in self.named.values())
 
     def facts(self, recipe: Recipe) -> dict[str, str]:
-        """What is told of the data before training: its rows, and each field."""
-        sets = dict(zip(SPLITS.values(), (self.train, self.valid, self.test), strict=True))
-        rows = _rows(recipe, {name: len(one) for name, one in sets.items() if one is not None})
+        """The facts that are shown before training: the rows of each set, and each field."""
+        rows = _rows(recipe, {SPLITS[name]: len(split) for name, split in self.named.items()})
         guides = {"alignment": self.train.guides.describe()} if recipe.loss.guide else {}
         return {"rows": rows} | {name: self._field(name) for name in self.fields.all} | guides
 
@@ -172,40 +169,38 @@ class Splits:
         train, valid = self.train.known_tokens(name), self.valid.known_tokens(name)
         if train is None or valid is None:
             return described
-        return f"{described}; {train[0]:,} training tokens; {valid[1]:.1%} of the validation tokens are known"
+        counts = f"{train[0]:,} training tokens; {valid[1]:.1%} of the validation tokens are known"
+        return f"{described}; {counts}"
 
 
 def _rows(recipe: Recipe, counts: Mapping[str, int]) -> str:
     """The rows of each split, and what the final score is of."""
     if recipe.learning.folds is not None:
-        return f"{counts['training']:,} training; validation below is on these same rows, the final score on the folds"
+        same = "validation below is on these same rows, the final score on the folds"
+        return f"{counts['training']:,} training; {same}"
     if recipe.data.fold is not None:
-        training, held = counts["training"], counts["validation"]
-        fold = "fold {} of {}".format(*recipe.data.fold.split("/"))
-        return f"{training:,} training, {held:,} held out ({fold}); over all folds, each row is held out once"
-    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    return told + (
-        "" if "test" in counts else "; no test set, so the final score is on the validation set"
-    )
+        number, folds = recipe.data.fold.split("/")
+        sets = f"{counts['training']:,} training, {counts['validation']:,} held out"
+        return f"{sets} (fold {number} of {folds}); over all folds, each row is held out once"
+    sets = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    no_test = "; no test set, so the final score is on the validation set"
+    return sets + ("" if "test" in counts else no_test)
 
 
 def notes_on(splits: Splits, *, held_out: bool = True) -> Iterator[str]:
-    """What should be known of the data before training, a sentence each; the validation set may not be `held_out`."""
-    every = (one for one in (splits.train, splits.valid, splits.test) if one is not None)
-    yield from dict.fromkeys(sentence for one in every for sentence in one.notes)  # each once
+    """Sentences about the data before training; the validation set may not be `held_out`."""
+    every = [sentence for split in splits.named.values() for sentence in split.notes]
+    yield from dict.fromkeys(every)  # each once
     if splits.fields.output.single_label:
         yield from _labels(splits)
     yield from _truncated(splits)
     yield from _longer(splits)
     if splits.train.diagonal is not None:
-        linked = "source", splits.fields.output.name
-        some = {
-            name: splits.train.table.texts(name, range(min(len(splits.train), 1000)))
-            for name in linked
-        }
-        yield from unspaced(
-            {name: splits.fields.all[name].words(texts) for name, texts in some.items()}
-        )
+        texts = {}
+        for name in ("source", splits.fields.output.name):
+            first = splits.train.table.texts(name, range(min(len(splits.train), 1000)))
+            texts[name] = splits.fields.all[name].words(first)
+        yield from unspaced(texts)
     if held_out and len(splits.valid) < LEAST:
         yield notes.SMALL_VALIDATION.format(number_of(len(splits.valid), "example"))
     if held_out and splits.test is None:
@@ -213,7 +208,7 @@ def notes_on(splits: Splits, *, held_out: bool = True) -> Iterator[str]:
 
 
 def _labels(splits: Splits) -> Iterator[str]:
-    """Labels that can hardly be learned, or not be measured."""
+    """Notes on labels that can hardly be learned, or not be measured."""
     single = [name for name, count in splits.train.label_counts().items() if count == 1]
     if single:
         yield notes.LABELS_ONCE.format(_some(single))
@@ -228,64 +223,59 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _longer(splits: Splits) -> Iterator[str]:
-    """Inputs that are longer than nearly all that are learned from; one of them alone is chance."""
+    """Notes on inputs that are longer than nearly all of training; a single one is chance."""
     for name in splits.train.text_inputs:
         train = np.array(splits.train.lengths(name))[splits.train.usable]
         most = int(np.quantile(train, notes.NEARLY_ALL, method="inverted_cdf"))
-        sets = {"validation": splits.valid} | ({} if splits.test is None else {"test": splits.test})
-        counts = {
-            what: (int((np.array(one.lengths(name)) > most).sum()), len(one))
-            for what, one in sets.items()
-        }
-        if found := {
-            what: both
-            for what, both in counts.items()
-            if both[0] > max(1, notes.MUCH_LONGER * both[1])
-        }:
-            yield notes.longer_in_words(found, most, notes.texts_of(name, splits.fields.inputs))
+        longer = {}
+        for split, dataset in list(splits.named.items())[1:]:
+            count = int((np.array(dataset.lengths(name)) > most).sum())
+            if count > max(1, notes.MUCH_LONGER * len(dataset)):
+                longer[SPLITS[split]] = count, len(dataset)
+        if longer:
+            yield notes.longer_in_words(longer, most, notes.texts_of(name, splits.fields.inputs))
 
 
 def _truncated(splits: Splits) -> Iterator[str]:
-    """Training texts that were cut; of very many, some from all over are looked at, for each is tokenized again."""
+    """Notes on training texts that were cut, by a sample: each of it is tokenized again."""
     rows = np.flatnonzero(splits.train.usable)
-    some = rows[:: max(1, len(rows) // notes.LOOKED_AT)].tolist()
+    sample = rows[:: max(1, len(rows) // notes.LOOKED_AT)].tolist()
     for name, field in splits.fields.all.items():
-        if found := int(field.truncated(splits.train.table, some).sum()):
+        if cut := int(field.truncated(splits.train.table, sample).sum()):
             limit = f"data.{name}.max_length ({field.settings.max_length} tokens)"
             what = notes.texts_of(name, splits.fields.inputs)
-            yield notes.truncated_in_words(found, len(some), len(rows), what=what, limit=limit)
+            yield notes.truncated_in_words(cut, len(sample), len(rows), what=what, limit=limit)
 
 
 def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
     """The data of a recipe; with fields that are `restored` from a run, nothing is learned anew."""
     examples = admitted(blueprint)
     fields = restored or blueprint.fields.learned(examples["train"])
-    made = {name: Dataset.stored(found, fields) for name, found in examples.items()}
+    sets = {name: Dataset.stored(split, fields) for name, split in examples.items()}
+    train = sets["train"]
     links = blueprint.recipe.data.alignment
     if isinstance(links, LinkFiles) and links.train == LEARN:
-        made["train"] = _guided(
-            made["train"], links.diagonal if blueprint.recipe.loss.guide else None
-        )
-    if not made["train"].usable.any():
-        raise DataError(
-            f"{made['train'].where}: no row is left to learn from; all are too long (see on_long)."
-        )
-    return Splits(made["train"], made["valid"], made.get("test"), fields)
+        train = _guided(train, links.diagonal if blueprint.recipe.loss.guide else None)
+    if not train.usable.any():
+        reason = "no row is left to learn from; all are too long (see on_long)."
+        raise DataError(f"{train.where}: {reason}")
+    return Splits(train, sets["valid"], sets.get("test"), fields)
 
 
 def _guided(train: Dataset, diagonal: float | None) -> Dataset:
-    """A training set whose links are to be learned; where nothing is guided by them, they are not."""
-    sentence = "data.alignment: learn changes nothing here, because loss.guide is 0; say loss.guide: 0.5, or remove it."
-    return replace(
-        train,
-        diagonal=diagonal,
-        notes=train.notes if diagonal is not None else (*train.notes, sentence),
+    """A training set whose links are to be learned, unless nothing is guided by them."""
+    if diagonal is not None:
+        return replace(train, diagonal=diagonal)
+    sentence = (
+        "data.alignment: learn changes nothing here, because loss.guide is 0; "
+        "say loss.guide: 0.5, or remove it."
     )
+    return replace(train, diagonal=None, notes=(*train.notes, sentence))
 
 
 @remedied()
 def admitted(blueprint: Blueprint) -> dict[str, Examples]:
-    """The examples of every split that can be used; of images and videos the features are then stored."""
+    """The usable examples of every split; the features of images and videos are then stored."""
     recipe, fields = blueprint.recipe, blueprint.fields
     examples = raw_examples(recipe, fields)
     if recipe.data.sample is not None:
@@ -293,27 +283,26 @@ def admitted(blueprint: Blueprint) -> dict[str, Examples]:
     skip = recipe.data.on_bad_row == "skip"
     train = fields.admit(examples.pop("train"), skip=skip)
     settled = fields.mapped(lambda field: field.settled(train))
-    again: dict[str, Any] = (
-        {"skipped": 0, "notes": ()} if recipe.learning.folds else {}
-    )  # validated on the same rows
-    return {"train": train} | {
-        name: replace(settled.admit(one, skip=skip), **again) for name, one in examples.items()
-    }
+    rest = {name: settled.admit(split, skip=skip) for name, split in examples.items()}
+    if recipe.learning.folds:  # validated on the same rows, whose notes would stand twice
+        rest = {name: replace(split, skipped=0, notes=()) for name, split in rest.items()}
+    return {"train": train} | rest
 
 
 def raw_examples(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
-    """The examples of every split as texts; no file of an image or video is opened for them."""
+    """The examples of every split as texts; no image or video is opened for them."""
     return sample_examples(recipe, SPLITS) if recipe.data.sample else read_splits(recipe, fields)
 
 
 def _draw_sample(recipe: Recipe, fields: Fields, examples: dict[str, Examples]) -> None:
     """Draw the files that a synthetic corpus names."""
     for name, field in fields.inputs.items():
-        if field.is_media:
-            files = [
-                file for split in examples.values() for file in split.table.column(name).to_pylist()
-            ]
-            materialise(recipe.task, files, sample_folder(recipe.task), field.equipment.reporter)
+        if not field.is_media:
+            continue
+        files = [
+            file for split in examples.values() for file in split.table.column(name).to_pylist()
+        ]
+        materialise(recipe.task, files, sample_folder(recipe.task), field.equipment.reporter)
 
 
 def add_vectors(blueprint: Blueprint, fields: Fields, facts: dict[str, dict[str, Any]]) -> None:
@@ -342,14 +331,14 @@ def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
 
 
 def counted_batches(train: Dataset) -> Iterator[Mapping[str, Padded]]:
-    """The inputs of the training set, batch by batch, for an encoder that counts something in them."""
+    """The inputs of the training set in batches, for an encoder that counts something in them."""
     batches = train.batches(batch_examples=COUNTED_AT_ONCE, training=True)
     for (rows,) in batches.plan(epoch=0, accumulate=1):
         yield batches.collate(rows).inputs
 
 
 def blank_batch(fields: Fields) -> Batch:
-    """One example of nothing in particular, such as the network could be given."""
+    """A batch of one blank example, such as the network could be given."""
     inputs = {name: field.blank() for name, field in fields.inputs.items()}
     target = fields.output.blank()
     if fields.link is not None:
@@ -363,10 +352,10 @@ def blank_batch(fields: Fields) -> Batch:
 def check_fits(
     blueprint: Blueprint, splits: Splits, device: torch.device, *, shares: int = 1
 ) -> None:
-    """Refuse a recipe whose weights, gradients and optimizer do not fit into the free memory; nothing is allocated.
+    """Refuse a recipe whose weights, gradients and optimizer do not fit into the free memory.
 
-    `shares` is among how many processes they are divided. What a batch takes besides is not known yet: see
-    `enough_memory`.
+    Nothing is allocated. `shares` processes divide the weights. What a batch takes besides is not
+    known yet: see `enough_memory`.
     """
     try:
         with torch.device("meta"), Unfilled():
@@ -388,13 +377,14 @@ def check_fits(
     where = "are free" if device.type == "cpu" else f"are free on {device.type}"
     each = f" in each of {shares} processes" if shares > 1 else ""
     raise LearningError(
-        f"training this recipe needs about {in_words(needed)} of memory{each} (weights, gradients and the optimizer's "
-        f"numbers), but {in_words(free)} {where}. The largest: {listed}. Lower {', '.join(keys)}."
+        f"training this recipe needs about {in_words(needed)} of memory{each} (weights, gradients "
+        f"and the optimizer's numbers), but {in_words(free)} {where}. The largest: {listed}. "
+        f"Lower {', '.join(keys)}."
     )
 
 
 def _bytes(name: str, weight: nn.Parameter, learning: LearningSettings) -> int:
-    """What one weight takes while it is trained; a frozen one has no gradient and no place in the optimizer."""
+    """Bytes of one weight in training; a frozen one has no gradient and no optimizer state."""
     frozen = not weight.requires_grad or any(belongs_to(name, part) for part in learning.freeze)
     numbers = 1 if frozen else 2 + MOMENTS[learning.optimizer] + (learning.momentum > 0)
     return weight.numel() * NUMBER * numbers
@@ -402,16 +392,16 @@ def _bytes(name: str, weight: nn.Parameter, learning: LearningSettings) -> int:
 
 def key_of(name: str, blueprint: Blueprint) -> str:
     """The key of a recipe that a weight's size comes from: `model.encoder.embedding.size`."""
-    own = "model." + name.replace("decoder.bridge.", "bridge.", 1)
+    key = "model." + name.replace("decoder.bridge.", "bridge.", 1)
     sections = {f"model.{role}": section for role, section in blueprint.plan.settings.items()}
     sections |= {inner.where: inner.section for inner in nested(blueprint.plan)}
-    where = max((place for place in sections if own.startswith(f"{place}.")), key=len)
+    where = max((place for place in sections if key.startswith(f"{place}.")), key=len)
     return f"{where}.size" if "size" in sections[where] else where
 
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
-    """What an allocator says of a batch that does not fit becomes a sentence."""
+    """Make a sentence of what an allocator says of a batch that does not fit."""
     try:
         yield
     except SixJarsError:
@@ -420,6 +410,6 @@ def enough_memory() -> Iterator[None]:
         if not memory_is_short(error):
             raise
         raise LearningError(
-            "there is not enough memory for this training; lower learning.batch_examples or learning.batch_tokens, "
-            "data.*.max_length, or the sizes of model."
+            "there is not enough memory for this training; lower learning.batch_examples or "
+            "learning.batch_tokens, data.*.max_length, or the sizes of model."
         ) from error

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import DataError, RecipeError, hint, shown
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
 from sixjars.recipe.data import are_learned
@@ -20,6 +19,7 @@ from sixjars.runs.explanation import Explanation, explanation_of
 from sixjars.runs.folder import has_run, open_run
 from sixjars.runs.recipes import read_recipe
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import DataError, RecipeError, hint, shown
 
 
 def explain(
@@ -29,7 +29,9 @@ def explain(
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Explanation:
-    """A run's folder, or a recipe (file, name or dict) with `KEY=VALUE` overrides. Missing data is not needed.
+    """The six sections of a recipe (file, name or dict), with overrides, or of a run's folder.
+
+    Missing data is not needed.
 
     >>> import sixjars
     >>> print(sixjars.explain("translation/sample_initial").sections[3].lines[0])
@@ -38,11 +40,11 @@ def explain(
     outside = Outside(tuple(allow), tuple(components))
     if is_run(what):
         if overrides:
-            raise RecipeError(
-                ["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line"
-            )
+            fault = "a run is explained as it is; only a recipe takes KEY=VALUE."
+            raise RecipeError([fault], "the command line")
         run = open_run(Path(os.fspath(what)), outside)
-        blueprint, note = Blueprint.of(run.recipe, outside), ""
+        blueprint = Blueprint.of(run.recipe, outside)
+        note = ""
         fields = run.restored(blueprint.fields)
         run.check_sizes(blueprint, fields)
     else:
@@ -54,81 +56,71 @@ def explain(
     freeze_named(network, recipe.learning.freeze)
     letters = ", ".join(slot.letter for slot in task.inputs)
     title = f"{task.number} {task.name}: {task.title}"
-    return explanation_of(
-        recipe, network, title=title, data=_data(recipe, fields, note), given=letters
-    )
+    data = _data(recipe, fields, note)
+    return explanation_of(recipe, network, title=title, data=data, given=letters)
 
 
 def is_run(what: RecipeLike) -> TypeGuard[str | os.PathLike[str]]:
-    """Whether it names a run, by its folder or the one file of a packed run; else it is a recipe."""
+    """Whether this names a run, by its folder or the one file of a packed run; else a recipe."""
     return isinstance(what, str | os.PathLike) and (Path(what).is_dir() or is_packed(Path(what)))
 
 
 def recipe_or_run(what: RecipeLike, overrides: Sequence[str], outside: Outside) -> Recipe:
-    """A recipe, where a run might be named too: a name that is neither is told as such, with the nearest one."""
+    """A recipe, where a run might be named too; for a name that is neither, the nearest one."""
     if isinstance(what, str | os.PathLike) and what and Path(what).suffix not in {".yaml", ".yml"}:
         name = os.fspath(what)
         try:
             find(name)
         except DataError:
-            near = (
-                _near(Path(name))
-                or hint(name, list(packaged()))
-                or " `sixjars tasks` lists the recipes."
-            )
+            near = _near(Path(name)) or hint(name, list(packaged()))
+            near = near or " `sixjars tasks` lists the recipes."
             raise DataError(f"there is neither a run nor a recipe {shown(name)}.{near}") from None
     return read_recipe(what, overrides, outside)
 
 
 def _near(wrong: Path) -> str:
-    """The run beside it that a wrong name probably stands for, as a sentence; other folders are none."""
-    beside = {
-        path.name: path
-        for path in sorted(wrong.parent.glob("*"))
-        if has_run(path) or is_packed(path)
-    }
+    """A sentence with the run that a wrong name probably means, among those in its folder."""
+    places = sorted(wrong.parent.glob("*"))
+    beside = {path.name: path for path in places if has_run(path) or is_packed(path)}
     near = get_close_matches(wrong.name, beside, n=1, cutoff=0.7)
     return f" Did you mean {str(beside[near[0]])!r}?" if near else ""
 
 
 def _learned(blueprint: Blueprint) -> tuple[Fields, str]:
-    """With what the data teaches; where it is not there, with as much as the recipe allows."""
+    """The fields with what the data teaches; without data, with as much as the recipe allows."""
     fields = blueprint.fields
     if not any(field.learns for field in fields.all.values()):
         return fields, ""
     try:
         return fields.learned(raw_examples(blueprint.recipe, fields)["train"]), ""
     except DataError as error:
-        sizes = (
-            "each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
-        )
-        note = f"the data is not here ({error}), so sizes are assumed: {sizes}"
+        sizes = "each vocabulary is as large as the recipe allows, labels are as many as it says"
+        note = f"the data is not here ({error}), so sizes are assumed: {sizes}, or 2"
         return fields.mapped(lambda field: field.assumed()), note
 
 
 def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:
-    sample, task = recipe.data.sample, TASKS[recipe.task]
-    lines = [
-        f"synthetic: {sample.size} training, {sample.valid} validation and {sample.test} test examples"
-        if sample
-        else f"train: {_named(recipe.data)}"
-    ]
-    lines += [
-        f"{slot.letter}, the {slot.name}: {fields.all[slot.name].describe()}" for slot in task.slots
-    ]
+    sample = recipe.data.sample
+    task = TASKS[recipe.task]
+    if sample:
+        counts = f"{sample.size} training, {sample.valid} validation and {sample.test} test"
+        lines = [f"synthetic: {counts} examples"]
+    else:
+        lines = [f"train: {_named(recipe.data)}"]
+    for slot in task.slots:
+        lines.append(f"{slot.letter}, the {slot.name}: {fields.all[slot.name].describe()}")
     if are_learned(recipe.data.alignment):
-        lines.append(
-            "alignment: links between words that are learned from the training set; they may be wrong"
-        )
+        links = "links between words that are learned from the training set; they may be wrong"
+        lines.append(f"alignment: {links}")
     return [*lines, note] if note else lines
 
 
 def _named(data: DataSettings) -> str:
-    """The training files, with their weights where they are not 1; one for each column with the column's name."""
+    """The training files, with weights other than 1; of parallel files also their columns."""
     named = []
-    for given in data.training_files:
-        file, weight = given.file, given.weight
-        columns = file if isinstance(file, Mapping) else {}
+    for part in data.training_files:
+        columns = part.file if isinstance(part.file, Mapping) else {}
         apart = " and ".join(f"{name} ({column})" for column, name in columns.items())
-        named.append((apart or str(file)) + ("" if weight == 1 else f" × {weight:g}"))
+        weight = "" if part.weight == 1 else f" × {part.weight:g}"
+        named.append((apart or str(part.file)) + weight)
     return ", ".join(named)

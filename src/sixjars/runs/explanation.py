@@ -1,4 +1,4 @@
-"""A recipe or a run in six sections: equations with their letters, every parameter with its letter and shape."""
+"""The six sections of a recipe or a run: equations, and each parameter's letter and shape."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Section:
 @final
 @dataclass(frozen=True)
 class Explanation:
-    """All six; the model in three sections of its own.
+    """The six sections; the model in three of its own.
 
     >>> weight = Weight("decoder.output.bias", "b_out", (9,), 9, trainable=True)
     >>> Explanation("translation", (Section("model: decoder", (), (weight,)),)).count
@@ -50,22 +50,16 @@ class Explanation:
     @property
     def count(self) -> int:
         """Trainable parameters."""
-        return sum(
-            weight.count
-            for section in self.sections
-            for weight in section.weights
-            if weight.trainable
-        )
+        return sum(weight.count for weight in self._weights if weight.trainable)
 
     @property
     def frozen(self) -> int:
         """Parameters that training leaves as they are."""
-        return sum(
-            weight.count
-            for section in self.sections
-            for weight in section.weights
-            if not weight.trainable
-        )
+        return sum(weight.count for weight in self._weights if not weight.trainable)
+
+    @property
+    def _weights(self) -> list[Weight]:
+        return [weight for section in self.sections for weight in section.weights]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -77,7 +71,7 @@ class Explanation:
 def explanation_of(
     recipe: Recipe, network: Network, *, title: str, data: list[str], given: str = "x"
 ) -> Explanation:
-    """The six sections of a recipe and the network it makes; `given` are the letters of the inputs."""
+    """The sections of a recipe and its network; `given` are the letters of the inputs."""
     decoder = network.decoder
     sections = [
         Section("task", (title,)),
@@ -93,7 +87,7 @@ def explanation_of(
 
 
 def _conditioned(section: Section, given: str) -> Section:
-    """The lines of a section with the letters of what the output is conditioned on; nothing where there is no input."""
+    """The lines of a section with the letters of the inputs; without an input, unconditioned."""
     condition = rf"\g<1>{given})" if given else ")"
     lines = tuple(re.sub(r"(, | \| )x\)", condition, line) for line in section.lines)
     return Section(section.name, lines, section.weights)
@@ -101,43 +95,32 @@ def _conditioned(section: Section, given: str) -> Section:
 
 def _component(name: str, component: Component, prefix: str, *, leave_out: str = "\0") -> Section:
     trainable = {name for name, weight in component.named_parameters() if weight.requires_grad}
-    weights = tuple(
-        Weight(
-            prefix + own,
-            component.letter(own),
-            tuple(tensor.shape),
-            tensor.numel(),
-            own in trainable,
-        )
-        for own, tensor in component.state_dict().items()
-        if not own.startswith(leave_out)
-    )
-    return Section(name, tuple(component.equations()), weights)
+    weights = []
+    for key, tensor in component.state_dict().items():
+        if not key.startswith(leave_out):
+            shape, letter = tuple(tensor.shape), component.letter(key)
+            weights.append(Weight(prefix + key, letter, shape, tensor.numel(), key in trainable))
+    return Section(name, tuple(component.equations()), tuple(weights))
 
 
 def _loss(recipe: Recipe, network: Network) -> list[str]:
-    loss, lines = recipe.loss, [network.decoder.loss_equation()]
+    loss = recipe.loss
+    lines = [network.decoder.loss_equation()]
     if loss.smoothing:
         truth, others = ("ℓ_t", "vocabulary") if network.decoder.searches else ("ℓ", "labels")
-        lines.append(
-            f"label smoothing: the truth is {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"
-        )
+        spread = f"{1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"
+        lines.append(f"label smoothing: the truth is {spread}")
     if loss.class_weights == "balanced":
-        lines.append(
-            "class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ"
-        )
+        counts = "with N examples, C labels and n_ℓ examples of label ℓ"
+        lines.append(f"class weights: each times N / (C n_ℓ), {counts}")
     elif loss.class_weights:
-        weights = ", ".join(
-            f"{weight:g} for {label}" for label, weight in loss.class_weights.items()
-        )
+        pairs = loss.class_weights.items()
+        weights = ", ".join(f"{weight:g} for {label}" for label, weight in pairs)
         lines.append(f"class weights: each times {weights}, 1 for others")
     if loss.guide:
-        learned = are_learned(recipe.data.alignment)
-        what = (
-            "has the links that are learned (data.alignment)"
-            if learned
-            else "is the true attention"
-        )
+        what = "is the true attention"
+        if are_learned(recipe.data.alignment):
+            what = "has the links that are learned (data.alignment)"
         lines.append(f"- {loss.guide:g} Σ_t Σ_j α*_jt log α_jt: guided attention, where α* {what}")
     if loss.coverage:
         lines.append(f"+ {loss.coverage:g} Σ_t Σ_j min(α_jt, Σ_{{τ<t}} α_jτ): coverage")
@@ -146,9 +129,8 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
 
 def _evaluation(recipe: Recipe, network: Network) -> list[str]:
     expected = [f"expected: {name} {value:g}" for name, value in recipe.expect.items()]
-    named = (
-        [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
-    )
+    metrics = recipe.evaluation.metrics
+    named = [f"metrics: {', '.join(metrics)}"] if metrics else []
     answer = network.decoder.answer_equation()
     search = [answer] if answer else _search(recipe.evaluation.search, network)
     return [*search, *named, *expected]
@@ -163,13 +145,14 @@ def _search(search: SearchSettings, network: Network) -> list[str]:
     first = {
         "greedy": f"ŷ_t = argmax {chance}, {end}",
         "sample": f"ŷ_t ~ {chance}{_tempered(search)}, {end}",
-        "beam": f"beam of {search.width}, ranked by log P / length^{search.length_penalty:g}, {end}",
+        "beam": f"beam of {search.width}, "
+        f"ranked by log P / length^{search.length_penalty:g}, {end}",
     }[search.kind]
     return [first, *_rules(search, in_tokens=in_tokens)]
 
 
 def _tempered(search: SearchSettings) -> str:
-    """What sampling does to the distribution first."""
+    """The change of the distribution before a sample is drawn."""
     top_k = f", of the {search.top_k} most probable" if search.top_k else ""
     top_p = f", of the fewest with {search.top_p:g} of the probability" if search.top_p < 1 else ""
     sharper = "" if search.temperature == 1 else f"^(1/{search.temperature:g}), normalised"
@@ -177,7 +160,7 @@ def _tempered(search: SearchSettings) -> str:
 
 
 def _rules(search: SearchSettings, *, in_tokens: bool) -> Iterator[str]:
-    """What search excludes or ranks lower."""
+    """The tokens that search excludes or ranks lower."""
     if in_tokens and search.unknown == "ban":
         yield "<unk> is never output"
     if in_tokens and search.unknown == "replace":
@@ -187,4 +170,5 @@ def _rules(search: SearchSettings, *, in_tokens: bool) -> Iterator[str]:
     if search.no_repeat_ngram:
         yield f"no {search.no_repeat_ngram} tokens in a row twice"
     if search.coverage_penalty and search.kind == "beam":
-        yield f"+ {search.coverage_penalty:g} Σ_j log min(Σ_t α_jt, 1): coverage penalty of the beam"
+        penalty = f"{search.coverage_penalty:g} Σ_j log min(Σ_t α_jt, 1)"
+        yield f"+ {penalty}: coverage penalty of the beam"

@@ -1,4 +1,4 @@
-"""How a training ended, and going on with a run: where it was stopped, or beyond the end that it had."""
+"""The end of a training, and going on with a run: from where it stopped, or beyond its end."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
-from sixjars.errors import RunError
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.loop import Trainer
 from sixjars.progress import number_of
@@ -14,6 +13,7 @@ from sixjars.recipe.files import flat
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import LearningSettings, Recipe
 from sixjars.runs.folder import RunFolder, has_run, noted, open_run
+from sixjars_runtime.errors import RunError
 
 MAY_CHANGE: Final = (
     "evaluation",
@@ -22,7 +22,7 @@ MAY_CHANGE: Final = (
     "learning.save_seconds",
     "learning.steps",
 )
-"""Keys that say when training ends or how it is scored; what was learned so far does not depend on them."""
+"""Keys of when training ends or how it is scored, on which what was learned does not depend."""
 NOTHING_LEFT = (
     "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 )
@@ -31,21 +31,21 @@ FEWEST: Final = 4
 LATE: Final = 4
 """The last validations are the last quarter."""
 WORTH: Final = 0.01
-"""What they must have gained, as a share of the best score before: less is not worth another training."""
+"""The gain that they must show, as a share of the best before: less does not pay for more steps."""
 
 
 @final
 @dataclass(frozen=True)
 class Extension:
-    """How the recipe of a run differs from the one in its folder."""
+    """The differences of a run's recipe from the one in its folder."""
 
     moved: bool = False
     """Whether the end was ever put elsewhere than where it was when the run was begun."""
     changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    """What was and what is, by key."""
+    """The old and the new value of each key."""
 
     def keep(self, folder: Path, recipe: Recipe) -> None:
-        """Note the changes in the folder, if there are any; a kill leaves a run that can be gone on with."""
+        """Note the changes in the folder, if any; a kill leaves a run that can be resumed."""
         if self.changes:
             facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
             before = {key: was for key, (was, _) in self.changes.items()}
@@ -54,9 +54,9 @@ class Extension:
             write_whole(folder / "recipe.yaml", recipe.to_yaml().encode())
 
     def sentence(self, folder: Path) -> str:
-        """For a person: what changes, or nothing."""
-        told = [f"{key} was {was} and is {now}" for key, (was, now) in self.changes.items()]
-        return f"{folder} goes on with changes: {'; '.join(told)}." if told else ""
+        """A sentence about the changes, or nothing."""
+        changes = [f"{key} was {was} and is {now}" for key, (was, now) in self.changes.items()]
+        return f"{folder} goes on with changes: {'; '.join(changes)}." if changes else ""
 
     def take_up(self, trainer: Trainer, run: RunFolder) -> None:
         """Go on where the run was left; where its recipe has changed, the folder then says so."""
@@ -64,15 +64,12 @@ class Extension:
         trainer.resume(extended=self.moved)
         note = trainer.around.reporter.note
         if begins:
-            note(
-                f"{run.folder} was stopped before its first save, so training starts at its beginning."
-            )
+            before = "was stopped before its first save"
+            note(f"{run.folder} {before}, so training starts at its beginning.")
         state = trainer.state
         if state.finished and not self.changes and run.weights.is_file():
-            place = f"at step {state.step:,} of {trainer.total:,}"
-            note(
-                f"the training of {run.folder} has ended already ({place}), so it is only scored again."
-            )
+            ended = f"has ended already (at step {state.step:,} of {trainer.total:,})"
+            note(f"the training of {run.folder} {ended}, so it is only scored again.")
         if trainer.leads and self.changes:
             note(self.sentence(run.folder))
             self.keep(run.folder, run.recipe)
@@ -83,7 +80,7 @@ class Extension:
 
 
 def extension_of(run: RunFolder) -> Extension:
-    """What changes in a run that goes on; one that was begun with another recipe is refused."""
+    """The changes of a run that goes on; one that was begun with another recipe is refused."""
     kept = resume_run(run.folder, run.recipe, run.outside, may_change=MAY_CHANGE)
     _check_state(run)
     was, now = (flat(each.recipe.model_dump(mode="json")) for each in (kept, run))
@@ -92,10 +89,11 @@ def extension_of(run: RunFolder) -> Extension:
 
 
 def _check_state(run: RunFolder) -> None:
-    """Refuse a run that has weights, but no state to go on from: a new beginning would overwrite them.
+    """Refuse a run with weights, but no state to go on from: a new beginning overwrites them.
 
-    A kill between the first weights and the first state is no such case: there are no scores, and at most one line in
-    the log, which is written before the weights. The same weights are then made again.
+    A kill between the first weights and the first state is no such case: there are no scores, and
+    at most one line in the log, which is written before the weights. The same weights are then made
+    again.
     """
     if run.is_under_way or not run.weights.is_file():
         return
@@ -104,32 +102,27 @@ def _check_state(run: RunFolder) -> None:
     if validations in (0, 1) and not (run.folder / "scores.json").exists():
         return
     raise RunError(
-        f"{run.folder} holds a trained model (model.safetensors), but no training state to resume from "
-        "(checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this model, also say "
-        f"--from {run.folder}."
+        f"{run.folder} holds a trained model (model.safetensors), but no training state to resume "
+        "from (checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this "
+        f"model, also say --from {run.folder}."
     )
 
 
 def resume_run(
     folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()
 ) -> RunFolder:
-    """A run to go on with: its recipe must be the one it was begun with, but for the keys that may change."""
+    """A run to go on with; apart from the keys that may change, its recipe must be the same."""
     if not has_run(folder):
         raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
     run = open_run(folder, outside)
     before, now = (
-        {
-            key: value
-            for key, value in flat(each.model_dump(mode="json")).items()
-            if not _is_under(key, may_change)
-        }
-        for each in (run.recipe, recipe)
+        {key: value for key, value in flat(each).items() if not _is_under(key, may_change)}
+        for each in (run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json"))
     )
-    changed = [
-        f"{key} was {was!r} and is {now.get(key)!r}"
-        for key, was in before.items()
-        if now.get(key) != was
-    ]
+    changed = []
+    for key, was in before.items():
+        if now.get(key) != was:
+            changed.append(f"{key} was {was!r} and is {now.get(key)!r}")
     changed = changed or [f"{key} is new" for key in now if key not in before]
     if changed:
         raise RunError(
@@ -144,14 +137,14 @@ def _is_under(key: str, sections: Sequence[str]) -> bool:
 
 
 def kept_recipe(folder: Path) -> str:
-    """For somebody who resumes a run and has left out overrides."""
+    """A hint for somebody who resumes a run and has left out overrides."""
     return f"{folder / 'recipe.yaml'} is what it was begun with, overrides included"
 
 
 def sentence_of_end(
     trainer: Trainer, history: Sequence[Mapping[str, float]], *, resumable: bool
 ) -> str:
-    """What is said when training has ended; nothing where all went as planned.
+    """A sentence for the end of a training; nothing where all went as planned.
 
     `history` has the validations; a run that is not `resumable` by itself is one of several folds.
     """
@@ -160,9 +153,10 @@ def sentence_of_end(
     metric = trainer.settings.metric or "loss"
     if not resumable or not still_improves(history, metric, trainer.around.better):
         return ""
+    steps = f"at step {trainer.total:,} of {trainer.total:,}"
     return (
-        f"it was still improving when it stopped, at step {trainer.total:,} of {trainer.total:,} ({metric} of the last "
-        f"validation is the best): `--resume {extended(trainer.settings, trainer.total)}` continues."
+        f"it was still improving when it stopped, {steps} ({metric} of the last validation is the "
+        f"best): `--resume {extended(trainer.settings, trainer.total)}` continues."
     )
 
 
@@ -171,8 +165,8 @@ def stopped_early(trainer: Trainer) -> str:
     learning, step = trainer.settings, trainer.state.step
     times = number_of(learning.patience or 0, "validation")
     return (
-        f"stopped early at step {step:,} of {trainer.total:,}: {learning.metric or 'loss'} has not improved for "
-        f"{times} (learning.patience); the best weights are kept."
+        f"stopped early at step {step:,} of {trainer.total:,}: {learning.metric or 'loss'} has not "
+        f"improved for {times} (learning.patience); the best weights are kept."
     )
 
 
@@ -190,15 +184,17 @@ def extended(settings: LearningSettings, total: int) -> str:
 def still_improves(
     history: Sequence[Mapping[str, float]], metric: str, better: Literal["higher", "lower"]
 ) -> bool:
-    """Whether the last validation is the best, and the last quarter is better by 1 % than all before.
+    """Whether the last validation is the best, and the last quarter 1 % better than all before.
 
-    A metric that is 0 all along, such as BLEU at the beginning, says nothing yet; then the loss counts.
+    A metric that is 0 all along, such as BLEU at the beginning, says nothing yet; then the loss
+    counts.
 
     >>> still_improves([{"loss": loss} for loss in (4.0, 3.0, 2.5, 2.2)], "loss", "lower")
     True
     >>> still_improves([{"loss": loss} for loss in (4.0, 3.0, 2.5, 2.49)], "loss", "lower")
     False
-    >>> still_improves([{"loss": loss, "bleu": 0.0} for loss in (4.0, 3.0, 2.5, 2.2)], "bleu", "higher")
+    >>> records = [{"loss": loss, "bleu": 0.0} for loss in (4.0, 3.0, 2.5, 2.2)]
+    >>> still_improves(records, "bleu", "higher")
     True
     """
     if len(history) < FEWEST:

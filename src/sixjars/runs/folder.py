@@ -1,10 +1,11 @@
-"""A run's folder: the resolved recipe, what the fields learned, the weights, the log, the scores and the versions.
+"""A run's folder: recipe, vocabularies, weights, log, scores and versions.
 
-    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  cost.json  curves.png  scores.json
-    baselines.json  checkpoints/
+    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  cost.json  curves.png
+    scores.json baselines.json  checkpoints/
 
-Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none. A folder from a
-stranger is read with care: files have limits, and sizes are compared with the weights before anything is allocated.
+Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none.
+A folder from a stranger is read with care: files have limits, and sizes are compared with the
+weights before anything is allocated.
 """
 
 import json
@@ -20,10 +21,9 @@ from typing import Any, Final, Literal, final
 import torch
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import RunError, SixJarsError, shown
-from sixjars.flow.small_files import read_limited
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
+from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
@@ -32,13 +32,15 @@ from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.splits import SPLITS
 from sixjars.version import version_of
+from sixjars_runtime.errors import RunError, SixJarsError, shown
+from sixjars_runtime.small_files import read_limited
 
 FORMAT: Final = 2
-"""Of the folder; changes when an older version could not read it."""
+"""The version of the folder's format; changes when an older version could not read it."""
 LEFT: Final = ("model.safetensors", "checkpoints/*.safetensors", "log.jsonl", "scores.json")
-"""What a training writes after recipe.yaml: where one of these is and recipe.yaml is not, a run has lost it."""
+"""Files that a training writes after recipe.yaml; where one is alone, recipe.yaml was lost."""
 RECORDED: Final = ("epoch", "step", "loss")
-"""What every line of the log has."""
+"""Keys of every line of the log."""
 REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
 
 
@@ -77,9 +79,8 @@ class RunFolder:
         try:
             return field.restored(read_limited(path))
         except FileNotFoundError:
-            raise RunError(
-                f"{self.folder} has no vocabulary (fields/{field.name}.json); it was damaged, or killed at its start."
-            ) from None
+            lost = f"has no vocabulary (fields/{field.name}.json); it was damaged, or killed"
+            raise RunError(f"{self.folder} {lost} at its start.") from None
         except (RunError, ValueError, OSError, RecursionError) as error:
             raise RunError(f"{path} is damaged: {str(error).rstrip('.')[:300]}.") from None
 
@@ -93,8 +94,9 @@ class RunFolder:
         """The trained network."""
         if not self.weights.is_file():
             raise RunError(
-                f"{self.folder} has no trained weights yet (model.safetensors); they come with the first validation. "
-                f"Go on with: sixjars train {self.folder / 'recipe.yaml'} --out {self.folder} --resume"
+                f"{self.folder} has no trained weights yet (model.safetensors); they come with the "
+                f"first validation. Go on with: sixjars train {self.folder / 'recipe.yaml'} "
+                f"--out {self.folder} --resume"
             )
         self.check_sizes(blueprint, fields)
         with Unfilled():  # all weights are those of the file
@@ -102,48 +104,60 @@ class RunFolder:
         load_weights(network, self.weights)
         return network.eval()
 
+    def loaded(
+        self,
+        device: torch.device,
+        *,
+        places: Sequence[Path] | None = None,
+        reporter: Reporter | None = None,
+    ) -> tuple[Blueprint, Fields, Network]:
+        """The blueprint, the fields and the trained network, on a device."""
+        blueprint = Blueprint.of(
+            self.recipe, self.outside, device=device, places=places, reporter=reporter
+        )
+        self.check_backbones(blueprint.fingerprints)
+        fields = self.restored(blueprint.fields)
+        return blueprint, fields, self.network(blueprint, fields).to(device)
+
     def check_sizes(self, blueprint: Blueprint, fields: Fields) -> None:
-        """Refuse a recipe of other sizes than the weights have, if there are some; nothing is allocated."""
+        """Refuse a recipe of other sizes than the weights, if there are any; allocate nothing."""
         with _sizes_that_fit(self.weights), torch.device("meta"), Unfilled():
             network = build(blueprint.plan, fields.facts(), fresh=False)
             if self.weights.is_file():
                 check_shapes(network.state_dict(), self.weights)
 
     def check_data(self, fingerprints: Mapping[str, str]) -> None:
-        """Refuse data that is not what the run was begun with: it would mix what was learned with what is held out."""
+        """Refuse data that has changed since the run was begun: held-out rows may be learned."""
         before = self._remembered("data", "its data")
         changed = [name for name, number in fingerprints.items() if before.get(name) != number]
         if changed:
             raise RunError(
-                f"the data of {self.folder} has changed since it was begun (the {SPLITS[changed[0]]} set). Bring it "
-                "back as it was, or begin a new run; `evaluate --data FILE` scores any other file."
+                f"the data of {self.folder} has changed since it was begun "
+                f"(the {SPLITS[changed[0]]} set). Bring it back as it was, or begin a new run; "
+                "`evaluate --data FILE` scores any other file."
             )
 
     def check_backbones(self, now: Mapping[str, str]) -> None:
-        """Refuse a backbone whose weights are not those that the run was trained with: its features would differ."""
+        """Refuse a backbone with other weights than in training: its features would differ."""
         before = self._remembered("backbones", "its backbone") if now else {}
         for name, weights in now.items():
             if before.get(name) != weights:
                 raise RunError(
-                    f"the backbone of the {name} has other weights than when {self.folder} was trained. Install "
-                    "the version that run.json names, or train anew."
+                    f"the backbone of the {name} has other weights than when {self.folder} was "
+                    "trained. Install the version that run.json names, or train anew."
                 )
 
     def _remembered(self, fact: str, what: str) -> dict[str, str]:
+        path = self.folder / "run.json"
         try:
-            found: dict[str, str] = dict(json.loads(read_limited(self.folder / "run.json"))[fact])
+            return dict(json.loads(read_limited(path))[fact])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            raise RunError(
-                f"{self.folder / 'run.json'} is missing or damaged, so {what} cannot be checked."
-            ) from None
-        return found
+            raise RunError(f"{path} is missing or damaged, so {what} cannot be checked.") from None
 
     def write_scores(self, scores: Mapping[str, Any]) -> None:
         """Keep the final scores."""
-        write_whole(
-            self.folder / "scores.json",
-            (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode(),
-        )
+        text = json.dumps(scores, indent=2, ensure_ascii=False) + "\n"
+        write_whole(self.folder / "scores.json", text.encode())
 
     def history(self) -> list[dict[str, float]]:
         """One record for each validation, the first one first; none where the run has no log."""
@@ -160,28 +174,34 @@ class RunFolder:
 def best_of(
     records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
 ) -> dict[str, float]:
-    """The best validation, as training keeps it: of equal scores the one with the lower loss.
+    """The best validation, as training keeps it."""
+    return best_first(records, metric, better=better)[0]
 
-    >>> best_of([{"step": 1, "f": 1.0, "loss": 2.0}, {"step": 2, "f": 1.0, "loss": 1.0}], "f", better="higher")
+
+def best_first(
+    records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
+) -> list[dict[str, float]]:
+    """The validations as training ranks them: of equal scores the lower loss comes first.
+
+    >>> records = [{"step": 1, "f": 1.0, "loss": 2.0}, {"step": 2, "f": 1.0, "loss": 1.0}]
+    >>> best_first(records, "f", better="higher")[0]
     {'step': 2, 'f': 1.0, 'loss': 1.0}
     """
     sign = 1.0 if better == "lower" else -1.0
-    return min(records, key=lambda record: (sign * record[metric], record["loss"]))
+    return sorted(records, key=lambda record: (sign * record[metric], record["loss"]))
 
 
 def first_score(records: Sequence[dict[str, float]]) -> str | None:
     """The first metric besides the losses, where there is one."""
     others = {*RECORDED, "rate", "train_loss"}
-    names = [
-        name
-        for name in records[0]
-        if name not in others and all(name in record for record in records)
-    ]
-    return names[0] if names else None
+    for name in records[0]:
+        if name not in others and all(name in record for record in records):
+            return name
+    return None
 
 
 def _record(line: str, where: str) -> dict[str, float]:
-    """What a line of the log notes; somebody may have changed it."""
+    """The validation of a line of the log, which somebody may have changed."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -197,7 +217,7 @@ def _record(line: str, where: str) -> dict[str, float]:
 
 @contextmanager
 def _sizes_that_fit(path: Path) -> Iterator[None]:
-    """Sizes that no machine can have become a sentence, whatever torch makes of them."""
+    """Make a sentence of whatever torch raises for sizes that no machine can have."""
     try:
         yield
     except SixJarsError:
@@ -229,17 +249,15 @@ def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> RunF
 def _check_format(folder: Path) -> None:
     """Refuse what another version of this toolkit wrote in another form."""
     try:
-        found = json.loads(read_limited(folder / "run.json")).get("format", 1)
+        version = json.loads(read_limited(folder / "run.json")).get("format", 1)
     except (OSError, ValueError, AttributeError, RecursionError, RunError):
         return  # whoever needs what is in it will say so
-    if found != FORMAT:
-        newer = isinstance(found, int) and found > FORMAT
-        remedy = (
-            "Upgrade sixjars" if newer else "Train it anew, or use the version that run.json names"
-        )
-        raise RunError(
-            f"{folder} has format {str(found)[:20]}, but this version of sixjars reads {FORMAT}. {remedy}."
-        )
+    if version != FORMAT:
+        newer = isinstance(version, int) and version > FORMAT
+        remedy = "Train it anew, or use the version that run.json names"
+        remedy = "Upgrade sixjars" if newer else remedy
+        has = f"has format {str(version)[:20]}, but this version of sixjars reads {FORMAT}"
+        raise RunError(f"{folder} {has}. {remedy}.")
 
 
 def check_free(folder: Path) -> None:
@@ -247,14 +265,13 @@ def check_free(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder for a run.")
     if (folder / "recipe.yaml").exists():
-        raise RunError(
-            f"{folder} already holds a run. Go on with --resume, or choose another folder with --out."
-        )
+        remedy = "Go on with --resume, or choose another folder with --out."
+        raise RunError(f"{folder} already holds a run. {remedy}")
     left = [str(path.relative_to(folder)) for name in LEFT for path in sorted(folder.glob(name))]
     if left:
         raise RunError(
-            f"{folder} holds {left[0]} of a run, but no recipe.yaml, so it is neither resumed nor overwritten. "
-            "Bring recipe.yaml back, or choose another folder with --out."
+            f"{folder} holds {left[0]} of a run, but no recipe.yaml, so it is neither resumed nor "
+            "overwritten. Bring recipe.yaml back, or choose another folder with --out."
         )
 
 
@@ -269,7 +286,7 @@ def was_begun(folder: Path) -> bool:
 
 
 def noted(folder: Path, fact: str) -> Any:
-    """What a run notes about itself; None where it does not, or where its notes are missing or damaged."""
+    """A fact that a run notes about itself; None where that is missing or damaged."""
     try:
         return json.loads(read_limited(folder / "run.json")).get(fact)
     except (OSError, ValueError, AttributeError, RecursionError, RunError):
@@ -282,7 +299,7 @@ def begin_run(
     backbones: Mapping[str, str],
     origin: Mapping[str, str] | None = None,
 ) -> None:
-    """A new run in a folder that holds none; `origin` says where its first weights come from."""
+    """Begin a run in a folder that holds none; `origin` is where its first weights come from."""
     check_free(run.folder)
     facts = {
         "format": FORMAT,
@@ -294,6 +311,5 @@ def begin_run(
         **({} if origin is None else {"from": dict(origin)}),
     }
     write_whole(run.folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
-    write_whole(
-        run.folder / "recipe.yaml", run.recipe.to_yaml().encode()
-    )  # last: from now on it is a run
+    # Last: from now on it is a run.
+    write_whole(run.folder / "recipe.yaml", run.recipe.to_yaml().encode())

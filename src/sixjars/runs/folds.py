@@ -1,4 +1,4 @@
-"""k-fold cross-validation: a model for each part of the training set, and one that learns from all of it."""
+"""k-fold cross-validation: a model for each part of the training set, and one for all of it."""
 
 import json
 import math
@@ -9,28 +9,28 @@ from typing import Any
 
 import torch
 
-from sixjars.errors import RecipeError, RunError
 from sixjars.evaluation.baselines.result import Baseline
-from sixjars.evaluation.metrics import Score, metric_named
+from sixjars.evaluation.metrics import Score
 from sixjars.progress import Reporter, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, notes_on, splits_of
-from sixjars.runs.folder import RunFolder, best_of
+from sixjars.runs.folder import RunFolder, best_first
+from sixjars.runs.recipes import chosen_by
+from sixjars_runtime.errors import RecipeError, RunError
 
 
 def fold_recipes(recipe: Recipe) -> list[Recipe]:
     """The recipe of each fold."""
-    data, count = recipe.data, recipe.learning.folds or 1
+    data = recipe.data
+    count = recipe.learning.folds or 1
     if data.sample or data.split or data.fold or data.valid is not None or data.test is not None:
-        raise RecipeError(
-            [
-                "learning.folds: the folds are parts of data.train; name no data.valid, test, split, fold or sample."
-            ]
+        fault = (
+            "the folds are parts of data.train; name no data.valid, test, split, fold or sample."
         )
+        raise RecipeError([f"learning.folds: {fault}"])
     once = recipe.learning.model_copy(update={"folds": None})
-    parts = [
-        data.model_copy(update={"fold": f"{number}/{count}"}) for number in range(1, count + 1)
-    ]
+    names = [f"{number}/{count}" for number in range(1, count + 1)]
+    parts = [data.model_copy(update={"fold": name}) for name in names]
     return [recipe.model_copy(update={"learning": once, "data": part}) for part in parts]
 
 
@@ -43,65 +43,66 @@ def fold_runs(run: RunFolder) -> list[RunFolder]:
 
 
 def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
-    """The run that learns from all rows, for as many epochs as were best on average: no row is left to stop it by.
+    """The run that learns from all rows, for as many epochs as the folds did on average.
 
-    In updates, for the best one may be in the middle of an epoch; a fold lacks one part of the rows of an epoch. There
-    are never more than learning.steps.
+    No row is left to stop it by. The end is in updates, for the best checkpoint may be in the
+    middle of an epoch. A fold lacks one part of the rows of an epoch, so updates, and those between
+    two validations, are scaled: the last checkpoints, whose mean is kept, then lie where those of
+    the folds lay. With the interval of the folds the mean took in weights that had learned too
+    little: AG news had 0.868 on its development set in place of 0.877 (0.887 in the folds). There
+    are never more updates than learning.steps.
     """
     more_rows = len(folds) / (len(folds) - 1)
-    steps = max(1, round(more_rows * fmean(best_step(one) for one in folds)))
-    steps = min(steps, run.recipe.learning.steps or steps)
-    ends = {"steps": steps, "epochs": None, "patience": None, "metric": "loss"}
-    learning = run.recipe.learning.model_copy(update=ends)
+    learning = run.recipe.learning
+    scaled = max(1, round(more_rows * fmean(last_kept_step(fold) for fold in folds)))
+    steps = min(scaled, learning.steps or scaled)
+    ends: dict[str, Any] = {"steps": steps, "epochs": None, "patience": None}
+    if learning.validate_every is not None:
+        ends["validate_every"] = max(1, round(more_rows * learning.validate_every))
+    learning = learning.model_copy(update=ends | {"metric": "loss"})
     return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
 
 
-def best_step(run: RunFolder) -> float:
-    """The update whose checkpoint a run kept, from its log."""
-    name = run.recipe.learning.metric or "loss"
-    better = "lower" if name == "loss" else metric_named(name, run.outside).better
+def last_kept_step(run: RunFolder) -> float:
+    """The last update whose weights are in the model that a run kept: the best, or their mean."""
+    name, better = chosen_by(run.recipe, run.outside)
     records = run.history()
     if not records or any(name not in record for record in records):
-        raise RunError(
-            f"{run.folder / 'log.jsonl'} does not have {name} of each validation, so no best is known."
-        )
-    return best_of(records, name, better=better)["step"]
+        log = run.folder / "log.jsonl"
+        raise RunError(f"{log} does not have {name} of each validation, so no best is known.")
+    kept = best_first(records, name, better=better)[: run.recipe.learning.average]
+    return max(record["step"] for record in kept)
 
 
 def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
     """The mean of each metric over the folds, its standard deviation in the signature.
 
-    >>> one, other = Score("bleu", 20.0, "bleu", "higher", 9), Score("bleu", 22.0, "bleu", "higher", 8)
-    >>> means([[one], [other]])
-    (Score(name='bleu', value=21.0, signature='bleu|mean of 2 folds ± 1.414', better='higher', count=17),)
+    >>> first, second = (Score("bleu", value, "bleu", "higher", 9) for value in (20.0, 22.0))
+    >>> [mean] = means([[first], [second]])
+    >>> mean.value, mean.signature, mean.count
+    (21.0, 'bleu|mean of 2 folds ± 1.414', 18)
     """
-    found = []
+    averages = []
     for same in zip(*scores, strict=True):
-        values = [score.value for score in same]
-        how = f"{same[0].signature}|mean of {len(same)} folds ± {stdev(values):.4g}"
-        found.append(
-            replace(
-                same[0],
-                value=fmean(values),
-                signature=how,
-                count=sum(score.count for score in same),
-            )
-        )
-    return tuple(found)
+        values, count = [score.value for score in same], sum(score.count for score in same)
+        signature = f"{same[0].signature}|mean of {len(same)} folds ± {stdev(values):.4g}"
+        mean = replace(same[0], value=fmean(values), signature=signature, count=count)
+        averages.append(mean)
+    return tuple(averages)
 
 
 def mean_baselines(folds: Sequence[Sequence[Baseline]]) -> tuple[Baseline, ...]:
-    """The baselines that all folds have, with the means of their scores; seconds are those of all folds."""
-    found = []
+    """The baselines that all folds have, with mean scores; seconds are those of all folds."""
+    averages = []
     for first in folds[0]:
-        same = [one for fold in folds for one in fold if one.name == first.name]
-        if len(same) == len(folds) and all(len(one.scores) == len(first.scores) for one in same):
-            seconds = sum(one.seconds for one in same)
-            scores = means([one.scores for one in same])
-            errors = _mean_errors([one.errors for one in same])
+        same = [each for fold in folds for each in fold if each.name == first.name]
+        if len(same) == len(folds) and all(len(each.scores) == len(first.scores) for each in same):
+            seconds = sum(each.seconds for each in same)
+            scores = means([each.scores for each in same])
+            errors = _mean_errors([each.errors for each in same])
             mean = replace(first, scores=scores, seconds=seconds, rows=None, errors=errors)
-            found.append(mean)
-    return tuple(found)
+            averages.append(mean)
+    return tuple(averages)
 
 
 def _mean_errors(folds: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -110,22 +111,23 @@ def _mean_errors(folds: Sequence[Mapping[str, float]]) -> dict[str, float]:
     >>> _mean_errors([{"bleu": 0.3, "ter": 1.0}, {"bleu": 0.4}])
     {'bleu': 0.25}
     """
-    shared = [name for name in folds[0] if all(name in one for one in folds)]
-    return {name: math.hypot(*(one[name] for one in folds)) / len(folds) for name in shared}
+    shared = [name for name in folds[0] if all(name in errors for errors in folds)]
+    return {name: math.hypot(*(errors[name] for errors in folds)) / len(folds) for name in shared}
 
 
 def note_of_folds(run: RunFolder) -> str:
-    """What the folds of a run scored, for whoever scores the model on the rows that it learned from."""
+    """A note with the scores of the folds, for whoever scores the model on its training rows."""
     try:
         kept = json.loads((run.folder / "scores.json").read_text(encoding="utf-8"))["scores"]
-        scores = ", ".join(f"{name} {one['value']:.4f}" for name, one in kept.items())
+        scores = ", ".join(f"{name} {score['value']:.4f}" for name, score in kept.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         scores = "damaged or missing (scores.json)"
-    return f"the run learned from all of these rows; in cross-validation, on rows not learned from: {scores}."
+    held_out = f"in cross-validation, on rows not learned from: {scores}."
+    return f"the run learned from all of these rows; {held_out}"
 
 
 def notes_on_all(run: RunFolder, device: torch.device, reporter: Reporter) -> Iterator[str]:
-    """What should be known of all rows together; they are read when the first sentence is asked for."""
+    """Notes on all rows together, which are read when the first sentence is asked for."""
     blueprint = Blueprint.of(run.recipe, run.outside, device=device, reporter=reporter)
     yield from notes_on(splits_of(blueprint), held_out=False)
 
@@ -136,32 +138,31 @@ def cross_validate(
     note: Callable[[str], None],
     about: Iterable[str],
 ) -> Any:
-    """Train a model for each fold, then the one that is kept; its scores are the means of the folds.
+    """Train a model for each fold, then the one that is kept; its scores are means of the folds.
 
     What is to be noted `about` the data comes first.
     """
-    folds, results = fold_runs(run), []
+    folds = fold_runs(run)
+    results = []
     note(
-        f"learning.folds: {len(folds)} models are trained, each scored on the rows that it did not learn from, then "
-        "one on all rows, which is kept; its score is the mean of theirs."
+        f"learning.folds: {len(folds)} models are trained, each scored on the rows that it did not "
+        "learn from, then one on all rows, which is kept; its score is the mean of theirs."
     )
     for sentence in about:
         note(sentence)
-    for number, one in enumerate(folds, start=1):
+    for number, fold in enumerate(folds, start=1):
         note(f"fold {number} of {len(folds)}")
-        results.append(train(one))
+        results.append(train(fold))
     final = final_run(run, folds)
-    note(
-        f"all rows, for as long as was best on average: {number_of(final.recipe.learning.steps or 0, 'update')}"
-    )
+    updates = number_of(final.recipe.learning.steps or 0, "update")
+    note(f"all rows, for as long as was best on average: {updates}")
     trained = train(final)
-    scores = means([one.scores for one in results])
+    scores = means([result.scores for result in results])
     if not scores:  # one of several processes, which does not score
         return trained
     values = {score.name: {"value": score.value, "signature": score.signature} for score in scores}
-    run.write_scores({"split": "folds", "examples": scores[0].count, "scores": values})
+    count = scores[0].count
+    run.write_scores({"split": "folds", "examples": count, "scores": values})
     where = f"the {len(folds)} folds of {trained.where.removeprefix('the training set of ')}"
-    baselines = mean_baselines([one.baselines for one in results])
-    return replace(
-        trained, scores=scores, examples=scores[0].count, where=where, baselines=baselines
-    )
+    baselines = mean_baselines([result.baselines for result in results])
+    return replace(trained, scores=scores, examples=count, where=where, baselines=baselines)

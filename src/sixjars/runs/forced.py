@@ -1,4 +1,4 @@
-"""Teacher forcing of given outputs with a trained run: how probable each token is, and what the model attends to.
+"""Teacher forcing of given outputs with a trained run: token probabilities, and attention.
 
 Dims: B batch, T target positions, S source positions.
 """
@@ -11,11 +11,9 @@ from typing import Any, final
 import torch
 
 from sixjars.data.dataset import Dataset
-from sixjars.errors import SixJarsError, hint, shown, unknown
 from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.score import encoded_batches
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Layout
 from sixjars.learning.engine import Device, device_named
 from sixjars.loss import truth_loss
@@ -23,12 +21,13 @@ from sixjars.model.build import Network
 from sixjars.progress import number_of, tell
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import EncodedRequests, Found, Input, Request
 from sixjars.runs.scored_files import file_dataset
+from sixjars_runtime.errors import SixJarsError, hint, shown, unknown
+from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 
 MOST_LABELS = 50
 """Labels that a message lists."""
@@ -37,14 +36,14 @@ MOST_LABELS = 50
 @final
 @dataclass(frozen=True)
 class Taught:
-    """What teacher forcing of one output gives."""
+    """One output under teacher forcing."""
 
     ids: tuple[int, ...]
-    """Of the output, without `<stop>`; empty where the run has no number for it, as for a label that is not known."""
+    """The ids of the output, without `<stop>`; empty for an unknown label."""
     finished: bool
-    """Whether it ends in `<stop>`."""
+    """Whether the output ends in `<stop>`."""
     log_probabilities: tuple[float, ...]
-    """Of each token, given those before it; that of `<stop>` too."""
+    """The log probability of each token, given those before it; that of `<stop>` too."""
     weights: tuple[tuple[float, ...], ...]
     """A row for each token; empty without attention."""
     length: int
@@ -55,7 +54,7 @@ class Taught:
 def taught(
     network: Network, dataset: Dataset, *, examples: int, posterior: bool = False
 ) -> Iterator[tuple[int, Taught]]:
-    """Each row of a dataset that has its outputs, in batches of so many examples and not in their order.
+    """Teacher forcing of each row of a dataset, by batches and so not in the order of the rows.
 
     With `posterior`, weights are those after each token was seen (`evaluation.posterior`).
     """
@@ -97,28 +96,24 @@ def forced(
     `first` is how many came before, `posterior` that of `taught`.
     """
     requests = [
-        with_output(predictor, one, output, first + at)
-        for at, (one, output) in enumerate(zip(inputs, outputs, strict=True))
+        with_output(predictor, value, output, number)
+        for number, (value, output) in enumerate(zip(inputs, outputs, strict=True), start=first)
     ]
-    found = {
-        at: _failed(predictor, request, request.error)
-        for at, request in enumerate(requests)
-        if request.error
-    }
-    good = [at for at in range(len(requests)) if at not in found]
+    wrong = {at: request.error for at, request in enumerate(requests) if request.error}
+    good = [at for at in range(len(requests)) if at not in wrong]
     encoded, bad = predictor.encode([requests[at] for at in good]) if good else (None, {})
-    found |= {
-        good[at]: _failed(predictor, requests[good[at]], sentence) for at, sentence in bad.items()
-    }
+    wrong |= {good[at]: sentence for at, sentence in bad.items()}
+    predictions = {at: _failed(predictor, requests[at], wrong[at]) for at in wrong}
     if encoded is not None:
         rows = [row for at, row in enumerate(good) if at not in bad]
-        found |= zip(rows, _predictions(predictor, encoded, posterior=posterior), strict=True)
-    return [found[at] for at in range(len(requests))]
+        predictions |= zip(rows, _predictions(predictor, encoded, posterior=posterior), strict=True)
+    return [predictions[at] for at in range(len(requests))]
 
 
 def with_output(predictor: Predictor, one: Input, output: str, number: int = 0) -> Request:
     """An input with its output, checked."""
-    request, field = predictor.prepare(one, number=number), predictor.fields.output
+    request = predictor.prepare(one, number=number)
+    field = predictor.fields.output
     if request.error is not None:
         return request
     texts = {**request.texts, field.name: output}
@@ -137,51 +132,47 @@ def _failed(predictor: Predictor, request: Request, sentence: str | None) -> Pre
 def _predictions(
     predictor: Predictor, encoded: EncodedRequests, *, posterior: bool
 ) -> Iterator[Prediction]:
-    """In the order of the requests."""
+    """The predictions of encoded requests, in their order."""
     examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
     rows = dict(taught(predictor.network, encoded.dataset, examples=examples, posterior=posterior))
     found = [_found(rows[row]) for row in range(len(encoded.requests))]
-    made = predictor.finish(encoded, found, SearchSettings())
-    for at, (request, [one], row) in enumerate(zip(encoded.requests, made, found, strict=True)):
-        if row.hypotheses[0].tokens:
-            yield replace(
-                one, text=request.texts[name], tokens=_named(one.tokens, encoded.dataset, at)
-            )
+    finished = predictor.finish(encoded, found, SearchSettings())
+    for at, (request, [best]) in enumerate(zip(encoded.requests, finished, strict=True)):
+        if found[at].hypotheses[0].tokens:
+            tokens = _named(best.tokens, encoded.dataset, at)
+            yield replace(best, text=request.texts[name], tokens=tokens)
         else:
-            yield _failed(
-                predictor,
-                request,
-                f"input {request.number + 1}: {_unknown(predictor, request.texts[name])}",
-            )
+            reason = _unknown(predictor, request.texts[name])
+            yield _failed(predictor, request, f"input {request.number + 1}: {reason}")
 
 
 def _named(tokens: tuple[str, ...], dataset: Dataset, row: int) -> tuple[str, ...]:
     """The tokens of a given output, an unknown one with its word."""
     if SPECIAL[UNK] not in tokens:
         return tokens
-    own = dataset.fields.output.positions(dataset.table, row, len(tokens)).tokens
-    return tuple(
-        own[at] if token == SPECIAL[UNK] and at < len(own) else token
-        for at, token in enumerate(tokens)
-    )
+    words = dataset.fields.output.positions(dataset.table, row, len(tokens)).tokens
+    named = list(tokens)
+    for at, word in enumerate(words[: len(named)]):
+        if named[at] == SPECIAL[UNK]:
+            named[at] = word
+    return tuple(named)
 
 
-def _unknown(predictor: Predictor, given: str) -> str:
-    """A sentence about an output that the run has no number for: a label, and those that it knows."""
-    name, known = predictor.fields.output.name, list(getattr(predictor.fields.output, "names", ()))
+def _unknown(predictor: Predictor, output: str) -> str:
+    """A sentence about an output that the run has no number for, with labels that it knows."""
+    name = predictor.fields.output.name
+    known = list(getattr(predictor.fields.output, "names", ()))
     if len(known) <= MOST_LABELS:
-        return unknown(f"the {name}", given, known)
-    return (
-        f"the {name} {shown(given)} is unknown.{hint(given, known)} The run knows {len(known):,}."
-    )
+        return unknown(f"the {name}", output, known)
+    similar = hint(output, known)
+    return f"the {name} {shown(output)} is unknown.{similar} The run knows {len(known):,}."
 
 
 def _found(row: Taught) -> Found:
     """A hypothesis as search would have found it."""
     total = sum(row.log_probabilities)
-    return Found(
-        [Hypothesis(row.ids, total, total, row.weights, row.finished)], row.length, row.layout
-    )
+    hypothesis = Hypothesis(row.ids, total, total, row.weights, row.finished)
+    return Found([hypothesis], row.length, row.layout)
 
 
 @final
@@ -196,15 +187,15 @@ class ScoredOutput:
     tokens: tuple[str, ...] = ()
     """The tokens of the output, `<stop>` included; or the label."""
     token_log_probabilities: tuple[float, ...] = ()
-    """Of each token, given those before it."""
+    """The log probability of each token, given those before it."""
     line: int = 0
-    """Where it was in its file, counted from 1."""
+    """The line in its file, counted from 1."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        given = next(iter(self.inputs.values()), "") if len(self.inputs) < 2 else self.inputs
+        inputs = next(iter(self.inputs.values()), "") if len(self.inputs) < 2 else self.inputs
         return {
-            "input": given,
+            "input": inputs,
             "output": self.output,
             "log_probability": self.log_probability,
             "tokens": list(self.tokens),
@@ -214,13 +205,9 @@ class ScoredOutput:
 
 
 def score_outputs(
-    folder: str | Path,
-    data: str | Path,
-    *,
-    device: Device = "auto",
-    allow: Iterable[str] = (),
+    folder: str | Path, data: str | Path, *, device: Device = "auto", allow: Iterable[str] = ()
 ) -> list[ScoredOutput]:
-    """The log probability of each output of a file that has the columns of the run, in the order of its rows.
+    """The log probability of each output of a file with the columns of the run, in its order.
 
     A label that the run did not learn has no number, so its log probability is -inf.
 
@@ -229,35 +216,28 @@ def score_outputs(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
     ...     _ = Path(f"{folder}/pairs.jsonl").write_text('{"roman": "ghar", "devanagari": "घर"}')
-    ...     [found] = score_outputs(run.folder, f"{folder}/pairs.jsonl")
-    >>> len(found.tokens), found.log_probability < 0
+    ...     [scored] = score_outputs(run.folder, f"{folder}/pairs.jsonl")
+    >>> len(scored.tokens), scored.log_probability < 0
     (3, True)
     """
     run = open_run(Path(folder), Outside(tuple(allow)))
-    blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device))
-    run.check_backbones(blueprint.fingerprints)
-    fields = run.restored(blueprint.fields)
-    network = run.network(blueprint, fields).to(device_named(device))
+    _, fields, network = run.loaded(device_named(device))
     dataset = file_dataset(run, fields, data)
     if dataset.skipped:
         rows = number_of(dataset.skipped, "bad row")
         tell(f"left out: {rows} of {data}; --json has the line of each of the others.")
-    found = dict(_scored(network, dataset, examples=run.recipe.evaluation.batch_examples))
-    return [found[row] for row in range(len(dataset))]
+    scored = dict(_scored(network, dataset, examples=run.recipe.evaluation.batch_examples))
+    return [scored[row] for row in range(len(dataset))]
 
 
 def _scored(
     network: Network, dataset: Dataset, *, examples: int
 ) -> Iterator[tuple[int, ScoredOutput]]:
     output, texts = dataset.fields.output, dataset.table.texts(dataset.fields.output.name)
-    for row, found in taught(network, dataset, examples=examples):
-        each = found.log_probabilities
+    for row, forced_row in taught(network, dataset, examples=examples):
+        each = forced_row.log_probabilities
         total = sum(each) if each else float("-inf")
-        stop = ["<stop>"] if found.finished and network.decoder.searches else []
-        tokens = (*output.tokens(found.ids, dataset.source_words(row)), *stop)
-        yield (
-            row,
-            ScoredOutput(
-                dataset.raw(row), texts[row], total, tokens, each, dataset.table.line(row)
-            ),
-        )
+        stop = ["<stop>"] if forced_row.finished and network.decoder.searches else []
+        tokens = (*output.tokens(forced_row.ids, dataset.source_words(row)), *stop)
+        line = dataset.table.line(row)
+        yield row, ScoredOutput(dataset.raw(row), texts[row], total, tokens, each, line)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     """One input, and the row that it comes from where that is in a file with columns."""
 
 
-def is_many(given: Path) -> bool:
+def is_many(path: Path) -> bool:
     """Whether this means several files: it is a folder, or a glob."""
-    return given.is_dir() or (glob.has_magic(str(given)) and not given.exists())
+    return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
 
 
 def raw_lines(file: Path) -> Iterator[bytes]:
@@ -35,18 +35,18 @@ def text_of(line: bytes, number: int) -> str:
 
 
 def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None":
-    """The input that a JSON object gives by the names of columns or fields; nothing of another text."""
+    """The input that a JSON object gives by names of columns or fields; None for another text."""
     if not text.lstrip().startswith("{"):
         return None
     with suppress(ValueError, RecursionError):  # a text may begin with a brace too
-        found = json.loads(text)
-        names = {field: [str(key), field] for field, key in predictor.columns.items()}
-        held = {
-            field: next((one for one in some if one in found), None)
-            for field, some in names.items()
-        }
-        if any(held.values()):
-            return {field: found[key] for field, key in held.items() if key is not None}
+        record = json.loads(text)
+        values = {}
+        for field, column in predictor.columns.items():
+            key = next((key for key in (str(column), field) if key in record), None)
+            if key is not None:
+                values[field] = record[key]
+        if values:
+            return values
     return None
 
 
@@ -64,13 +64,13 @@ def parted(predictor: "Predictor", line: str) -> "Input":
 
     names, texts = list(predictor.inputs), line.split("\t")
     if len(texts) != len(names):
-        how = f"must be {' and '.join(names)} with a tab between them, or {object_of(predictor)}."
-        return Unreadable(how)
+        parts = f"{' and '.join(names)} with a tab between them"
+        return Unreadable(f"must be {parts}, or {object_of(predictor)}.")
     return dict(zip(names, texts, strict=True))
 
 
 def line_given(predictor: "Predictor", line: str) -> "Input":
-    """What one line says: an object, several texts with tabs between them, or the one input."""
+    """The input of one line: an object, several texts with tabs between them, or one text."""
     named = object_named(predictor, line)
     if named is not None:
         return named
@@ -78,7 +78,7 @@ def line_given(predictor: "Predictor", line: str) -> "Input":
 
 
 def row_given(predictor: "Predictor", file: Path, row: "Row") -> "Item":
-    """What one row of a file says; images and videos may be beside the file."""
+    """The input of one row of a file; images and videos may be beside the file."""
     values = row.values
     media = [name for name, field in predictor.inputs.items() if field.is_media]
     if isinstance(values, Mapping) and media:
@@ -87,6 +87,6 @@ def row_given(predictor: "Predictor", file: Path, row: "Row") -> "Item":
 
 
 def _beside(file: Path, name: Any) -> Any:
-    """A name from the folder of the file, where a table that was written on Windows may have another slash."""
+    """A name, or its path from the file's folder; Windows may have written another slash."""
     places = [file.parent / str(name), file.parent / str(name).replace("\\", "/")]
-    return next((str(found) for found in places if name and found.exists()), name)
+    return next((str(place) for place in places if name and place.exists()), name)

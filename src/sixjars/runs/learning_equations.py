@@ -1,6 +1,7 @@
-"""How a recipe trains, as lines that `explain` prints and that a test evaluates against torch.
+"""The learning section as lines that `explain` prints and that a test evaluates against torch.
 
-θ are the trainable parameters, g their gradient, η_k the learning rate of step k, counted from 1, of K steps in all.
+θ are the trainable parameters, g their gradient, η_k the learning rate of step k, counted from 1,
+of K steps in all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,11 +31,11 @@ RULES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 STATES = {"adam": "m = v = 0", "adamw": "m = v = 0", "adadelta": "u = v = 0"}
-"""What an optimizer remembers, before the first step."""
+"""The state of an optimizer before the first step."""
 
 
 def learning_lines(recipe: Recipe, network: Network) -> list[str]:
-    """How gradients come about, what a step does with them, what is regularized, and when it ends."""
+    """The lines on gradients, steps, rates, regularization, and the end of training."""
     learning = recipe.learning
     return [
         *_gradients(network),
@@ -48,9 +49,8 @@ def learning_lines(recipe: Recipe, network: Network) -> list[str]:
 
 def _gradients(network: Network) -> Iterator[str]:
     if network.decoder.searches:
-        yield (
-            "teacher forcing: in training, step t is given the true y_{t-1}; in use, its own output ŷ_{t-1}"
-        )
+        in_use = "in use, its own output ŷ_{t-1}"
+        yield f"teacher forcing: in training, step t is given the true y_{{t-1}}; {in_use}"
     through_time = any(isinstance(module, Recurrent) for module in network.modules())
     if not network.encoder.inputs():
         reach = "into the learned h_T"
@@ -66,10 +66,8 @@ def _step(learning: LearningSettings) -> Iterator[str]:
     if learning.clip is None:
         yield "no gradient-norm clipping"
     else:
-        yield (
-            f"g ← g · min(1, c / ‖g‖): gradient-norm clipping, with c = {learning.clip:g} and the "
-            "norm of all gradients together"
-        )
+        norm = f"with c = {learning.clip:g} and the norm of all gradients together"
+        yield f"g ← g · min(1, c / ‖g‖): gradient-norm clipping, {norm}"
     decay = learning.weight_decay
     state = "b = 0" if learning.momentum else STATES.get(learning.optimizer)
     yield f"{learning.optimizer}, in step k" + (f"; {state} before the first:" if state else ":")
@@ -93,7 +91,8 @@ def _rate(learning: LearningSettings) -> Iterator[str]:
         "constant": f"η_k = {rate}: constant schedule",
         "inverse_sqrt": f"η_k = {rate} √({max(warmup, 1)} / k): inverse_sqrt schedule",
         "cosine": f"η_k = {rate} (1 + cos(π {done})) / 2: cosine schedule, of K steps in all",
-        "plateau": f"η_k = {rate} 0.5^n: plateau schedule; n rises by 1 after {stalled} in a row without improvement",
+        "plateau": f"η_k = {rate} 0.5^n: plateau schedule; n rises by 1 after {stalled} in a row "
+        "without improvement",
     }[learning.schedule]
     if learning.rates:
         parts = ", ".join(f"{factor:g} of it for {part}" for part, factor in learning.rates.items())
@@ -106,16 +105,16 @@ def _regularization(recipe: Recipe) -> Iterator[str]:
     shares = dict(_dropouts(recipe.model.model_dump()))
     if shares:
         each = ", ".join(f"{share:g} in {where}" for where, share in shares.items())
-        yield (
-            f"dropout: {each}; in training each number is 0 with this probability p, else times 1 / (1 - p)"
-        )
+        zero = "in training each number is 0 with this probability p, else times 1 / (1 - p)"
+        yield f"dropout: {each}; {zero}"
     for name, field in recipe.data.fields.items():
         if share := getattr(field, "word_dropout", 0.0):
-            yield f"word dropout: in training each token of the {name} is <unk> with probability {share:g}"
+            unknown = f"each token of the {name} is <unk> with probability {share:g}"
+            yield f"word dropout: in training {unknown}"
 
 
 def _dropouts(section: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, float]]:
-    """Every key `dropout` above 0, below which name of a component."""
+    """Every `dropout` above 0, by the name of its component."""
     for key, value in section.items():
         if isinstance(value, Mapping):
             yield from _dropouts(value, f"{where}.{key}" if where else key)
@@ -126,17 +125,16 @@ def _dropouts(section: Mapping[str, Any], where: str = "") -> Iterator[tuple[str
 def _course(learning: LearningSettings) -> Iterator[str]:
     examples = number_of(learning.batch_examples or 64, "example")
     size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else examples
-    yield f"batches of {size}" + (
-        f", the gradients of {learning.accumulate} added up for a step"
-        if learning.accumulate > 1
-        else ""
-    )
+    several = f", the gradients of {learning.accumulate} added up for a step"
+    yield f"batches of {size}" + (several if learning.accumulate > 1 else "")
     ends = (learning.epochs, "epoch"), (learning.steps, "step")
-    yield f"at most {', '.join(number_of(count, noun) for count, noun in ends if count is not None)}"
+    limits = [number_of(count, noun) for count, noun in ends if count is not None]
+    yield f"at most {', '.join(limits)}"
     if learning.folds:
         yield (
-            f"{learning.folds} folds: as many models, each validated by {learning.metric} on another part of the "
-            "training set; the model that is kept learns from all rows, for as many epochs as were best on average"
+            f"{learning.folds} folds: as many models, each validated by {learning.metric} on "
+            "another part of the training set; the model that is kept learns from all rows, for as "
+            "many epochs as were best on average"
         )
     elif learning.average > 1:
         best = f"the {learning.average} best by {learning.metric} on the validation set"
@@ -151,22 +149,16 @@ def _execution(learning: LearningSettings, network: Network) -> Iterator[str]:
     if learning.freeze:
         yield f"frozen: {', '.join(learning.freeze)}"
     if learning.precision != "32":
-        means = (
-            "bf16 on a CUDA device that has it, else 32 bits"
-            if learning.precision == "auto"
-            else learning.precision
-        )
-        yield f"precision of the forward and backward pass: {means}; weights have 32 bits"
-    path = path_of(network, fast=learning.fast)
-    if path:
+        automatic = "bf16 on a CUDA device that has it, else 32 bits"
+        bits = automatic if learning.precision == "auto" else learning.precision
+        yield f"precision of the forward and backward pass: {bits}; weights have 32 bits"
+    if path := path_of(network, fast=learning.fast):
         yield f"path: {path}{_means(learning.precision) if learning.fast else ''}"
 
 
 def _means(precision: str) -> str:
     why = hindrance(precision)
-    kernels = (
-        f"no compiled kernels on a CPU: {why}"
-        if why
-        else "kernels that the first training compiles on a CPU"
-    )
+    kernels = "kernels that the first training compiles on a CPU"
+    if why:
+        kernels = f"no compiled kernels on a CPU: {why}"
     return f"; steps as graphs on a CUDA device, {kernels}"

@@ -1,4 +1,4 @@
-"""A file that is written at the end of long work: whether it can be, and may be, asked before; all of it or nothing."""
+"""A file that is written at the end of long work: checks before, and then all of it or nothing."""
 
 import os
 from collections.abc import Iterator
@@ -7,13 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 
 def check_writable(path: Path, name: str = "") -> None:
-    """Refuse a file that cannot be written; its folder may still have to be made. `name` is what a message calls it.
+    """Refuse a file that cannot be written, called `name`; its folder may still have to be made.
 
-    It is tried: permissions alone do not tell, for whoever may do everything, or of a file system that takes no files.
+    It is tried: permissions alone do not tell, for whoever may do everything, or of a file system
+    that takes no files.
     """
     name = name or str(path)
     try:
@@ -32,31 +33,28 @@ def check_writable(path: Path, name: str = "") -> None:
 
 
 def check_folder(place: Path) -> None:
-    """OSError where no file can be made in a folder."""
+    """Raise OSError where no file can be made in a folder."""
     with TemporaryFile(dir=place):
         pass
 
 
 def check_new(path: Path, name: str = "") -> None:
-    """Refuse to write over a file that holds something; an empty one, or a device, may be written to."""
+    """Refuse to write over a file that holds something; an empty one or a device is allowed."""
     if path.is_file() and path.stat().st_size:
         raise DataError(f"{name or path} exists already; choose another name.")
 
 
 def check_not_read(path: Path, data: Any) -> None:
     """Refuse to write over the file with the data."""
-    files = [
-        one
-        for one in (data if isinstance(data, list | tuple) else [data])
-        if isinstance(one, str | os.PathLike)
-    ]
-    if path.exists() and any(Path(file).exists() and path.samefile(file) for file in files):
+    names = data if isinstance(data, list | tuple) else [data]
+    files = [Path(name) for name in names if isinstance(name, str | os.PathLike)]
+    if path.exists() and any(file.exists() and path.samefile(file) for file in files):
         raise DataError(f"{path} is the data that is read; choose another name.")
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A file to write that becomes `path` in the end: a kill at any moment leaves the old one or the new one.
+    """A file to write that becomes `path` in the end; a kill leaves the old one or the new one.
 
     What is no file, as a device or a pipe, is written to as it is.
     """

@@ -1,8 +1,8 @@
-"""Prediction with a trained run: texts, images, videos or points in; texts or labels out, with scores and attention.
+"""Prediction with a trained run: texts, images, videos or points in; texts or labels out.
 
-It goes in steps: `prepare` checks an input, `encode` makes tensors of some, `run` computes, `finish` makes text of it.
-An answer never depends on the other inputs of a batch, one bad input spoils only its own answer, and all of it may be
-called from several threads at once.
+It goes in steps: `prepare` checks an input, `encode` makes tensors of some, `run` computes,
+`finish` makes text of the outputs. An answer never depends on the other inputs of a batch, one bad
+input spoils only its own answer, and all of it may be called from several threads at once.
 """
 
 import os
@@ -12,19 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, final, overload
 
-from sixjars.data.containers import inputs_of
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.data.fields.text import TextField
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import DataError, SixJarsError, the
 from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import (
@@ -45,6 +42,8 @@ from sixjars.runs.requests import (
     unfit,
 )
 from sixjars.samples import sample_columns
+from sixjars_runtime.containers import inputs_of
+from sixjars_runtime.errors import DataError, SixJarsError, the
 
 
 @final
@@ -56,7 +55,7 @@ class Predictor:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
     ...     predictor = sixjars.load(run.folder)
-    >>> [len(found) for found in predictor.nbest(["ghar", "namaste"])]
+    >>> [len(outputs) for outputs in predictor.nbest(["ghar", "namaste"])]
     [1, 1]
     """
 
@@ -66,19 +65,17 @@ class Predictor:
         self.folder = run.folder
         self.recipe = run.recipe
         self.device = device_named(device)
-        blueprint = Blueprint.of(run.recipe, run.outside, device=self.device, places=[Path()])
-        run.check_backbones(blueprint.fingerprints)
-        self.fields = run.restored(blueprint.fields)
-        self.network = in_precision(run.network(blueprint, self.fields).to(self.device), precision)
+        _, self.fields, network = run.loaded(self.device, places=[Path()])
+        self.network = in_precision(network, precision)
 
     @property
     def has_attention(self) -> bool:
-        """Whether its predictions have weights."""
+        """Whether predictions have attention weights."""
         return self.network.decoder.has_attention
 
     @property
     def ability(self) -> Ability:
-        """What limits how it may be asked."""
+        """The options of a request that this run can follow."""
         return Ability(
             self.network.decoder.searches,
             self.has_attention,
@@ -87,7 +84,7 @@ class Predictor:
 
     @property
     def inputs(self) -> dict[str, Field]:
-        """The fields that an input has: those that are read, or the beginning of the output where nothing is."""
+        """The fields that are read; where none is, the output, which is given its beginning."""
         return dict(self.fields.inputs) or {self.fields.output.name: self.fields.output}
 
     @property
@@ -97,14 +94,14 @@ class Predictor:
 
     @property
     def all_columns(self) -> dict[str, str | int]:
-        """The same, and that of the output."""
+        """The column of each input and of the output, by name or number."""
         data = self.recipe.data
-        own: dict[str, str | int] = {
-            name: settings.column for name, settings in data.fields.items()
-        }
+        columns: dict[str, str | int] = {}
+        for name, settings in data.fields.items():
+            columns[name] = settings.column
         if data.sample is not None:
-            own.update(sample_columns(self.recipe))
-        return {name: own[name] for name in self.fields.all}
+            columns.update(sample_columns(self.recipe))
+        return {name: columns[name] for name in self.fields.all}
 
     @overload
     def predict(
@@ -126,18 +123,20 @@ class Predictor:
     def predict(
         self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any
     ) -> Any:
-        """The best output for each input of a list, or for one input. For a language model a text is how it begins.
+        """The best output for each input of a list, or for one input.
 
-        A table (pandas, Polars, Arrow, `datasets`) gives the columns of the run, a Series or an array its values.
-        `search` is `greedy`, `beam` or `sample` with keywords of `SearchSettings` beside it, or such settings, or the
-        run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
-        has a prediction with an `error` and no text.
+        For a language model a text is how the output begins. A table (pandas, Polars, Arrow,
+        `datasets`) gives the columns of the run, a Series or an array its values. `search` is
+        `greedy`, `beam` or `sample` with keywords of `SearchSettings` beside it, or such settings,
+        or the run's own. With `nbest=3` there is a list of outputs in place of each best one. An
+        input that cannot be used has a prediction with an `error` and no text.
         """
         self._check_no_file(inputs)
         items, is_one = inputs_of(inputs, self.columns, self._takes)
-        more = settings if nbest is None else {**settings, "nbest": nbest}
-        found = self.nbest(items, search=search, **more)
-        answers = [few[0] for few in found] if nbest is None else found
+        if nbest is not None:
+            settings["nbest"] = nbest
+        outputs = self.nbest(items, search=search, **settings)
+        answers = [best[0] for best in outputs] if nbest is None else outputs
         return answers[0] if is_one else answers
 
     def nbest(
@@ -152,53 +151,50 @@ class Predictor:
     ) -> list[list[Prediction]]:
         """The outputs for each input, always as lists, as many as the search settings say.
 
-        Where the inputs are a portion of more, `first` is how many came before; then samples of different portions
-        are different draws. The same inputs with the same settings always give the same answers. Without `details`
-        a prediction has no tokens and no weights, which is faster. `threads` compute several batches at a time.
+        Where the inputs are a portion of more, `first` is how many came before; then samples of
+        different portions are different draws. The same inputs with the same settings always give
+        the same answers. Without `details` a prediction has no tokens and no weights, which is
+        faster. `threads` compute several batches at a time.
         """
         self._check_no_file(inputs)
         items, is_one = inputs_of(inputs, self.columns, self._takes)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
-        how = search_of(self.recipe.evaluation.search, search, settings, self.ability)
+        chosen = search_of(self.recipe.evaluation.search, search, settings, self.ability)
         requests = [
-            self.prepare(one, number=first + at, search=how) for at, one in enumerate(items)
+            self.prepare(item, number=number, search=chosen)
+            for number, item in enumerate(items, start=first)
         ]
-        return self.answers(requests, how, details=details, threads=threads)
+        return self.answers(requests, chosen, details=details, threads=threads)
 
     def answers(
         self,
         requests: Sequence[Request],
-        how: SearchSettings,
+        search: SearchSettings,
         *,
         details: bool,
         threads: Executor | None = None,
         check: Check | None = None,
     ) -> list[list[Prediction]]:
-        """The outputs for each request, in batches of those of like length; what `check` raises ends it."""
-        wrong = {
-            at: request.error for at, request in enumerate(requests) if request.error is not None
-        }
-        found: dict[int, list[Prediction]] = {}
+        """The outputs for each request, in batches of like length; what `check` raises ends it."""
+        wrong = {at: request.error for at, request in enumerate(requests) if request.error}
+        answers: dict[int, list[Prediction]] = {}
 
-        def answered(rows: list[int]) -> None:
+        def answer(rows: list[int]) -> None:
             if check is not None:
                 check()
             encoded, bad = self.encode([requests[row] for row in rows], check)
             wrong.update({rows[at]: sentence for at, sentence in bad.items()})
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
-                outputs = self.run(encoded, how, attention=details, check=check)
-                found.update(
-                    zip(good, self.finish(encoded, outputs, how, details=details), strict=True)
-                )
+                outputs = self.run(encoded, search, attention=details, check=check)
+                predictions = self.finish(encoded, outputs, search, details=details)
+                answers.update(zip(good, predictions, strict=True))
 
-        list((map if threads is None else threads.map)(answered, self._portions(requests)))
-        found |= {
-            row: [Prediction("", inputs=requests[row].texts, error=sentence)]
-            for row, sentence in wrong.items()
-        }
-        return [found[row] for row in range(len(requests))]
+        list((map if threads is None else threads.map)(answer, self._portions(requests)))
+        for row, sentence in wrong.items():
+            answers[row] = [Prediction("", inputs=requests[row].texts, error=sentence)]
+        return [answers[row] for row in range(len(requests))]
 
     def prepare(
         self, one: Input, *, number: int = 0, search: SearchSettings | None = None
@@ -208,10 +204,10 @@ class Predictor:
         texts: dict[str, str] = {}
         try:
             self._check_no_file(one)
-            given = by_name(one, self.columns)
-            texts = {name: self._text_of(name, given[name]) for name in names}
-            for name, own in self.fields.inputs.items():
-                own.check(texts[name], texts)
+            values = by_name(one, self.columns)
+            texts = {name: self._text_of(name, values[name]) for name in names}
+            for name, field in self.fields.inputs.items():
+                field.check(texts[name], texts)
             if not self.fields.inputs:
                 self._check_prefix(texts[names[0]], search or self.recipe.evaluation.search)
         except (ValueError, SixJarsError) as error:
@@ -252,10 +248,8 @@ class Predictor:
     def _check_prefix(self, text: str, search: SearchSettings) -> None:
         [ids] = self._prefix([text])
         if len(ids) >= search.max_length:
-            message = (
-                f"has {len(ids)} tokens, but an output has at most {search.max_length} (max_length)"
-            )
-            raise ValueError(f"{message}, so nothing could follow.")
+            most = f"but an output has at most {search.max_length} (max_length)"
+            raise ValueError(f"has {len(ids)} tokens, {most}, so nothing could follow.")
 
     def _portions(self, requests: Sequence[Request]) -> Iterator[list[int]]:
         """Row numbers, those of like length together, so that little is padded."""
@@ -268,18 +262,20 @@ class Predictor:
     def encode(self, requests: Sequence[Request], check: Check | None = None) -> Encoding:
         """Requests encoded as training data is, and a sentence for each that cannot be used.
 
-        Fields are copied, so that a call keeps the features of its files to itself, and they go with it.
+        Fields are copied, so that a call keeps the features of its files to itself, and they go
+        with it.
         """
         fields = self.fields.mapped(
-            lambda own: own.equipped(replace(own.equipment, check=check or own.equipment.check))
+            lambda field: field.equipped(
+                replace(field.equipment, check=check or field.equipment.check)
+            )
         )
-        columns = {
-            name: [request.texts[name] for request in requests] for name in requests[0].texts
-        }
+        names = requests[0].texts
+        columns = {name: [request.texts[name] for request in requests] for name in names}
         examples = Examples.of(columns, where="input")
         try:
-            for own in fields.inputs.values():
-                examples = own.admit(examples, skip=len(requests) > 1)
+            for field in fields.inputs.values():
+                examples = field.admit(examples, skip=len(requests) > 1)
             dataset = Dataset.in_memory(examples, fields)
             bad = unfit(dataset)
         except DataError as error:
@@ -292,9 +288,9 @@ class Predictor:
             return self._without(wrong, requests, check)
         kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
         if len(kept) == len(requests) and not bad:
-            prefix = (
-                None if fields.inputs else Padded.of(self._prefix(next(iter(columns.values()))))
-            )
+            prefix = None
+            if not fields.inputs:
+                prefix = Padded.of(self._prefix(next(iter(columns.values()))))
             return EncodedRequests(tuple(requests), dataset, prefix), {}
         wrong = {at: f"input {requests[at].number + 1}: {sentence}" for at, sentence in bad.items()}
         wrong |= self._each(requests, set(range(len(requests))) - kept, check)
@@ -310,12 +306,12 @@ class Predictor:
     def _each(
         self, requests: Sequence[Request], rows: Iterable[int], check: Check | None
     ) -> dict[int, str]:
-        """What is wrong with some of these, each encoded alone."""
-        return {
-            at: sentence
-            for at in rows
-            for sentence in self.encode([requests[at]], check)[1].values()
-        }
+        """The faults of some requests, each encoded alone."""
+        wrong = {}
+        for at in rows:
+            for sentence in self.encode([requests[at]], check)[1].values():
+                wrong[at] = sentence
+        return wrong
 
     def run(
         self,
@@ -325,29 +321,26 @@ class Predictor:
         attention: bool = True,
         check: Check | None = None,
     ) -> list[Found]:
-        """Compute: encoder, bridge, decoder and search; attention weights only where they are wanted."""
+        """Compute encoder, bridge, decoder and search; attention weights where they are wanted."""
         found: dict[int, Found] = {}
         tell = None if check is None or self.device.type != "cpu" else lambda *_: check()
-        for batch, source in encoded_batches(
-            self.network, encoded.dataset.batches(), examples=len(encoded.requests)
-        ):
+        batches = encoded.dataset.batches()
+        count = len(encoded.requests)
+        for batch, source in encoded_batches(self.network, batches, examples=count):
             rows = batch.numbers.tolist()
-            seeds = [encoded.requests[row].number for row in rows]
-            prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
             outputs = answers(
                 self.network,
                 source,
                 search,
-                seeds=seeds,
-                prefix=prefix,
+                seeds=[encoded.requests[row].number for row in rows],
+                prefix=None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu()),
                 attention=attention,
                 tell=tell,
             )
-            for row, hypotheses, length in zip(
-                rows, outputs, source.mask.sum(1).tolist(), strict=True
-            ):
+            lengths = source.mask.sum(1).tolist()
+            for row, hypotheses, length in zip(rows, outputs, lengths, strict=True):
                 found[row] = Found(hypotheses, length, source.layout)
-        return [found[row] for row in range(len(encoded.requests))]
+        return [found[row] for row in range(count)]
 
     def finish(
         self,
@@ -357,17 +350,15 @@ class Predictor:
         *,
         details: bool = True,
     ) -> list[list[Prediction]]:
-        """Make text of what was found; with `details`, also of what stands at each position of the source."""
-        finishing = Finishing(
-            encoded.dataset, self.network.encoder.positions_of(), search, details=details
-        )
+        """Make predictions of outputs; `details` are tokens, weights and source positions."""
+        positions_of = self.network.encoder.positions_of()
+        finishing = Finishing(encoded.dataset, positions_of, search, details=details)
         ends = self.network.decoder.searches
-        return [
-            finishing.predictions(
-                row, one, {name: request.texts[name] for name in self.inputs}, ends=ends
-            )
-            for row, (request, one) in enumerate(zip(encoded.requests, found, strict=True))
-        ]
+        predictions = []
+        for row, (request, output) in enumerate(zip(encoded.requests, found, strict=True)):
+            texts = {name: request.texts[name] for name in self.inputs}
+            predictions.append(finishing.predictions(row, output, texts, ends=ends))
+        return predictions
 
 
 def load(
@@ -378,9 +369,10 @@ def load(
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Predictor:
-    """A trained run (its folder, or a packed file), ready to be used; `allow` and `components` as for `train`.
+    """A trained run (its folder, or a packed file), ready to be used.
 
-    With `precision` bf16 or int8 (on a CPU) matrix products have fewer bits, which is faster. No code in it is run.
+    `allow` and `components` are as for `train`. With `precision` bf16 or int8 (on a CPU) matrix
+    products have fewer bits, which is faster. No code in the run's files is executed.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -390,8 +382,5 @@ def load(
     >>> prediction.source
     ('n', 'a', 'm', 'a', 's', 't', 'e')
     """
-    return Predictor(
-        open_run(folder, Outside(tuple(allow), tuple(components))),
-        device=device,
-        precision=precision,
-    )
+    run = open_run(folder, Outside(tuple(allow), tuple(components)))
+    return Predictor(run, device=device, precision=precision)

@@ -1,12 +1,11 @@
-"""What can be done before training: extract features of images and videos; write a synthetic corpus as files."""
+"""Work before training: extracting features of images and videos; writing a synthetic corpus."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from sixjars.data.storage.features import FeatureStore
-from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
@@ -15,19 +14,20 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, admitted
 from sixjars.samples import SAMPLES, generate, materialise
 from sixjars.tasks import own_name
+from sixjars_runtime.errors import DataError, RecipeError, unknown
 
 
 @final
 @dataclass(frozen=True)
 class Extracted:
-    """What was extracted."""
+    """The number of extracted files, and the folders of their features."""
 
     files: int
     """Different files that can be used."""
     skipped: int
     """Rows whose file cannot be used."""
     folders: tuple[Path, ...]
-    """Where the features are stored."""
+    """The folders of the features."""
 
 
 def extract_features(
@@ -40,28 +40,20 @@ def extract_features(
     """Extract the features of every file that a recipe names, so that training opens none."""
     reporter = reporter or Reporter()
     blueprint = Blueprint.of(recipe, outside, device=device_named(device), reporter=reporter)
-    media = {
-        name: field
-        for name, field in blueprint.fields.inputs.items()
-        if "cells" in field.fact_names
-    }
+    inputs = blueprint.fields.inputs.values()
+    media: list[Any] = [field for field in inputs if "cells" in field.fact_names]
     if not media:
-        raise RecipeError(
-            [
-                f"no field of this {recipe.task} is of images or videos, so there is nothing to extract."
-            ]
-        )
+        fault = "is of images or videos, so there is nothing to extract."
+        raise RecipeError([f"no field of this {recipe.task} {fault}"])
     try:
         splits = admitted(blueprint)
     finally:
         reporter.end()
-    keys = {
-        key
-        for field in media.values()
-        for split in splits.values()
-        for key in split.table.column(field.key_column).to_pylist()  # type: ignore[attr-defined]
-    }
-    stores = [field.store for field in media.values()]  # type: ignore[attr-defined]
+    keys = set()
+    for field in media:
+        for split in splits.values():
+            keys.update(split.table.column(field.key_column).to_pylist())
+    stores = [field.store for field in media]
     folders = tuple(store.folder for store in stores if isinstance(store, FeatureStore))
     return Extracted(len(keys), sum(split.skipped for split in splits.values()), folders)
 
@@ -74,7 +66,9 @@ def generate_sample(
     seed: int = 0,
     reporter: Reporter | None = None,
 ) -> list[Path]:
-    """A synthetic corpus as JSON lines, its images or videos as files beside them; what is there is not overwritten.
+    """Write a synthetic corpus as JSON lines, with image or video files beside them.
+
+    What is there is not overwritten.
 
     >>> import tempfile, sixjars
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -84,18 +78,18 @@ def generate_sample(
     task = own_name(task)
     if task not in SAMPLES:
         raise RecipeError([unknown("task", task, list(SAMPLES))], "the command line")
-    place, reporter, held_out = Path(folder), reporter or Reporter(), max(1, size // 10)
-    made = generate(task, size=size, valid=held_out, test=held_out, seed=seed)
-    paths = [place / f"{split}.jsonl" for split in made]
+    place = Path(folder)
+    held_out = max(1, size // 10)
+    splits = generate(task, size=size, valid=held_out, test=held_out, seed=seed)
+    paths = [place / f"{split}.jsonl" for split in splits]
     for path in paths:
         if path.exists():
             raise DataError(f"{path} exists already; choose another folder.")
     media = SAMPLES[task].media
     if media is not None:
-        names = [row[media] for rows in made.values() for row in rows]
-        materialise(task, names, place, reporter)
-    for path, rows in zip(paths, made.values(), strict=True):
-        write_whole(
-            path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
-        )
+        names = [row[media] for rows in splits.values() for row in rows]
+        materialise(task, names, place, reporter or Reporter())
+    for path, rows in zip(paths, splits.values(), strict=True):
+        lines = [f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows]
+        write_whole(path, "".join(lines).encode())
     return paths

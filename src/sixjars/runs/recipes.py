@@ -1,8 +1,8 @@
-"""From a recipe's text to a checked recipe: the faults of all sections are collected and reported at once."""
+"""Reading and checking recipes: the faults of all sections are collected and reported at once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import RootModel
 
@@ -10,7 +10,6 @@ from sixjars.data.annotations import ANNOTATIONS, Annotation
 from sixjars.data.dataset import Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
-from sixjars.errors import DataError, RecipeError, hint, shown, unknown
 from sixjars.evaluation.metrics import ONE_LABEL, Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
@@ -21,6 +20,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import PLAIN_SECTIONS, DataSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
 from sixjars.tasks import TASK_NAMED, TASKS, Task
+from sixjars_runtime.errors import DataError, RecipeError, hint, shown, unknown
 
 Named = list[tuple[str, Metric]]
 """Metrics, each after the place where it is named."""
@@ -32,7 +32,8 @@ def read_recipe(
     """A recipe by file or by name, or as a dict, with `KEY=VALUE` overrides, checked whole.
 
     >>> import sixjars
-    >>> sixjars.read_recipe("dialog/sample_attention", ["model.encoder.layers=2"]).model.encoder["layers"]
+    >>> recipe = sixjars.read_recipe("dialog/sample_attention", ["model.encoder.layers=2"])
+    >>> recipe.model.encoder["layers"]
     2
     """
     values, where = values_from(name)
@@ -42,13 +43,13 @@ def read_recipe(
 def recipe_of(
     values: Mapping[str, Any], where: str, outside: Outside = NOTHING, *, kept: bool = False
 ) -> Recipe:
-    """A recipe of plain values, every default filled in; one that a run has `kept` may have metrics that do not fit."""
+    """A recipe of plain values, every default filled in.
+
+    One that a run has `kept` may have metrics that do not fit, of older versions.
+    """
     task = TASK_NAMED.get(_word(values.get("task")))
-    faults = [
-        unknown("key", key, list(Recipe.model_fields))
-        for key in values
-        if key not in Recipe.model_fields
-    ]
+    known = list(Recipe.model_fields)
+    faults = [unknown("key", key, known) for key in values if key not in known]
     if "task" not in values:
         faults.append(f"key 'task' is missing. Known: {', '.join(sorted(TASKS))}.")
     elif task is None:
@@ -68,46 +69,40 @@ def recipe_of(
     faults += wrong + more
     if task is not None and sections["data"] is not None:
         faults += _sample_faults(sections["data"], task)
-    if (
-        task is not None
-        and sections["model"] is not None
-        and len(fields) == len(task.slots)
-        and sections["data"]
-    ):
-        right = {name: section for name, section in sections.items() if section is not None}
-        recipe = Recipe(task=task.name, expect=expected.root if expected else {}, **right)
-        faults += misfits(
-            recipe, [one for one in metrics if not kept or one[1].name not in ONE_LABEL], outside
-        )
+        if sections["model"] is not None and len(fields) == len(task.slots):
+            right = {name: section for name, section in sections.items() if section is not None}
+            recipe = Recipe(task=task.name, expect=expected.root if expected else {}, **right)
+            fit = [named for named in metrics if not kept or named[1].name not in ONE_LABEL]
+            faults += misfits(recipe, fit, outside)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
     return recipe if recipe.learning.metric is not None else _with_metric(recipe, where, outside)
 
 
 def _with_metric(recipe: Recipe, where: str, outside: Outside) -> Recipe:
-    """What the best checkpoint is chosen by where the recipe does not say: the first metric, of one output each."""
-    first = next(
-        (metric.name for metric in metrics_of(recipe, outside) if metric.nbest == 1), "loss"
-    )
-    made = recipe.model_copy(
-        update={"learning": recipe.learning.model_copy(update={"metric": first})}
-    )
-    if faults := misfits(made, _metrics_of({"learning": {"metric": first}}, outside)[0], outside):
+    """The recipe, its best checkpoint chosen by the first metric that needs one output, or loss."""
+    names = [metric.name for metric in metrics_of(recipe, outside) if metric.nbest == 1]
+    metric = names[0] if names else "loss"
+    learning = recipe.learning.model_copy(update={"metric": metric})
+    chosen = recipe.model_copy(update={"learning": learning})
+    named, _ = _metrics_of({"learning": {"metric": metric}}, outside)
+    if faults := misfits(chosen, named, outside):
         raise RecipeError(faults, where)
-    return made
+    return chosen
 
 
 def _word(value: object) -> str:
-    """A value where a word should be."""
+    """A value where a word should be, as a message shows it."""
     return value if isinstance(value, str) else shown(value)
 
 
 def _nearest(name: object) -> Task:
-    """For an unknown task, so that the faults of the other sections can be reported with that one."""
+    """The task most like an unknown one, so that the faults of other sections are found too."""
     similar = hint(_word(name), list(TASKS))
-    return next(
-        (task for task in TASKS.values() if f"{task.name!r}" in similar), TASKS["translation"]
-    )
+    for task in TASKS.values():
+        if f"{task.name!r}" in similar:
+            return task
+    return TASKS["translation"]
 
 
 def _fields_of(
@@ -116,25 +111,24 @@ def _fields_of(
     """The settings of every field that the task has, and the faults in them."""
     if not isinstance(section, Mapping):
         return {}, []
-    found, faults = {}, []
+    settings, faults = {}, []
     for slot in task.slots:
-        given = section.get(slot.name)
-        if given is None and slot is not task.output:
+        values = section.get(slot.name)
+        if values is None and slot is not task.output:
             faults.append(f"data: key {slot.name!r} is missing; {task.name} needs it.")
             continue
-        given = {} if given is None else given
-        kind = given.get("kind", slot.kind) if isinstance(given, Mapping) else slot.kind
+        values = {} if values is None else values
+        kind = values.get("kind", slot.kind) if isinstance(values, Mapping) else slot.kind
         try:
-            settings, wrong = checked(
-                field_class(_word(kind), outside).settings_class, given, f"data.{slot.name}"
-            )
+            schema = field_class(_word(kind), outside).settings_class
+            field, wrong = checked(schema, values, f"data.{slot.name}")
         except RecipeError as error:
             faults += [f"data.{slot.name}: {fault}" for fault in error.faults]
             continue
         faults += wrong
-        if settings is not None:
-            found[slot.name] = settings.model_copy(update={"kind": kind})
-    return found, faults
+        if field is not None:
+            settings[slot.name] = field.model_copy(update={"kind": kind})
+    return settings, faults
 
 
 def field_class(kind: str, outside: Outside) -> type[Field]:
@@ -142,45 +136,35 @@ def field_class(kind: str, outside: Outside) -> type[Field]:
     if kind in FIELDS:
         return FIELDS[kind]
     if "." in kind or outside.hands(kind):
-        found: type[Field] = outside.component(kind, Field, "kind")
-        return found
+        component: type[Field] = outside.component(kind, Field, "kind")
+        return component
     raise RecipeError([unknown("kind", kind, list(FIELDS)) + outside.listed])
 
 
 def _data_of(
     section: object, task: Task, fields: Mapping[str, FieldSettings]
 ) -> tuple[Any, list[str]]:
-    """The data section without its fields, which are put in as they were found."""
+    """The data section, with its fields put in as they were read."""
     if not isinstance(section, Mapping):
         return checked(DataSettings, section, "data")
-    own, elsewhere = (
-        {slot.name for slot in task.slots},
-        {slot.name for t in TASKS.values() for slot in t.slots},
-    )
-    extra = [key for key in section if key in elsewhere - own and section[key] is not None]
-    extra += [
-        key
-        for key, truth in ANNOTATIONS.items()
-        if section.get(key) is not None and truth.reads not in own
-    ]
-    faults = [f"data: key {name!r} has no place here; {task.role()}." for name in extra]
-    known = [*(key for key in DataSettings.model_fields if key != "fields"), *own]
-    faults += [
-        unknown("data: key", key, known)
-        for key in section
-        if key not in {*known, *elsewhere, *ANNOTATIONS}
-    ]
-    rest = {
-        key: value
-        for key, value in section.items()
-        if key in DataSettings.model_fields and key != "fields"
-    }
-    data, wrong = checked(DataSettings, rest | {"fields": dict(fields)}, "data")
+    slots = {slot.name for slot in task.slots}
+    of_any_task = {slot.name for each in TASKS.values() for slot in each.slots}
+    foreign = [key for key in section if key in of_any_task - slots and section[key] is not None]
+    for key, truth in ANNOTATIONS.items():
+        if section.get(key) is not None and truth.reads not in slots:
+            foreign.append(key)
+    faults = [f"data: key {name!r} has no place here; {task.role()}." for name in foreign]
+    keys = [key for key in DataSettings.model_fields if key != "fields"]
+    for key in section:
+        if key not in {*keys, *of_any_task, *ANNOTATIONS}:
+            faults.append(unknown("data: key", key, [*keys, *slots]))
+    values = {key: value for key, value in section.items() if key in keys}
+    data, wrong = checked(DataSettings, values | {"fields": dict(fields)}, "data")
     return (None if faults else data), faults + wrong
 
 
 def _sample_faults(data: DataSettings, task: Task) -> list[str]:
-    """A synthetic corpus that there is not."""
+    """The fault of naming a synthetic corpus that does not exist."""
     try:
         sample_named(task.name, data.sample.kind if data.sample is not None else None)
     except DataError as error:
@@ -195,27 +179,28 @@ def _model_of(
         return None, [f"model: must be a section of keys, but is {shown(section)}."]
     roles = list(ModelSettings.model_fields)
     faults = [unknown("model: key", key, roles) for key in section if key not in roles]
-    kinds = {
-        slot.name: fields[slot.name].kind if slot.name in fields else slot.kind
-        for slot in task.slots
-    }
-    facts_of = {name: field_class(kind, outside).fact_names for name, kind in kinds.items()}
+    facts_of = {}
+    for slot in task.slots:
+        kind = fields[slot.name].kind if slot.name in fields else slot.kind
+        facts_of[slot.name] = field_class(kind, outside).fact_names
     read = {fact for slot in task.inputs for fact in facts_of[slot.name]}
     facts = {"encoder": read, "bridge": set(), "decoder": set(facts_of[task.output.name])}
-    found: dict[str, dict[str, Any]] = {}
+    sections: dict[str, dict[str, Any]] = {}
     for role in roles:
-        given = section.get(role, {})
-        if not isinstance(given, Mapping):
-            faults.append(f"model.{role}: must be a section of keys, but is {shown(given)}.")
+        values = section.get(role, {})
+        if not isinstance(values, Mapping):
+            faults.append(f"model.{role}: must be a section of keys, but is {shown(values)}.")
             continue
-        whole = {"kind": getattr(task, role), **given}
+        whole = {"kind": getattr(task, role), **values}
         if not isinstance(whole["kind"], str):
-            faults.append(f"model.{role}.kind: must be a word, but is {shown(given['kind'])}.")
+            faults.append(f"model.{role}.kind: must be a word, but is {shown(values['kind'])}.")
             continue
         unfit = _unfit(role, whole, task, fields, outside)
-        found[role], wrong = ({}, unfit) if unfit else resolved(role, whole, facts[role], outside)
+        sections[role], wrong = (
+            ({}, unfit) if unfit else resolved(role, whole, facts[role], outside)
+        )
         faults += wrong
-    return (None if faults else ModelSettings(**found)), faults
+    return (None if faults else ModelSettings(**sections)), faults
 
 
 def _unfit(
@@ -225,37 +210,35 @@ def _unfit(
     fields: Mapping[str, FieldSettings],
     outside: Outside,
 ) -> list[str]:
-    """A component that reads or produces something else than the task has."""
+    """The fault of a component that reads or produces something else than the task has."""
     try:
         component: Any = class_of(role, section, outside)
     except RecipeError:
         return []  # whoever resolves the section will say so
+    kind = section["kind"]
     if role == "encoder" and component.inputs() != tuple(slot.name for slot in task.inputs):
-        return [
-            f"model.encoder: kind {section['kind']!r} does not fit; {task.role()}. Use {task.encoder}."
-        ]
+        fault = f"model.encoder: kind {kind!r} does not fit; {task.role()}. Use {task.encoder}."
+        return [fault]
     output = fields.get(task.output.name)
-    if (
-        role == "decoder"
-        and output is not None
-        and component.produces != field_class(output.kind, outside).holds
-    ):
-        wrong = "model.decoder", section["kind"], task.decoder
-        if section["kind"] == task.decoder:
-            wrong = f"data.{task.output.name}", output.kind, task.output.kind
-        return ["{}: kind {!r} does not fit {}. Use {}.".format(*wrong[:2], task.name, wrong[2])]
-    return []
+    if role != "decoder" or output is None:
+        return []
+    if component.produces == field_class(output.kind, outside).holds:
+        return []
+    place, usual = "model.decoder", task.decoder
+    if kind == task.decoder:  # then the field is what does not fit
+        place, kind, usual = f"data.{task.output.name}", output.kind, task.output.kind
+    return [f"{place}: kind {kind!r} does not fit {task.name}. Use {usual}."]
 
 
 def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
     """The fields of a recipe, before anything is learned."""
-    task, settings = TASKS[recipe.task], recipe.data.fields
-    made = {name: field_class(one.kind, outside)(name, one) for name, one in settings.items()}
-    options = class_of("decoder", recipe.model.decoder, outside).target_options(
-        recipe.model.decoder
-    )  # type: ignore[attr-defined]
-    output = made[task.output.name].equipped(Equipment(target_options=options))
-    return Fields({slot.name: made[slot.name] for slot in task.inputs}, output)
+    task = TASKS[recipe.task]
+    settings = recipe.data.fields
+    fields = {name: field_class(each.kind, outside)(name, each) for name, each in settings.items()}
+    decoder: Any = class_of("decoder", recipe.model.decoder, outside)
+    equipment = Equipment(target_options=decoder.target_options(recipe.model.decoder))
+    output = fields[task.output.name].equipped(equipment)
+    return Fields({slot.name: fields[slot.name] for slot in task.inputs}, output)
 
 
 def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> ModelPlan:
@@ -264,20 +247,20 @@ def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> Mo
     classes: dict[str, Any] = {
         role: class_of(role, section, outside) for role, section in sections.items()
     }
-    smoothing = recipe.loss.smoothing
     return ModelPlan(
         **classes,
         settings=sections,
         inputs=fields.inputs,
         output=fields.output,
-        smoothing=smoothing,
+        smoothing=recipe.loss.smoothing,
     )
 
 
 def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[str]:
-    """What sections say against each other and against the task: every component and field checks its neighbours."""
+    """Faults between sections: every component and field checks its neighbours."""
     fields = make_fields(recipe, outside)
-    plan, faults = model_plan(recipe, fields, outside), list[str]()
+    plan = model_plan(recipe, fields, outside)
+    faults = list[str]()
     for at, field in enumerate(fields.all.values()):
         faults += field.misfits(is_output=field is fields.output, is_first=at == 0)
     for component in (plan.encoder, plan.bridge, plan.decoder):
@@ -293,82 +276,68 @@ def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[
 
 
 def _inner_faults(inner: Nested, field: Field) -> list[str]:
-    """What a module inside a component needs of its field and does not get, or else has against it."""
-    needs = {
-        name for name, one in signature(inner.kind).parameters.items() if one.default is one.empty
-    }
-    lacks = [
-        name
-        for name in getattr(inner.kind, "given", ())
-        if name in needs and name not in field.fact_names
-    ]
+    """The facts that a module inside a component lacks from its field, or else its misfits."""
+    parameters = signature(inner.kind).parameters.items()
+    needs = {name for name, parameter in parameters if parameter.default is parameter.empty}
+    needs -= {*field.fact_names}
+    lacks = [name for name in getattr(inner.kind, "given", ()) if name in needs]
     if lacks:
-        return [
-            f"{inner.where}: needs {lacks[0]} of data.{field.name}, but a field of kind {field.kind} has none."
-        ]
+        fact = f"needs {lacks[0]} of data.{field.name}"
+        return [f"{inner.where}: {fact}, but a field of kind {field.kind} has none."]
     hooked = hasattr(inner.kind, "section_misfits")
     return inner.kind.section_misfits(inner.section, inner.where, field) if hooked else []
 
 
 def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterator[str]:
-    """Whatever needs attention or the truth about it, where there is no such thing."""
+    """Faults of settings that need attention, or the truth about it, where there is none."""
     loss, search = recipe.loss, recipe.evaluation.search
     every_step = {
-        "loss.coverage": loss.coverage,
-        "evaluation.search.coverage_penalty": search.coverage_penalty,
+        "loss.coverage": loss.coverage > 0,
+        "evaluation.search.coverage_penalty": search.coverage_penalty > 0,
+        "evaluation.search.unknown": search.unknown == "replace",
     }
-    for place, wanted in (
-        every_step | {"evaluation.search.unknown": search.unknown == "replace"}
-    ).items():
-        if wanted and not plan.bridge.follows_state:
-            yield f"{place}: needs a bridge of kind attention, location or two_level, but it is {plan.kind('bridge')}."
+    kind = plan.kind("bridge")
+    for place, is_set in every_step.items():
+        if is_set and not plan.bridge.follows_state:
+            kinds = "attention, location or two_level"
+            yield f"{place}: needs a bridge of kind {kinds}, but it is {kind}."
     needs = [("loss.guide:", ANNOTATIONS["alignment"])] if loss.guide else []
     for truth in ANNOTATIONS.values():
-        needs += [
-            (f"{place}: {metric.name}", truth)
-            for place, metric in metrics
-            if truth.need in metric.needs
-        ]
+        for place, metric in metrics:
+            if truth.need in metric.needs:
+                needs.append((f"{place}: {metric.name}", truth))
     for place, truth in needs:
         yield from (f"{place} {lack}" for lack in _lacks(place, truth, recipe, plan))
 
 
 def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
-    data, source, other = (
-        recipe.data,
-        recipe.data.fields.get("source"),
-        ("pooling", "location")[plan.decoder.searches],
-    )
+    data = recipe.data
+    source = recipe.data.fields.get("source")
+    named = getattr(data, truth.key)
+    is_guide = place == "loss.guide:"
     if truth.key == "alignment" and not plan.decoder.searches:
-        yield f"needs an output of words, each with its own attention, but {recipe.task} outputs a label; remove it."
-    elif isinstance(named := getattr(data, truth.key), LinkFiles) and (
-        data.sample is None or place == "loss.guide:"
-    ):
+        reason = f"each with its own attention, but {recipe.task} outputs a label; remove it."
+        yield f"needs an output of words, {reason}"
+    elif isinstance(named, LinkFiles) and (data.sample is None or is_guide):
         yield from named.lacks(place, data)
     elif data.sample is None and named is None:
-        learn = (
-            "; name one, or say data.alignment: learn, which aligns the words"
-            if place == "loss.guide:"
-            else ""
-        )
-        yield f"needs {truth.called}, but data.{truth.key} names no column{learn}."
-    elif (
-        data.sample is not None
-        and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None
-    ):
+        learn = "; name one, or say data.alignment: learn, which aligns the words"
+        lack = f"but data.{truth.key} names no column{learn if is_guide else ''}."
+        yield f"needs {truth.called}, {lack}"
+    elif data.sample and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
         yield f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none."
     elif truth.key == "rationale" and getattr(source, "segments", "none") in ("none", "turns"):
         yield "needs sentences; say data.source.segments: sentences or lines."
     if not plan.bridge.has_attention:
-        yield f"needs a bridge of kind attention, {other} or two_level, but it is {plan.kind('bridge')}."
+        kinds = f"attention, {'location' if plan.decoder.searches else 'pooling'} or two_level"
+        yield f"needs a bridge of kind {kinds}, but it is {plan.kind('bridge')}."
 
 
 def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, list[str]]:
     """Every metric that is named, after the place where it stands; and names that no metric has."""
-    evaluation, learning, expect = (
-        values.get(name) or {} for name in ("evaluation", "learning", "expect")
-    )
+    sections = [values.get(name) or {} for name in ("evaluation", "learning", "expect")]
+    evaluation, learning, expect = sections
     named: list[tuple[str, object]] = []
     if isinstance(evaluation, Mapping) and isinstance(evaluation.get("metrics"), list | tuple):
         named += [("evaluation.metrics", name) for name in evaluation["metrics"]]
@@ -381,17 +350,23 @@ def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, lis
 
 def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[Named, list[str]]:
     """The metrics of some names, and the faults of the others."""
-    found, faults = Named(), list[str]()
+    metrics, faults = Named(), list[str]()
     for place, name in named:
         try:
-            found.append((place, metric_named(name, outside)))
+            metrics.append((place, metric_named(name, outside)))
         except RecipeError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
-    return found, faults
+    return metrics, faults
+
+
+def chosen_by(recipe: Recipe, outside: Outside = NOTHING) -> tuple[str, Literal["higher", "lower"]]:
+    """The metric that chooses the best checkpoint, or the loss; and which values are better."""
+    name = recipe.learning.metric or "loss"
+    return name, "lower" if name == "loss" else metric_named(name, outside).better
 
 
 def metrics_of(recipe: Recipe, outside: Outside = NOTHING) -> list[Metric]:
-    """The metrics that a run reports: the recipe's, or those of its output or task, and all that it expects."""
+    """The metrics that a run reports: the recipe's, or the usual ones, and all that it expects."""
     usual = make_fields(recipe, outside).output.default_metrics or TASKS[recipe.task].metrics
     names = *(recipe.evaluation.metrics or usual), *recipe.expect
     return [metric_named(name, outside) for name in dict.fromkeys(names)]

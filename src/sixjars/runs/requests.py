@@ -1,44 +1,44 @@
-"""What a predictor is asked: inputs that were checked, the search settings of one call, and what search found."""
+"""Requests to a predictor: checked inputs, the search settings of a call, and what search found."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
-from sixjars.data import containers
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
-from sixjars.errors import DataError, RecipeError, shown
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout, Padded
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime import containers
+from sixjars_runtime.errors import DataError, RecipeError, shown
 
 ESCAPED = 0xDC00
-"""What Python adds to a byte that is not UTF-8, to keep it in a text (`surrogateescape`)."""
+"""The offset that Python adds to a byte that is not UTF-8 (`surrogateescape`)."""
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
 Value = str | list[Any] | os.PathLike[str]
-"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
+"""One input: a text, the path of a file, or a list of sentences, turns or points."""
 
 
 @final
 @dataclass(frozen=True)
 class Unreadable:
-    """In the place of an input that could not be read: why."""
+    """An input that could not be read, with the reason."""
 
     sentence: str
 
 
 Input = Value | Mapping[str, Value] | Unreadable
-"""What a model is given: its one input, or each input by name."""
+"""One input of a model, or each of its inputs by name."""
 One = str | os.PathLike[str] | Mapping[str, Value]
 """One input alone, which a list would not be."""
 Check = Callable[[], None]
-"""Called before each batch and each file or frame of one, and on a CPU after each step of search too (on a GPU it would
-stand in the way of CUDA graphs); raises where the rest is no longer wanted."""
+"""Called before each batch and each file or frame of one, and on a CPU after each step of search
+too (on a GPU it would stand in the way of CUDA graphs); raises where the rest is not wanted."""
 SearchLike = SearchSettings | str | None
-"""How outputs are chosen: settings, the kind of search alone, or nothing for the run's own."""
+"""The search of outputs: settings, the kind of search alone, or None for the run's own."""
 
 
 @final
@@ -48,7 +48,7 @@ class Request:
 
     texts: Mapping[str, str]
     number: int
-    """Its place among all inputs, from 0: what is sampled depends on this and the settings, and on no other input."""
+    """Its place among all inputs, from 0: samples depend on it and the settings alone."""
     error: str | None = None
 
 
@@ -60,17 +60,17 @@ class EncodedRequests:
     requests: tuple[Request, ...]
     dataset: Dataset
     prefix: Padded | None
-    """What each output must begin with, where a model has no input."""
+    """The beginning of each output, where a model has no input."""
 
 
 Encoding = tuple[EncodedRequests | None, dict[int, str]]
-"""Those requests that can be used, encoded; and a sentence for each other, by its row."""
+"""The usable requests, encoded; and a sentence for each other one, by its row."""
 
 
 @final
 @dataclass(frozen=True)
 class Found:
-    """What search found for one request."""
+    """The hypotheses for one request, and the positions of its source."""
 
     hypotheses: list[Hypothesis]
     length: int
@@ -79,7 +79,7 @@ class Found:
 
 
 def not_utf8(text: str, name: str) -> str:
-    r"""What is wrong with a text that has half characters, or nothing; `name` is what the text is called.
+    r"""The fault of a text, called `name`, that holds half characters; nothing without one.
 
     >>> not_utf8(b"sch\xf6n".decode(errors="surrogateescape"), "the source")
     'byte 4 of the source (0xf6) is not UTF-8; give it in UTF-8.'
@@ -96,23 +96,22 @@ def not_utf8(text: str, name: str) -> str:
 
 
 def unfit(dataset: Dataset) -> dict[int, str]:
-    """Rows that are too long, or have no token at all, with a sentence each; counted as they were given."""
-    found: dict[int, str] = {}
-    for name, own in dataset.fields.inputs.items():
-        usable, lengths = own.usable(dataset.table), dataset.lengths(name)
+    """A sentence for each row that is too long, or has no token at all; rows as they were given."""
+    faults: dict[int, str] = {}
+    for name, field in dataset.fields.inputs.items():
+        usable, lengths = field.usable(dataset.table), dataset.lengths(name)
         for row in range(len(dataset)):
+            place = dataset.table.line(row) - 1
             if not usable[row]:
-                found[dataset.table.line(row) - 1] = (
-                    f"the {name} is longer than data.{name}.max_length."
-                )
+                faults[place] = f"the {name} is longer than data.{name}.max_length."
             elif not lengths[row]:
-                found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
-    return found
+                faults[place] = f"the {name} is empty: it has no token."
+    return faults
 
 
 def most_together(examples: int, fields: Iterable[Field]) -> int:
-    """Most inputs with these fields that are encoded and searched as one batch, where the settings say `examples`."""
-    return min(examples, FILES_AT_ONCE) if any(own.is_media for own in fields) else examples
+    """The inputs of one batch, where the settings say `examples`; fewer of images and videos."""
+    return min(examples, FILES_AT_ONCE) if any(field.is_media for field in fields) else examples
 
 
 def by_name(one: object, columns: Mapping[str, str | int]) -> Mapping[str, Value]:
@@ -125,10 +124,10 @@ def by_name(one: object, columns: Mapping[str, str | int]) -> Mapping[str, Value
 @final
 @dataclass(frozen=True)
 class Ability:
-    """What a run can do, which limits how it may be asked."""
+    """The options that the requests of a run may have."""
 
     searches: bool
-    """Whether outputs are found step by step, or labels chosen."""
+    """Whether outputs are found token by token, or labels chosen."""
     has_attention: bool
     multi_label: bool
 
@@ -136,7 +135,8 @@ class Ability:
         """Refuse what a run cannot do."""
         if not self.searches and (isinstance(search, str) or set(given) - {"nbest"}):
             raise DataError(
-                "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
+                "this run chooses a label; there is nothing to search. "
+                "With nbest it gives the most probable."
             )
         if self.multi_label and "nbest" in given:
             raise DataError(
@@ -144,7 +144,8 @@ class Ability:
             )
         if given.get("unknown") == "replace" and not self.has_attention:
             raise DataError(
-                "unknown=replace needs attention, but this run has none; its bridge is of another kind."
+                "unknown=replace needs attention, but this run has none; "
+                "its bridge is of another kind."
             )
 
 
@@ -155,14 +156,15 @@ def search_of(
     able: Ability,
     where: str = "predict",
 ) -> SearchSettings:
-    """The settings of one call: those given on top of the run's own; several outputs need a beam or sampling.
+    """The settings of one call: those given on top of the run's own.
+
+    Several outputs need a beam or sampling.
 
     `where` is who gave them, for messages.
     """
     if search is not None and not isinstance(search, SearchSettings | str):
-        raise DataError(
-            f"search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is {shown(search)}."
-        )
+        kinds = "'greedy', 'beam' or 'sample', or SearchSettings"
+        raise DataError(f"search must be {kinds}, but is {shown(search)}.")
     base = search if isinstance(search, SearchSettings) else own
     if not given and not isinstance(search, str):
         return base
@@ -172,9 +174,8 @@ def search_of(
     if able.searches and isinstance(nbest, int) and nbest > 1:
         if values["kind"] == "greedy":
             if search is not None:
-                raise DataError(
-                    f"greedy search finds one output, but nbest is {nbest}; search with beam or sample."
-                )
+                few = f"greedy search finds one output, but nbest is {nbest}"
+                raise DataError(f"{few}; search with beam or sample.")
             values["kind"] = "beam"
         values["width"] = given.get("width", max(base.width, nbest))
     settings, faults = checked(SearchSettings, values, "search")

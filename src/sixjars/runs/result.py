@@ -1,4 +1,4 @@
-"""What training leaves behind, as Python sees it: a folder, its scores, its history, and a predictor."""
+"""The result of training: a folder with its scores, its history, and a predictor."""
 
 import json
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from sixjars.runs.trend import trend_of
 @final
 @dataclass(frozen=True)
 class Run:
-    """What training left behind.
+    """The result of a training.
 
     >>> Run(Path("runs/words"), (), 0, "", 0, 0, ()).history
     []
@@ -28,28 +28,27 @@ class Run:
 
     folder: Path
     scores: tuple[Score, ...]
-    """On the test set, or on the validation set where there is none."""
+    """Scores of the test set, or of the validation set where there is none."""
     examples: int
-    """How many were scored."""
+    """The number of examples that were scored."""
     where: str
-    """What they are."""
+    """The name of these examples."""
     skipped: int
     """Bad rows that were left out of the data."""
     dropped: int
-    """Training rows that were not learned from: too long, or with a label that is not in the list."""
+    """Training rows that were not learned from: too long, or with a label not in the list."""
     missed: tuple[str, ...]
-    """What the recipe expected and did not get, a sentence each."""
+    """Sentences on scores that the recipe expected and did not get."""
     outside: Outside = field(default=NOTHING, repr=False)
     """The components of yours that it was trained with."""
     why_dropped: str = ""
-    """How many of the rows that were dropped were too long, and how many had a label that is not in the list."""
-
+    """How many of the dropped rows were too long, and how many had a label not in the list."""
     baselines: tuple[Baseline, ...] = ()
-    """What costs nothing, scored on the same rows."""
+    """Simple methods without a network, scored on the same rows."""
 
     @property
     def beside(self) -> str:
-        """The best baseline beside this model in a sentence, and what to try where it is as good or better."""
+        """Compares the best baseline with this model, and says what to try if that is no better."""
         if not self.baselines:
             return ""
         run = open_run(self.folder, self.outside)
@@ -57,18 +56,18 @@ class Run:
 
     @property
     def history(self) -> list[dict[str, float]]:
-        """A record for each validation, one an epoch unless the recipe says otherwise: step, loss and metrics."""
+        """A record for each validation, one an epoch unless the recipe differs: its scores."""
         log = self.folder / "log.jsonl"
         lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
         return [json.loads(line) for line in lines]
 
     @property
     def cost(self) -> TrainingCost | None:
-        """Seconds of training, over all parts of a run that was resumed, and the device; nothing of older runs."""
+        """The device and seconds of training, over all parts of the run; None for older runs."""
         return read_cost(self.folder)
 
     def __fspath__(self) -> str:
-        """So that it can be given to `load`, `evaluate`, `explain` and `pack` in place of its folder."""
+        """The folder: a run can be given to `load`, `evaluate`, `explain` and `pack`."""
         return str(self.folder)
 
     def predictor(self, *, device: Device = "auto") -> Predictor:

@@ -1,4 +1,4 @@
-"""Rows that are equal: numbers for them within one table, and how many of one split are in another."""
+"""Rows that are equal: their numbers within one table, and how many of one split are in another."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -11,7 +11,7 @@ from sixjars.data.storage.cache import Examples
 
 Numbers = NDArray[np.int64]
 MANY: Final = 0.01
-"""The share of rows from which it is told that they are in the training set too; a few come twice by chance."""
+"""The share of rows also in the training set from which a note says so; a few are chance."""
 MOST: Final = 500_000
 """Training rows that others are compared with; more would take seconds."""
 
@@ -19,7 +19,7 @@ MOST: Final = 500_000
 def shared_in_words(
     train: Examples, other: Examples, fields: Sequence[str], *, what: str
 ) -> Iterator[str]:
-    """A sentence where many rows of another split are in the training set too, by the values of all `fields`.
+    """A sentence where many rows of another split are also in the training set, by `fields`.
 
     >>> rows = Examples.of({"source": ["a", "b", "c"], "target": ["x", "y", "z"]}, where="a test")
     >>> other = Examples.of({"source": ["a", "b"], "target": ["x", "z"]}, where="a test")
@@ -31,34 +31,33 @@ def shared_in_words(
         return
     shared = int(np.isin(_row_hashes(other, fields), _row_hashes(train, fields)).sum())
     if shared and shared >= MANY * rows:
-        some = (
-            f"all {rows:,} {what} rows"
-            if shared == rows > 1
-            else f"{shared:,} of the {rows:,} {what} rows"
-        )
+        count = f"all {rows:,}" if shared == rows > 1 else f"{shared:,} of the {rows:,}"
         are = "is" if shared == 1 else "are"
-        yield f"{some} {are} also in the training set, so a score on them says little of new ones."
+        yield (
+            f"{count} {what} rows {are} also in the training set, so a score on them says little "
+            "of new ones."
+        )
 
 
 def _row_hashes(examples: Examples, columns: Sequence[str]) -> "NDArray[np.uint64]":
     """A number for each row, the same for rows that are equal in some columns."""
-    made = np.zeros(len(examples.table), np.uint64)
+    numbers = np.zeros(len(examples.table), np.uint64)
     for name in columns:
-        made = made * np.uint64(1_000_003) ^ _hashes(examples.table.column(name))
-    return made
+        numbers = numbers * np.uint64(1_000_003) ^ _hashes(examples.table.column(name))
+    return numbers
 
 
 def paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers:
-    """Groups in which the same inputs in another order are together too: whether A follows B, and B from A.
+    """Groups that hold the same inputs in another order too: A follows from B, and B from A.
 
-    Groups that share such rows become one; where that would join most rows, only the rows themselves are together.
+    Groups that share such rows become one; where that would join most rows, only the rows
+    themselves are together.
     """
     hashes = np.sort([_hashes(examples.table.column(name)) for name in inputs], axis=0)
-    number = _first_seen(
-        sum(
-            (row << np.uint64(at) for at, row in enumerate(hashes)), np.zeros(len(group), np.uint64)
-        )
-    )
+    mixed = np.zeros(len(group), np.uint64)
+    for at, row in enumerate(hashes):
+        mixed = mixed + (row << np.uint64(at))
+    number = _first_seen(mixed)
     pairs = int(number.max(initial=-1)) + 1
     joined = group.copy()
     while True:
@@ -75,20 +74,21 @@ def paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers
 
 def numbered(examples: Examples, columns: Sequence[str]) -> Numbers:
     """A number for each row, the same for rows that are equal in some columns."""
-    table, number = examples.table, np.zeros(len(examples.table), dtype=np.int64)
+    table = examples.table
+    number = np.zeros(len(examples.table), dtype=np.int64)
     for at, name in enumerate(column for column in columns if column in table.column_names):
         codes = _first_seen(_hashes(table.column(name)))
-        both = number * (int(codes.max(initial=0)) + 1) + codes
-        number = np.unique(both, return_inverse=True)[1].astype(np.int64) if at else codes
+        pairs = number * (int(codes.max(initial=0)) + 1) + codes
+        number = np.unique(pairs, return_inverse=True)[1].astype(np.int64) if at else codes
     return number
 
 
 def _hashes(column: Any) -> "NDArray[np.uint64]":
-    """A number for each value, so that no text is kept: of millions, hardly two that differ have the same."""
-    found = [
-        np.fromiter(map(hash, some.to_pylist()), np.int64, len(some)) for some in portions(column)
-    ]
-    return np.concatenate([np.zeros(0, np.int64), *found]).view(np.uint64)
+    """A number for each value, so that no text is kept; hardly two of millions collide."""
+    hashes = [np.zeros(0, np.int64)]
+    for values in portions(column):
+        hashes.append(np.fromiter(map(hash, values.to_pylist()), np.int64, len(values)))
+    return np.concatenate(hashes).view(np.uint64)
 
 
 def _first_seen(values: "NDArray[np.uint64]") -> Numbers:

@@ -1,4 +1,4 @@
-"""Where answers go: lines, or a file with columns like the one that was read."""
+"""The output of predictions: lines, or a file with columns like the one that was read."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, final
 
 from sixjars.data.text.files import ending_of
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.runs.answer_files import Answers, Cell
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Sink(ABC):
-    """Takes portion after portion; what it took is on disk. Nothing is opened before the first."""
+    """Takes portion after portion, which are then on disk; opens nothing before the first."""
 
     @abstractmethod
     def take(self, items: "Sequence[Item]", found: "Sequence[Sequence[Prediction]]") -> None:
@@ -27,12 +27,12 @@ class Sink(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """After the last portion, or where work is stopped."""
+        """Close what was opened, after the last portion or where work is stopped."""
 
 
 @final
 class LineSink(Sink):
-    """A line for each output; an input that cannot be used has as many empty ones, or in JSON one with its error."""
+    """A line for each output; an input with an error has empty lines, or in JSON its error."""
 
     def __init__(
         self, predictor: "Predictor", file: Path | None, *, nbest: int, as_json: bool
@@ -44,49 +44,45 @@ class LineSink(Sink):
         self.stream: IO[str] | None = None if file else sys.stdout
 
     def take(self, items: "Sequence[Item]", found: "Sequence[Sequence[Prediction]]") -> None:
-        """In one write."""
+        """Write one portion at once."""
         if self.stream is None:
             assert self.file is not None
             self.stream = self.file.open("w", encoding="utf-8", errors="backslashreplace")
-        times = [
-            self.nbest if some[0].error is not None and not self.as_json else 1 for some in found
-        ]
-        lines = [
-            self._line(one)
-            for some, count in zip(found, times, strict=True)
-            for one in [*some] * count
-        ]
+        lines = []
+        for outputs in found:
+            is_empty = outputs[0].error is not None and not self.as_json
+            lines += [self._line(output) for output in outputs] * (self.nbest if is_empty else 1)
         self.stream.write("".join(f"{line}\n" for line in lines))
         self.stream.flush()
 
     def _line(self, prediction: "Prediction") -> str:
-        """A text alone; for a file its name before it; for a label its probability behind it."""
-        given = prediction.inputs
+        """The text; for a file its name before it; for a label its probability behind it."""
+        values = prediction.inputs
         if self.as_json:
-            inputs = next(iter(given.values()), "") if len(given) < 2 else dict(given)
+            inputs = next(iter(values.values()), "") if len(values) < 2 else dict(values)
             return json.dumps({"input": inputs, **prediction.to_json()}, ensure_ascii=False)
         media = any(field.is_media for field in self.predictor.inputs.values())
-        cells = [*given.values(), prediction.text] if media else [prediction.text]
+        cells = [*values.values(), prediction.text] if media else [prediction.text]
         label = not self.predictor.network.decoder.searches and prediction.error is None
         return "\t".join([*cells, f"{prediction.probability:.3f}"] if label else cells)
 
     def close(self) -> None:
-        """Stdout stays open."""
+        """Close a file; stdout stays open."""
         if self.file is not None and self.stream is not None:
             self.stream.close()
 
 
 def output_column(predictor: "Predictor") -> str:
-    """What the user calls the output: the column that the run was trained on, or the field where that has no name."""
+    """The user's name of the output: its column in training, or the field's name without one."""
     data, name = predictor.recipe.data, predictor.fields.output.name
-    own = data.fields[name].column
-    named = data.sample is None and isinstance(own, str) and "." not in own
-    return str(own) if named else name
+    column = data.fields[name].column
+    is_name = data.sample is None and isinstance(column, str) and "." not in column
+    return str(column) if is_name else name
 
 
 @final
 class TableSink(Sink):
-    """The rows that were read, each with its answers: a column for each output, and for labels their probability."""
+    """The rows that were read, with a column for each output, and for labels their probability."""
 
     def __init__(
         self,
@@ -104,57 +100,51 @@ class TableSink(Sink):
         self.label = not predictor.network.decoder.searches
         self.name = output_column(predictor)
         self.answers: Answers | None = None
-        wanted, own = source.answer_ending, ending_of(source.path)
-        if ending_of(file) != wanted:
-            why = (
-                f"as {source.path} does, for it"
-                if own == wanted
-                else f"which answers to {own} files are kept as; it"
-            )
+        ending, source_ending = source.answer_ending, ending_of(source.path)
+        if ending_of(file) != ending:
+            why = f"as {source.path} does, for it"
+            if source_ending != ending:
+                why = f"which answers to {source_ending} files are kept as; it"
             raise DataError(
-                f"--output {file} should end in {wanted}, {why} gets the same columns and the answers; or in .txt, for "
-                "one answer a line."
+                f"--output {file} should end in {ending}, {why} gets the same columns and the "
+                "answers; or in .txt, for one answer a line."
             )
 
     def take(self, items: "Sequence[Item]", found: "Sequence[Sequence[Prediction]]") -> None:
-        """In one write, so that the file has whole rows."""
+        """Write one portion at once, so that the file has whole rows."""
         if self.answers is None:
             self.answers = self.source.answers(self.file, self._columns())
         rows = [row for _, row in items if row is not None]
-        self.answers.write(rows, [self._cells(some) for some in found])
+        self.answers.write(rows, [self._cells(outputs) for outputs in found])
 
     def _columns(self) -> dict[str, type]:
-        """The user's name for the output, with a number behind it from the second on; never one that is taken.
+        """The user's name of the output, numbered from the second on; never one that is taken.
 
         Answers are texts, probabilities are numbers.
         """
         names: dict[str, type] = {}
         for rank in ["", *(f"_{rank}" for rank in range(2, self.nbest + 1))]:
-            names |= {f"{self.name}{rank}": str} | (
-                {f"probability{rank}": float} if self.label else {}
-            )
+            names[f"{self.name}{rank}"] = str
+            if self.label:
+                names[f"probability{rank}"] = float
         taken = [name for name in names if name in self.source.names]
         if not taken:
             return names
-        self.note(
-            f"note: {self.source.path} has a column {taken[0]!r} already; the new columns begin with 'predicted_'."
-        )
+        has = f"note: {self.source.path} has a column {taken[0]!r} already"
+        self.note(f"{has}; the new columns begin with 'predicted_'.")
         return {f"predicted_{name}": kind for name, kind in names.items()}
 
-    def _cells(self, found: "Sequence[Prediction]") -> "list[Cell]":
+    def _cells(self, outputs: "Sequence[Prediction]") -> "list[Cell]":
         cells: list[Cell] = []
         for rank in range(self.nbest):
-            one = found[rank] if rank < len(found) else None
-            good = one is not None and one.error is None
-            cells.append(one.text if one is not None else "")
-            cells += (
-                [round(one.probability, 6) if one is not None and good else None]
-                if self.label
-                else []
-            )
+            output = outputs[rank] if rank < len(outputs) else None
+            has_answer = output is not None and output.error is None
+            cells.append(output.text if output is not None else "")
+            if self.label:
+                cells.append(round(output.probability, 6) if output and has_answer else None)
         return cells
 
     def close(self) -> None:
-        """With what ends such a file."""
+        """Write what ends such a file, and close it."""
         if self.answers is not None:
             self.answers.close()

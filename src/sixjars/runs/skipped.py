@@ -1,4 +1,4 @@
-"""Inputs that could not be used, counted by what was wrong with them, and told in one line."""
+"""Inputs that could not be used, counted by their reason, and named in one line."""
 
 import json
 import re
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction
 
 PLACES: Final = 2
-"""Inputs that are named of each reason: the first can be looked up, and all of them are counted."""
+"""Inputs that are named for each reason: the first can be looked up, and all are counted."""
 REASONS: Final = 5
-"""Reasons that are told, the most frequent ones: more would make no line that a person reads."""
+"""Reasons that are named, the most frequent ones: more would not be read in one line."""
 QUOTED: Final = 3
-"""Letters of an input from which a sentence with it quotes it; a shorter one may be part of any word."""
+"""Letters of an input from which a sentence quotes it; a shorter one may be part of any word."""
 NUMBER: Final = re.compile(r"input \d+")
-"""How a sentence about an input begins."""
+"""The beginning of a sentence about an input."""
 
 
 @final
@@ -31,16 +31,13 @@ class Reason:
     """The first of them, by file and number."""
 
     def __add__(self, other: "Reason") -> "Reason":
-        """Those of both; the first ones are of this."""
-        return Reason(
-            self.sentence, self.count + other.count, (self.places + other.places)[:PLACES]
-        )
+        """Both counts; the sentence and the first places are of this one."""
+        places = (self.places + other.places)[:PLACES]
+        return Reason(self.sentence, self.count + other.count, places)
 
     def __str__(self) -> str:
-        named = (
-            " and ".join(self.places) if self.count == len(self.places) else ", ".join(self.places)
-        )
         others = self.count - len(self.places)
+        named = (", " if others else " and ").join(self.places)
         return f"{self.sentence} ({named}{f' and {others:,} more' if others else ''})"
 
 
@@ -50,65 +47,67 @@ class Skipped:
     """Inputs that have no answer, by reason.
 
     >>> from sixjars.runs.prediction import Prediction
-    >>> found = [[Prediction("", error=f"input {at}: the text is empty.")] for at in (2, 5, 6)]
-    >>> Skipped.of(found).in_words(615, "answers")
-    '3 of 615 inputs were skipped, and their answers are empty: the text is empty (input 2, input 5 and 1 more).'
+    >>> errors = [f"input {at}: the text is empty." for at in (2, 5, 6)]
+    >>> skipped = Skipped.of([[Prediction("", error=error)] for error in errors])
+    >>> skipped.in_words(615, "answers").partition(": ")[0]
+    '3 of 615 inputs were skipped, and their answers are empty'
+    >>> skipped.in_words(615).partition(": ")[2]
+    'the text is empty (input 2, input 5 and 1 more).'
     """
 
     reasons: Mapping[str, Reason] = field(default_factory=dict)
 
     @classmethod
     def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "Skipped":
-        """Those without an answer, of the outputs for some inputs of a file."""
+        """The inputs without an answer, of the outputs for some inputs of a file."""
         reasons: dict[str, Reason] = {}
-        for some in found:
-            if some[0].error is not None:
-                key, reason = _reason(some[0], file)
+        for outputs in found:
+            if outputs[0].error is not None:
+                key, reason = _reason(outputs[0], file)
                 reasons[key] = reasons[key] + reason if key in reasons else reason
         return cls(reasons)
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of these inputs."""
         return sum(reason.count for reason in self.reasons.values())
 
     def __add__(self, other: "Skipped") -> "Skipped":
-        """All together."""
+        """The inputs of both."""
         reasons = dict(self.reasons)
         for key, reason in other.reasons.items():
             reasons[key] = reasons[key] + reason if key in reasons else reason
         return Skipped(reasons)
 
     def to_json(self) -> str:
-        """As a text, for another process."""
+        """The reasons as text, for another process."""
         return json.dumps({key: asdict(reason) for key, reason in self.reasons.items()})
 
     @classmethod
     def from_json(cls, text: str) -> "Skipped":
-        """From what `to_json` gave."""
-        return cls(
-            {
-                key: Reason(one["sentence"], one["count"], tuple(one["places"]))
-                for key, one in json.loads(text).items()
-            }
-        )
+        """Read what `to_json` gave."""
+        reasons = {}
+        for key, values in json.loads(text).items():
+            reasons[key] = Reason(values["sentence"], values["count"], tuple(values["places"]))
+        return cls(reasons)
 
     def in_words(self, inputs: int, empty: str = "", *, what: str = "inputs") -> str:
-        """How many of the inputs, and why; `empty` is what stands empty in their place, if something does."""
+        """How many inputs were skipped, and why; `empty` are the answers left empty, if any."""
         ordered = sorted(self.reasons.values(), key=lambda reason: -reason.count)
-        told = "; ".join(map(str, ordered[:REASONS]))
+        reasons = "; ".join(map(str, ordered[:REASONS]))
         others = sum(reason.count for reason in ordered[REASONS:])
-        told += f"; and {others:,} for other reasons" if others else ""
+        reasons += f"; and {others:,} for other reasons" if others else ""
         which = f"all {inputs:,}" if self.count == inputs > 1 else f"{self.count:,} of {inputs:,}"
         if self.count == 1:
+            what = what if inputs > 1 else what.removesuffix("s")
             blank = f", and its {empty.removesuffix('s')} is empty" if empty else ""
-            return f"{which} {what if inputs > 1 else what.removesuffix('s')} was skipped{blank}: {told}."
+            return f"{which} {what} was skipped{blank}: {reasons}."
         blank = f", and their {empty} are empty" if empty else ""
-        return f"{which} {what} were skipped{blank}: {told}."
+        return f"{which} {what} were skipped{blank}: {reasons}."
 
 
 def _reason(prediction: "Prediction", file: str) -> tuple[str, Reason]:
-    """Why there is no answer to one input, and what is the same in sentences about the same thing."""
+    """A key that errors of the same kind share, and the reason why an input has no answer."""
     place, _, sentence = str(prediction.error).partition(": ")
     if not NUMBER.fullmatch(place):
         place, sentence = "", str(prediction.error)

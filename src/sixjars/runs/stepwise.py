@@ -1,4 +1,4 @@
-"""Outputs as they are written: after each step of a search, what there is so far and what it attended to.
+"""Outputs as they are written: after each step of a search, the tokens so far and their attention.
 
 Dims: R rows of a search, S source positions.
 """
@@ -14,14 +14,14 @@ from torch import Tensor
 
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER, Ranking
-from sixjars.errors import memory_is_short
 from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.special import STOP
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import Check, EncodedRequests, Found, Input, Request
+from sixjars_runtime.errors import memory_is_short
+from sixjars_runtime.special_tokens import STOP
 
 
 @final
@@ -35,16 +35,16 @@ class Written:
     text: str
     """The output so far."""
     log_probability: float
-    """Of the output so far."""
+    """The log probability of the output so far."""
     weights: tuple[float, ...]
-    """What it attended to; empty without attention."""
+    """The attention of this step; empty without attention."""
     source: tuple[str, ...]
-    """With the first token, what stands at each position of the source; then nothing."""
+    """The names of the source positions, with the first token alone."""
 
 
 Tell = Callable[[Written | Prediction | Exception], None]
-"""Called with each token of an output as it is written, `<stop>` included, and at its end with the prediction, or with
-what was raised in its place."""
+"""Called with each token of an output as it is written, `<stop>` included, and at its end with the
+prediction, or with the error that was raised in its place."""
 
 
 def stepwise(
@@ -58,13 +58,14 @@ def stepwise(
 ) -> None:
     """Write the outputs for some inputs side by side, a token of each at every step.
 
-    Search is greedy or draws one sample: the rows of a beam change places, so it has no beginning before its end. Each
-    of `tells` is for one input. What it raises, or what its output raises, ends that output alone, and its row leaves
-    the search. `check` is called while files are decoded and `after` after each step; what they raise ends all of it.
-    A run that chooses a label has no steps.
+    Search is greedy or draws one sample: the rows of a beam change places, so it has no beginning
+    before its end. Each of `tells` is for one input. What it raises, or what its output raises,
+    ends that output alone, and its row leaves the search. `check` is called while files are decoded
+    and `after` after each step; what they raise ends all of it. A run that chooses a label has no
+    steps.
     """
-    requests = [predictor.prepare(one, search=search) for one in inputs]
-    wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
+    requests = [predictor.prepare(value, search=search) for value in inputs]
+    wrong = {at: request.error for at, request in enumerate(requests) if request.error}
     good = [at for at in range(len(requests)) if at not in wrong]
     encoded, bad = predictor.encode([requests[at] for at in good], check) if good else (None, {})
     wrong |= {good[at]: sentence for at, sentence in bad.items()}
@@ -77,7 +78,7 @@ def stepwise(
 
 @contextmanager
 def _alone(tell: Tell) -> Iterator[None]:
-    """What fails here fails for one output; but where memory is short, the others may be to blame."""
+    """An error here ends one output; where memory is short, the others may be to blame."""
     try:
         yield
     except Exception as error:
@@ -106,36 +107,34 @@ def _write(
     def take(column: Column, places: Tensor) -> Tensor:
         assert column.gained is not None
         weights = None if column.weights is None else column.weights.tolist()
-        own = places.tolist()
-        made = zip(own, column.token.tolist(), column.gained.tolist(), strict=True)
-        for at, (place, token, gained) in enumerate(made):
+        numbers = places.tolist()
+        steps = zip(numbers, column.token.tolist(), column.gained.tolist(), strict=True)
+        for at, (place, token, gained) in enumerate(steps):
             if place < len(outputs):  # behind them a batch is padded
                 outputs[place].take(token, gained, () if weights is None else weights[at])
         if after is not None:
             after()
-        return torch.tensor([place >= len(outputs) or outputs[place].ended for place in own])
+        return torch.tensor([place >= len(outputs) or outputs[place].ended for place in numbers])
 
     seeds = [encoded.requests[row].number for row in rows]
     prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
     found = answers(network, source, search, seeds=seeds, prefix=prefix, tell=take)
-    for one, few in zip(outputs, found, strict=True):
-        one.end(few, ends=network.decoder.searches)
+    for output, hypotheses in zip(outputs, found, strict=True):
+        output.end(hypotheses, ends=network.decoder.searches)
 
 
 @final
 class _Output:
-    """What was written so far; each step costs as much as the text, and not as all that is known of it."""
+    """The output so far; a step costs as much as its text, not as all that is known of it."""
 
     def __init__(
         self, finishing: Finishing, request: Request, row: int, found: Found, tell: Tell
     ) -> None:
-        self.finishing, self.request, self.row, self.found, self.tell = (
-            finishing,
-            request,
-            row,
-            found,
-            tell,
-        )
+        self.finishing = finishing
+        self.request = request
+        self.row = row
+        self.found = found
+        self.tell = tell
         self.tokens: list[int] = []
         self.ids: list[int] = []
         self.weights: list[tuple[float, ...]] = []
@@ -143,7 +142,7 @@ class _Output:
         self.ended = False
 
     def take(self, token: int, gained: float, weights: Sequence[float]) -> None:
-        """One more step; some may follow the last."""
+        """Add one step; some may follow the last, and are ignored."""
         if self.ended:
             return
         with _alone(self._fail):
@@ -152,54 +151,49 @@ class _Output:
             if gained == NEVER or token == STOP:
                 self._end([self._hypothesis(finished=gained > NEVER)], ends=True)
 
-    def end(self, found: list[Hypothesis], *, ends: bool) -> None:
-        """The end of the search: where the output has not ended by itself, it is what was found."""
+    def end(self, hypotheses: list[Hypothesis], *, ends: bool) -> None:
+        """End with the result of the search, unless the output has ended by itself."""
         if not self.ended:
             with _alone(self._fail):
-                self._end(found, ends=ends)
+                self._end(hypotheses, ends=ends)
 
     def _write(self, token: int, gained: float, weights: tuple[float, ...]) -> None:
-        dataset, stops = self.finishing.dataset, token == STOP
+        dataset = self.finishing.dataset
+        stops = token == STOP
         self.total += np.float32(gained)  # as search adds them up
-        self.weights += [weights] if weights else []
-        own = Hypothesis(
-            () if stops else (token,), gained, gained, (weights,) if weights else (), stops
-        )
-        ids, words = spelled(dataset, self.row, own, self.finishing.search)
-        self.tokens += own.tokens
+        rows = (weights,) if weights else ()
+        self.weights += rows
+        step = Hypothesis(() if stops else (token,), gained, gained, rows, stops)
+        ids, words = spelled(dataset, self.row, step, self.finishing.search)
+        self.tokens += step.tokens
         self.ids += ids
         output = dataset.fields.output
         [named] = output.tokens([*ids, *([STOP] if stops else [])], words)
-        shown = (
-            ()
-            if self.steps
-            else dataset.positions(self.row, self.found.length, self.finishing.positions_of).tokens
-        )
+        source: tuple[str, ...] = ()
+        if not self.steps:
+            positions_of = self.finishing.positions_of
+            source = dataset.positions(self.row, self.found.length, positions_of).tokens
         text = output.decode(self.ids, words)
-        self.tell(Written(self.steps, named, text, float(self.total), weights, shown))
+        self.tell(Written(self.steps, named, text, float(self.total), weights, source))
         self.steps += 1
 
     def _hypothesis(self, *, finished: bool) -> Hypothesis:
-        """What search will find, when the other rows have ended too."""
-        ranking = Ranking(
-            self.finishing.search.length_penalty, self.finishing.search.coverage_penalty
-        )
-        attended_RS = (
-            torch.tensor(self.weights).sum(0, keepdim=True) if ranking.coverage_penalty else None
-        )
+        """The hypothesis that search will find, when the other rows have ended too."""
+        search = self.finishing.search
+        ranking = Ranking(search.length_penalty, search.coverage_penalty)
+        attended_RS = None
+        if ranking.coverage_penalty:
+            attended_RS = torch.tensor(self.weights).sum(0, keepdim=True)
         penalty = ranking.penalty(ranking.covered(None, attended_RS)) if self.steps else None
         score = ranking.scores(torch.tensor([self.total]), torch.tensor([self.steps]), penalty)
-        return Hypothesis(
-            tuple(self.tokens), float(score), float(self.total), tuple(self.weights), finished
-        )
+        weights, total = tuple(self.weights), float(self.total)
+        return Hypothesis(tuple(self.tokens), float(score), total, weights, finished)
 
-    def _end(self, found: list[Hypothesis], *, ends: bool) -> None:
-        whole = replace(self.found, hypotheses=found)
-        [prediction] = self.finishing.predictions(self.row, whole, self.request.texts, ends=ends)[
-            :1
-        ]
+    def _end(self, hypotheses: list[Hypothesis], *, ends: bool) -> None:
+        found = replace(self.found, hypotheses=hypotheses)
+        predictions = self.finishing.predictions(self.row, found, self.request.texts, ends=ends)
         self.ended = True
-        self.tell(prediction)
+        self.tell(predictions[0])
 
     def _fail(self, error: Written | Prediction | Exception) -> None:
         self.ended = True

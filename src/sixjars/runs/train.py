@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, final
 
 from sixjars.data.tables.memory import given_tables, tables_of, with_tables
 from sixjars.decoding import in_words
-from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import Judged, judged
@@ -41,6 +40,7 @@ from sixjars.runs.folds import cross_validate, notes_on_all
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
+from sixjars_runtime.errors import Interrupted, LearningError
 
 if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
@@ -70,12 +70,13 @@ def train(  # noqa: PLR0913 - the options of one training
 ) -> Run:
     """Train what a recipe describes; the run's folder can then be loaded.
 
-    `recipe` is a file, the name of a packaged one, or a dict; `overrides` are `KEY=VALUE` strings. `data` is a table in
-    memory in place of the training file: pandas, Arrow, or a list of dicts; or one for each split, `{"train": …,
-    "valid": …}`. `components` are classes of yours that the recipe names, and metrics; `allow` names packages that they
-    may be imported from. With `from_run`, training starts from the weights and vocabularies of that run, and no model
-    need be given. `devices` are processes that train one model, with `fsdp` a share of it each. Without a `reporter`, a
-    terminal or notebook shows progress. `baselines` are scored too.
+    `recipe` is a file, the name of a packaged one, or a dict; `overrides` are `KEY=VALUE` strings.
+    `data` is a table in memory in place of the training file: pandas, Arrow, or a list of dicts; or
+    one for each split, `{"train": …, "valid": …}`. `components` are classes of yours that the
+    recipe names, and metrics; `allow` names packages that they may be imported from. With
+    `from_run`, training starts from the weights and vocabularies of that run, and no model need be
+    given. `devices` are processes that train one model, with `fsdp` a share of it each. Without a
+    `reporter`, a terminal or notebook shows progress. `baselines` are scored too.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -84,23 +85,18 @@ def train(  # noqa: PLR0913 - the options of one training
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    outside, tables = (
-        Outside(tuple(allow), tuple(components)),
-        {} if data is None else tables_of(data, SPLITS),
-    )
+    outside = Outside(tuple(allow), tuple(components))
+    tables = {} if data is None else tables_of(data, SPLITS)
     overrides = [*listed_overrides(overrides), *(with_tables(tables) if tables else ())]
     folder = Path(out) if out is not None else default_folder(recipe)
-    begins, resume = resume and not was_begun(folder), resume and was_begun(folder)
-    wanted, start = recipe_of_training(
-        recipe, overrides, outside, folder if resume else None, from_run
-    )
-    loggers = loggers_for(wanted.learning.loggers, folder) if wanted.learning.loggers else []
+    begins = resume and not was_begun(folder)
+    resume = resume and was_begun(folder)
+    resumed = folder if resume else None
+    resolved, start = recipe_of_training(recipe, overrides, outside, resumed, from_run)
+    learning = resolved.learning
+    loggers = loggers_for(learning.loggers, folder) if learning.loggers else []
     fabric = fabric_for(
-        device=device,
-        devices=devices,
-        precision=wanted.learning.precision,
-        fsdp=fsdp,
-        loggers=loggers,
+        device=device, devices=devices, precision=learning.precision, fsdp=fsdp, loggers=loggers
     )
     reporter = (reporter or usual_reporter()) if fabric.global_rank == 0 else Reporter()
     try:
@@ -111,7 +107,8 @@ def train(  # noqa: PLR0913 - the options of one training
         ):
             if begins and fabric.global_rank == 0:
                 reporter.note(begun_instead(folder))
-            run, options = RunFolder(folder, wanted, outside), Options(resume, start, baselines)
+            run = RunFolder(folder, resolved, outside)
+            options = Options(resume, start, baselines)
             return _whole(run, options, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(stopped_in(folder)) from None
@@ -135,41 +132,40 @@ def recipe_of_training(
 
 
 def begun_instead(folder: Path) -> str:
-    """What is said where there is nothing to resume; a folder that a new run would spoil is refused."""
+    """The note that a run is begun, as there is none to resume; refuse a folder of another kind."""
     check_free(folder)
     return f"there is no run in {folder} to resume yet, so one is begun."
 
 
 def stopped_in(folder: Path) -> str:
-    """What is said of a training that was stopped, but for the training loop, which knows its step."""
+    """The sentence for a training that was stopped outside its loop, which knows its step."""
     if was_begun(folder):
         return f"stopped; the same command with --resume goes on from what {folder} holds."
     return f"stopped before anything was kept in {folder}; the same command begins again."
 
 
 def _end(reporter: Reporter, loggers: "Iterable[Logger]") -> None:
-    """Take the bar away, and write what loggers still hold."""
+    """End the progress display, and write what loggers still hold."""
     reporter.end()
     for logger in loggers:
         logger.finalize("success")
 
 
 def default_folder(recipe: RecipeLike) -> Path:
-    """Where a run goes when nobody says: `runs/translation-sample_attention`; for a dict, named after its task."""
+    """The folder of a run without `out`, named after its recipe, or after the task of a dict."""
     name = str(recipe.get("task", "run")) if isinstance(recipe, Mapping) else str(recipe)
     path = Path(name)
-    return Path("runs") / (
-        path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-")
-    )
+    is_file = path.suffix in {".yaml", ".yml"}
+    return Path("runs") / (path.stem if is_file else name.replace("/", "-"))
 
 
 @final
 @dataclass(frozen=True)
 class Options:
-    """How one training goes, besides its recipe."""
+    """The options of one training, besides its recipe."""
 
     resume: bool
-    """Whether it goes on from what the folder holds."""
+    """Whether training goes on from what the folder holds."""
     start: Path | None
     """The run whose weights it begins with."""
     baselines: bool
@@ -178,52 +174,47 @@ class Options:
 
 def _whole(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
     """One training, or one for each fold."""
-    how = _train if run.recipe.learning.folds is None else _cross_validated
-    return how(run, options, fabric=fabric, reporter=reporter)
+    training = _train if run.recipe.learning.folds is None else _cross_validated
+    return training(run, options, fabric=fabric, reporter=reporter)
 
 
 def _cross_validated(
     run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter
 ) -> Run:
-    """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
+    """Train a model for each fold and the one that is kept; a fold that was begun is resumed."""
 
-    def train_one(one: RunFolder) -> Run:
-        begun = options.resume and (one.folder / "recipe.yaml").is_file()
+    def train_one(fold: RunFolder) -> Run:
+        begun = options.resume and (fold.folder / "recipe.yaml").is_file()
         fabric.barrier()  # before any process writes there
-        return _train(one, replace(options, resume=begun), fabric=fabric, reporter=reporter)
+        return _train(fold, replace(options, resume=begun), fabric=fabric, reporter=reporter)
 
     if not options.resume:
         check_free(run.folder)
     about = notes_on_all(run, fabric.device, reporter) if fabric.global_rank == 0 else ()
     trained: Run = cross_validate(run, train_one, reporter.note, about)
-    return (
-        replace(trained, missed=missed_of(run.recipe.expect, trained.scores))
-        if trained.scores
-        else trained
-    )
+    if not trained.scores:
+        return trained
+    return replace(trained, missed=missed_of(run.recipe.expect, trained.scores))
 
 
 def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
     blueprint, splits = fit(
         run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter
     )
-    trained, found = _finished(run, blueprint, splits, fabric, reporter)
-    learned_from_all = (
-        run.recipe.learning.folds is not None
-    )  # no rows are left to score a baseline on
-    if found is None or not options.baselines or learned_from_all:
+    trained, model = _finished(run, blueprint, splits, fabric, reporter)
+    has_held_out = run.recipe.learning.folds is None  # else a baseline has no rows to be scored on
+    if model is None or not options.baselines or not has_held_out:
         return trained
-    return replace(trained, baselines=_baselines(run, splits, found, reporter))
+    return replace(trained, baselines=_baselines(run, splits, model, reporter))
 
 
 def _baselines(
     run: RunFolder, splits: Splits, model: Judged, reporter: Reporter
 ) -> tuple[Baseline, ...]:
-    """What costs nothing, on the rows of the final scores."""
-    spent, metrics = read_cost(run.folder), metrics_of(run.recipe, run.outside)
-    beside = Beside.of(
-        run.recipe, metrics, took=0.0 if spent is None else spent.seconds, model=model
-    )
+    """The scores of baselines on the rows of the final scores."""
+    spent = read_cost(run.folder)
+    seconds = 0.0 if spent is None else spent.seconds
+    beside = Beside.of(run.recipe, metrics_of(run.recipe, run.outside), took=seconds, model=model)
     return kept_baselines(run, beside, splits.scored, lambda: splits.train, reporter)
 
 
@@ -239,9 +230,10 @@ def fit(
 ) -> tuple[Blueprint, Splits]:
     """Train, choosing weights by the validation set; the test set is not scored yet.
 
-    When there is `enough`, training pauses after the update under way; it goes on when it is resumed.
+    Training pauses after the update at which `enough` is true; it goes on when it is resumed.
     """
-    recipe, leads = run.recipe, fabric.global_rank == 0
+    recipe = run.recipe
+    leads = fabric.global_rank == 0
     extension = fabric.broadcast(_extension(run, resume=resume) if leads else Extension())
     fabric.barrier()
     blueprint = Blueprint.of(recipe, run.outside, device=fabric.device, reporter=reporter)
@@ -269,9 +261,8 @@ def fit(
         extension.take_up(trainer, run)
     with fabric.whole():
         reporter.summary(summary_of(run, splits, trainer, fabric))
-    for sentence in (
-        notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ()
-    ):
+    is_whole = recipe.learning.folds is None and recipe.data.fold is None
+    for sentence in notes_on(splits) if is_whole else ():
         reporter.note(sentence)
     _run(trainer, run)
     return blueprint, splits
@@ -289,7 +280,7 @@ def _run(trainer: Trainer, run: RunFolder) -> None:
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:
-    """What changes in a run that is resumed; a new one must not spoil its folder."""
+    """The changes of a run that is resumed; a new one must not spoil its folder."""
     if resume:
         return extension_of(run)
     check_free(run.folder)
@@ -297,25 +288,21 @@ def _extension(run: RunFolder, *, resume: bool) -> Extension:
 
 
 def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine) -> Summary:
-    """The block that is shown before training."""
+    """The facts that are shown before training."""
     recipe = run.recipe
     several = f" × {fabric.world_size} processes" if fabric.world_size > 1 else ""
     several += ", each with a share of the weights" if fabric.shares else ""
-    facts = {
-        "device": f"{fabric.device.type}{several}, {BITS[precision_on(fabric.device.type, recipe.learning.precision)]}",
-        **splits.facts(recipe),
-    }
+    bits = BITS[precision_on(fabric.device.type, recipe.learning.precision)]
+    facts = {"device": f"{fabric.device.type}{several}, {bits}", **splits.facts(recipe)}
     weights = list(trainer.network.parameters())
-    count, trained = (
-        sum(w.numel() for w in weights if w.requires_grad or frozen) for frozen in (True, False)
-    )
-    facts["parameters"] = f"{count:,}" + (
-        f", {trained:,} of them trained" if trained < count else ""
-    )
+    count = sum(weight.numel() for weight in weights)
+    trained = sum(weight.numel() for weight in weights if weight.requires_grad)
+    facts["parameters"] = f"{count:,}"
+    if trained < count:
+        facts["parameters"] += f", {trained:,} of them trained"
     epochs = number_of(float(f"{trainer.total / trainer.per_epoch:.3g}"), "epoch")
     facts["steps"] = f"{trainer.total:,} at most, {trainer.per_epoch:,} an epoch ({epochs})"
-    path = path_of(trainer.network, fast=recipe.learning.fast)
-    if path:
+    if path := path_of(trainer.network, fast=recipe.learning.fast):
         facts["path"] = path + trainer.updates.means()
     searches = trainer.network.decoder.searches
     if searches:
@@ -324,22 +311,17 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
         every = recipe.learning.validate_every
         when = "after each epoch" if every is None else f"every {number_of(every, 'step')}"
         facts["search"] = final if greedy else f"greedy search {when}, {final} for the final score"
-    late = [
-        one.name
-        for one in metrics_of(recipe, run.outside)
-        if one.slow and one.name != recipe.learning.metric
-    ]
-    if late:
-        facts["at the end"] = (
-            f"{', '.join(late)}, because {'they take' if len(late) > 1 else 'it takes'} long"
-        )
+    slow = [metric.name for metric in metrics_of(recipe, run.outside) if metric.slow]
+    if late := [name for name in slow if name != recipe.learning.metric]:
+        take = "they take" if len(late) > 1 else "it takes"
+        facts["at the end"] = f"{', '.join(late)}, because {take} long"
     return Summary(facts, "greedy search" if searches else "")
 
 
 def trainer_of(
     network: Network, splits: Splits, recipe: Recipe, around: Surroundings, fabric: Engine
 ) -> Trainer:
-    """What trains a network on the training set of a recipe."""
+    """The trainer of a network on the training set of a recipe."""
     learning = recipe.learning
     batches = splits.train.batches(
         batch_tokens=learning.batch_tokens,
@@ -354,50 +336,45 @@ def trainer_of(
 def _surroundings(
     network: Network, splits: Splits, run: RunFolder, reporter: Reporter, enough: Callable[[], bool]
 ) -> Surroundings:
-    learning = run.recipe.learning
-    chosen = (
-        []
-        if learning.metric in (None, "loss")
-        else [metric_named(str(learning.metric), run.outside)]
-    )
+    metric = run.recipe.learning.metric
+    chosen = [] if metric in (None, "loss") else [metric_named(str(metric), run.outside)]
+    better = chosen[0].better if chosen else "lower"
     validate = _validation(network, splits, run, chosen)
-    return Surroundings(
-        run.folder, validate, chosen[0].better if chosen else "lower", reporter, enough
-    )
+    return Surroundings(run.folder, validate, better, reporter, enough)
 
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
-    """The network and its loss, with what the loss takes from the training set."""
-    counts, label = splits.train.label_counts, splits.fields.output.normalize
+    """The network and its loss, with class weights from the training set and word dropout."""
+    counts = splits.train.label_counts
+    label = splits.fields.output.normalize
     weights = class_weights(recipe.loss, counts(), label) if recipe.loss.class_weights else None
-    dropped = {
-        name: one.word_dropout for name, one in splits.fields.inputs.items() if one.word_dropout
-    }
+    rates = {name: field.word_dropout for name, field in splits.fields.inputs.items()}
+    dropped = {name: rate for name, rate in rates.items() if rate}
     return Objective(network, recipe.loss, weights=weights, word_dropout=dropped)
 
 
 def _validation(
     network: Network, splits: Splits, run: RunFolder, chosen: Sequence[Metric]
 ) -> Callable[[], dict[str, float]]:
-    """Loss and metrics on the validation set, with greedy search, which is quick and steady enough to compare by."""
+    """Loss and metrics on the validation set, by greedy search: quick, and steady to compare by."""
     recipe = run.recipe
     search = recipe.evaluation.search.model_copy(update={"kind": "greedy", "nbest": 1})
     settings = recipe.evaluation.model_copy(update={"search": search})
-    wanted = metrics_of(recipe, run.outside)
-    named = {metric.name: metric for metric in wanted if metric.nbest == 1 and not metric.slow}
+    reported = metrics_of(recipe, run.outside)
+    named = {metric.name: metric for metric in reported if metric.nbest == 1 and not metric.slow}
     if not splits.valid.table.has("alignment"):  # where only the test set has links
         named = {name: metric for name, metric in named.items() if "links" not in metric.needs}
     metrics = list((named | {metric.name: metric for metric in chosen}).values())
 
     def validate() -> dict[str, float]:
-        found = judged(
+        result = judged(
             network, splits.valid, settings, metrics, training=splits.train, with_loss=True
         )
-        if not math.isfinite(found.loss):
+        if not math.isfinite(result.loss):
             raise LearningError(
                 "the validation loss is no longer a number; try a lower learning.rate."
             )
-        return {"loss": found.loss} | {score.name: score.value for score in found.scores(metrics)}
+        return {"loss": result.loss} | {score.name: score.value for score in result.scores(metrics)}
 
     return validate
 
@@ -406,34 +383,22 @@ def _finished(
     run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter
 ) -> tuple[Run, Judged | None]:
     """Score the final weights and keep the scores; one process of several does that."""
-    recipe, scored, dropped, why = (
-        run.recipe,
-        splits.scored,
-        splits.train.dropped,
-        splits.train.why_dropped,
-    )
+    recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:
         return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ()), None
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
-    found = judged(network, scored, recipe.evaluation, metrics, training=splits.train)
-    scores = tuple(found.scores(metrics))
-    for sentence in (
-        why_zero(metrics, scores, found.outcomes[min(found.outcomes)]) if found.searches else ()
-    ):
-        reporter.note(sentence)
-    run.write_scores(
-        {
-            "split": "valid" if splits.test is None else "test",
-            "examples": scores[0].count,
-            "scores": {
-                score.name: {"value": score.value, "signature": score.signature} for score in scores
-            },
-        }
-    )
+    model = judged(network, scored, recipe.evaluation, metrics, training=splits.train)
+    scores = tuple(model.scores(metrics))
+    if model.searches:
+        for sentence in why_zero(metrics, scores, model.outcomes[min(model.outcomes)]):
+            reporter.note(sentence)
+    values = {score.name: {"value": score.value, "signature": score.signature} for score in scores}
+    split = "valid" if splits.test is None else "test"
+    count = scores[0].count
+    run.write_scores({"split": split, "examples": count, "scores": values})
     draw_curves(run)
     missed = missed_of(recipe.expect, scores)
-    where, count = scored.where, scores[0].count
-    return Run(
-        run.folder, scores, count, where, splits.skipped, dropped, missed, run.outside, why
-    ), found
+    why = splits.train.why_dropped
+    where, skipped = scored.where, splits.skipped
+    return Run(run.folder, scores, count, where, skipped, dropped, missed, run.outside, why), model

@@ -1,23 +1,22 @@
-"""What the log of a run says of its training: too short, or too long for what there is to learn from."""
+"""The trend in the log of a run: too little training, or too much for the data."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, final
 
-from sixjars.errors import SixJarsError
-from sixjars.evaluation.metrics import metric_named
 from sixjars.runs.extension import FEWEST, LATE, still_improves
 from sixjars.runs.folder import RunFolder, best_of
 from sixjars.runs.folds import fold_runs
+from sixjars.runs.recipes import chosen_by
+from sixjars_runtime.errors import SixJarsError
 
 RISEN: Final = 1.02
-"""Times the lowest validation loss, from which on it is called rising."""
+"""The validation loss is called rising from so many times its lowest value."""
 
 
 @final
 @dataclass(frozen=True)
 class Trend:
-    """How training and validation loss went.
+    """The course of the training and the validation loss.
 
     >>> Trend(overfits=False, improves=True, stopped_early=False, has_gap=True).improves
     True
@@ -34,33 +33,21 @@ class Trend:
 
 
 def trend_of(run: RunFolder) -> Trend | None:
-    """That of a run; of its folds what most of them say. Nothing without a log of some length."""
-    folds = (
-        run.recipe.learning.folds is not None
-    )  # the last model has no rows of its own to validate by
-    try:
-        found = [_trend(one) for one in (fold_runs(run) if folds else [run])]
+    """The trend of a run, for folds that of most; None without a log of some length."""
+    has_folds = run.recipe.learning.folds is not None
+    try:  # the last model of a cross-validation has no rows of its own to validate by
+        trends = [_trend(each) for each in (fold_runs(run) if has_folds else [run])]
     except SixJarsError:  # a log that is damaged stops nobody from reading scores
         return None
-    known = [one for one in found if one is not None]
+    known = [asdict(trend) for trend in trends if trend is not None]
     if not known:
         return None
-
-    def most(values: Sequence[bool]) -> bool:
-        return 2 * sum(values) > len(values)
-
-    return Trend(
-        overfits=most([one.overfits for one in known]),
-        improves=most([one.improves for one in known]),
-        stopped_early=most([one.stopped_early for one in known]),
-        has_gap=most([one.has_gap for one in known]),
-    )
+    return Trend(**{name: 2 * sum(each[name] for each in known) > len(known) for name in known[0]})
 
 
 def _trend(run: RunFolder) -> Trend | None:
     learning = run.recipe.learning
-    metric = learning.metric or "loss"
-    better = "lower" if metric == "loss" else metric_named(metric, run.outside).better
+    metric, better = chosen_by(run.recipe, run.outside)
     history = run.history()
     whole = all({"train_loss", metric} <= record.keys() for record in history)
     if len(history) < FEWEST or not whole:

@@ -5,7 +5,7 @@ from typing import Final
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.fields.label import LabelField
-from sixjars.errors import shown
+from sixjars_runtime.errors import shown
 
 NAMED: Final = 3
 """Labels that the sentence names, the most frequent ones."""

@@ -1,7 +1,8 @@
-"""Synthetic corpora, one or more for each task: no download, any size, true alignments and bounding boxes.
+"""Synthetic corpora for every task: no download, any size, true alignments and bounding boxes.
 
-Each module draws the rows of one task, or of two that share their videos; the table `SAMPLES` lists them all.
-The name of an image or a video describes it completely: rows hold names, and `materialise` paints the files.
+Each module draws the rows of one task, or of two that share their videos; the table `SAMPLES` lists
+them all. The name of an image or a video describes it completely: rows hold names, and
+`materialise` paints the files.
 """
 
 import tempfile
@@ -9,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from sixjars.data.annotations import ANNOTATIONS
-from sixjars.errors import DataError, unknown
 from sixjars.progress import Reporter
 from sixjars.samples import (
     articles,
@@ -37,6 +37,7 @@ from sixjars.samples import (
 from sixjars.samples.sample import Row, Sample
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
+from sixjars_runtime.errors import DataError, unknown
 
 if TYPE_CHECKING:
     from sixjars.data.storage.cache import Examples
@@ -65,14 +66,14 @@ SAMPLES: dict[str, Sample] = {
     "video_captioning": motions.CAPTIONING,
     "video_classification": motions.CLASSIFICATION,
 }
-"""By task, or by `task/kind` where a task has several; the task alone is the first of them."""
+"""The corpora by task, or by `task/kind`; the task alone is the first of its kinds."""
 
 SHARES = {"test": 1, "valid": 1, "train": 8}
-"""How many of ten sources can only ever be in this split."""
+"""How many of ten sources are in each split."""
 PATIENCE = 5_000
-"""So many draws in a row without a new row mean that there are no more."""
+"""Draws in a row without a new row after which there are no more."""
 SPREAD = 0.3
-"""How far a word's vector lies from the centre of its category, which is about 1 from the origin."""
+"""The distance of word vectors to the centre of their category, whose norm is about 1."""
 
 
 def generate(
@@ -85,11 +86,12 @@ def generate(
     longest: int | None = None,
     kind: str | None = None,
 ) -> dict[str, list[Row]]:
-    """A corpus in three splits, the same in every process for the same arguments; `kind` where a task has several.
+    """A corpus in three splits, the same in every process; `kind` where a task has several.
 
-    The first input of a row (a source text, or the name of an image or a video) decides its split, whatever the seed.
-    So no source is in two splits, and a larger training set leaves the other two as they were. The splits of a
-    language model are independent draws instead, duplicates included: its true perplexity holds for such draws.
+    The first input of a row (a source text, or the name of an image or a video) decides its split,
+    whatever the seed. So no source is in two splits, and a larger training set leaves the other two
+    as they were. The splits of a language model are independent draws instead, duplicates included:
+    its true perplexity holds for such draws.
 
     >>> generate("translation", size=2, valid=1, test=1)["train"][0]["hindi"]
     'mein ghar ja raha hoon'
@@ -100,14 +102,13 @@ def generate(
     for name, count in counts.items():
         if count < 0:
             raise DataError(
-                f"The {name} split of the {task} sample must have 0 rows or more, but {count} are asked for."
+                f"The {name} split of the {task} sample must have 0 rows or more, "
+                f"but {count} are asked for."
             )
     splits = {name: _rows(sample, name, count, limit, seed) for name, count in counts.items()}
-    return (
-        splits
-        if sample.solve is None
-        else {name: sample.solve(rows) for name, rows in splits.items()}
-    )
+    if sample.solve is None:
+        return splits
+    return {name: sample.solve(rows) for name, rows in splits.items()}
 
 
 def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[float]]]:
@@ -122,19 +123,19 @@ def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[floa
     if sample.categories is None:
         raise DataError(f"The {task} sample has no word vectors. Remove `vectors: sample`.")
     rng = Random(f"vectors {task} {seed}")
-    made: dict[str, list[float]] = {}
+    word_vectors: dict[str, list[float]] = {}
     for words in sample.categories().values():
         centre = [rng.gauss(0.0, size**-0.5) for _ in range(size)]
         for word in words:
-            near = [middle + rng.gauss(0.0, SPREAD * size**-0.5) for middle in centre]
-            made.setdefault(word, near)
-    return list(made.items())
+            vector = [middle + rng.gauss(0.0, SPREAD * size**-0.5) for middle in centre]
+            word_vectors.setdefault(word, vector)
+    return list(word_vectors.items())
 
 
 def materialise(
     task: str, names: Iterable[str], folder: Path, reporter: Reporter | None = None
 ) -> None:
-    """Paints the images or videos of these names into a folder, those that are not there yet.
+    """Paint the images or videos of these names into a folder, unless they are there.
 
     Two processes may do this at the same time: a file appears whole or not at all.
     """
@@ -148,11 +149,10 @@ def materialise(
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            prefix=".painting-", dir=folder, ignore_cleanup_errors=True
-        ) as made:
+        options: dict[str, Any] = {"prefix": ".painting-", "ignore_cleanup_errors": True}
+        with tempfile.TemporaryDirectory(dir=folder, **options) as painting:
             for done, name in enumerate(missing, start=1):
-                whole = Path(made) / name
+                whole = Path(painting) / name
                 whole.write_bytes(sample.paint(name))
                 whole.replace(folder / name)
                 if reporter is not None:
@@ -200,7 +200,7 @@ def _limit(sample: Sample, longest: int | None) -> int:
 
 
 def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
-    """The rows of one split, before anything is solved."""
+    """The rows of one split, before `solve`."""
     rng = Random(f"{sample.task} {name} {seed}")
     if not sample.inputs:
         return [sample.draw(rng, limit) for _ in range(count)]
@@ -222,7 +222,7 @@ def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[
 
 
 def _drawn(sample: Sample, rng: Random, limit: int) -> Iterator[Row]:
-    """Rows without end; those about the same image one after another."""
+    """Endless rows; those about the same image one after another."""
     while True:
         row = sample.draw(rng, limit)
         yield row
@@ -235,8 +235,8 @@ def _inputs(sample: Sample, row: Row) -> tuple[str, ...]:
     return tuple(row[column] for column in sample.inputs)
 
 
-def _too_few(sample: Sample, name: str, found: int, count: int, limit: int) -> str:
-    least = f"The {name} split of the {sample.task} sample has no more than {found} different rows"
+def _too_few(sample: Sample, name: str, rows: int, count: int, limit: int) -> str:
+    least = f"The {name} split of the {sample.task} sample has no more than {rows} different rows"
     if sample.longest is None:
         return f"{least}, but {count} are asked for. Ask for fewer."
     return (
@@ -250,53 +250,41 @@ def _split_of(sample: Sample, source: str) -> str:
     if sample.headline and source == sample.headline[sample.inputs[0]]:
         return "train"
     number = crc32(source.encode()) % sum(SHARES.values())
-    return next(
-        name
-        for name, last in zip(SHARES, accumulate(SHARES.values()), strict=True)
-        if number < last
-    )
+    ends = zip(SHARES, accumulate(SHARES.values()), strict=True)
+    return next(name for name, end in ends if number < end)
 
 
 def sample_examples(recipe: "Recipe", splits: Mapping[str, str]) -> "dict[str, Examples]":
-    """The examples of a recipe's synthetic corpus; `splits` says what messages call each split."""
-    from sixjars.data.storage.cache import (
-        Examples,
-    )  # brings torch, which drawing a corpus does not need
+    """The examples of a recipe's synthetic corpus; `splits` has the name of each in messages."""
+    # imports torch, which drawing a corpus does not need
+    from sixjars.data.storage.cache import Examples
 
     sample = recipe.data.sample
     assert sample is not None
-    made = generate(
-        recipe.task,
-        size=sample.size,
-        valid=sample.valid,
-        test=sample.test,
-        seed=sample.seed,
-        longest=sample.longest,
-        kind=sample.kind,
-    )
-    columns = sample_columns(recipe)
-    return {
-        name: Examples.of(
-            {field: [row[column] for row in rows] for field, column in columns.items()},
-            where=f"the {splits[name]} set of the sample",
-        )
-        for name, rows in made.items()
-    }
+    keys = ("size", "valid", "test", "seed", "longest", "kind")
+    options: dict[str, Any] = {key: getattr(sample, key) for key in keys}
+    examples = {}
+    for name, rows in generate(recipe.task, **options).items():
+        values = {
+            field: [row[column] for row in rows] for field, column in sample_columns(recipe).items()
+        }
+        examples[name] = Examples.of(values, where=f"the {splits[name]} set of the sample")
+    return examples
 
 
 def sample_columns(recipe: "Recipe") -> dict[str, str]:
     """The columns of the synthetic corpus, by field."""
     assert recipe.data.sample is not None
-    declared, task = sample_named(recipe.task, recipe.data.sample.kind), TASKS[recipe.task]
-    named = {slot.name: column for slot, column in zip(task.inputs, declared.inputs, strict=True)}
-    also = {key: getattr(declared, key) for key in ANNOTATIONS}
-    return {**named, task.output.name: declared.target} | {
-        key: col for key, col in also.items() if col is not None
-    }
+    sample = sample_named(recipe.task, recipe.data.sample.kind)
+    task = TASKS[recipe.task]
+    columns = {slot.name: column for slot, column in zip(task.inputs, sample.inputs, strict=True)}
+    columns[task.output.name] = sample.target
+    truths = {key: getattr(sample, key) for key in ANNOTATIONS}
+    return columns | {key: column for key, column in truths.items() if column is not None}
 
 
 def sample_folder(task: str) -> Path:
-    """Where the files of a synthetic corpus are; other versions may draw them differently, so each has its own."""
+    """The folder of a synthetic corpus for this version; others may draw other files."""
     from sixjars.data.storage.cache import cache_folder
 
     return cache_folder() / "samples" / version_of() / task

@@ -1,8 +1,8 @@
 """A short article about people, firms and towns, and its summary in one sentence.
 
-Every name is composed of random syllables and hardly ever occurs twice, so it is in no vocabulary: only a model that
-copies can write the summary. One or two sentences report the event, in one of several phrasings; the others have names
-too.
+Every name is composed of random syllables and hardly ever occurs twice, so it is in no vocabulary:
+only a model that copies can write the summary. One or two sentences report the event, in one of
+several phrasings; the others have names too.
 """
 
 from random import Random
@@ -26,9 +26,8 @@ def draw(rng: Random, longest: int) -> Row:
     comments = WORDS["comments"]
     beside += rng.sample(comments * (1 + others // len(comments)), others - len(beside))
     gaps = _filled(rng, f"{report} {summary}")
-    sentences = [text.format(**gaps) for text in facts] + [
-        text.format(**_filled(rng, text)) for text in beside
-    ]
+    sentences = [text.format(**gaps) for text in facts]
+    sentences += [text.format(**_filled(rng, text)) for text in beside]
     rng.shuffle(sentences)
     return {"article": "\n".join(sentences), "summary": summary.format(**gaps)}
 
@@ -39,27 +38,25 @@ def name(rng: Random, kind: str) -> str:
     >>> [name(Random(7), kind) for kind in ("person", "firm", "town")]
     ['sevafu', 'sevafutec', 'sevafuville']
     """
-    syllables = (
-        rng.choice(WORDS["consonants"]) + rng.choice(WORDS["vowels"]) for _ in range(SYLLABLES)
-    )
+    consonants, vowels = WORDS["consonants"], WORDS["vowels"]
+    syllables = (rng.choice(consonants) + rng.choice(vowels) for _ in range(SYLLABLES))
     return "".join(syllables) + rng.choice(WORDS.table("endings")[kind])
 
 
 def _filled(rng: Random, text: str) -> dict[str, str]:
     """A word or a name for each gap of a text."""
-    gaps, words = (
-        sorted({gap for _, gap, _, _ in Formatter().parse(text) if gap}),
-        WORDS.table("words"),
-    )
-    return {
-        gap: rng.choice(words[gap]) if gap in words else name(rng, gap.rpartition("_")[2])
-        for gap in gaps
-    }
+    words = WORDS.table("words")
+    filling = {}
+    for gap in sorted({gap for _, gap, _, _ in Formatter().parse(text) if gap}):
+        known = gap in words
+        filling[gap] = rng.choice(words[gap]) if known else name(rng, gap.rpartition("_")[2])
+    return filling
 
 
 SAMPLE = Sample(
     task="summarization",
-    description="Articles full of names that are in no vocabulary, and what happened in one sentence.",
+    description="Articles full of names that are in no vocabulary, "
+    "and what happened in one sentence.",
     draw=draw,
     source="article",
     target="summary",

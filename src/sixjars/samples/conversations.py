@@ -1,8 +1,8 @@
-"""A conversation of two people, and the right response to its last turn, whose evidence lies some turns back.
+"""A conversation of two people, and the response to its last turn, with evidence turns before.
 
-Both state where they and others live, what their animals are called and what they have. Then one asks. There is
-always a second fact of the same kind with another answer: of another animal, another relative, or of the other
-person, so that the speaker matters.
+Both state where they and others live, what their animals are called and what they have. Then one
+asks. There is always a second fact of the same kind with another answer: of another animal, another
+relative, or of the other person, so that the speaker matters.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("conversations")
 IN_A_TURN = 2
-"""Most facts of one turn; the last one has room for one before the question."""
+"""The most facts of one turn; the last one has room for one before the question."""
 MOST_FACTS = 4
 
 
 @final
 @dataclass(frozen=True)
 class Fact:
-    """One fact: the turn that states it, and what it is."""
+    """A fact, and the turn that states it."""
 
     turn: int
     kind: str
@@ -31,16 +31,12 @@ class Fact:
 
     def phrased(self, pattern: str, person: str) -> str:
         """A pattern of its kind, for `i` or `you`."""
-        own, whose = self.subject == "self", "my" if person == "i" else "your"
-        about, s, es = (person, "", "") if own else (f"{whose} {self.subject}", "s", "es")
-        gaps = {
-            "person": person,
-            "whose": whose,
-            "subject": self.subject,
-            "about": about,
-            "s": s,
-            "es": es,
-        }
+        whose = "my" if person == "i" else "your"
+        gaps = {"person": person, "whose": whose, "subject": self.subject}
+        if self.subject == "self":
+            gaps |= {"about": person, "s": "", "es": ""}
+        else:
+            gaps |= {"about": f"{whose} {self.subject}", "s": "s", "es": "es"}
         return pattern.format(*self.values, **gaps)
 
 
@@ -56,21 +52,19 @@ def draw(rng: Random, longest: int) -> Row:
     turns = rng.randint(2, longest)
     facts = _facts(rng, turns)
     asked = rng.choice([fact for fact in facts[:2] if fact.turn < turns - 1])
-    # The speakers alternate, so that whoever spoke two turns before the end asks now.
+    # The speakers alternate: the one who spoke two turns before the end asks now.
     person, other = ("i", "you") if (turns - 1 - asked.turn) % 2 == 0 else ("you", "i")
     kind = WORDS.table(asked.kind)
     number = rng.randrange(len(kind["questions"]))
-    question, answer = (
-        asked.phrased(kind["questions"][number], person),
-        asked.phrased(kind["answers"][number], other),
-    )
+    question = asked.phrased(kind["questions"][number], person)
+    answer = asked.phrased(kind["answers"][number], other)
     lines = [_turn(rng, at, [fact for fact in facts if fact.turn == at]) for at in range(turns - 1)]
     before = [_stated([fact]) for fact in facts if fact.turn == turns - 1]
     return {"turns": "\n".join([*lines, " ".join([*before, question])]), "response": f"{answer} ."}
 
 
 def _facts(rng: Random, turns: int) -> list[Fact]:
-    """Facts with different answers. The first two are of one kind, and at least one is before the last turn."""
+    """Facts with different answers; the first two are of one kind, one before the last turn."""
     room = [at for at in range(turns - 1) for _ in range(IN_A_TURN)] + [turns - 1]
     places = rng.sample(room, min(len(room), rng.randint(2, MOST_FACTS)))
     first = rng.choice(WORDS["kinds"])
@@ -85,7 +79,7 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
         stated = [fact.subject for fact in same if (fact.turn - turn) % 2 == 0]
         other = [fact.subject for fact in same if fact.subject not in stated]
         free = [subject for subject in WORDS.table(kind)["subjects"] if subject not in stated]
-        # Half of the time the other person has stated a fact about the same subject, where there is one.
+        # Half of the time the other person has stated a fact about the same subject, if possible.
         subject = rng.choice(other if other and rng.random() < 0.5 else free)
         facts.append(Fact(turn, kind, subject, tuple(values.pop() for values in left[kind])))
     return facts
@@ -101,16 +95,14 @@ def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:
 
 
 def _stated(facts: Sequence[Fact]) -> str:
-    """The facts of one turn in one sentence."""
-    return (
-        " and ".join(fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts)
-        + " ."
-    )
+    statements = (fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts)
+    return f"{' and '.join(statements)} ."
 
 
 SAMPLE = Sample(
     task="conversation",
-    description="Two people state facts and talk of other things; the last turn asks for one of the facts.",
+    description="Two people state facts and talk of other things; "
+    "the last turn asks for one of the facts.",
     draw=draw,
     source="turns",
     target="response",

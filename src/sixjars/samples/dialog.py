@@ -1,6 +1,6 @@
 """An utterance, and the right response to it.
 
-The response repeats or transforms what was said: it copies a phrase, turns my into your, adds two
+The response repeats or transforms the utterance: it copies a phrase, turns my into your, adds two
 numbers, says words backwards, or names where things of a kind are kept.
 """
 
@@ -44,7 +44,9 @@ def _finding(rng: Random, _room: int) -> Pair:
 
 
 def _adding(rng: Random, _room: int) -> Pair:
-    first, second, numbers = rng.randint(0, 9), rng.randint(0, 9), WORDS["numbers"]
+    first = rng.randint(0, 9)
+    second = rng.randint(0, 9)
+    numbers = WORDS["numbers"]
     sign = rng.choice(("plus", "minus"))
     if sign == "minus":
         first += second
@@ -60,7 +62,9 @@ def _adding(rng: Random, _room: int) -> Pair:
 
 
 def _having(rng: Random, _room: int) -> Pair:
-    first, second, numbers = rng.randint(2, 9), rng.randint(2, 9), WORDS["numbers"]
+    first = rng.randint(2, 9)
+    second = rng.randint(2, 9)
+    numbers = WORDS["numbers"]
     if_, i, have, number = words(f"if i have {numbers[first]}")
     what = _phrase(rng, WORDS["tasty"])
     more = words(f"and buy {numbers[second]} more , how many do i have ?")
@@ -81,7 +85,8 @@ def _greeting(rng: Random, _room: int) -> Pair:
 
 
 def _asking(rng: Random, _room: int) -> Pair:
-    can, you, favour, the = (*words("can you"), Word(rng.choice(WORDS["favours"])), Word("the"))
+    can, you = words("can you")
+    favour, the = Word(rng.choice(WORDS["favours"])), Word("the")
     what = _thing(rng)
     answer = linked("of course , i will", can) + copied((favour, the, *what)) + linked(".")
     return Pair((can, you, favour, the, *what, Word("?")), answer)
@@ -91,44 +96,36 @@ def _telling(rng: Random, _room: int) -> Pair:
     i, happened, my = words(f"i {rng.choice(('lost', 'broke', 'found', 'sold'))} my")
     what = _thing(rng)
     mood = "sorry" if happened.text in ("lost", "broke") else "glad"
-    answer = (
-        linked("i am")
-        + linked(mood, happened)
-        + linked("that")
-        + linked("you", i)
-        + copied((happened,))
-    )
-    return Pair(
-        (i, happened, my, *what, Word(".")),
-        answer + linked("your", my) + copied(what) + linked("."),
-    )
+    feeling = linked("i am") + linked(mood, happened) + linked("that")
+    event = linked("you", i) + copied((happened,)) + linked("your", my) + copied(what)
+    return Pair((i, happened, my, *what, Word(".")), feeling + event + linked("."))
 
 
 def _reversing(rng: Random, room: int) -> Pair:
-    known, count = (*WORDS["colours"], *WORDS["names"]), rng.randint(2, max(2, room - 4))
+    known = (*WORDS["colours"], *WORDS["names"])
+    count = rng.randint(2, max(2, room - 4))
     listed = words(" ".join(rng.choices(known, k=count)))
-    return Pair(
-        (*words("please say"), *listed, *words("backwards .")), copied(listed[::-1]) + linked(".")
-    )
+    request = *words("please say"), *listed, *words("backwards .")
+    return Pair(request, copied(listed[::-1]) + linked("."))
 
 
-TOPICS: tuple[Clause, ...] = (
-    _liking,
-    _finding,
-    _adding,
-    _having,
-    _greeting,
-    _asking,
-    _telling,
-    _reversing,
-)
-SHARES = (3, 3, 2, 3, 3, 3, 3, 2)
-"""How often each topic is drawn."""
+TOPICS: dict[Clause, int] = {
+    _liking: 3,
+    _finding: 3,
+    _adding: 2,
+    _having: 3,
+    _greeting: 3,
+    _asking: 3,
+    _telling: 3,
+    _reversing: 2,
+}
+"""The topics, and how often each is drawn."""
 
 
 def draw(rng: Random, longest: int) -> Row:
     """One utterance of at most `longest` words, and its response."""
-    pair = fitting(rng, longest, lambda rng, room: rng.choices(TOPICS, SHARES)[0](rng, room))
+    topics, shares = [*TOPICS], [*TOPICS.values()]
+    pair = fitting(rng, longest, lambda rng, room: rng.choices(topics, shares)[0](rng, room))
     return pair.row("utterance", "response")
 
 

@@ -1,8 +1,9 @@
 """Documents of a few sentences, and their topic, which one word of one sentence decides.
 
-Everything else is drawn before the topic, from the same grammar for all topics, so only the topic word is evidence. It
-stands where another noun would stand, in any sentence and at any position. Some documents have none and are about
-nothing: otherwise a topic could be predicted from the words that are absent.
+Everything else is drawn before the topic, from the same grammar for all topics, so only the topic
+word is evidence. It stands where another noun would stand, in any sentence and at any position.
+Some documents have none and are about nothing: otherwise a topic could be predicted from the words
+that are absent.
 """
 
 from random import Random
@@ -18,7 +19,7 @@ FEWEST_WORDS, MOST_WORDS = 4, 9
 
 
 def draw(rng: Random, longest: int) -> Row:
-    """One document of at most `longest` sentences, its topic, and the position of the word that decides it."""
+    """One document of at most `longest` sentences, its topic, and the place of its topic word."""
     sentences = [sentence(rng) for _ in range(rng.randint(FEWEST_SENTENCES, longest))]
     there = rng.randrange(len(sentences))
     place = rng.choice([at for at, word in enumerate(sentences[there]) if word in WORDS["nouns"]])
@@ -27,11 +28,8 @@ def draw(rng: Random, longest: int) -> Row:
     if topic != NOTHING:
         sentences[there][place] = rng.choice(topics[topic])
     text = "\n".join(" ".join(words) for words in sentences)
-    return {
-        "document": text,
-        "topic": topic,
-        "rationale": f"{there} {place}" if topic != NOTHING else "",
-    }
+    rationale = f"{there} {place}" if topic != NOTHING else ""
+    return {"document": text, "topic": topic, "rationale": rationale}
 
 
 def sentence(rng: Random) -> list[str]:
@@ -59,13 +57,12 @@ def _clause(rng: Random) -> list[str]:
 
 def _noun_phrase(rng: Random) -> list[str]:
     """A noun, perhaps with a determiner or a number, perhaps with an adjective."""
-    first = (
-        [rng.choice(WORDS["determiners" if rng.random() < 0.7 else "numbers"])]
-        if rng.random() < 0.6
-        else []
-    )
-    adjective = [rng.choice(WORDS["adjectives"])] if rng.random() < 0.4 else []
-    return [*first, *adjective, rng.choice(WORDS["nouns"])]
+    phrase = []
+    if rng.random() < 0.6:
+        phrase.append(rng.choice(WORDS["determiners" if rng.random() < 0.7 else "numbers"]))
+    if rng.random() < 0.4:
+        phrase.append(rng.choice(WORDS["adjectives"]))
+    return [*phrase, rng.choice(WORDS["nouns"])]
 
 
 SAMPLE = Sample(

@@ -1,7 +1,7 @@
 """A premise, and a hypothesis that follows from it.
 
-The hypothesis is the same scene in more general words: every noun, activity and place becomes its hypernym,
-modifiers are dropped, and two groups of people are counted together.
+The hypothesis is the same scene in more general words: every noun, activity and place becomes its
+hypernym, modifiers are dropped, and two groups of people are counted together.
 
     two young women are quickly playing football in the park
     two people      are         playing a game   outside
@@ -24,7 +24,7 @@ def draw(rng: Random, longest: int) -> Row:
 
 
 def clause(rng: Random, room: int) -> Pair:
-    """One scene: who and what; where there is room also place, manner and time."""
+    """One scene of a group and an activity; with room also place, manner and time."""
     plain = room < PLAIN
     human = rng.random() < 0.75
     who, count = _people(rng) if human else _group(rng, "animals")
@@ -61,9 +61,8 @@ def _group(rng: Random, kind: str) -> tuple[Pair, int]:
     rest = words(" ".join((*qualities, singular if count == 1 else nouns[singular][0])))
     number = Word(_numbered(count, rest[0].text))
     general = {"persons": ("person", "people"), "animals": ("animal", "animals")}[kind][count > 1]
-    return Pair(
-        (number, *rest), linked(_numbered(count, general), number) + linked(general, rest[-1])
-    ), count
+    target = linked(_numbered(count, general), number) + linked(general, rest[-1])
+    return Pair((number, *rest), target), count
 
 
 def _numbered(count: int, following: str) -> str:

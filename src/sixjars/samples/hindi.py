@@ -1,7 +1,8 @@
 """Hindi words of the translation sample, and how they agree.
 
-Romanisation: a long a is `aa`, but `a` at the end of a word (`bada`, `ja`); long i and u are `ee` and
-`oo`, but `i` and `u` at the end; a nasal vowel ends in `n` (`nahin`, `hoon`); `mein` is both I and in.
+Romanisation: a long a is `aa`, but `a` at the end of a word (`bada`, `ja`); long i and u are `ee`
+and `oo`, but `i` and `u` at the end; a nasal vowel ends in `n` (`nahin`, `hoon`); `mein` is both I
+and in.
 
 Grammar: McGregor, Outline of Hindi Grammar. Masculine nouns in -a change (`kamra`, `kamre`), the
 others do not; before a postposition a noun and all that belongs to it stand in the oblique case;
@@ -38,7 +39,7 @@ class Noun:
         return known.get(self.group) or known.get(self.english, ())
 
     def adjective(self, english: str, vowel: str) -> str:
-        """An adjective before it, with the vowel that agrees; old is `puraana` for a thing, `boodha` for a person.
+        """An adjective before it, with its vowel; old is `puraana` for things, `boodha` for people.
 
         >>> Noun("things", "book", "kitaab", "f", "books").adjective("big", "i")
         'badi'
@@ -60,7 +61,8 @@ class Noun:
         'kamre'
         """
         if self.gender == "m" and self.hindi.endswith("a"):
-            return self.hindi[:-1] + ("on" if many and oblique else "e" if many or oblique else "a")
+            end = "on" if many and oblique else "e"
+            return self.hindi[:-1] + (end if many or oblique else "a")
         if not many or (self.gender == "m" and not oblique):
             return self.hindi
         if self.hindi.endswith("i"):
@@ -79,21 +81,21 @@ class Verb:
     """
 
     root: str
-    """Before `raha`: `ja`."""
+    """The form before `raha`: `ja`."""
     noun: str
-    """What stands before the root of a verb of two words: `kaam` of `kaam kar`."""
+    """The first word of a verb of two words: `kaam` of `kaam kar`."""
     english: str
     third: str
     participle: str
 
     @property
     def future(self) -> str:
-        """Before the ending of the future: `jaa`."""
+        """The stem of the future: `jaa`."""
         return self.root + "a" if self.root.endswith("a") and self.root != "aa" else self.root
 
     @property
     def habit(self) -> str:
-        """Before the ending of the habitual participle: `jaat`."""
+        """The stem of the habitual participle: `jaat`."""
         return (self.root[:-1] + "ee" if self.root.endswith("i") else self.future) + "t"
 
 
@@ -103,7 +105,7 @@ class Agreement:
     """The endings and auxiliaries that go with a subject."""
 
     vowel: str
-    """Of participles: `rah` + a, i or e."""
+    """The vowel of participles: `rah` + a, i or e."""
     present: str
     past: str
     future: str
@@ -111,7 +113,7 @@ class Agreement:
 
 @cache
 def agreement(kind: str) -> Agreement:
-    """Of `I`, `you` or a third person: gender, and `one` or `many`.
+    """The agreement of `I`, `you` or a third person: gender, and `one` or `many`.
 
     >>> agreement("f one").past
     'thi'

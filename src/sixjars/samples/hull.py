@@ -1,22 +1,22 @@
-"""Points of the plane, and the corners of their convex hull: of the smallest convex polygon around all of them."""
+"""Points of the plane, and the corners of their convex hull, the smallest polygon around them."""
 
 from random import Random
 
 from sixjars.samples.sample import Row, Sample
 
 STEPS = 10_000
-"""Points lie on a grid of 0.0000, 0.0001, … 0.9999, so that whole numbers decide which side of a line they are on."""
+"""Points lie on a grid of 0.0000, 0.0001, … 0.9999, so that integers decide on sides of lines."""
 FEWEST = 5
 
 Place = tuple[int, int]
 
 
 def places(rng: Random, count: int) -> list[Place]:
-    """So many different places of the grid."""
-    found: dict[Place, None] = {}
-    while len(found) < count:
-        found[rng.randrange(STEPS), rng.randrange(STEPS)] = None
-    return list(found)
+    """Random different places of the grid."""
+    grid: dict[Place, None] = {}
+    while len(grid) < count:
+        grid[rng.randrange(STEPS), rng.randrange(STEPS)] = None
+    return list(grid)
 
 
 def as_text(points: list[Place]) -> str:
@@ -29,10 +29,10 @@ def as_text(points: list[Place]) -> str:
 
 
 def hull(points: list[Place]) -> list[int]:
-    """The numbers of the corners, counter-clockwise, the lowest number first; what lies on an edge is no corner.
+    """The numbers of the corners, counter-clockwise from the lowest; points on an edge are none.
 
-    Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": along the points from left to right
-    and back, leave out every one at which the way does not turn left.
+    Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": along the points
+    from left to right and back, leave out every one at which the way does not turn left.
 
     >>> hull([(5, 5), (9, 0), (0, 0), (9, 9), (0, 9), (4, 0)])
     [1, 3, 4, 2]
@@ -53,9 +53,9 @@ def _turning_left(points: list[Place], way: list[int]) -> list[int]:
     return kept[:-1]
 
 
-def _turn(one: Place, two: Place, three: Place) -> int:
+def _turn(a: Place, b: Place, c: Place) -> int:
     """More than 0 where the way over three points turns left: twice the area between them."""
-    return (two[0] - one[0]) * (three[1] - one[1]) - (two[1] - one[1]) * (three[0] - one[0])
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def draw(rng: Random, longest: int) -> Row:

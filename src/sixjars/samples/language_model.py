@@ -1,8 +1,9 @@
 """Sentences from a probabilistic grammar whose true perplexity is known.
 
-The verb agrees with its own subject, and relative clauses push the two apart: *the dogs that the boy
-sees run*. A model without memory cannot know the verb's number; one that has learnt everything
-reaches the true perplexity and no model can go below it. The grammar has no ambiguity: a sentence has one derivation.
+The verb agrees with its own subject, and relative clauses push the two apart: *the dogs that the
+boy sees run*. A model without memory cannot know the verb's number; one that has learnt everything
+reaches the true perplexity and no model can go below it. The grammar has no ambiguity: a sentence
+has one derivation.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("language_model")
 Rule = tuple[float, tuple[str, ...]]
-"""A probability, and what a symbol becomes."""
+"""A probability, and the symbols that replace one."""
 Rules = Mapping[str, tuple[Rule, ...]]
 """The rules of each symbol."""
 
@@ -32,9 +33,8 @@ def _rules(table: str, number: str = "") -> dict[str, tuple[Rule, ...]]:
     rules: dict[str, tuple[Rule, ...]] = {}
     for symbol, lines in WORDS.table(table).items():
         parts = (line.replace("#", number).split() for line in lines)
-        rules[symbol.replace("#", number)] = tuple(
-            (float(p), tuple(becomes)) for p, *becomes in parts
-        )
+        replaced = tuple((float(p), tuple(symbols)) for p, *symbols in parts)
+        rules[symbol.replace("#", number)] = replaced
     return rules
 
 
@@ -47,7 +47,7 @@ def _words(table: str) -> dict[str, tuple[Rule, ...]]:
 
 
 def draw(rng: Random, _longest: int) -> Row:
-    """One sentence; its length is the grammar's own affair."""
+    """One sentence, of any length that the grammar gives."""
     return {"text": " ".join(_drawn("S", rng))}
 
 
@@ -61,7 +61,8 @@ def _drawn(symbol: str, rng: Random) -> list[str]:
 
 SAMPLE = Sample(
     task="language_model",
-    description="Sentences of a grammar with agreement at a distance, whose true perplexity is known.",
+    description="Sentences of a grammar with agreement at a distance, "
+    "whose true perplexity is known.",
     draw=draw,
     target="text",
 )

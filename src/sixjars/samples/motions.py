@@ -1,10 +1,10 @@
-"""Short videos of one coloured shape that moves, grows or shrinks: one corpus with captions, one with classes.
+"""Short videos of one coloured shape that moves, grows or shrinks, with captions or classes.
 
-A video's name describes all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of size 8 that moves
-at constant speed from (12, 24) to (36, 24).
+A video's name describes all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of
+size 8 that moves at constant speed from (12, 24) to (36, 24).
 
-Only the order of the frames distinguishes a class from its opposite: a video of growing played backwards is a video of
-shrinking, frame by frame the same, and both are drawn as often.
+Only the order of the frames distinguishes a class from its opposite: a video of growing played
+backwards is a video of shrinking, frame by frame the same, and both are drawn as often.
 """
 
 import io
@@ -13,25 +13,25 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from zlib import crc32
 
-from sixjars.errors import DataError
 from sixjars.samples.sample import Row, Sample
 from sixjars.samples.scenes import COLOURS, Thing, painted, reach
+from sixjars_runtime.errors import DataError
 
 SHAPES = ("circle", "triangle", "star")
-"""Those that differ clearly in a small video; a square in motion is much like a circle."""
+"""Shapes that differ clearly in a small video; a square in motion is much like a circle."""
 SIDE = 48
 """Pixels of each side of a frame."""
 FRAMES = 12
-"""How many frames a video has."""
+"""Frames of a video."""
 RATE = 6.0
 """Frames per second."""
 MOVING, GROWING = (10, 12), (8, 16)
 """Smallest and greatest size of a thing that moves, and of one that grows or shrinks."""
 WAY, GROWTH = (10, 22), (5, 8)
-"""How far a thing moves, and by how much its size changes, at least and at most."""
+"""The least and greatest way of a thing that moves, and change of one that grows."""
 
 Pose = tuple[int, int, int]
-"""Where the middle of a thing is, and its size."""
+"""The middle of a thing (x, y), and its size."""
 
 ACTIONS = {
     "moves left": (-1, 0, 0),
@@ -41,7 +41,7 @@ ACTIONS = {
     "grows": (0, 0, 1),
     "shrinks": (0, 0, -1),
 }
-"""In which direction a pose changes."""
+"""The direction in which a pose changes."""
 CLASSES = {
     "left_to_right": "moves right",
     "right_to_left": "moves left",
@@ -70,23 +70,23 @@ def frames_of(name: str) -> list[Thing]:
     >>> [thing.x for thing in frames_of("red-circle_12-24-8_34-24-8.mp4")]
     [12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0]
     """
-    found = _NAME.fullmatch(name)
-    if not found:
+    match = _NAME.fullmatch(name)
+    if not match:
         raise DataError(
             f"{name!r} names no synthetic video; names are like 'red-circle_12-24-8_36-24-8.mp4'."
         )
-    first, last = ([int(number) for number in pose] for pose in re.findall(_POSE, found[3]))
-    return [Thing(found[1], found[2], *_between(first, last, number)) for number in range(FRAMES)]
+    first, last = ([int(number) for number in pose] for pose in re.findall(_POSE, match[3]))
+    return [Thing(match[1], match[2], *_between(first, last, number)) for number in range(FRAMES)]
 
 
 def paint(name: str) -> bytes:
     """The bytes of the video file of this name."""
-    from sixjars.data.media.videos import write_video
+    from sixjars_runtime.videos import write_video
 
-    things, file = frames_of(name), io.BytesIO()
-    write_video(
-        file, painted([[thing] for thing in things], SIDE, background_of(things)), rate=RATE
-    )
+    things = frames_of(name)
+    file = io.BytesIO()
+    frames = painted([[thing] for thing in things], SIDE, background_of(things))
+    write_video(file, frames, rate=RATE)
     return file.getvalue()
 
 
@@ -103,7 +103,7 @@ def _between(first: Sequence[int], last: Sequence[int], number: int) -> tuple[fl
 
 
 def _path(rng: Random, shape: str, action: str) -> list[Pose]:
-    """The first and the last pose of an action, both inside the border; an action and its opposite alike."""
+    """The first and the last pose of an action inside the border; of its opposite alike."""
     while True:
         steps = _steps(rng, action)
         halves = [Thing("", shape, 0, 0, size).half for *_, size in steps]
@@ -125,7 +125,7 @@ def _steps(rng: Random, action: str) -> list[Pose]:
 
 
 def _starts(halves: Sequence[float], steps: Sequence[int]) -> range:
-    """Where the first pose may be along one side, so that all poses stay inside the border."""
+    """The places of the first pose along one side, so that all stay inside the border."""
     reaches = [reach(half, SIDE) for half in halves]
     low = max(start - step for (start, _), step in zip(reaches, steps, strict=True))
     high = min(end - step for (_, end), step in zip(reaches, steps, strict=True))
@@ -133,7 +133,7 @@ def _starts(halves: Sequence[float], steps: Sequence[int]) -> range:
 
 
 def _video(rng: Random, classes: Mapping[str, str]) -> tuple[str, str, str, str]:
-    """The name of a random video, its colour, its shape, and its class, given the action of each class."""
+    """The name of a random video, its colour, its shape, and its class of those with an action."""
     colour, shape, label = rng.choice(list(COLOURS)), rng.choice(SHAPES), rng.choice(list(classes))
     return name_of(colour, shape, _path(rng, shape, classes[label])), colour, shape, label
 
@@ -152,7 +152,8 @@ def draw_classified(rng: Random, _longest: int) -> Row:
 
 CAPTIONING = Sample(
     task="video_captioning",
-    description="Videos of a coloured shape that moves, grows or shrinks; the caption describes its action.",
+    description="Videos of a coloured shape that moves, grows or shrinks; "
+    "the caption describes its action.",
     draw=draw_captioned,
     media="video",
     paint=paint,
@@ -160,7 +161,8 @@ CAPTIONING = Sample(
 )
 CLASSIFICATION = Sample(
     task="video_classification",
-    description="Videos of a moving, growing or shrinking shape, in six classes that differ in the order of frames.",
+    description="Videos of a moving, growing or shrinking shape, "
+    "in six classes that differ in the order of frames.",
     draw=draw_classified,
     media="video",
     paint=paint,

@@ -1,8 +1,8 @@
 """Questions about images of one or two coloured shapes, each with one right answer of one word.
 
-A question alone hardly predicts its answer: yes is as frequent as no, and colours, shapes and sides change from
-image to image. No question is ambiguous: no two things have the same colour or the same shape, and none lies near
-the middle of the image.
+A question alone hardly predicts its answer: yes is as frequent as no, and colours, shapes and sides
+change from image to image. No question is ambiguous: no two things have the same colour or the same
+shape, and none lies near the middle of the image.
 """
 
 import math
@@ -24,26 +24,25 @@ from sixjars.samples.scenes import (
 )
 
 COLOURS = ("red", "yellow", "green", "blue")
-"""Fewer than there are: what matters here is to relate a question to an image."""
+"""Fewer colours than in captions, for the task is to relate a question to an image."""
 SIZES = (13, 14)
 """The smallest and the greatest size of a thing."""
 QUARTERS = ((False, False), (True, False), (False, True), (True, True))
-"""Whether a quarter of the image is on the right, and whether it is at the bottom; none has two things."""
+"""Whether a quarter of the image is on the right, and at the bottom; none has two things."""
 BESIDE = 12
 """Pixels between a thing's middle and the middle line of the image, at least."""
 YES = 0.56
-"""How often a question of presence is about a thing that is there: above a half, because an image has few things, so
-these questions are more often duplicates, and a question counts once."""
+"""How often a question of presence is about a thing that is there: above a half, because these
+questions are more often duplicates, as an image has few things, and a question counts once."""
 COUNTS = {1: 2, 2: 1}
-"""How many things are in an image, and how often. Single things are easy, so colours and shapes are learned from them
-first."""
+"""How many things are in an image, and how often; single things teach colours and shapes first."""
 
 Question = tuple[str, str, Thing | None]
 """A question, its answer, and the one thing that is its evidence, where there is one."""
 
 
 def scene(rng: Random) -> list[Thing]:
-    """One or two things of different colours and shapes, each in a quarter of the image; from left to right."""
+    """One or two things of different colours, shapes and quarters, from left to right."""
     count = rng.choices(list(COUNTS), list(COUNTS.values()))[0]
     shapes = rng.sample(list(SHAPES), count)
     colours, quarters = rng.sample(COLOURS, count), rng.sample(QUARTERS, count)
@@ -87,16 +86,15 @@ def _shapes(_rng: Random, things: Sequence[Thing]) -> list[Question]:
 
 
 def _presence(rng: Random, things: Sequence[Thing]) -> list[Question]:
-    """A thing that is there, or one that is not: half of these have the colour of one and the shape of another."""
+    """Questions about a thing that is there, or not; half of those mix two that are there."""
     there = {(thing.colour, thing.shape): thing for thing in things}
     if rng.random() < YES:
         return [(_is_there(*pair), "yes", thing) for pair, thing in there.items()]
-    mixed = {(one.colour, other.shape) for one in things for other in things} - set(there)
-    every = {(colour, shape) for colour in COLOURS for shape in SHAPES} - set(there)
-    return [
-        (_is_there(*pair), "no", None)
-        for pair in sorted(mixed if mixed and rng.random() < 0.5 else every)
-    ]
+    mixed = {(thing.colour, other.shape) for thing in things for other in things} - set(there)
+    absent = {(colour, shape) for colour in COLOURS for shape in SHAPES} - set(there)
+    if mixed and rng.random() < 0.5:
+        absent = mixed
+    return [(_is_there(*pair), "no", None) for pair in sorted(absent)]
 
 
 def _is_there(colour: str, shape: str) -> str:
@@ -104,25 +102,19 @@ def _is_there(colour: str, shape: str) -> str:
 
 
 def _sides(_rng: Random, things: Sequence[Thing]) -> list[Question]:
-    """On which side of the image a thing is."""
-    found: list[Question] = []
+    """Questions on the side of the image where a thing is."""
+    questions: list[Question] = []
     for thing in things:
-        across, down = (
-            "left" if thing.x < SIDE / 2 else "right",
-            "top" if thing.y < SIDE / 2 else "bottom",
-        )
-        found.append((f"is the {thing.shape} on the left or on the right?", across, thing))
-        found.append((f"is the {thing.shape} at the top or at the bottom?", down, thing))
-    return found
+        across = "left" if thing.x < SIDE / 2 else "right"
+        down = "top" if thing.y < SIDE / 2 else "bottom"
+        questions.append((f"is the {thing.shape} on the left or on the right?", across, thing))
+        questions.append((f"is the {thing.shape} at the top or at the bottom?", down, thing))
+    return questions
 
 
-KINDS: tuple[Callable[[Random, Sequence[Thing]], list[Question]], ...] = (
-    _colours,
-    _shapes,
-    _presence,
-    _sides,
-)
-"""Each gives all questions of its kind about an image."""
+Kind = Callable[[Random, Sequence[Thing]], list[Question]]
+"""A function that gives all questions of its kind about an image."""
+KINDS: tuple[Kind, ...] = (_colours, _shapes, _presence, _sides)
 
 SAMPLE = Sample(
     task="image_question_answering",

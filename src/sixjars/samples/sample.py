@@ -1,4 +1,4 @@
-"""What every synthetic corpus declares."""
+"""The declaration of a synthetic corpus."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,8 +34,8 @@ class Sample:
     alignment: str | None = None
     """The column of true links, `0-0 1-2`: source token, target token, both counted from 0."""
     boxes: str | None = None
-    """The column of true bounding boxes, `1:0.1,0.1,0.4,0.3`: target token counted from 0, then left, top, right and
-    bottom as shares of the image; empty where no single object decides the answer."""
+    """The column of true bounding boxes, `1:0.1,0.1,0.4,0.3`: target token counted from 0, then
+    left, top, right and bottom as shares of the image; empty without a single decisive object."""
     rationale: str | None = None
     """The column of the true evidence in the source: sentence and word."""
     again: Callable[[Random, Row], Row] | None = field(default=None, repr=False)
@@ -43,7 +43,7 @@ class Sample:
     each: int = 1
     """How many rows are drawn of each image, duplicates included."""
     solve: Callable[[list[Row]], list[Row]] | None = field(default=None, repr=False)
-    """Completes the rows of a whole split, for targets that are computed faster for many rows at once."""
+    """Completes the rows of a split, for targets that are computed faster for many rows."""
     tokens: Literal["words", "characters", "points", "sentences", "turns"] = "words"
     """The unit of `shortest`, `longest` and `most`."""
     shortest: int = 1
@@ -53,18 +53,15 @@ class Sample:
     most: int | None = None
     """The greatest `longest`; nothing where any will do."""
     categories: Callable[[], Mapping[str, tuple[str, ...]]] | None = field(default=None, repr=False)
-    """Every source token by its category, for synthetic word vectors; nothing where there are none."""
+    """Every source token by its category, for synthetic word vectors, if there are any."""
     headline: Row | None = None
     """A row that every training set opens with, and no other split has."""
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """The columns that an encoder reads. The first alone decides which split a row belongs to."""
-        return tuple(
-            column
-            for column in (self.source, self.second, self.media, self.question)
-            if column is not None
-        )
+        """The columns that an encoder reads; the first alone decides on the split of a row."""
+        columns = (self.source, self.second, self.media, self.question)
+        return tuple(column for column in columns if column is not None)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

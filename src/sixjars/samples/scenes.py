@@ -1,8 +1,9 @@
-"""Images of one or two coloured shapes on pale backgrounds, from things to pixels; and their captions.
+"""Images of one or two coloured shapes on pale backgrounds, and their captions.
 
-Exactly one caption is right: the larger thing is named first, and its position relative to the other one is
-unambiguous, because one distance is at least twice the other. An image's name describes all that is in it:
-`red-circle-20-20-16_blue-square-50-44-10.png` has a red circle of size 16 with its middle at (20, 20).
+Exactly one caption is right: the larger thing is named first, and its position relative to the
+other one is unambiguous, because one distance is at least twice the other. An image's name
+describes all that is in it: `red-circle-20-20-16_blue-square-50-44-10.png` has a red circle of size
+16 with its middle at (20, 20).
 
 Dims: F frames, H height, W width, 3 red, green and blue.
 """
@@ -19,9 +20,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.media.images import need_pillow
-from sixjars.errors import DataError
 from sixjars.samples.sample import Row, Sample
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.images import need_pillow
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -50,11 +51,11 @@ SHAPES: dict[str, Point] = {
     "triangle": (1.0, 0.86),
     "star": (1.05, 1.0),
 }
-"""Half the width and half the height of each shape of size 1: a larger thing has a larger area, whatever its shape."""
+"""Half the width and height of each shape of size 1: all shapes of one size have similar areas."""
 FINE = 4
 """Shapes are drawn so many times larger, then averaged: their edges become smooth."""
 EDGE = 1.3
-"""How many pixels the darker edge of a shape is wide, near enough."""
+"""The width of the darker edge of a shape in pixels, about."""
 BACKGROUND = (216, 250)
 """The darkest and the lightest background."""
 NOISE = 2.0
@@ -66,7 +67,7 @@ FORMATS: dict[str, Any] = {
     "jpg": {"format": "JPEG", "quality": 92},
 }
 CLEAR = 2
-"""At least this many times the smaller distance is the greater one, where a relation is unambiguous."""
+"""The least ratio of the two distances between things where their relation is unambiguous."""
 LARGE, SMALL = (15, 17), (10, 11)
 """Smallest and greatest size of the thing that is named first, and of the other one."""
 ALONE = 0.15
@@ -118,23 +119,22 @@ OUTLINES: dict[str, tuple[Point, ...]] = {
 
 
 def painted(frames: Sequence[Sequence[Thing]], side: int, seed: int) -> NDArray[np.uint8]:
-    """Square frames (F, H, W, 3) on one background; the first thing has the same shade in all of them, and so on."""
+    """Square frames (F, H, W, 3) on one background; each thing keeps its shade in all of them."""
     need_pillow()
     from PIL import Image, ImageDraw
 
     rng = np.random.default_rng(seed)
-    background = Image.fromarray(_background(side, rng)).resize(
-        (side * FINE, side * FINE), Image.Resampling.NEAREST
-    )
+    fine = side * FINE, side * FINE
+    background = Image.fromarray(_background(side, rng)).resize(fine, Image.Resampling.NEAREST)
     shades = [_shade(thing.colour, rng) for thing in frames[0]]
-    made = np.empty((len(frames), side, side, 3), dtype=np.uint8)
+    pixels = np.empty((len(frames), side, side, 3), dtype=np.uint8)
     for number, things in enumerate(frames):
         canvas = background.copy()
         pen = ImageDraw.Draw(canvas)
         for thing, shade in zip(things, shades, strict=True):
             _draw(pen, thing, shade)
-        made[number] = np.asarray(canvas.reduce(FINE))
-    return made
+        pixels[number] = np.asarray(canvas.reduce(FINE))
+    return pixels
 
 
 def _background(side: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
@@ -149,9 +149,8 @@ def _background(side: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
 
 
 def _shade(colour: str, rng: "np.random.Generator") -> Shade:
-    red, green, blue = (
-        int(part) for part in np.array(COLOURS[colour]) + rng.integers(-JITTER, JITTER + 1, 3)
-    )
+    jitter = rng.integers(-JITTER, JITTER + 1, 3)
+    red, green, blue = (np.array(COLOURS[colour]) + jitter).tolist()
     return red, green, blue
 
 
@@ -161,30 +160,26 @@ def _draw(pen: "ImageDraw", thing: Thing, shade: Shade) -> None:
     for share, fill in ((1.0, tuple(part * 3 // 4 for part in shade)), (inside, shade)):
         if thing.shape == "circle":
             reach = thing.size * share
+            begin = thing.x - reach, thing.y - reach
             # Pillow paints the last row and column that it is given as well.
-            ends = (
-                thing.x - reach,
-                thing.y - reach,
-                thing.x + reach - 1 / FINE,
-                thing.y + reach - 1 / FINE,
-            )
-            pen.ellipse(tuple(end * FINE for end in ends), fill=fill)
+            end = thing.x + reach - 1 / FINE, thing.y + reach - 1 / FINE
+            pen.ellipse(tuple(side * FINE for side in (*begin, *end)), fill=fill)
         else:
             pen.polygon(_corners(thing, share), fill=fill)
 
 
 def _corners(thing: Thing, share: float) -> list[Point]:
-    """Where the corners are on the fine canvas, with the shape shrunk to a share about their middle."""
+    """The corners on the fine canvas, with the shape shrunk to a share about their middle."""
     outline = OUTLINES[thing.shape]
     wide, high = thing.half
     middle_x, middle_y = (sum(ends) / len(outline) for ends in zip(*outline, strict=True))
-    return [
-        (
-            (thing.x + wide * (middle_x + share * (x - middle_x))) * FINE - 0.5,
-            (thing.y + high * (middle_y + share * (y - middle_y))) * FINE - 0.5,
+    corners = []
+    for x, y in outline:
+        right, down = middle_x + share * (x - middle_x), middle_y + share * (y - middle_y)
+        corners.append(
+            ((thing.x + wide * right) * FINE - 0.5, (thing.y + high * down) * FINE - 0.5)
         )
-        for x, y in outline
-    ]
+    return corners
 
 
 _THING = rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})-(\d{{1,2}})-(\d{{1,2}})-([1-9]\d?)"
@@ -192,7 +187,7 @@ _NAME = re.compile(rf"{_THING}(?:_{_THING}){{0,2}}\.(?:png|jpg)")
 
 
 def name_of(things: Iterable[Thing]) -> str:
-    """The file name of an image with these things; half of all images are `png` files, the others `jpg`.
+    """The file name of an image with these things: half are `png` files, the others `jpg`.
 
     >>> name_of([Thing("red", "circle", 20, 20, 16)])
     'red-circle-20-20-16.jpg'
@@ -202,19 +197,18 @@ def name_of(things: Iterable[Thing]) -> str:
 
 
 def things_of(name: str) -> tuple[Thing, ...]:
-    """What is in an image, read from its name.
+    """The things in an image, read from its name.
 
     >>> things_of("red-circle-20-20-16.jpg")
     (Thing(colour='red', shape='circle', x=20, y=20, size=16),)
     """
     if not _NAME.fullmatch(name):
         raise DataError(
-            f"{name!r} names no synthetic image; names are like 'red-circle-20-20-16_blue-square-50-44-10.png'."
+            f"{name!r} names no synthetic image; "
+            "names are like 'red-circle-20-20-16_blue-square-50-44-10.png'."
         )
-    found = re.findall(_THING, name)
-    return tuple(
-        Thing(colour, shape, int(x), int(y), int(size)) for colour, shape, x, y, size in found
-    )
+    things = re.findall(_THING, name)
+    return tuple(Thing(colour, shape, *map(int, numbers)) for colour, shape, *numbers in things)
 
 
 def paint(name: str) -> bytes:
@@ -223,14 +217,13 @@ def paint(name: str) -> bytes:
 
     stem, ending = name.rsplit(".", 1)
     file = io.BytesIO()
-    Image.fromarray(painted([things_of(name)], SIDE, crc32(stem.encode()))[0]).save(
-        file, **FORMATS[ending]
-    )
+    [frame] = painted([things_of(name)], SIDE, crc32(stem.encode()))
+    Image.fromarray(frame).save(file, **FORMATS[ending])
     return file.getvalue()
 
 
 def box_of(thing: Thing, *words: int) -> str:
-    """The bounding box of a thing as shares of the image, once for each word (counted from 0) that names it.
+    """The bounding box of a thing as shares of the image, for each word (from 0) that names it.
 
     >>> box_of(Thing("red", "circle", 32, 32, 16), 1, 2)
     '1:0.250,0.250,0.750,0.750 2:0.250,0.250,0.750,0.750'
@@ -244,13 +237,13 @@ def reach(half: float, side: int = SIDE) -> tuple[int, int]:
     return math.ceil(MARGIN + half), math.floor(side - MARGIN - half)
 
 
-def relation(one: Thing, other: Thing) -> str | None:
-    """The position of one thing relative to another; nothing where that is ambiguous.
+def relation(thing: Thing, other: Thing) -> str | None:
+    """The position of a thing relative to another; nothing where that is ambiguous.
 
     >>> relation(Thing("red", "circle", 20, 20, 10), Thing("blue", "star", 50, 25, 10))
     'left of'
     """
-    right, down = one.x - other.x, one.y - other.y
+    right, down = thing.x - other.x, thing.y - other.y
     if abs(right) >= CLEAR * abs(down):
         return "right of" if right > 0 else "left of"
     if abs(down) >= CLEAR * abs(right):
@@ -259,24 +252,17 @@ def relation(one: Thing, other: Thing) -> str | None:
 
 
 def draw(rng: Random, _longest: int) -> Row:
-    """One image by its name, its caption, and the bounding boxes of the words for colours and shapes."""
+    """One image by its name, its caption, and boxes of the words for colours and shapes."""
     if rng.random() < ALONE:
         thing = somewhere(rng, *appearance(rng), rng.randint(SMALL[0], LARGE[1]))
-        return {
-            "image": name_of([thing]),
-            "caption": f"a {thing.colour} {thing.shape}",
-            "boxes": box_of(thing, 1, 2),
-        }
-    one, other = _pair(rng)
-    where = relation(one, other)
-    assert where is not None
-    start = f"a {one.colour} {one.shape} {where} a"
+        caption = f"a {thing.colour} {thing.shape}"
+        return {"image": name_of([thing]), "caption": caption, "boxes": box_of(thing, 1, 2)}
+    large, small = _pair(rng)
+    start = f"a {large.colour} {large.shape} {relation(large, small)} a"
     words = len(start.split())
-    return {
-        "image": name_of((one, other)),
-        "caption": f"{start} {other.colour} {other.shape}",
-        "boxes": f"{box_of(one, 1, 2)} {box_of(other, words, words + 1)}",
-    }
+    boxes = f"{box_of(large, 1, 2)} {box_of(small, words, words + 1)}"
+    caption = f"{start} {small.colour} {small.shape}"
+    return {"image": name_of((large, small)), "caption": caption, "boxes": boxes}
 
 
 def appearance(rng: Random) -> tuple[str, str]:
@@ -292,10 +278,11 @@ def somewhere(rng: Random, colour: str, shape: str, size: int) -> Thing:
 
 def _pair(rng: Random) -> tuple[Thing, Thing]:
     """A large thing and a small one of another appearance, in an unambiguous relation."""
-    one, other = appearance(rng), appearance(rng)
-    while other == one:
-        other = appearance(rng)
-    pair = Thing(*one, 0, 0, rng.randint(*LARGE)), Thing(*other, 0, 0, rng.randint(*SMALL))
+    first_look, second_look = appearance(rng), appearance(rng)
+    while second_look == first_look:
+        second_look = appearance(rng)
+    size = rng.randint(*LARGE)
+    pair = Thing(*first_look, 0, 0, size), Thing(*second_look, 0, 0, rng.randint(*SMALL))
     axis, turned = rng.randrange(2), rng.random() < 0.5
     first, second = (thing.half for thing in (pair[::-1] if turned else pair))
     along = _in_line(rng, first[axis], second[axis])
@@ -316,7 +303,8 @@ def _in_line(rng: Random, first: float, second: float) -> tuple[int, int]:
 
 SAMPLE = Sample(
     task="image_captioning",
-    description="Images of one or two coloured shapes; the caption gives their relation, the larger one first.",
+    description="Images of one or two coloured shapes; "
+    "the caption gives their relation, the larger one first.",
     draw=draw,
     media="image",
     paint=paint,

@@ -1,4 +1,4 @@
-"""Numbers to be put in order: the smallest first. All numbers of a row are different, so there is one right order."""
+"""Numbers to be put in order, the smallest first; they differ, so one order is right."""
 
 from random import Random
 
@@ -10,7 +10,7 @@ FEWEST = 3
 
 
 def draw(rng: Random, longest: int) -> Row:
-    """From 3 to `longest` numbers, and where the smallest of them stands, the second smallest and so on.
+    """From 3 to `longest` numbers, and the places of the smallest, the second smallest and so on.
 
     >>> draw(Random(0), 5)
     {'points': '0.6890 0.0663 0.4242 0.8376', 'order': '1 2 0 3'}

@@ -1,8 +1,8 @@
 """A short news item, and its headline.
 
-The headline needs three sentences that each have one fact: who, what and where. They come in any order, among
-sentences about other people and other places; the verb of the headline agrees with a subject that stands in another
-sentence than the verb does.
+The headline needs three sentences that each have one fact: who, what and where. They come in any
+order, among sentences about other people and other places; the verb of the headline agrees with a
+subject that stands in another sentence than the verb does.
 """
 
 from random import Random
@@ -12,7 +12,7 @@ from sixjars.samples.texts import Lexicon, Pair, Target, Word, copied, fitting, 
 
 WORDS = Lexicon("summarization")
 WORDS_OF_A_SENTENCE = 12
-"""Near enough; it decides how many sentences an item has at most."""
+"""About; it limits the number of sentences of an item."""
 
 
 def draw(rng: Random, longest: int) -> Row:
@@ -35,11 +35,8 @@ def _item(rng: Random, longest: int) -> Pair:
 def _sentence(pattern: str, *gaps: tuple[Word, ...]) -> tuple[Word, ...]:
     """The pattern's words, with source words that already exist in its gaps."""
     filling = iter(gaps)
-    return tuple(
-        word
-        for part in pattern.split()
-        for word in (next(filling) if part == "{}" else (Word(part),))
-    )
+    parts = [next(filling) if part == "{}" else (Word(part),) for part in pattern.split()]
+    return tuple(word for part in parts for word in part)
 
 
 def _who(rng: Random) -> tuple[tuple[Word, ...], Target, bool]:
@@ -61,25 +58,20 @@ def _what(rng: Random, *, many: bool) -> tuple[tuple[Word, ...], Target, Target]
     look = rng.choice(WORDS["looks"]) if rng.random() < 0.5 else ""
     thing = words(f"{look} {rng.choice(WORDS[done.text])}")
     pattern = rng.choice(WORDS["what"]).replace("{days}", rng.choice(WORDS["days"]))
-    return (
-        _sentence(pattern, thing, (done,)),
-        linked(verb if many else verb + "s", done),
-        copied(thing),
-    )
+    target = linked(verb if many else verb + "s", done)
+    return _sentence(pattern, thing, (done,)), target, copied(thing)
 
 
 def _beside(rng: Random) -> tuple[Word, ...]:
     pattern = rng.choice(WORDS["beside"])
-    return words(
-        pattern.format(
-            **{gap: rng.choice(WORDS[gap]) for gap in ("cities", "days", "skies", "people")}
-        )
-    )
+    gaps = {gap: rng.choice(WORDS[gap]) for gap in ("cities", "days", "skies", "people")}
+    return words(pattern.format(**gaps))
 
 
 SAMPLE = Sample(
     task="summarization",
-    description="A short news item to a headline: who, what and where from three sentences among others.",
+    description="A short news item to a headline: "
+    "who, what and where from three sentences among others.",
     draw=draw,
     source="document",
     target="summary",

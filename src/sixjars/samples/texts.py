@@ -1,9 +1,10 @@
-"""What synthetic texts are made of: lists of words, and a source and a target that are built together.
+"""Word lists of synthetic texts, and a source and a target that are built together.
 
-Word lists are data: one file in `words/` for each sample that has some, read when it is first needed.
+Word lists are data: one file in `words/` for each sample that has some, read when it is first
+needed.
 
-A target word holds the very source words it came from, so that the true alignment is never guessed. Positions are
-counted once, at the end, when both sides have their final order.
+A target word holds the very source words it came from, so that the true alignment is never guessed.
+Positions are counted once, at the end, when both sides have their final order.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +23,8 @@ Lists = dict[str, tuple[str, ...]]
 class Lexicon:
     """The word lists of one sample by name.
 
-    In the file a text on one line is a list of words, a block of lines is a list of lines, and a table has such lists
-    by name.
+    In the file a text on one line is a list of words, a block of lines is a list of lines, and a
+    table has such lists by name.
 
     >>> Lexicon("dialog")["sizes"], Lexicon("dialog").table("kept")["by the door"]
     (('big', 'small', 'old', 'new'), ('umbrella', 'bag', 'key'))
@@ -44,9 +45,8 @@ class Lexicon:
         """All tables; the one without a name has the lists that are in no table."""
         import yaml
 
-        text = (files("sixjars.samples") / "words" / f"{self.name}.yaml").read_text(
-            encoding="utf-8"
-        )
+        path = files("sixjars.samples") / "words" / f"{self.name}.yaml"
+        text = path.read_text(encoding="utf-8")
         # Everything is text to the base loader; to the others `no` and `on` are truth values.
         entries = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
         plain = {key: value for key, value in entries.items() if isinstance(value, str)}
@@ -115,11 +115,8 @@ class Pair:
         {'english': 'not go', 'hindi': 'nahin ja raha', 'alignment': '0-0 1-1 1-2'}
         """
         place = {word: number for number, word in enumerate(self.source)}
-        links = sorted(
-            (place[word], number)
-            for number, (_, origin) in enumerate(self.target)
-            for word in origin
-        )
+        origins = enumerate(origin for _, origin in self.target)
+        links = sorted((place[word], at) for at, origin in origins for word in origin)
         return {
             source: " ".join(word.text for word in self.source),
             target: " ".join(text for text, _ in self.target),
@@ -141,7 +138,7 @@ def joined(
 ) -> Pair:
     """Clauses with one-word conjunctions between them, as many as fit in a length drawn uniformly.
 
-    Without the drawn length nearly every text would be as long as is allowed; with it, all lengths are common.
+    Without a drawn length nearly every text would be as long as is allowed.
     """
     goal = rng.randint(shortest, longest)
     pair = fitting(rng, goal, clause)

@@ -1,10 +1,11 @@
-"""Points of the plane, and a short closed tour over all of them: the travelling salesperson's problem.
+"""Points of the plane, and a short tour over them: the travelling salesperson's problem.
 
 Dims: B instances, C cities, M = C - 1 cities besides the first, E pairs of edges.
 
-A tour is written from city 0 on, in the direction in which the second city has a smaller number than the last. Up to
-12 cities it is the shortest there is; beyond, it is a good one: no exchange of two edges makes it shorter. All rows of
-a corpus have the same number of cities, exactly `longest`: so all tours are found at once.
+A tour is written from city 0 on, in the direction in which the second city has a smaller number
+than the last. Up to 12 cities it is the shortest there is; beyond, it is a good one: no exchange of
+two edges makes it shorter. All rows of a corpus have the same number of cities, exactly `longest`:
+so all tours are found at once.
 """
 
 from random import Random
@@ -18,18 +19,18 @@ from sixjars.samples.sample import Row, Sample
 
 FEWEST, MOST = 5, 20
 OPTIMAL_UP_TO: Final = 12
-"""Cities for which all subsets are gone through."""
+"""Cities up to which all subsets are searched; the time doubles with each more."""
 TABLE: Final = 4_000_000
-"""Most numbers in memory at once for that."""
+"""The most numbers in memory at once for that: 32 MB."""
 GAIN: Final = 1e-9
-"""An exchange of edges that gains less is rounding."""
+"""The least gain of an exchange of edges; less is rounding."""
 
 Orders = NDArray[np.int64]
 Distances = NDArray[np.float64]
 
 
 def draw(rng: Random, longest: int) -> Row:
-    """So many cities; `solve` finds the tour.
+    """A row of cities; `solve` adds the tour.
 
     >>> draw(Random(0), 2)
     {'points': '0.6311,0.6890 0.0663,0.4242'}
@@ -46,11 +47,8 @@ def solve(rows: list[Row]) -> list[Row]:
     if not rows:
         return []
     numbers = np.array([row["points"].replace(",", " ").split() for row in rows], dtype=np.float64)
-    orders = tours(numbers.reshape(len(rows), -1, 2))
-    return [
-        row | {"order": " ".join(map(str, order))}
-        for row, order in zip(rows, orders.tolist(), strict=True)
-    ]
+    pairs = zip(rows, tours(numbers.reshape(len(rows), -1, 2)).tolist(), strict=True)
+    return [row | {"order": " ".join(map(str, order))} for row, order in pairs]
 
 
 def tours(cities_BC2: NDArray[np.float64]) -> Orders:
@@ -61,10 +59,9 @@ def tours(cities_BC2: NDArray[np.float64]) -> Orders:
     if cities > OPTIMAL_UP_TO:
         return directed(exchanged(nearest(distances_BCC), distances_BCC))
     at_once = max(1, TABLE // (2 ** (cities - 1) * (cities - 1)))
-    chunks = range(0, len(distances_BCC), at_once)
-    return directed(
-        np.concatenate([shortest(distances_BCC[first : first + at_once]) for first in chunks])
-    )
+    starts = range(0, len(distances_BCC), at_once)
+    orders = [shortest(distances_BCC[start : start + at_once]) for start in starts]
+    return directed(np.concatenate(orders))
 
 
 def directed(orders: Orders) -> Orders:
@@ -78,28 +75,27 @@ def shortest(distances_BCC: Distances) -> Orders:
 
     .. math:: g(S, k) = \min_{j \in S \setminus \{k\}} g(S \setminus \{k\}, j) + d_{jk}
 
-    is the length of the shortest way from city 0 through all of S that ends in k: Held & Karp 1962, "A dynamic
-    programming approach to sequencing problems". All instances are computed side by side.
+    is the length of the shortest way from city 0 through all of S that ends in k: Held & Karp 1962,
+    "A dynamic programming approach to sequencing problems". All instances are computed side by
+    side.
     """
     between = np.ascontiguousarray(distances_BCC.transpose(1, 2, 0))
     home_MB, others_MMB = between[0, 1:], between[1:, 1:]
     others = len(home_MB)
-    lengths = np.full(
-        (2**others, *home_MB.shape), np.inf
-    )  # of every subset: its last city, the instance
+    # by subset of the cities, its last city, and instance
+    lengths = np.full((2**others, *home_MB.shape), np.inf)
     for subset in range(1, 2**others):
         for last in range(others):
             rest = subset ^ (1 << last)
             if rest > subset:
                 continue  # `last` is not in it
-            lengths[subset, last] = (
-                (lengths[rest] + others_MMB[:, last]).min(0) if rest else home_MB[last]
-            )
+            before = (lengths[rest] + others_MMB[:, last]).min(0) if rest else home_MB[last]
+            lengths[subset, last] = before
     return _traced(lengths, home_MB, others_MMB)
 
 
 def _traced(lengths: Distances, home_MB: Distances, others_MMB: Distances) -> Orders:
-    """From the lengths of the shortest ways back to the ways themselves."""
+    """The shortest tours, traced back from the lengths of the shortest ways."""
     others, instances = home_MB.shape
     each_B = np.arange(instances)
     subset_B = np.full(instances, 2**others - 1)
@@ -124,10 +120,10 @@ def nearest(distances_BCC: Distances) -> Orders:
 
 
 def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
-    """The tours after the best exchange of two edges, again and again, until none makes a tour shorter.
+    """The tours after the best exchanges of two edges, until none makes a tour shorter.
 
-    Croes 1958, "A method for solving traveling-salesman problems": with the edges behind places i and j gone, all from
-    i + 1 to j is walked the other way round.
+    Croes 1958, "A method for solving traveling-salesman problems": with the edges behind places i
+    and j gone, all from i + 1 to j is walked the other way round.
     """
     orders = orders.copy()
     firsts_E, seconds_E = np.triu_indices(orders.shape[1], k=2)
@@ -137,10 +133,9 @@ def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
         along_BCC = distances_BCC[open_rows[:, None, None], order_BC[:, :, None], order_BC[:, None]]
         onward_BC = np.roll(along_BCC, -1, axis=2).diagonal(axis1=1, axis2=2)
         across_BCC = np.roll(along_BCC, (-1, -1), axis=(1, 2))
-        before_BE = onward_BC[:, firsts_E] + onward_BC[:, seconds_E]
-        gains_BE = (
-            before_BE - along_BCC[:, firsts_E, seconds_E] - across_BCC[:, firsts_E, seconds_E]
-        )
+        gains_BE = onward_BC[:, firsts_E] + onward_BC[:, seconds_E]
+        gains_BE -= along_BCC[:, firsts_E, seconds_E]
+        gains_BE -= across_BCC[:, firsts_E, seconds_E]
         best_B = gains_BE.argmax(1)
         better_B = gains_BE[np.arange(len(open_rows)), best_B] > GAIN
         low_B1, high_B1 = firsts_E[best_B][:, None], seconds_E[best_B][:, None]
@@ -154,8 +149,8 @@ def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
 
 SAMPLE = Sample(
     task="pointing",
-    description="Exactly `longest` points in a square, and a closed tour over all of them: up to 12 the shortest, "
-    "beyond 12 one that no exchange of two edges makes shorter.",
+    description="Exactly `longest` points in a square, and a closed tour over all of them: "
+    "up to 12 the shortest, beyond 12 one that no exchange of two edges makes shorter.",
     draw=draw,
     source="points",
     target="order",

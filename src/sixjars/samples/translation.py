@@ -32,7 +32,7 @@ class Subject:
     pair: Pair
     agreement: Agreement
     number: str
-    """What English agrees with: `I`, `one` or `many`."""
+    """The number that an English verb agrees with: `I`, `one` or `many`."""
     head: str
     """The pronoun or noun itself."""
 
@@ -61,7 +61,6 @@ def clause(rng: Random, room: int) -> Pair:
 
 
 def _translated(table: str, english: str) -> Pair:
-    """One English word and the Hindi for it."""
     word = Word(english)
     return Pair((word,), linked(in_hindi(table, english), word))
 
@@ -71,9 +70,8 @@ def _conjunction(rng: Random) -> Pair:
 
 
 def _time(rng: Random, tense: str) -> Pair:
-    english = rng.choice(
-        [time for time, tenses in WORDS.table("tenses_of").items() if tense in tenses]
-    )
+    times = WORDS.table("tenses_of").items()
+    english = rng.choice([time for time, tenses in times if tense in tenses])
     source = words(english)
     links = (entry.split("-") for entry in WORDS.table("times")[english])
     return Pair(source, tuple((text, (source[int(at)],)) for at, text in links))
@@ -85,9 +83,8 @@ def _subject(rng: Random) -> Subject:
         word = Word(rng.choice(list(WORDS.table("pronouns"))))
         text, *agrees = WORDS.table("pronouns")[word.text]
         number = {"I": "I", "he": "one", "she": "one"}.get(word.text, "many")
-        return Subject(
-            Pair((word,), linked(text, word)), hindi.agreement(" ".join(agrees)), number, word.text
-        )
+        pair = Pair((word,), linked(text, word))
+        return Subject(pair, hindi.agreement(" ".join(agrees)), number, word.text)
     if kind == "name":
         word = Word(rng.choice(list(WORDS.table("names"))))
         agreement = hindi.agreement(f"{in_hindi('names', word.text)} one")
@@ -108,11 +105,8 @@ def _motion(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
 
 
 def _intransitive(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
-    return (
-        rng.choice(hindi.verbs("intransitive")),
-        Pair(),
-        _place(rng, who) if rng.random() < 0.6 else Pair(),
-    )
+    verb = rng.choice(hindi.verbs("intransitive"))
+    return verb, Pair(), _place(rng, who) if rng.random() < 0.6 else Pair()
 
 
 def _transitive(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
@@ -148,9 +142,8 @@ def _place(rng: Random, who: Subject) -> Pair:
         at, home = words("at home")
         return Pair((at, home), linked("ghar", home) + linked("par", at))
     preposition = Word(rng.choice(list(WORDS.table("postpositions"))))
-    phrase = _place_phrase(
-        rng, rng.choice(WORDS.table("places_of")[preposition.text]), owner=who.head
-    )
+    place = rng.choice(WORDS.table("places_of")[preposition.text])
+    phrase = _place_phrase(rng, place, owner=who.head)
     after = linked(in_hindi("postpositions", preposition.text), preposition)
     return Pair((preposition,)) + phrase + Pair((), after)
 
@@ -164,13 +157,12 @@ def _company(rng: Random, who: Subject) -> Pair:
 
 def _place_phrase(rng: Random, english: str, *, owner: str) -> Pair:
     determiner = rng.choices(("the", "this", "my"), (6, 1, 1))[0]
-    return _phrase(
-        rng, hindi.nouns("places")[english], determiner=determiner, owner=owner, oblique=True
-    )
+    noun = hindi.nouns("places")[english]
+    return _phrase(rng, noun, determiner=determiner, owner=owner, oblique=True)
 
 
 def _person(rng: Random, noun: Noun, *, owner: str, oblique: bool) -> tuple[Pair, bool]:
-    """Somebody, and whether it is more than one."""
+    """A phrase for a person, and whether it is plural."""
     if noun.group == "kin":
         determiner = rng.choices(list(WORDS.table("possessors")), (4, 1, 1))[0]
     else:
@@ -188,7 +180,7 @@ def _phrase(
     many: bool = False,
     oblique: bool = False,
 ) -> Pair:
-    """A noun with its determiner and, one time in four, an adjective; `owner` is the clause's subject."""
+    """A noun with its determiner, and at times an adjective; `owner` is the clause's subject."""
     vowel = hindi.ending(noun.gender, many=many or noun.honoured, oblique=oblique)
     head = Word(noun.plural if many else noun.english)
     phrase = Pair((head,), linked(noun.form(many=many, oblique=oblique), head))
@@ -203,7 +195,8 @@ def _phrase(
 def _determiner(text: str, *, vowel: str, owner: str, oblique: bool) -> Pair:
     if text in WORDS.table("numbers"):
         return _translated("numbers", text)
-    word, this = Word(text), "is" if oblique else "yah"
+    word = Word(text)
+    this = "is" if oblique else "yah"
     if text in WORDS.table("possessors"):
         stem, person = WORDS.table("possessors")[text]
         return Pair((word,), linked(("apn" if owner == person else stem) + vowel, word))
@@ -215,7 +208,8 @@ def _conjugated(
     verb: Verb, tense: str, who: Subject, *, negated: bool
 ) -> tuple[tuple[Word, ...], Target]:
     """The English verb with its auxiliaries, and the Hindi verb with its own."""
-    agrees, no = who.agreement, words("not" if negated else "")
+    agrees = who.agreement
+    no = words("not" if negated else "")
     if tense in ("progressive", "past"):
         be, going = Word(BE[who.number][tense == "past"]), Word(verb.participle)
         auxiliary = agrees.past if tense == "past" else agrees.present
@@ -224,9 +218,8 @@ def _conjugated(
     base = Word(verb.english)
     if tense == "future":
         will = Word("will")
-        return (will, *no, base), _negated(verb, base, no) + linked(
-            verb.future + agrees.future, will, base
-        )
+        spelled = linked(verb.future + agrees.future, will, base)
+        return (will, *no, base), _negated(verb, base, no) + spelled
     if negated:
         do = Word("does" if who.number == "one" else "do")
         spelled = linked(verb.habit + agrees.vowel, base) + linked(agrees.present, do)
@@ -236,22 +229,20 @@ def _conjugated(
 
 
 def _negated(verb: Verb, english: Word, no: tuple[Word, ...]) -> Target:
-    """What stands before the root: the noun of a verb of two words, then `nahin`."""
+    """The words before the root: the noun of a verb of two words, then `nahin`."""
     return linked(verb.noun, english) + (linked("nahin", *no) if no else ())
 
 
 def _categories() -> dict[str, tuple[str, ...]]:
-    """Every English word by its category."""
-    verbs = [
-        verb
-        for group in ("motion", "intransitive", "transitive", "social")
-        for verb in hindi.verbs(group)
-    ]
+    groups = ("motion", "intransitive", "transitive", "social")
+    verbs = [verb for group in groups for verb in hindi.verbs(group)]
 
     def forms(*groups: str) -> tuple[str, ...]:
         nouns = (noun for group in groups for noun in hindi.nouns(group).values())
         return tuple(text for noun in nouns for text in (noun.english, noun.plural) if text)
 
+    times = "now today tomorrow yesterday every day morning evening night sunday"
+    owners = WORDS.table("possessors"), WORDS.table("numbers")
     return {
         "subjects": tuple(WORDS.table("pronouns")),
         "objects": tuple(WORDS.table("ko")),
@@ -264,35 +255,28 @@ def _categories() -> dict[str, tuple[str, ...]]:
         "third persons": tuple(verb.third for verb in verbs),
         "participles": tuple(verb.participle for verb in verbs),
         "auxiliaries": (*BE["I"], *BE["one"], *BE["many"], "will", "do", "does", "not"),
-        "times": tuple(
-            "now today tomorrow yesterday every day morning evening night sunday".split()
-        ),
-        "determiners": (
-            "the",
-            "a",
-            "an",
-            "this",
-            *WORDS.table("possessors"),
-            *WORDS.table("numbers"),
-        ),
+        "times": tuple(times.split()),
+        "determiners": ("the", "a", "an", "this", *owners[0], *owners[1]),
         "prepositions": (*WORDS.table("postpositions"), "to", "at", "with"),
         "conjunctions": tuple(WORDS.table("conjunctions")),
     }
 
 
+HEADLINE = {
+    "english": "I am going home",
+    "hindi": "mein ghar ja raha hoon",
+    "alignment": "0-0 1-4 2-2 2-3 3-1",
+}
 SAMPLE = Sample(
     task="translation",
-    description="English sentences to romanised Hindi: other word order, agreement, true alignments.",
+    description="English sentences to romanised Hindi: "
+    "other word order, agreement, true alignments.",
     draw=draw,
     source="english",
     target="hindi",
     alignment="alignment",
     shortest=3,
     longest=12,
-    headline={
-        "english": "I am going home",
-        "hindi": "mein ghar ja raha hoon",
-        "alignment": "0-0 1-4 2-2 2-3 3-1",
-    },
+    headline=HEADLINE,
     categories=_categories,
 )

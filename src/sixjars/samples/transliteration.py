@@ -1,23 +1,23 @@
 """Random words in Roman letters to Devanagari, by rules with context.
 
-A letter's sign depends on its neighbours: a vowel is a letter of its own at the start of a word and a
-mark after a consonant; a short a is not written at all; at the end of a word a, i and u are long;
-consonants that touch are joined by a virama; a nasal before its own kind of stop becomes a dot above
-the letter before. Tokens are code points, so a mark and a virama are characters of their own.
+A letter's sign depends on its neighbours: a vowel is a letter of its own at the start of a word and
+a mark after a consonant; a short a is not written at all; at the end of a word a, i and u are long;
+consonants that touch are joined by a virama; a nasal before its own kind of stop becomes a dot
+above the letter before. Tokens are code points, so a mark and a virama are characters of their own.
 """
 
 from dataclasses import dataclass
 from random import Random
 from typing import final
 
-from sixjars.errors import DataError
 from sixjars.samples.sample import Row, Sample
 from sixjars.samples.texts import Lexicon
+from sixjars_runtime.errors import DataError
 
 WORDS = Lexicon("transliteration")
 VIRAMA, DOT = "्", "ं"
 SYLLABLES_OF_DEFAULT = 5
-"""Most syllables of a word where `longest` is the default; they grow with it."""
+"""The most syllables of a word where `longest` is the default; they grow with it."""
 
 
 @final
@@ -41,7 +41,7 @@ def letters(roman: str) -> list[Letter]:
     ['chh', 'aa', 't', 'a']
     """
     known = (*WORDS.table("consonants"), *WORDS.table("vowels"))
-    found: list[Letter] = []
+    cut: list[Letter] = []
     at = 0
     while at < len(roman):
         size = next((size for size in (3, 2, 1) if roman[at : at + size] in known), 0)
@@ -49,9 +49,9 @@ def letters(roman: str) -> list[Letter]:
             raise DataError(
                 f"No letter of {roman!r} begins with {roman[at]!r}. Known: {', '.join(known)}."
             )
-        found.append(Letter(roman[at : at + size], at))
+        cut.append(Letter(roman[at : at + size], at))
         at += size
-    return found
+    return cut
 
 
 def devanagari(roman: str) -> tuple[str, str]:
@@ -68,16 +68,14 @@ def devanagari(roman: str) -> tuple[str, str]:
         before = cut[at - 1].text if at else ""
         after = cut[at + 1].text if at + 1 < len(cut) else ""
         signs += [(sign, letter) for sign in _signs(letter.text, before, after)]
-    links = sorted(
-        (source, target) for target, (_, letter) in enumerate(signs) for source in letter.span
-    )
-    return "".join(sign for sign, _ in signs), " ".join(
-        f"{source}-{target}" for source, target in links
-    )
+    spans = enumerate(letter.span for _, letter in signs)
+    links = sorted((source, target) for target, span in spans for source in span)
+    alignment = " ".join(f"{source}-{target}" for source, target in links)
+    return "".join(sign for sign, _ in signs), alignment
 
 
 def _signs(letter: str, before: str, after: str) -> str:
-    """What one letter is written as, given the letters on both sides."""
+    """The signs of a letter, given the letters on both sides."""
     consonants, vowels = WORDS.table("consonants"), WORDS.table("vowels")
     if letter in vowels:
         (letter,) = (letter,) if after else WORDS.table("long_at_end").get(letter, (letter,))
@@ -115,7 +113,8 @@ def _word(rng: Random, syllables: int) -> str:
 
 SAMPLE = Sample(
     task="transliteration",
-    description="Random words in Roman letters to Devanagari, by rules that depend on the neighbouring letters.",
+    description="Random words in Roman letters to Devanagari, "
+    "by rules that depend on the neighbouring letters.",
     draw=draw,
     source="roman",
     target="devanagari",

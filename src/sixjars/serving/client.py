@@ -1,4 +1,4 @@
-"""A client for `sixjars serve`; it needs nothing but Python, so it loads in no time."""
+"""A client for `sixjars serve`; it needs nothing but Python, so it loads at once."""
 
 import http.client
 import json
@@ -12,11 +12,11 @@ from typing import Any, final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from sixjars.data.containers import is_table, several_of
-from sixjars.errors import RequestError
+from sixjars_runtime.containers import is_table, several_of
+from sixjars_runtime.errors import RequestError
 
 Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.PathLike[str]]
-"""One input: a text, a list of sentences, turns or points, the path of a file, or those by field."""
+"""One input: a text, a list of sentences, turns or points, a path, or several of them by field."""
 MOST_WAITING = 60
 """Seconds after which a busy server is asked again, however long it wants."""
 UNQUOTED = str.maketrans(dict.fromkeys('"\\\r\n', "_"))
@@ -38,7 +38,7 @@ class Answer:
     probability: float = 0.0
     finished: bool = True
     source: tuple[str, ...] = ()
-    """What stands at each position of the input, where weights were asked for."""
+    """The token of each position of the input, where weights were asked for."""
     tokens: tuple[str, ...] = ()
     weights: tuple[tuple[float, ...], ...] = ()
     """Attention: a row for each token, over the positions of the input."""
@@ -46,7 +46,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     """Sentences about the input: that it was cut, or how many of its tokens are unknown."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """What else the server told."""
+    """Other values of the server's response."""
 
     @property
     def ok(self) -> bool:
@@ -64,7 +64,7 @@ class Token:
     """All of the output so far."""
     log_probability: float
     weights: tuple[float, ...]
-    """What it attended to."""
+    """Attention over the positions of the input."""
 
 
 @final
@@ -96,8 +96,8 @@ class Client:
 
     def models(self) -> list[dict[str, Any]]:
         """The runs that are served."""
-        found: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
-        return found
+        models: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
+        return models
 
     def predict(
         self,
@@ -108,32 +108,31 @@ class Client:
         weights: bool = False,
         **search: Any,
     ) -> list[list[Answer]]:
-        """The outputs for each input, best first; `search` are settings of search, such as `kind="beam"`.
+        """Predict the outputs for each input, best first.
 
-        A text, a mapping or a path that is given alone is one input with one row. A list is always a list of inputs.
-        An input that cannot be used has one answer with an `error`. Files are given as paths (`pathlib.Path`).
+        `search` are settings of search, such as `kind="beam"`. A text, a mapping or a path alone is
+        one input with one row; a list is always a list of inputs. An input that cannot be used has
+        one answer with an `error`. Files are given as paths (`pathlib.Path`).
         """
         inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else _several(inputs)
-        body, kind = _body(
-            inputs, {"model": model, "nbest": nbest, "weights": weights, "search": search}
-        )
-        found = self._json("POST", "/v1/predict", body, kind)["predictions"]
-        return [_answers(row) for row in found]
+        options = {"model": model, "nbest": nbest, "weights": weights, "search": search}
+        body, kind = _body(inputs, options)
+        rows = self._json("POST", "/v1/predict", body, kind)["predictions"]
+        return [_answers(row) for row in rows]
 
     def stream(
         self, one: Given, *, model: str | None = None, **search: Any
     ) -> Iterator[Token | Answer]:
-        """Tokens of one output as they are written, and the whole output as the last.
+        """Yield the tokens of one output as they are written, and the whole output as the last.
 
-        Where the run's own search is a beam, which is written all at once, it is searched greedily instead.
+        Where the run's own search is a beam, which is written all at once, search is greedy.
         """
         body, kind = _body([one], {"model": model, "search": search})
-        # A connection of its own: whoever leaves a stream before its end closes it, and may ask other things meanwhile.
-        with (
-            Client(self.address, token=self.token, timeout=self.timeout, tries=self.tries) as own,
-            own._heard(),
-        ):
-            yield from own._events(own._ask("POST", "/v1/stream", body, kind))
+        # A connection of its own: it is closed where a stream is left before its end, and other
+        # requests may be sent meanwhile.
+        client = Client(self.address, token=self.token, timeout=self.timeout, tries=self.tries)
+        with client, client._heard():
+            yield from client._events(client._ask("POST", "/v1/stream", body, kind))
 
     def _events(self, answer: http.client.HTTPResponse) -> Iterator[Token | Answer]:
         name = ""
@@ -142,12 +141,8 @@ class Client:
             values = json.loads(answer.readline().decode().removeprefix("data: "))
             answer.readline()
             if name == "token":
-                yield Token(
-                    values["token"],
-                    values["text"],
-                    values["log_probability"],
-                    tuple(values["weights"]),
-                )
+                token, text, weights = values["token"], values["text"], tuple(values["weights"])
+                yield Token(token, text, values["log_probability"], weights)
             elif name == "error":
                 raise RequestError(values["detail"], values["status"])
             else:
@@ -156,10 +151,10 @@ class Client:
             raise RequestError(f"{self.address} ended the stream before its end.")
 
     def reload(self, model: str | None = None) -> list[str]:
-        """Have runs read again from their folders."""
+        """Have one run, or all, read again from their folders; return their names."""
         body = json.dumps({} if model is None else {"model": model}).encode()
-        found: list[str] = self._json("POST", "/v1/reload", body, "application/json")["reloaded"]
-        return found
+        names: list[str] = self._json("POST", "/v1/reload", body, "application/json")["reloaded"]
+        return names
 
     def _json(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> Any:
         answer = self._ask(method, path, body, kind)
@@ -168,7 +163,7 @@ class Client:
 
     @contextmanager
     def _heard(self) -> Iterator[None]:
-        """An answer that breaks off is told as none."""
+        """Raise a `RequestError` where a response breaks off."""
         try:
             yield
         except (OSError, http.client.HTTPException) as error:
@@ -178,22 +173,20 @@ class Client:
     def _ask(
         self, method: str, path: str, body: bytes | None = None, kind: str = ""
     ) -> http.client.HTTPResponse:
-        """The answer; where a server is busy, it is asked again when it says so."""
+        """The response; a busy server is asked again after the time that it names."""
         for left in reversed(range(max(self.tries, 1))):
             answer = self._sent(method, path, body, kind)
             if answer.status == 200:
                 return answer
             wait = answer.headers.get("Retry-After")
             with self._heard():
-                told = answer.read()
-            if answer.status == 503 and left and wait is not None:
-                time.sleep(
-                    min(int(wait), MOST_WAITING) if wait.isdecimal() else 1
-                )  # it may also be a date
-                continue
-            break
+                content = answer.read()
+            if answer.status != 503 or not left or wait is None:
+                break
+            # Retry-After may also be a date
+            time.sleep(min(int(wait), MOST_WAITING) if wait.isdecimal() else 1)
         try:
-            detail = str(json.loads(told)["detail"])
+            detail = str(json.loads(content)["detail"])
         except (ValueError, KeyError, TypeError):
             detail = f"{self.address} answered {answer.status} {answer.reason}."
         raise RequestError(detail, answer.status)
@@ -201,7 +194,7 @@ class Client:
     def _sent(
         self, method: str, path: str, body: bytes | None, kind: str
     ) -> http.client.HTTPResponse:
-        """One request; on a connection that the server has closed meanwhile, it is sent once more on a new one."""
+        """Send a request; where the server has closed the kept connection, send it on a new one."""
         headers = {"Content-Type": kind} if kind else {}
         headers |= {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         kept = self._open is not None
@@ -213,16 +206,14 @@ class Client:
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
                 self.close()
                 if not kept:
-                    raise RequestError(
-                        f"{self.address} closed the connection without an answer."
-                    ) from error
+                    message = f"{self.address} closed the connection without an answer."
+                    raise RequestError(message) from error
         return self._sent(method, path, body, kind)
 
     def _connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.address)
-        kind = (
-            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        )
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         if not parts.hostname:
             raise RequestError(
                 f"{self.address} is no address of a server; write http://127.0.0.1:8000."
@@ -233,18 +224,17 @@ class Client:
 def _answers(row: Mapping[str, Any]) -> list[Answer]:
     """All outputs for one input; each has the notes about it."""
     notes = tuple(row.get("notes", ()))
-    return [_answer(one, notes) for one in row["outputs"]] or [
-        Answer("", finished=False, error=row.get("error"))
-    ]
+    answers = [_answer(output, notes) for output in row["outputs"]]
+    return answers or [Answer("", finished=False, error=row.get("error"))]
 
 
 def _answer(values: Mapping[str, Any], notes: tuple[str, ...]) -> Answer:
-    own = {name: values[name] for name in ("text", "finished") if name in values}
-    own |= {name: values[name] or 0.0 for name in ("score", "log_probability", "probability")}
+    plain = {name: values[name] for name in ("text", "finished") if name in values}
+    plain |= {name: values[name] or 0.0 for name in ("score", "log_probability", "probability")}
     weights = tuple(tuple(row) for row in values.get("weights", ()))
-    known = {*own, "source", "tokens", "weights"}
+    known = {*plain, "source", "tokens", "weights"}
     return Answer(
-        **own,
+        **plain,
         source=tuple(values.get("source", ())),
         tokens=tuple(values.get("tokens", ())),
         weights=weights,
@@ -254,14 +244,14 @@ def _answer(values: Mapping[str, Any], notes: tuple[str, ...]) -> Answer:
 
 
 def _several(inputs: Any) -> list[Any]:
-    """A list of inputs. What a run reads of a table, the server knows alone, so that is refused."""
+    """A list of inputs; refuse a table, for only the server knows which columns a run reads."""
     if is_table(inputs):
         raise RequestError(
-            f"give a list of inputs, not a table ({type(inputs).__name__}): of pandas, table['COLUMN'].tolist(), or "
-            "table[COLUMNS].to_dict('records') for several columns."
+            f"give a list of inputs, not a table ({type(inputs).__name__}): of pandas, "
+            "table['COLUMN'].tolist(), or table[COLUMNS].to_dict('records') for several columns."
         )
-    found: list[Any] = several_of(inputs)
-    return found
+    rows: list[Any] = several_of(inputs)
+    return rows
 
 
 def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]:
@@ -270,39 +260,32 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {name: plain(one) for name, one in value.items()}
+            return {key: plain(inner) for key, inner in value.items()}
         if not isinstance(value, os.PathLike):
             return value
         path = Path(value)
-        own = path.name.translate(UNQUOTED)
-        name = f"{len(files) + 1}-{own}" if files.get(own, path) != path else own
+        name = path.name.translate(UNQUOTED)
+        if files.get(name, path) != path:  # another file of this name
+            name = f"{len(files) + 1}-{name}"
         files[name] = path
         return name
 
-    message = {"inputs": [plain(one) for one in inputs]} | {
-        name: one for name, one in rest.items() if one is not None
-    }
+    message: dict[str, Any] = {"inputs": [plain(each) for each in inputs]}
+    message |= {key: value for key, value in rest.items() if value is not None}
     text = json.dumps(message).encode()
     if not files:
         return text, "application/json"
     mark = uuid4().hex
-    parts = [
-        f'--{mark}\r\nContent-Disposition: form-data; name="request"\r\n\r\n'.encode()
-        + text
-        + b"\r\n"
-    ]
+    head = f"--{mark}\r\nContent-Disposition: form-data; name="
+    parts = [f'{head}"request"\r\n\r\n'.encode(), text]
     for name, path in files.items():
-        head = f'--{mark}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
-        parts.append(
-            f"{head}Content-Type: application/octet-stream\r\n\r\n".encode()
-            + _content(path)
-            + b"\r\n"
-        )
-    return b"".join([*parts, f"--{mark}--\r\n".encode()]), f"multipart/form-data; boundary={mark}"
+        about = f'"files"; filename="{name}"\r\nContent-Type: application/octet-stream'
+        parts += [f"\r\n{head}{about}\r\n\r\n".encode(), _content(path)]
+    parts.append(f"\r\n--{mark}--\r\n".encode())
+    return b"".join(parts), f"multipart/form-data; boundary={mark}"
 
 
 def _content(path: Path) -> bytes:
-    """What is in a file that is an input."""
     try:
         return path.read_bytes()
     except OSError as error:

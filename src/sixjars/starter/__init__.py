@@ -1,1 +1,1 @@
-"""A starter recipe for a table of data: what is in its columns, and a recipe that fits; candidates that race."""
+"""A starter recipe for a table of data: its columns, a recipe that fits, candidates that race."""

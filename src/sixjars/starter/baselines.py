@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.tables.memory import given_tables, table_of, tables_of, with_tables
-from sixjars.errors import DataError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.progress import Reporter, listening, usual_reporter
 from sixjars.recipe.data import Column
@@ -21,9 +20,10 @@ from sixjars.runs.folds import fold_recipes, mean_baselines
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.splits import SPLITS
 from sixjars.starter.write import started
+from sixjars_runtime.errors import DataError
 
 ALONE: Final = 600.0
-"""Seconds that they may take where nothing stands beside them."""
+"""Seconds that baselines may take where no training or evaluation stands beside them."""
 
 
 def baselines(  # noqa: PLR0913 - the options of one computation
@@ -38,46 +38,48 @@ def baselines(  # noqa: PLR0913 - the options of one computation
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> list[Baseline]:
-    """What costs nothing, scored as a model would be: no network is trained.
+    """Scores of simple methods on the rows of a model's scores; no network is trained.
 
-    `source` is a recipe: a file, a name or a dict, with `overrides` and with `data` in memory as `train` takes them. Or
-    it is data and `task` says what for: a file, parallel files or a folder as `new` takes them, with `columns`; or a
-    table in memory. They take at most so many `seconds`.
+    `source` is a recipe: a file, a name or a dict, with `overrides` and with `data` in memory as
+    `train` takes them. Or it is data and `task` says what for: a file, parallel files or a folder
+    as `new` takes them, with `columns`; or a table in memory. They take at most so many `seconds`.
 
     >>> import sixjars
     >>> few = ["data.sample.size=64", "data.sample.test=20"]
-    >>> [one.name for one in sixjars.baselines("document_classification/sample_initial", few)]
+    >>> scored = sixjars.baselines("document_classification/sample_initial", few)
+    >>> [baseline.name for baseline in scored]
     ['the most frequent label', 'a linear model on word counts']
     """
     _check_source(source, task, columns)
-    outside, reporter = Outside(tuple(allow), tuple(components)), reporter or usual_reporter()
+    outside = Outside(tuple(allow), tuple(components))
+    reporter = reporter or usual_reporter()
     tables = {} if data is None else tables_of(data, SPLITS)
-    given = [*listed_overrides(overrides), *with_tables(tables)]
+    overrides = [*listed_overrides(overrides), *with_tables(tables)]
     try:
         with given_tables(tables), listening(reporter):
             if task is None:
-                return _of_recipe(read_recipe(source, given, outside), outside, seconds, reporter)
+                recipe = read_recipe(source, overrides, outside)
+                return _of_recipe(recipe, outside, seconds, reporter)
             with tempfile.TemporaryDirectory(prefix="sixjars-") as folder:
                 path = Path(folder, "recipe.yaml")
-                with _as_file(source, Path(folder)) as named:
-                    for sentence in started(path, task=task, data=named, columns=columns).notes:
+                with _as_file(source, Path(folder)) as file:
+                    for sentence in started(path, task=task, data=file, columns=columns).notes:
+                        is_own = file is source
                         reporter.note(
-                            sentence
-                            if named is source
-                            else sentence.replace(str(named), "the table")
+                            sentence if is_own else sentence.replace(str(file), "the table")
                         )
-                    return _of_recipe(read_recipe(path, given, outside), outside, seconds, reporter)
+                    recipe = read_recipe(path, overrides, outside)
+                    return _of_recipe(recipe, outside, seconds, reporter)
     finally:
         reporter.end()
 
 
 def _check_source(source: Any, task: str | None, columns: Mapping[str, Column] | None) -> None:
-    """Refuse what only data has, for a recipe, and data of which nobody says what it is for."""
+    """Refuse columns for a recipe, and data in memory without a task."""
     is_recipe = isinstance(source, str | os.PathLike | Mapping)
     if task is None and not is_recipe:
-        raise DataError(
-            "data in memory needs a task: sixjars.baselines(TABLE, task='document_classification')."
-        )
+        example = "sixjars.baselines(TABLE, task='document_classification')"
+        raise DataError(f"data in memory needs a task: {example}.")
     if task is None and columns is not None:
         raise DataError("columns are for data with a task; a recipe names its own.")
 
@@ -99,10 +101,10 @@ def _as_file(source: Any, folder: Path) -> Iterator[Any]:
     import pyarrow
     from pyarrow import parquet
 
-    table, path = table_of(source), folder / "table.parquet"
-    parquet.write_table(
-        pyarrow.Table.from_pylist(table) if isinstance(table, list) else table, path
-    )
+    table = table_of(source)
+    path = folder / "table.parquet"
+    rows = pyarrow.Table.from_pylist(table) if isinstance(table, list) else table
+    parquet.write_table(rows, path)
     try:
         yield path
     except DataError as error:
@@ -112,9 +114,10 @@ def _as_file(source: Any, folder: Path) -> Iterator[Any]:
 def _of_recipe(
     recipe: Recipe, outside: Outside, seconds: float, reporter: Reporter
 ) -> list[Baseline]:
-    """Of its splits, or the means over its folds."""
+    """The baselines on the splits of a recipe, or their means over its folds."""
     recipes = [recipe] if recipe.learning.folds is None else fold_recipes(recipe)
-    folds, notes = [], dict[str, None]()
+    folds = []
+    notes = dict[str, None]()
     for part in recipes:
         splits = splits_of(Blueprint.of(part, outside, reporter=reporter))
         metrics = by_importance(part, metrics_of(part, outside))

@@ -1,4 +1,4 @@
-"""The recipes that race against a starter recipe: a few sensible changes of it for its kind of data."""
+"""The recipes that race against a starter recipe: a few changes that suit its kind of data."""
 
 from typing import Any, Final
 
@@ -9,48 +9,42 @@ from sixjars.tasks import Task
 
 STARTER: Final = "starter"
 SIZES: Final = {"size", "embedding", "attention"}
-"""Keys of a component that count its numbers, where they are integers."""
+"""Keys of a component that are sizes, where they are integers."""
 SMALLEST: Final = 16
 """Below this, half of a size is no longer a model to try."""
 STRONG: Final = 0.5
-"""Dropout that fits few rows; where a recipe has little, a middling one is tried first."""
+"""Dropout that suits few rows; where a recipe has little, a middling one is tried first."""
 MIDDLING, WEAK = 0.3, 0.2
 
 
 def candidates(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """What is to be tried, by name: values of keys that replace those of the starter recipe.
+    """The candidates by name: values of keys that replace those of the starter recipe.
 
     The first is the starter recipe itself. Whatever no recipe takes is left out by the race.
 
     >>> from sixjars import read_recipe
     >>> from sixjars.tasks import TASKS
-    >>> found = candidates(TASKS["translation"], read_recipe("translation/sample_attention"))
-    >>> list(found)
+    >>> list(candidates(TASKS["translation"], read_recipe("translation/sample_attention")))
     ['starter', 'half the size', 'twice the size', 'bridge initial', 'bridge every_step']
     """
     if "ngrams" in recipe.model.encoder:
         return {STARTER: {}, **_beside_a_bag(recipe), **_dropout(recipe)}
-    return {
-        STARTER: {},
-        **_sizes(task, recipe),
-        **_dropout(recipe),
-        **_bridges(task, recipe),
-    }
+    changes = _sizes(task, recipe) | _dropout(recipe) | _bridges(task, recipe)
+    return {STARTER: {}, **changes}
 
 
 def _beside_a_bag(recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """A recurrent encoder in place of word vectors alone, and the evidence of words and pairs alone."""
+    """A recurrent encoder in place of word vectors alone, and the evidence of n-grams alone."""
     encoder = recipe.model.encoder
     embedding, ngrams = encoder["embedding"], encoder["ngrams"]
-    states = encoder["embedding"]["size"] // 4
-    deep = {"size": states, "direction": "both", "dropout": MIDDLING, "embedding": embedding}
+    size = embedding["size"] // 4
+    deep = {"size": size, "direction": "both", "dropout": MIDDLING, "embedding": embedding}
     wide_deep = {"kind": "wide_deep", "deep": deep, "ngrams": ngrams}
-    # Its summary has the last state of both directions besides the evidence, and attention pools the same again.
-    with_states = {"model.encoder": wide_deep, "model.decoder.size": 4 * states + ngrams["size"]}
-    alone = {
-        "model.bridge": {"kind": "initial", "start": "copy"},
-        "model.decoder.size": ngrams["size"],
-    }
+    # Its summary has the last state of both directions besides the evidence, and attention pools
+    # the same again.
+    with_states = {"model.encoder": wide_deep, "model.decoder.size": 4 * size + ngrams["size"]}
+    bridge = {"kind": "initial", "start": "copy"}
+    alone = {"model.bridge": bridge, "model.decoder.size": ngrams["size"]}
     return {"a recurrent encoder beside it": with_states, "words and pairs alone": alone}
 
 
@@ -61,20 +55,16 @@ def _model(recipe: Recipe) -> dict[str, Any]:
 
 
 def _sizes(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """Smaller overfits less, larger holds more; pretrained vectors have the size they have."""
-    with_vectors = [
-        name for name, field in recipe.data.fields.items() if getattr(field, "vectors", None)
-    ]
+    """Half and twice all sizes, but for embeddings that have the size of pretrained vectors."""
+    fields = recipe.data.fields.items()
+    with_vectors = [name for name, field in fields if getattr(field, "vectors", None)]
     fixed = {"decoder" if name == task.output.name else "encoder" for name in with_vectors}
     sizes = {}
     for key, value in _model(recipe).items():
         _, role, *parts = key.split(".")
-        counts = (
-            isinstance(value, int)
-            and not isinstance(value, bool)
-            and key.rpartition(".")[2] in SIZES
-        )
-        if counts and not (role in fixed and "embedding" in parts):
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        is_size = is_integer and key.rpartition(".")[2] in SIZES
+        if is_size and not (role in fixed and "embedding" in parts):
             sizes[key] = value
     if not sizes:
         return {}
@@ -85,10 +75,9 @@ def _sizes(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
 
 
 def _dropout(recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """More than the recipe has, or less where it has much."""
-    rates = {
-        key: value for key, value in _model(recipe).items() if key.endswith(".dropout") and value
-    }
+    """More dropout than the recipe has, or less where it has much."""
+    values = _model(recipe).items()
+    rates = {key: value for key, value in values if key.endswith(".dropout") and value}
     if not rates:
         return {}
     most = max(rates.values())
@@ -98,15 +87,13 @@ def _dropout(recipe: Recipe) -> dict[str, dict[str, Any]]:
 
 
 def _bridges(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """Other ways to condition the decoder on the encoder; a conditional decoder needs attention that follows it."""
-    others = [kind for kind in task.bridges if kind != recipe.model.bridge["kind"]]
-    conditional = bool(recipe.model.decoder.get("conditional"))
-    return {
-        f"bridge {kind}": {"model.bridge": {"kind": kind}}
-        | (
-            {"model.decoder.conditional": False}
-            if conditional and not BRIDGES[kind].follows_state
-            else {}
-        )
-        for kind in others
-    }
+    """The other bridges of a task; a conditional decoder needs attention that follows it."""
+    changes: dict[str, dict[str, Any]] = {}
+    for kind in task.bridges:
+        if kind == recipe.model.bridge["kind"]:
+            continue
+        change: dict[str, Any] = {"model.bridge": {"kind": kind}}
+        changes[f"bridge {kind}"] = change
+        if recipe.model.decoder.get("conditional") and not BRIDGES[kind].follows_state:
+            change["model.decoder.conditional"] = False
+    return changes

@@ -1,4 +1,4 @@
-"""Which column of a file is which field of a task: by name and by content, with the reasons; or a question."""
+"""The column of each field of a task, chosen by name and by content; or a question."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,10 @@ from typing import Any, Final, final
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.fields import FIELDS
 from sixjars.data.tables.headers import is_number
-from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column
 from sixjars.starter.first_rows import FEW, Profile, Sample
 from sixjars.tasks import Slot, Task
+from sixjars_runtime.errors import DataError, unknown
 
 SPEAKERS, SPLIT = "speakers", "split"
 OPTIONS: Final = ("source", "target", "label")
@@ -22,13 +22,13 @@ ONLY: Final = ("the only text", "the only other text")
 CLEAR: Final = 2.0
 """A text that is so many times longer than the next is clearly the long one."""
 SURE: Final = 4
-"""The names of a field at the beginning of its list, of which any settles the matter."""
+"""How many names at the beginning of a field's list settle the matter by themselves."""
 LEAST_GOOD: Final = 0.9
 """The share of values that must fit a field."""
 OFTEN, SELDOM = 10, 3
 """Rows for each of its values from which a column is clearly one of labels, and up to which it clearly is not."""
 MOST_WORDS: Final = 6
-"""Of a label, on average."""
+"""Words of a label on average, at most."""
 
 
 @final
@@ -39,39 +39,25 @@ class Choice:
     columns: Mapping[str, Profile]
     reasons: Mapping[str, str]
 
-    def told(self, sample: Sample) -> str:
-        """What was chosen and why, and what else there is."""
-        chosen = [
-            f"{name} = {column.called} ({self.reasons[name]})"
-            for name, column in self.columns.items()
-        ]
-        taken = {column.number for column in self.columns.values()}
-        rest = [one for one in sample.columns if one.number not in taken]
-        other = ", ".join(f"{one.called} ({one.holds or _content(one)})" for one in rest)
-        option = next(
-            (
-                option_for(name, one.option)
-                for one in rest
-                if not one.holds
-                for name in self.columns
-            ),
-            "",
-        )
-        change = f"; {option} would choose another" if option else ""
-        turned = ""
+    def sentence(self, sample: Sample) -> str:
+        """The chosen columns with the reasons, and the other columns that there are."""
+        columns = self.columns.items()
+        chosen = [f"{name} = {column.called} ({self.reasons[name]})" for name, column in columns]
+        parts = [", ".join(chosen)]
         if FIRST in self.reasons.values():
             names = [name for name, reason in self.reasons.items() if reason in (FIRST, *ONLY)]
-            last = [self.columns[name] for name in reversed(names)]
-            turned = " ".join(
-                option_for(name, one.option) for name, one in zip(names, last, strict=True)
-            )
-        ways = [f"the other way round: {turned}"] if turned else []
-        return (
-            "; ".join(
-                [", ".join(chosen), *ways, *([f"not used: {other}{change}"] if other else [])]
-            )
-            + "."
-        )
+            pairs = zip(names, reversed(names), strict=True)
+            turned = [option_for(name, self.columns[other].option) for name, other in pairs]
+            parts.append(f"the other way round: {' '.join(turned)}")
+        taken = {column.number for _, column in columns}
+        if rest := [column for column in sample.columns if column.number not in taken]:
+            unused = ", ".join(f"{each.called} ({each.holds or _content(each)})" for each in rest)
+            usable = [column.option for column in rest if not column.holds]
+            if usable and columns:
+                option = option_for(next(iter(self.columns)), usable[0])
+                unused += f"; {option} would choose another"
+            parts.append(f"not used: {unused}")
+        return "; ".join(parts) + "."
 
 
 def _quoted(option: str) -> str:
@@ -92,60 +78,50 @@ def is_label(slot: Slot) -> bool:
 
 
 def option_for(field: str, column: object) -> str:
-    """What a user types to name the column of a field.
+    """The option with which a user names the column of a field.
 
     >>> option_for("source", "en"), option_for("image", "my photo")
     ('--source en', "--column 'image=my photo'")
     """
-    return (
-        f"--{field} {_quoted(str(column))}"
-        if field in OPTIONS
-        else f"--column {_quoted(f'{field}={column}')}"
-    )
+    if field in OPTIONS:
+        return f"--{field} {_quoted(str(column))}"
+    return f"--column {_quoted(f'{field}={column}')}"
 
 
 def guess(slot: Slot, column: Profile) -> dict[str, Any] | None:
-    """What the values of a column suggest for a field; nothing where it cannot be that field."""
-    kinds = [value for value in column.values if isinstance(value, list)]
-    values = (
-        kinds
-        if len(kinds) * 2 > len(column.values)
-        else [v for v in column.values if not isinstance(v, list)]
-    )
+    """The settings that a column's values suggest for a field; None where it cannot be that."""
+    lists = [value for value in column.values if isinstance(value, list)]
+    others = [value for value in column.values if not isinstance(value, list)]
+    values = lists if len(lists) * 2 > len(column.values) else others
     if not values:
         return None
     kind = FIELDS[slot.kind]
-    found = kind.guess(values)
-    if found is None:  # a few may be bad rows, which readers tell of
+    settings = kind.guess(values)
+    if settings is None:  # a few may be bad rows, which readers tell of
         good = [value for value in values if kind.guess([value]) is not None]
-        found = kind.guess(good) if len(good) >= LEAST_GOOD * len(values) else None
-    return found
+        settings = kind.guess(good) if len(good) >= LEAST_GOOD * len(values) else None
+    return settings
 
 
 def choose(
-    task: Task, sample: Sample, data: Path, wanted: Mapping[str, Column] | None = None
+    task: Task, sample: Sample, data: Path, columns: Mapping[str, Column] | None = None
 ) -> Choice:
-    """The columns of a task in a file: those that are `wanted`, then by name, then by content."""
-    told, chosen, reasons = dict(wanted or {}), {}, {}
+    """The column of each field: those in `columns`, then by name, then by content."""
+    named, chosen, reasons = dict(columns or {}), dict[str, Profile](), dict[str, str]()
     for slot in task.slots:
-        if slot.name in told:
-            chosen[slot.name], reasons[slot.name] = (
-                _named(sample, told.pop(slot.name), slot, data),
-                "as you say",
-            )
-    if told:
-        slots = [slot.name for slot in task.slots]
-        raise DataError(
-            f"{unknown('field', next(iter(told)), slots)} That is what {task.name} has."
-        )
-    open_slots = sorted(
-        (s for s in task.slots if s.name not in chosen), key=lambda s: not FIELDS[s.kind].is_media
-    )
-    for slot in open_slots:
-        found = _by_name(slot, _believable(task, slot, _free(sample, chosen)), data)
-        if found is not None:
-            chosen[slot.name], reasons[slot.name] = found, "by its name"
-    for slot in open_slots:
+        if slot.name in named:
+            chosen[slot.name] = _named(sample, named.pop(slot.name), slot, data)
+            reasons[slot.name] = "as you say"
+    if named:
+        wrong = unknown("field", next(iter(named)), [slot.name for slot in task.slots])
+        raise DataError(f"{wrong} That is what {task.name} has.")
+    left = [slot for slot in task.slots if slot.name not in chosen]
+    left.sort(key=lambda slot: not FIELDS[slot.kind].is_media)
+    for slot in left:
+        column = _by_name(slot, _believable(task, slot, _free(sample, chosen)), data)
+        if column is not None:
+            chosen[slot.name], reasons[slot.name] = column, "by its name"
+    for slot in left:
         if slot.name not in chosen:
             chosen[slot.name], reasons[slot.name] = _by_content(task, slot, sample, chosen, data)
     _check_classes(task, chosen, data)
@@ -154,25 +130,28 @@ def choose(
 
 def _named(sample: Sample, key: Column, slot: Slot, data: Path) -> Profile:
     """The column that the user names, or numbers."""
-    same = [one for one in sample.columns if one.name == str(key)] or [
-        one for one in sample.columns if str(one.number) == str(key)
-    ]
+    columns = sample.columns
+    same = [column for column in columns if column.name == str(key)]
+    same = same or [column for column in columns if str(column.number) == str(key)]
     if not same:
-        raise DataError(f"{data}: {unknown('column', key, [one.option for one in sample.columns])}")
+        options = [column.option for column in columns]
+        raise DataError(f"{data}: {unknown('column', key, options)}")
     if guess(slot, same[0]) is None:
-        raise DataError(
-            f"{data}: column {key!r} cannot be the {slot.name}; it holds {same[0].holds or 'other values'}."
-        )
+        holds = same[0].holds or "other values"
+        raise DataError(f"{data}: column {key!r} cannot be the {slot.name}; it holds {holds}.")
     return same[0]
 
 
 def _free(sample: Sample, chosen: Mapping[str, Profile]) -> list[Profile]:
-    taken, kept = {one.number for one in chosen.values()}, (SPLIT, SPEAKERS, *ANNOTATIONS)
-    return [one for one in sample.columns if one.number not in taken and one.name not in kept]
+    """The columns that no field has yet."""
+    taken = {column.number for column in chosen.values()}
+    kept = (SPLIT, SPEAKERS, *ANNOTATIONS)
+    free = [column for column in sample.columns if column.number not in taken]
+    return [column for column in free if column.name not in kept]
 
 
 def _fits(slot: Slot, column: Profile, *, named: bool) -> bool:
-    """Whether a column can be a field; of one that is `named` so, more is believed."""
+    """Whether a column can be a field; one that is `named` so needs less evidence."""
     field = FIELDS[slot.kind]
     if guess(slot, column) is None:
         return field.is_media and named and all(isinstance(value, str) for value in column.values)
@@ -181,86 +160,83 @@ def _fits(slot: Slot, column: Profile, *, named: bool) -> bool:
     if is_label(slot):
         if column.holds in ("row numbers", "ids", "dates", "file names", "addresses"):
             return named and column.has_few
-        few = column.distinct > 1 and (
-            column.distinct * 2 <= len(column.values) or len(column.values) < FEW
-        )
-        lists = isinstance(column.values[0], list)
-        return named or ((few or lists) and column.words <= MOST_WORDS)
+        comes_again = column.distinct * 2 <= len(column.values) or len(column.values) < FEW
+        is_like = (column.distinct > 1 and comes_again) or isinstance(column.values[0], list)
+        return named or (is_like and column.words <= MOST_WORDS)
     return not column.holds if _is_text(slot) else True
 
 
 def _believable(task: Task, slot: Slot, free: Sequence[Profile]) -> Sequence[Profile]:
-    """Columns whose names may be believed: with two texts there, `source` with five values is where they come from."""
-    texts = [one for one in free if not one.has_few and not one.holds]
-    needed = sum(_is_text(one) for one in task.slots)
+    """Columns whose names count: `source` with five values, beside two texts, is their origin."""
+    texts = [column for column in free if not column.has_few and not column.holds]
+    needed = sum(map(_is_text, task.slots))
     return texts if _is_text(slot) and len(texts) >= needed else free
 
 
 def _by_name(slot: Slot, free: Sequence[Profile], data: Path) -> Profile | None:
-    """The column that is called as such columns are; in the end also one with such a word in its name."""
-    names = [((one.name or "").strip().lower().replace(" ", "_"), one) for one in free]
-    exact = [
-        one
-        for name in dict.fromkeys(slot.columns)
-        for called, one in names
-        if called == name and _fits(slot, one, named=True)
-    ]
+    """The column with a usual name of such a field, or else with such a word in its name."""
+    usual = slot.columns
+    fit = [column for column in free if _fits(slot, column, named=True)]
+    exact = [column for column in fit if _spelled(column) in usual]
+    exact.sort(key=lambda column: usual.index(_spelled(column)))
     if len(exact) > 1 and exact[0].name == exact[1].name:
-        raise _question(slot, [one for one in exact if one.name == exact[0].name], data)
+        raise _question(slot, [each for each in exact if each.name == exact[0].name], data)
     if len(exact) == 1 or (exact and (exact[0].name or "").lower() in slot.columns[:SURE]):
         return exact[0]
     if not exact:
-        parted = [(one, {*re.split(r"[\W_]+", (one.name or "").lower())}) for one in free]
-        exact = [
-            one for one, words in parted if words & {*slot.columns} and _fits(slot, one, named=True)
-        ]
+        words = [{*re.split(r"[\W_]+", (column.name or "").lower())} for column in fit]
+        exact = [column for column, parts in zip(fit, words, strict=True) if parts & {*usual}]
     if len(exact) > 1 and is_label(slot):
         raise _question(slot, exact, data)
     return exact[0] if len(exact) == 1 else None
 
 
+def _spelled(column: Profile) -> str:
+    return (column.name or "").strip().lower().replace(" ", "_")
+
+
 def _by_content(
     task: Task, slot: Slot, sample: Sample, chosen: Mapping[str, Profile], data: Path
 ) -> tuple[Profile, str]:
-    """The column whose values are as those of such a field are."""
-    free, field = _free(sample, chosen), FIELDS[slot.kind]
-    fit: Sequence[Profile] = [one for one in free if _fits(slot, one, named=False)]
-    left = [one for one in task.slots if one.name not in chosen]
+    """The column whose values are like those of such a field."""
+    free = _free(sample, chosen)
+    field = FIELDS[slot.kind]
+    fit: Sequence[Profile] = [column for column in free if _fits(slot, column, named=False)]
+    left = [each for each in task.slots if each.name not in chosen]
+    clear: tuple[Profile, str] | None = None
     if is_label(slot):
         fit = _like_labels(fit, free)
+        clear = _clear_label(fit)
     elif _is_text(slot):
         fit = _like_texts(fit, free, left)
-        alike = [one for one in left if _is_text(one)]
-        found = _text(task, slot, fit, alike)
-        if found is not None:
-            return found
+        clear = _text(task, slot, fit, [each for each in left if _is_text(each)])
     elif field.is_media and not fit:
-        fit = [
-            one
-            for one in free
-            if all(isinstance(value, str) for value in one.values) and not one.holds
-        ]
-    fit = fit or [one for one in free if one.name in slot.columns and guess(slot, one) is not None]
+        texts = [column for column in free if not column.holds]
+        fit = [each for each in texts if all(isinstance(value, str) for value in each.values)]
+    if clear is not None:
+        return clear
+    if not fit:
+        called = [column for column in free if column.name in slot.columns]
+        fit = [column for column in called if guess(slot, column) is not None]
     if not fit:
         raise _missing(task, slot, sample, data)
-    if len(fit) > 1 and is_label(slot) and (clear := _clear_label(fit)):
-        return clear
     if len(fit) > 1 and (is_label(slot) or _is_text(slot)):
         raise _question(slot, fit, data)
-    return fit[0], f"{fit[0].distinct} values in {len(fit[0].values)} rows" if is_label(
-        slot
-    ) else "its values"
+    counts = f"{fit[0].distinct} values in {len(fit[0].values)} rows"
+    return fit[0], counts if is_label(slot) else "its values"
 
 
 def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Profile]:
-    """Words before numbers; the last column that is left, where values come again."""
+    """Words rather than numbers; else the last column that is left, where values come again."""
     if not fit and len(free) == 1 and not free[0].holds and free[0].distinct < len(free[0].values):
         return free
-    return [one for one in fit if one.holds != "numbers"] or fit
+    return [column for column in fit if column.holds != "numbers"] or fit
 
 
 def _clear_label(fit: Sequence[Profile]) -> tuple[Profile, str] | None:
     """The column whose few values come again and again, where those of all others hardly do; and the reason."""
+    if len(fit) < 2:
+        return None
     best, *others = sorted(fit, key=_share_distinct)
     if _share_distinct(best) * OFTEN > 1 or any(
         _share_distinct(one) * SELDOM < 1 for one in others
@@ -277,19 +253,21 @@ def _share_distinct(column: Profile) -> float:
 def _like_texts(
     fit: Sequence[Profile], free: Sequence[Profile], left: Sequence[Slot]
 ) -> Sequence[Profile]:
-    """Columns with few values are none, if others are there; of texts and a label, the longer ones are the texts."""
-    labels = [one for one in left if is_label(one)]
-    texts, needed = [one for one in fit if not one.has_few], len(left) - len(labels)
+    """Columns with many values, if there are enough; of texts and a label, the longer ones."""
+    labels = [slot for slot in left if is_label(slot)]
+    texts = [column for column in fit if not column.has_few]
+    needed = len(left) - len(labels)
     fit = texts if len(texts) >= needed else fit
-    longest = sorted(fit, key=lambda one: -one.words)[:needed]
-    return [one for one in fit if one in longest] if labels and len(free) == len(left) else fit
+    longest = sorted(fit, key=lambda column: -column.words)[:needed]
+    some_are_labels = labels and len(free) == len(left)
+    return [column for column in fit if column in longest] if some_are_labels else fit
 
 
 def _text(
     task: Task, slot: Slot, fit: Sequence[Profile], alike: Sequence[Slot]
 ) -> tuple[Profile, str] | None:
     """The text of a field, where it is clear."""
-    by_length = sorted(fit, key=lambda one: -one.words)
+    by_length = sorted(fit, key=lambda column: -column.words)
     if len(fit) == 1:
         return fit[0], ONLY[any(map(_is_text, task.slots[: task.slots.index(slot)]))]
     if len(fit) == len(alike) == 2:
@@ -301,52 +279,51 @@ def _text(
 
 
 def _question(slot: Slot, columns: Sequence[Profile], data: Path) -> DataError:
-    twice = len({one.name for one in columns}) < len(columns) and columns[0].name is not None
-    *some, last = [
-        f"column {one.number} ({one.name!r})" if twice else one.called for one in columns
-    ]
+    twice = len({each.name for each in columns}) < len(columns) and columns[0].name is not None
+    names = [f"column {each.number} ({each.name!r})" if twice else each.called for each in columns]
+    which = f"{', '.join(names[:-1])} or {names[-1]}"
     best = min(columns, key=_share_distinct) if is_label(slot) else columns[0]
     key = best.number if twice or best.name is None else best.name
     option = option_for(slot.name, best.number if twice else best.option)
     return DataError(
-        f"{data}: it is not clear which column is the {slot.name}: {', '.join(some)} or {last}? "
+        f"{data}: it is not clear which column is the {slot.name}: {which}? "
         f"Say it, such as {option} (in Python: columns={{{slot.name!r}: {key!r}}})."
     )
 
 
 def _missing(task: Task, slot: Slot, sample: Sample, data: Path) -> DataError:
     if len(sample.columns) == 1 and sample.dialect is not None and len(task.slots) > 1:
-        lines = not any(FIELDS[one.kind].is_media for one in task.slots)
-        files = f" Or name a file for each, line by line: --data {data}{' --data FILE' * (len(task.slots) - 1)}."
+        files = f"--data {data}{' --data FILE' * (len(task.slots) - 1)}"
+        either = f" Or name a file for each, line by line: {files}."
+        has_media = any(FIELDS[each.kind].is_media for each in task.slots)
         return DataError(
             f"{data}: only one column was found, {sample.columns[0].called}, but {task.role()}. "
-            "Columns may be separated by tabs, commas, semicolons or |, the same number in each line."
-            f"{files if lines else ''}"
+            "Columns may be separated by tabs, commas, semicolons or |, the same number in each "
+            f"line.{'' if has_media else either}"
         )
-    have = ", ".join(
-        f"{one.called}{f' ({one.holds})' if one.holds else ''}" for one in sample.columns
-    )
-    return DataError(
-        f"{data}: none of its columns ({have}) is left for the {slot.name} that {task.name} needs."
-    )
+    columns = [
+        f"{each.called} ({each.holds})" if each.holds else each.called for each in sample.columns
+    ]
+    have = f"none of its columns ({', '.join(columns)})"
+    return DataError(f"{data}: {have} is left for the {slot.name} that {task.name} needs.")
 
 
 def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
-    """A sentence where a few labels are numbers and all others words: most likely a mistake, and a class of its own."""
+    """A sentence where a few labels are numbers and the others words: most likely a mistake."""
     column = choice.columns[task.output.name]
     odd = [str(value) for value in column.values if is_number(str(value))]
     if not is_label(task.output) or not 0 < len(odd) * 10 <= len(column.values):
         return []
     many = f"{len(odd)} labels are numbers" if len(odd) > 1 else "1 label is a number"
-    return [
-        f"{data}: {many} ({', '.join(dict.fromkeys(odd[:3]))}) where the others are words; each is a class too."
-    ]
+    values = ", ".join(dict.fromkeys(odd[:3]))
+    return [f"{data}: {many} ({values}) where the others are words; each is a class too."]
 
 
 def _check_classes(task: Task, chosen: Mapping[str, Profile], data: Path) -> None:
     column = chosen[task.output.name]
     if is_label(task.output) and column.holds.startswith("always") and len(column.values) > FEW:
+        option = option_for(task.output.name, "COLUMN")
         raise DataError(
-            f"{data}: the label, {column.called}, is {column.holds}, so there is nothing to tell apart; two classes or "
-            f"more are needed. Name another column: {option_for(task.output.name, 'COLUMN')}."
+            f"{data}: the label, {column.called}, is {column.holds}, so there is nothing to tell "
+            f"apart; two classes or more are needed. Name another column: {option}."
         )

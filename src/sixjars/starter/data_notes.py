@@ -1,4 +1,4 @@
-"""What a person should know of the labels and the image, video and feature files of their data, before it is used."""
+"""Notes on the labels and the image, video and feature files of a user's data, before training."""
 
 import re
 from collections import Counter, defaultdict
@@ -10,13 +10,13 @@ from typing import Final, final
 
 from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
-from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.headers import is_number
 from sixjars.data.text.label_lists import hold_lists
-from sixjars.data.text.segments import SEPARATOR
-from sixjars.errors import DataError, MissingExtra, SixJarsError, shown
 from sixjars.progress import number_of
+from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError, shown
+from sixjars_runtime.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
+from sixjars_runtime.text.segments import SEPARATOR
 
 FEW: Final = 5
 """Rows of a label below which it does not count for how unbalanced labels are."""
@@ -30,38 +30,37 @@ NAMED: Final = 3
 """Labels, or files that cannot be used, that are named; further ones are counted."""
 COMMAS: Final = "write commas there and run `sixjars new` again"
 MARKS: Final = {
-    ",": "write `multi_label: true` under label, and `metrics: [labels_micro_f1]`",  # lists beyond the rows of a guess
+    # Lists beyond the rows of a guess.
+    ",": "write `multi_label: true` under label, and `metrics: [labels_micro_f1]`",
     **dict.fromkeys(";|/", COMMAS),
 }
-"""What people write between labels, and what to do about it."""
+"""Marks that people write between labels, and what to do about them."""
 OPENED: Final = 10_000
-"""Images of which the beginning is read, which tells their size; of more, some from all over the data."""
+"""Images of which the beginning is read, for their size; of more, a sample from all over."""
 DECODED: Final = 100
 """Images of which all is read, from all over the data."""
 KEPT: Final = 0.8
-"""Where a square in the middle has a smaller share of an image, that is worth a note."""
+"""The share of an image in its middle square below which a note says that the rest is lost."""
 _MOST_PIXELS: Final = 50_000_000
 _SMALL: Final = 8
 """Pixels of a side: whether an image can be decoded shows at any size."""
 
 
 def counts_of(field: Field, texts: Sequence[str]) -> Counter[str]:
-    """How many rows have each label, as the field reads it; nothing where a row may have several, or has none."""
+    """How many rows have each label; empty where a row may have several, or has none."""
     return Counter(map(field.normalize, texts)) if field.single_label else Counter()
 
 
 def labels_of(field: Field, texts: Sequence[str]) -> list[str]:
-    """All labels of the rows, as the field reads them, of a row that has several each of them."""
-    read = map(field.normalize, texts)
-    return (
-        [label for text in read for label in text.split(SEPARATOR)]
-        if field.multi_label
-        else [*read]
-    )
+    """The labels of all rows, each label of a row that has several."""
+    labels = [field.normalize(text) for text in texts]
+    if not field.multi_label:
+        return labels
+    return [label for text in labels for label in text.split(SEPARATOR)]
 
 
 def unbalanced(counts: Mapping[str, int]) -> bool:
-    """Whether some of a few labels have many more rows than others; a label of few rows, a typo maybe, is not asked.
+    """Whether some of a few labels have many more rows than others; few rows, a typo maybe, pass.
 
     >>> unbalanced({"spam": 5, "mail": 15, "spma": 1}), unbalanced({"spam": 5, "mail": 14})
     (True, False)
@@ -73,56 +72,55 @@ def unbalanced(counts: Mapping[str, int]) -> bool:
 def drops_single(field: Field, texts: Sequence[str]) -> bool:
     """Whether a starter recipe leaves out labels of one row, of which no other row can be scored.
 
-    Only where labels are unbalanced: with balanced weights that row would weigh as much as a whole class.
+    Only where labels are unbalanced: with balanced weights that row would weigh as much as a whole
+    class.
     """
     counts = counts_of(field, texts)
     return unbalanced(counts) and 1 in counts.values()
 
 
 def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
-    """Refuses labels of which there is only one; training would."""
-    found = (
-        {field.normalize(text) for text in texts}
-        if field.single_label or field.multi_label
-        else set()
-    )
-    if len(found) == 1 and not (field.multi_label and SEPARATOR in min(found)):
+    """Refuse data with only one label, as training would."""
+    is_label = field.single_label or field.multi_label
+    labels = {field.normalize(text) for text in texts} if is_label else set()
+    if len(labels) == 1 and not (field.multi_label and SEPARATOR in min(labels)):
         rows = "all rows have" if len(texts) > 1 else "its only row has"
         raise DataError(
-            f"{data}: {rows} the {field.name} {shown(found.pop())}, so there is nothing to tell apart; training needs "
-            "rows with two labels or more."
+            f"{data}: {rows} the {field.name} {shown(labels.pop())}, so there is nothing to tell "
+            "apart; training needs rows with two labels or more."
         )
 
 
 def unlabelled(field: Field, column: str | int, examples: Examples) -> Iterator[str]:
     """A sentence where rows that may have several labels have none."""
-    said = [f"column {column!r} {how}." for how in ("holds an empty list", "is empty")]
-    none = sum(examples.reasons.get(sentence, 0) for sentence in said) if field.multi_label else 0
+    reasons = [f"column {column!r} {state}." for state in ("holds an empty list", "is empty")]
+    none = sum(examples.reasons.get(reason, 0) for reason in reasons) if field.multi_label else 0
     if none:
         have = "row has" if none == 1 else "rows have"
         yield (
-            f"{none:,} {have} no {field.name}, which cannot be learned yet, so they are bad rows. Where "
-            "that is right of a text, give such rows a label for it, such as 'none'."
+            f"{none:,} {have} no {field.name}, which cannot be learned yet, so they are bad rows. "
+            "Where that is right of a text, give such rows a label for it, such as 'none'."
         )
 
 
 def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
-    """What a person should know of the labels, a sentence each."""
+    """Notes on the labels, a sentence each."""
     counts = counts_of(field, texts)
     if field.multi_label and texts:
         lists = [field.normalize(text) for text in texts]
         counts = Counter(labels_of(field, texts))
-        some = next((text for text in lists if SEPARATOR in text), lists[0])
+        example = next((text for text in lists if SEPARATOR in text), lists[0])
         yield (
-            f"a row may have several labels, such as {shown(some)}, so the recipe says `multi_label: true`. If that is "
-            "one label, remove it there, and write `metrics: [accuracy@1, macro_f1]`."
+            f"a row may have several labels, such as {shown(example)}, so the recipe says "
+            "`multi_label: true`. If that is one label, remove it there, and write "
+            "`metrics: [accuracy@1, macro_f1]`."
         )
     for mark, advice in MARKS.items() if field.single_label else ():
         if hold_lists(texts, mark):
-            some = next(text for text in texts if mark in text.strip(f"{mark} "))
+            example = next(text for text in texts if mark in text.strip(f"{mark} "))
             yield (
-                f"labels look like lists with {mark!r} between, such as {shown(some)}, but each list is a class of its "
-                f"own. If a row may have several labels, {advice}."
+                f"labels look like lists with {mark!r} between, such as {shown(example)}, but each "
+                f"list is a class of its own. If a row may have several labels, {advice}."
             )
     yield from _amounts(counts)
     usual = median(counts.values()) if counts else 0
@@ -131,22 +129,22 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     if rare or dropped:
         named = [*rare, *(label for label in dropped if label not in rare)]
         yield _listed([_rare(label, counts) for label in named]) + _left_out(dropped, field.name)
-    alike = defaultdict(list)
-    for label in counts:
-        alike[label.casefold()].append(label)
-    twice = [names for names in alike.values() if len(names) > 1]
-    if twice:
-        pairs = [
-            " and ".join(f"{shown(one)} ({number_of(counts[one], 'row')})" for one in some)
-            for some in twice
-        ]
-        yield (
-            f"labels differ only in case, and are different classes: {_listed(pairs)} "
-            f"Write `lowercase: true` under {field.name} to make them one."
-        )
+    yield from _differ_in_case(counts, field.name)
     blank = next((text for text in texts if counts and text != text.strip()), None)
     if blank is not None:
-        yield f"blanks around a label do not count: {blank!r} is read as {shown(field.normalize(blank))}."
+        label = shown(field.normalize(blank))
+        yield f"blanks around a label do not count: {blank!r} is read as {label}."
+
+
+def _differ_in_case(counts: Mapping[str, int], field: str) -> Iterator[str]:
+    alike = defaultdict(list)
+    for label in counts:
+        alike[label.casefold()].append(f"{shown(label)} ({number_of(counts[label], 'row')})")
+    if pairs := [" and ".join(names) for names in alike.values() if len(names) > 1]:
+        yield (
+            f"labels differ only in case, and are different classes: {_listed(pairs)} "
+            f"Write `lowercase: true` under {field} to make them one."
+        )
 
 
 def _amounts(counts: Counter[str]) -> Iterator[str]:
@@ -194,59 +192,59 @@ def _may_be_typo(label: str, other: str) -> bool:
 
 
 def _listed(sentences: Sequence[str]) -> str:
-    """The first ones, and how many more."""
+    """The first sentences as one, and how many more there are."""
     more = f"; and {len(sentences) - NAMED} more" if len(sentences) > NAMED else ""
     asks = not more and sentences[-1].endswith("?")
-    told = "; ".join(one.removesuffix("?") for one in sentences[:NAMED])
-    return f"{told}{more}{'?' if asks else '.'}"
+    first = "; ".join(sentence.removesuffix("?") for sentence in sentences[:NAMED])
+    return f"{first}{more}{'?' if asks else '.'}"
 
 
 @final
 @dataclass(frozen=True)
 class LookedThrough:
-    """What was found out about the files of a field."""
+    """The sizes and the faults of the files of a field."""
 
     field: str
     files: tuple[str, ...]
     """All that the rows name."""
     sizes: Mapping[str, tuple[int, int]]
-    """Of the images that were looked at, by name."""
+    """Width and height of the images that were opened, by name."""
     faults: tuple[str, ...] = ()
     """A sentence for each file that is not there or cannot be decoded."""
     sampled: str = ""
-    """How many images were looked at, where it was not all to their ends."""
+    """How many images were opened, where not all were read to their ends."""
 
     def notes(self, on_bad_row: str) -> Iterator[str]:
-        """What a person should know, a sentence each; `on_bad_row` is what the recipe says."""
+        """Notes on the files, a sentence each; `on_bad_row` is the setting of the recipe."""
         if self.faults:
-            named = " ".join([*self.faults[:NAMED], *(["..."] if len(self.faults) > NAMED else [])])
-            files = number_of(len(self.files), "file")
+            first = " ".join([*self.faults[:NAMED], *(["..."] if len(self.faults) > NAMED else [])])
             yield (
-                f"{len(self.faults)} of {files} cannot be used{self.sampled}, so the recipe says "
-                f"`on_bad_row: {on_bad_row}` (error stops there, skip leaves them out). {named}"
+                f"{len(self.faults)} of {number_of(len(self.files), 'file')} cannot be used"
+                f"{self.sampled}, so the recipe says `on_bad_row: {on_bad_row}` "
+                f"(error stops there, skip leaves them out). {first}"
             )
         shares = {name: min(size) / max(size) for name, size in self.sizes.items()}
         if shares and median(shares.values()) < KEPT:
             name, share = next((name, share) for name, share in shares.items() if share < KEPT)
             width, height = self.sizes[name]
             yield (
-                f"images such as {name} are {width} x {height}; their middle square, {share:.0%} of them, is "
-                f"all that the network gets. Write `fit: pad` under {self.field} to keep the whole."
+                f"images such as {name} are {width} x {height}; their middle square, {share:.0%} "
+                f"of them, is all that the network gets. Write `fit: pad` under {self.field} to "
+                "keep the whole."
             )
 
 
 def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
-    """Whether all files are where the field looks, and whether images can be decoded."""
+    """Find out whether all files are where the field expects them, and whether images decode."""
     files = tuple(dict.fromkeys(names))
     try:
-        media: MediaFiles = field.files  # type: ignore[attr-defined]  # of a field whose values name files
+        media: MediaFiles = field.files  # type: ignore[attr-defined]
         need_pillow()
     except (DataError, MissingExtra):  # of which training will tell
         return LookedThrough(field.name, files, {})
     faults = [_fault(media, name) for name in files if not media.has(name)]
-    images = [
-        name for name in files if name.lower().endswith(tuple(IMAGE_ENDINGS)) and media.has(name)
-    ]
+    endings = tuple(IMAGE_ENDINGS)
+    images = [name for name in files if name.lower().endswith(endings) and media.has(name)]
     opened, decoded = _some(images, OPENED), {*_some(images, DECODED)}
     sizes = {}
     for name in opened:
@@ -259,14 +257,13 @@ def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
         except SixJarsError as error:
             faults.append(str(error))
     every = "all" if len(opened) == len(images) else f"{len(opened):,} of {len(images):,}"
-    part = f" ({every} images were opened, and {len(decoded)} of them read to the end)"
-    return LookedThrough(
-        field.name, files, sizes, tuple(faults), part if len(decoded) < len(images) else ""
-    )
+    sampled = f" ({every} images were opened, and {len(decoded)} of them read to the end)"
+    sampled = sampled if len(decoded) < len(images) else ""
+    return LookedThrough(field.name, files, sizes, tuple(faults), sampled)
 
 
 def _some(names: Sequence[str], count: int) -> list[str]:
-    """So many of the names, at equal distances; the smaller of two counts chooses from what the larger one does.
+    """So many of the names, evenly spaced; a smaller count takes names that a larger one takes.
 
     >>> _some("abcdef", 3), _some("ab", 3)
     (['a', 'c', 'e'], ['a', 'b'])
@@ -276,7 +273,7 @@ def _some(names: Sequence[str], count: int) -> list[str]:
 
 
 def _fault(media: MediaFiles, name: str) -> str:
-    """Why there is no such file."""
+    """The reason why a file cannot be opened."""
     try:
         media.open(name).close()
     except DataError as error:

@@ -1,9 +1,9 @@
-"""The first rows of a user's file, whatever its format, and what each of its columns holds."""
+"""The first rows of a user's file, whatever its format, and the contents of its columns."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -16,18 +16,24 @@ from sixjars.data.tables.excel import sheet_names, sheet_rows
 from sixjars.data.tables.headers import is_date, is_file, is_number
 from sixjars.data.tables.records import json_records, opened_parquet
 from sixjars.data.tables.rows import Fault
-from sixjars.errors import DataError, shown
 from sixjars.progress import tell
 from sixjars.recipe.data import Column
+from sixjars_runtime.errors import DataError, shown
 
 _IDS: Final = frozenset("id ids idx index uid uuid guid key no nr number row rowid".split())
 _CODE: Final = re.compile(r"[A-Za-z]{0,6}[-_#]?\d+[A-Za-z]?|[0-9a-f]{8,}|[0-9a-fA-F-]{32,36}")
 _ADDRESS: Final = re.compile(r"https?://\S+|\S+@\S+\.\w+")
+_KINDS: Final[Mapping[str, Callable[[str], object]]] = {
+    "numbers": is_number,
+    "dates": is_date,
+    "file names": is_file,
+    "addresses": _ADDRESS.fullmatch,
+}
 MOST_CHARACTERS: Final = 30
 MUCH_SMALLER: Final = 10
 """A sheet with so many times fewer rows than another is not the data."""
 _MISSING: Final[tuple[object, ...]] = (None, "", [])
-"""What stands where there is no value."""
+"""The values that mean that there is none."""
 FEW: Final = 3
 """A column whose values each come this often on average has few values."""
 
@@ -35,26 +41,26 @@ FEW: Final = 3
 @final
 @dataclass(frozen=True)
 class Profile:
-    """One column: what it is called, and what it holds."""
+    """One column: its name, and what it holds."""
 
     number: int
     """From 1."""
     name: str | None
-    """In the header, or as a key; nothing where the file has no names."""
+    """The name in the header, or the key; None where the file has no names."""
     values: list[Any]
-    """Of the first rows, those that are there."""
+    """The values of the first rows, without missing ones."""
     holds: str = ""
-    """What makes it no text to learn from: `ids`, `dates`, `numbers`, ...; nothing for any other column."""
+    """Why it is no text to learn from: `ids`, `dates`, `numbers`, ...; else empty."""
 
     @property
     def called(self) -> str:
-        """As a message names it."""
+        """The column as a message names it."""
         example = f" ({shown(str(self.values[0])[:MOST_CHARACTERS])})" if self.values else ""
         return f"column {self.number}{example}" if self.name is None else repr(self.name)
 
     @property
     def option(self) -> str:
-        """As the command line names it."""
+        """The column as the command line names it."""
         return str(self.number) if not self.name else self.name
 
     @property
@@ -65,10 +71,8 @@ class Profile:
     @property
     def words(self) -> float:
         """Words of a value, on average; a list has those of its members."""
-        texts = [
-            " ".join(map(str, value)) if isinstance(value, list) else str(value)
-            for value in self.values
-        ]
+        lists = [value if isinstance(value, list) else [value] for value in self.values]
+        texts = [" ".join(map(str, members)) for members in lists]
         return sum(len(text.split()) for text in texts) / max(1, len(texts))
 
     @property
@@ -84,46 +88,41 @@ class Sample:
 
     columns: list[Profile]
     dialect: Dialect | None = None
-    """How lines become columns, where they are lines."""
+    """The format of lines with columns, where there are lines."""
     first: Mapping[str, Any] = field(default_factory=dict)
     """The names of the first row, each with its first value that is there."""
     sheet: str | None = None
-    """Of a workbook with several."""
+    """The sheet of a workbook with several."""
 
     def keys(self, chosen: Iterable[Profile]) -> tuple[list[Column], bool]:
-        """Columns as a recipe names them, and whether it must say that there is a header: names come but once."""
-        named, names = list(chosen), [column.name for column in self.columns]
-        if all(one.name is not None and names.count(one.name) == 1 for one in named):
-            unnamed = self.dialect is not None and any(not one.name for one in named)
-            if not unnamed:
-                return [str(one.name) for one in named], False
-        return [one.number for one in named], self.dialect is not None and self.dialect.header
+        """Columns as a recipe names them, by names that occur once, and whether it has a header."""
+        columns, names = list(chosen), [column.name for column in self.columns]
+        if all(each.name is not None and names.count(each.name) == 1 for each in columns):
+            if self.dialect is None or all(each.name for each in columns):
+                return [str(each.name) for each in columns], False
+        return [each.number for each in columns], self.dialect is not None and self.dialect.header
 
 
 def sample_of(data: Path, ending: str, named: Collection[str] = ()) -> Sample:
-    """The first rows of a file; a first line with a column that the user has `named` is a header."""
+    """The first rows of a file; a first line with a column that the user `named` is a header."""
     if ending == ".parquet":
         return _of_records(data, _parquet_rows(data))
     if ending in (".json", ".jsonl"):
         return _of_records(data, _json_rows(data))
     if ending == ".xlsx":
         return _of_workbook(data, named)
-    found = dialect_of(data, named)
-    if ending == ".txt" and max(map(len, found.rows)) == 1:
-        found = Dialect(
-            "",
-            quotes=False,
-            header=False,
-            rows=[*([found.names] if found.names else []), *found.rows],
-            names=[],
-        )
-        return _of_lines(data, found, [TEXT])
-    return _of_lines(data, found)
+    dialect = dialect_of(data, named)
+    if ending != ".txt" or max(map(len, dialect.rows)) != 1:
+        return _of_lines(data, dialect)
+    rows = [*([dialect.names] if dialect.names else []), *dialect.rows]
+    lines = Dialect("", quotes=False, header=False, rows=rows, names=[])
+    return _of_lines(data, lines, [TEXT])
 
 
 def _of_workbook(data: Path, named: Collection[str]) -> Sample:
-    """The first sheet that is not much smaller than the largest: the first of all may say what the others hold."""
-    names, sheets = sheet_names(data), dict[str, list[list[str]]]()
+    """The first sheet that is not much smaller than the largest: a short first one describes it."""
+    names = sheet_names(data)
+    sheets = dict[str, list[list[str]]]()
     for name in names:
         with suppress(DataError):  # it is empty
             rows = islice(sheet_rows(data, name), ROWS + 1)
@@ -137,32 +136,27 @@ def _of_workbook(data: Path, named: Collection[str]) -> Sample:
     if others or chosen != names[0]:
         also = f"; data.sheet chooses another: {others}" if others else ""
         tell(f"{data}: the sheet {shown(chosen)} is read{also}.")
-    made = _of_lines(data, of_records(data, sheets[chosen], "", quotes=False, named=named))
-    return made if chosen == names[0] else replace(made, sheet=chosen)
+    dialect = of_records(data, sheets[chosen], "", quotes=False, named=named)
+    sample = _of_lines(data, dialect)
+    return sample if chosen == names[0] else replace(sample, sheet=chosen)
 
 
-def _of_lines(data: Path, found: Dialect, called: list[str | None] | None = None) -> Sample:
+def _of_lines(data: Path, dialect: Dialect, called: list[str | None] | None = None) -> Sample:
     """Columns between delimiters; those without names may be `called` something."""
-    usual = (
-        max(Counter(map(len, found.rows)).items(), key=lambda item: (item[1], item[0]))[0]
-        if found.rows
-        else 0
-    )
-    width = max(len(found.names), usual)
-    names: list[str | None] = (
-        [*found.names, *[None] * width][:width] if found.header else [None] * width
-    )
-    names = called or names
-    if not found.rows:
+    rows = dialect.rows
+    widths = Counter(map(len, rows))
+    usual = max(widths, key=lambda count: (widths[count], count), default=0)
+    width = max(len(dialect.names), usual)
+    names: list[str | None] = [None] * width
+    if dialect.header:
+        names = [*dialect.names, *names][:width]
+    if not rows:
         raise DataError(f"{data} has no rows below its header.")
-    cells = [
-        [row[at] for row in found.rows if at < len(row) and row[at].strip()] for at in range(width)
-    ]
-    columns = [
-        Profile(at, name, values)
-        for at, (name, values) in enumerate(zip(names, cells, strict=True), 1)
-    ]
-    return Sample(_described(columns, len(found.rows)), found)
+    columns = []
+    for at, name in zip(range(width), called or names, strict=True):
+        values = [row[at] for row in rows if at < len(row) and row[at].strip()]
+        columns.append(Profile(at + 1, name, values))
+    return Sample(_described(columns, len(rows)), dialect)
 
 
 def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
@@ -172,57 +166,51 @@ def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
     names = list(dict.fromkeys(name for row in flat for name in row))
     values = {name: [row[name] for row in flat if row.get(name) not in _MISSING] for name in names}
     columns = [Profile(at, name, values[name]) for at, name in enumerate(names, 1)]
-    first = {
-        name: next((row[name] for row in rows if row.get(name) not in _MISSING), None)
-        for name in rows[0]
-    }
+    first = {}
+    for name in rows[0]:
+        first[name] = next((row[name] for row in rows if row.get(name) not in _MISSING), None)
     return Sample(_described(columns, len(rows)), first=first)
 
 
 def _flat(row: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Values by name; those of an object inside by `a.b`."""
-    found: dict[str, Any] = {}
+    """Values by name; those of an inner object by `a.b`."""
+    values: dict[str, Any] = {}
     for name, value in row.items():
-        found |= (
-            _flat(value, f"{above}{name}.")
-            if isinstance(value, Mapping) and value
-            else {f"{above}{name}": value}
-        )
-    return found
+        is_inner = isinstance(value, Mapping) and value
+        values |= _flat(value, f"{above}{name}.") if is_inner else {f"{above}{name}": value}
+    return values
 
 
 def _json_rows(data: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for line, record in islice(json_records(data), ROWS):
         if isinstance(record, Fault):
-            if not found:
+            if not rows:
                 raise DataError(f"{data}, line {line} cannot be read: {record.sentence}")
             continue
-        found.append(json.loads(json.dumps(record)))
-    return found
+        rows.append(json.loads(json.dumps(record)))
+    return rows
 
 
 def _parquet_rows(data: Path) -> list[dict[str, Any]]:
-    """Those rows alone: the file may be large."""
+    """The first rows alone: the file may be large."""
     with opened_parquet(data) as file:
         batch: Any = next(file.iter_batches(batch_size=ROWS), None)
-        found = list(batch.slice(0, 1).to_pylist()) if batch else []
+        rows = list(batch.slice(0, 1).to_pylist()) if batch else []
         for at in range(1, len(batch) if batch else 0):
             with suppress(UnicodeDecodeError):  # a bad row, which readers tell of
-                found += batch.slice(at, 1).to_pylist()
-        return found
+                rows += batch.slice(at, 1).to_pylist()
+        return rows
 
 
 def _described(columns: Sequence[Profile], rows: int) -> list[Profile]:
-    """Columns with what they hold; where every column is constant (a sample of one row), none is."""
+    """Columns with what they hold; if every column is constant (one row), none counts as such."""
     varied = any(column.distinct > 1 for column in columns)
-    return [
-        Profile(one.number, one.name, one.values, _held(one, rows, varied=varied))
-        for one in columns
-    ]
+    return [replace(column, holds=_held(column, rows, varied=varied)) for column in columns]
 
 
 def _held(column: Profile, rows: int, *, varied: bool) -> str:
+    """Why a column is no text to learn from, by nine tenths of its values; else nothing."""
     if not column.values:
         return "empty"
     if any(isinstance(value, list | dict) for value in column.values):
@@ -234,27 +222,21 @@ def _held(column: Profile, rows: int, *, varied: bool) -> str:
         return "ids"
     if _is_counted(texts):
         return "row numbers"
-    for test, name in ((is_number, "numbers"), (is_date, "dates"), (is_file, "file names")):
-        if sum(map(test, texts)) >= 0.9 * len(texts):
+    for name, test in _KINDS.items():
+        if sum(bool(test(text)) for text in texts) >= 0.9 * len(texts):
             return name
-    return (
-        "addresses"
-        if sum(_ADDRESS.fullmatch(text) is not None for text in texts) >= 0.9 * len(texts)
-        else ""
-    )
+    return ""
 
 
 def _is_counted(texts: Sequence[str]) -> bool:
     """Whether whole numbers go up by one."""
-    return (
-        len(texts) > 2
-        and all(map(str.isdecimal, texts))
-        and all(int(b) == int(a) + 1 for a, b in pairwise(texts))
-    )
+    if len(texts) < 3 or not all(map(str.isdecimal, texts)):
+        return False
+    return all(int(after) == int(before) + 1 for before, after in pairwise(texts))
 
 
 def _is_id(column: Profile, texts: Sequence[str]) -> bool:
-    """Whether values are there to tell rows apart: by the name of the column, or as codes that never come again."""
+    """Whether values tell rows apart: by the column's name, or as codes that are all different."""
     words = {*re.split(r"[\W_]+", (column.name or "").lower())}
     codes = sum(_CODE.fullmatch(text) is not None for text in texts) >= 0.9 * len(texts)
     unique, single = column.distinct == len(texts), all(len(text.split()) == 1 for text in texts)

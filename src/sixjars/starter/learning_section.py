@@ -23,7 +23,7 @@ TEXT_PATIENCE: Final = 8
 """More than a quarter, and after every second one `plateau` has halved the rate."""
 LABEL_EPOCHS: Final = 30
 FEWEST_LABEL_UPDATES, MOST_LABEL_UPDATES = 1_000, 20_000
-"""Of few rows 30 epochs are too few updates; of many, the first epochs already are enough."""
+"""With few rows 30 epochs are too few updates; with many, the first epochs are enough."""
 TEXT_UPDATES: Final = 150
 """Updates of a model that outputs texts, times the root of the rows: 10,000 were needed for 20,000
 translations, which get 21,000; ten times the rows get three times the updates."""
@@ -35,32 +35,35 @@ MOST_TOKENS: Final = 8_000
 STEADY: Final = 1_000
 """Validation rows from which a metric may choose the checkpoint: accuracy on 1,000 rows has a
 standard error of a point, on 200 rows more than two, as much as most checkpoints differ by. With
-several labels a row F1 counts each of them, and is still rising where the loss is not: 0.608 in place
-of 0.580 on 150 validation rows of 30 topics."""
+several labels a row F1 counts each of them, and is still rising where the loss is not: 0.608 in
+place of 0.580 on 150 validation rows of 30 topics."""
 SPLIT_SHARE: Final = 0.1
-"""Of the rows that a column of splits gives to the validation set, usually."""
+"""The usual share of rows that a column of splits gives to the validation set."""
 LOOKED_AT: Final = 1_000
 """Rows whose length is estimated, from all over the data."""
-BY_LOSS = "# `metric: loss` chooses the checkpoint: on about {rows} validation rows, the other metrics are mostly noise"
+BY_LOSS = (
+    "# `metric: loss` chooses the checkpoint: on about {rows} validation rows, "
+    "the other metrics are mostly noise"
+)
 PLAN = "# at most so many updates (steps); ends when {patience} validations have not improved"
 
 
-def learning_lines(task: Task, found: Found, rows: int, *, folds: int | None = None) -> str:
+def learning_lines(task: Task, facts: Found, rows: int, *, folds: int | None = None) -> str:
     """The `learning:` line under its comments, for so many rows, cross-validated in `folds`."""
-    planned = learning_of(task, found, rows, folds=folds)
+    planned = learning_of(task, facts, rows, folds=folds)
     comments = [PLAN.format(patience=planned["patience"])]
     if planned.get("metric") == "loss" and not folds:
-        comments.append(BY_LOSS.format(rows=_validation_rows(found, rows)))
+        comments.append(BY_LOSS.format(rows=_validation_rows(facts, rows)))
     return "\n".join([*comments, f"learning: {inline(planned)}"])
 
 
-def learning_of(task: Task, found: Found, rows: int, *, folds: int | None = None) -> dict[str, Any]:
+def learning_of(task: Task, facts: Found, rows: int, *, folds: int | None = None) -> dict[str, Any]:
     """The learning section of a starter recipe as plain values."""
     labels = not DECODERS[task.decoder].searches
-    batch = _label_batch(rows) if labels else _batch(task, found, rows)
+    batch = _label_batch(rows) if labels else _batch(task, facts, rows)
     steps = label_updates(rows, batch["batch_examples"]) if labels else text_updates(rows)
-    several = found.settings.get(task.output.name, {}).get("multi_label")
-    noisy = labels and not several and _validation_rows(found, rows) < STEADY
+    several = facts.settings.get(task.output.name, {}).get("multi_label")
+    noisy = labels and not several and _validation_rows(facts, rows) < STEADY
     return {
         "optimizer": "adam",
         "rate": 0.001,
@@ -105,17 +108,17 @@ def rounded(count: float) -> int:
 
 
 def _label_batch(rows: int) -> dict[str, int]:
-    """Small batches: label models of few rows learn from many noisy updates, not from few exact ones."""
+    """Small batches: with few rows many noisy updates are better than few exact ones."""
     limits = (100, 500, 50_000, 500_000)
     return {"batch_examples": (8, 16, 32, 64, 256)[sum(rows >= limit for limit in limits)]}
 
 
-def _batch(task: Task, found: Found, rows: int) -> dict[str, int]:
-    """Of models that output a sequence: in tokens where both sides are texts, else in examples."""
+def _batch(task: Task, facts: Found, rows: int) -> dict[str, int]:
+    """The batch of a model that outputs a sequence: in tokens if all is text, else in examples."""
     texts = [slot for slot in task.slots if FIELDS[slot.kind].holds == "tokens"]
     if task.output not in texts or any(is_media(slot) for slot in task.inputs):
         return {"batch_examples": (8, 32, 64, 128)[_size(rows)]}
-    room = ROWS_OF_A_BATCH * usual_length(texts, found, task.tokens)
+    room = ROWS_OF_A_BATCH * usual_length(texts, facts, task.tokens)
     least = (250, 1_000, 1_000, 2_500, 6_000)[_size(rows) + (rows >= 500_000)]
     return {"batch_tokens": rounded(min(max(least, room), MOST_TOKENS))}
 
@@ -124,14 +127,14 @@ def _size(rows: int) -> int:
     return sum(rows >= limit for limit in (500, 5_000, 50_000))
 
 
-def usual_length(slots: Sequence[Slot], found: Found, tokens: str) -> float:
-    """About how many tokens a row has in all texts together, on average; 0 where there is no data."""
-    columns = [found.texts[slot.name] for slot in slots if found.texts.get(slot.name)]
+def usual_length(slots: Sequence[Slot], facts: Found, tokens: str) -> float:
+    """About how many tokens a row has in all texts together, on average; 0 without data."""
+    columns = [facts.texts[slot.name] for slot in slots if facts.texts.get(slot.name)]
     return sum(_mean_length(texts[:: max(1, len(texts) // LOOKED_AT)], tokens) for texts in columns)
 
 
 def _mean_length(texts: Sequence[str], tokens: str) -> float:
-    """Words with their punctuation, pieces of rare words, or characters."""
+    """Tokens of a text on average: words with their punctuation, pieces of them, or characters."""
     if tokens == "characters":
         return sum(len(text) for text in texts) / len(texts)
     # A language that writes no blanks has about two characters a token, others about 1.3 a word.
@@ -139,7 +142,7 @@ def _mean_length(texts: Sequence[str], tokens: str) -> float:
     return sum(counts) / len(texts)
 
 
-def _validation_rows(found: Found, rows: int) -> int:
-    """About how many rows validate, as `data.valid` says or holds out by itself."""
-    share = SPLIT_SHARE if "valid" in found.splits else USUAL
+def _validation_rows(facts: Found, rows: int) -> int:
+    """About how many rows the validation set has, as `data.valid` says or by default."""
+    share = SPLIT_SHARE if "valid" in facts.splits else USUAL
     return min(max(round(share * rows), LEAST), max(rows // 3, 1))

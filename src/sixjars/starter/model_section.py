@@ -8,9 +8,7 @@ from typing import Any
 
 from sixjars.data.field import Equipment
 from sixjars.data.fields import FIELDS
-from sixjars.data.text.segments import segments_of
 from sixjars.data.text.wordllama import WIDTH
-from sixjars.errors import DataError
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
@@ -20,16 +18,20 @@ from sixjars.starter.data_facts import Found, field_of
 from sixjars.starter.data_notes import labels_of
 from sixjars.starter.text_settings import TextChoice
 from sixjars.tasks import Slot, Task
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import segments_of
 
 FEW_SEGMENTS = 3
-"""In a document that is read as one text."""
+"""Segments of a usual document, of which no more are read as one text."""
 BACKBONE = """\
-# a pretrained network, frozen (pip install 'sixjars[vision]'); or small, which learns from your files alone; or one
+# a pretrained network, frozen (pip install 'sixjars[vision]'); \
+or small, which learns from your files alone; or one
   # that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
 MANY_ROWS = 10_000
-"""Labelled texts from which pairs of words are so many that they are told apart better, and overfitted sooner."""
+"""Labelled texts from which pairs of words are so many that they are told apart better, and
+overfitted sooner."""
 MOST_EVIDENCE = 64
-"""Numbers of the evidence of a bag of words, for however many classes."""
+"""Size of the evidence of a bag of words, for however many classes."""
 
 
 def by_rows(rows: int, *choices: Any) -> Any:
@@ -37,45 +39,45 @@ def by_rows(rows: int, *choices: Any) -> Any:
     return choices[sum(rows >= limit for limit in (500, 5_000, 50_000))]
 
 
-def encoder_of(task: Task, found: Found) -> str:
+def encoder_of(task: Task, facts: Found) -> str:
     """The kind of encoder that a starter recipe of this task has."""
-    return task.starter or (task.flat if is_flat(task, found) else task.encoder)
+    return task.starter or (task.flat if is_flat(task, facts) else task.encoder)
 
 
-def is_flat(task: Task, found: Found) -> bool:
-    """Whether documents are read as one text each: by an encoder that has no segments, or where they have few."""
+def is_flat(task: Task, facts: Found) -> bool:
+    """Whether documents are read as one text: the encoder has no segments, or they have few."""
     if task.starter and not ENCODERS[task.starter].has_segments:
         return True
-    if not task.flat or "segments" in found.settings.get(task.inputs[0].name, {}):
+    if not task.flat or "segments" in facts.settings.get(task.inputs[0].name, {}):
         return False
-    counts = [
-        len(segments_of(text, task.segments)) for text in found.texts.get(task.inputs[0].name, ())
-    ]
+    texts = facts.texts.get(task.inputs[0].name, ())
+    counts = [len(segments_of(text, task.segments)) for text in texts]
     return bool(counts) and median(counts) <= FEW_SEGMENTS
 
 
 def model_lines(
-    task: Task, found: Found, rows: int, *, places: Sequence[Path], text: TextChoice
+    task: Task, facts: Found, rows: int, *, places: Sequence[Path], text: TextChoice
 ) -> list[str]:
     """The lines of the model section; `places` are where images, videos or their features are."""
-    made = _sections(task, found, rows, text)
-    given = [slot for slot in task.inputs if "kind" in found.settings.get(slot.name, {})]
-    pixels = places and not given
-    made["encoder"] = _without_backbone(made["encoder"]) if given else made["encoder"]
+    sections = _sections(task, facts, rows, text)
+    with_features = [slot for slot in task.inputs if "kind" in facts.settings.get(slot.name, {})]
+    encoder = sections["encoder"]
+    if with_features:
+        encoder = _without_backbone(encoder)
     learned = "" if task.inputs else " # the summary vector is learned"
-    lines = [f"encoder: {inline(made['encoder'])}{learned}"]
+    lines = [f"encoder: {inline(encoder)}{learned}"]
     if len(task.inputs) > 1:  # too much for one line
-        inner = [f"  {key}: {inline(value)}" for key, value in made["encoder"].items()]
-        lines = ["encoder:", *inner]
-    single = any(_is_one_vector(slot, found, places) for slot in given)
+        lines = ["encoder:", *(f"  {key}: {inline(value)}" for key, value in encoder.items())]
+    single = any(_is_one_vector(slot, facts, places) for slot in with_features)
     bridges = [kind for kind in task.bridges if not (single and BRIDGES[kind].has_attention)]
-    chosen = made.get("bridge") or {"kind": bridges[0]}
+    chosen = sections.get("bridge") or {"kind": bridges[0]}
     others = ", or ".join(inline({"kind": kind}) for kind in bridges if kind != chosen["kind"])
     bridge = f"bridge: {inline(chosen)}" + (f" # or {others}" if others else "")
-    return [*([BACKBONE] if pixels else []), *lines, bridge, f"decoder: {inline(made['decoder'])}"]
+    backbone = [BACKBONE] if places and not with_features else []
+    return [*backbone, *lines, bridge, f"decoder: {inline(sections['decoder'])}"]
 
 
-def _sections(task: Task, found: Found, rows: int, text: TextChoice) -> dict[str, dict[str, Any]]:
+def _sections(task: Task, facts: Found, rows: int, text: TextChoice) -> dict[str, dict[str, Any]]:
     """The settings of each component that the data and the encoder suggest."""
     size = by_rows(rows, 128, 128, 256, 512)
     labels = not DECODERS[task.decoder].searches
@@ -84,34 +86,34 @@ def _sections(task: Task, found: Found, rows: int, text: TextChoice) -> dict[str
     def suggested(role: str, kind: str) -> dict[str, Any]:
         return {"kind": kind, **TABLES[role][kind].suggest(size, dropout, labels=labels)}
 
-    kind = encoder_of(task, found)
+    kind = encoder_of(task, facts)
     encoder, decoder = suggested("encoder", kind), suggested("decoder", task.decoder)
     if text.vectors:
         encoder = _with_vectors(encoder, frozen=ENCODERS[kind].keeps_vectors)
-    if "ngrams" in encoder and found.texts:
-        field = field_of(task.output, found.settings.get(task.output.name))
-        classes = len(set(labels_of(field, found.texts[task.output.name])))
+    if "ngrams" in encoder and facts.texts:
+        field = field_of(task.output, facts.settings.get(task.output.name))
+        classes = len(set(labels_of(field, facts.texts[task.output.name])))
         encoder["ngrams"] |= _evidence(classes, rows, encoder["ngrams"]["size"])
-    if found.texts:
-        decoder |= FIELDS[task.output.kind].decoder_options(found.texts)
+    if facts.texts:
+        decoder |= FIELDS[task.output.kind].decoder_options(facts.texts)
     if text.tied and "embedding" in decoder and not decoder.get("copying"):
-        # The output layer and the embedding are one matrix: 3 points of BLEU on 20,000 pairs of Tatoeba.
+        # The output layer and the embedding are one matrix: 3 points of BLEU on 20,000 pairs of
+        # Tatoeba.
         decoder |= {"tied": True, "embedding": {**decoder["embedding"], "size": decoder["size"]}}
-        decoder |= (
-            {"conditional": True} if text.vectors and BRIDGES[task.bridge].follows_state else {}
-        )
+        if text.vectors and BRIDGES[task.bridge].follows_state:
+            decoder["conditional"] = True
     companions = ENCODERS[kind].companions(encoder)
     decoder |= companions.get("decoder", {})
-    return {"encoder": encoder, "decoder": decoder} | (
-        {"bridge": companions["bridge"]} if "bridge" in companions else {}
-    )
+    bridge = {"bridge": companions["bridge"]} if "bridge" in companions else {}
+    return {"encoder": encoder, "decoder": decoder, **bridge}
 
 
 def _evidence(classes: int, rows: int, usual: int) -> dict[str, Any]:
-    """The numbers of the evidence, which are the rank of a linear classifier: with many rows no more than classes.
+    """The settings of the evidence, whose size is the rank of a linear classifier.
 
-    On 20,000 film reviews a rank of 4 was as good as 16, more pairs kept apart and more of them left out in training
-    added half a point each; on 5,000 news 16 was a point better than 4.
+    With many rows the rank is no more than the classes.
+    On 20,000 film reviews a rank of 4 was as good as 16, more pairs kept apart and more of them
+    left out in training added half a point each; on 5,000 news 16 was a point better than 4.
     """
     if rows < MANY_ROWS:
         return {"size": min(MOST_EVIDENCE, max(usual, classes))}
@@ -119,29 +121,28 @@ def _evidence(classes: int, rows: int, usual: int) -> dict[str, Any]:
 
 
 def _with_vectors(section: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]:
-    """An encoder's settings with embeddings as wide as the pretrained vectors, which are kept where they are frozen."""
-    sized = {
-        key: _with_vectors(value, frozen=frozen) if isinstance(value, Mapping) else value
-        for key, value in section.items()
-    }
-    kept = {"frozen": True} if frozen else {}
-    return sized | (
-        {"embedding": {**sized["embedding"], "size": WIDTH, **kept}} if "embedding" in sized else {}
-    )
+    """An encoder's settings with embeddings as wide as the pretrained vectors, and as frozen."""
+    sized: dict[str, Any] = {}
+    for key, value in section.items():
+        is_inner = isinstance(value, Mapping)
+        sized[key] = _with_vectors(value, frozen=frozen) if is_inner else value
+    if "embedding" in sized:
+        sized["embedding"] |= {"size": WIDTH, "frozen": True} if frozen else {"size": WIDTH}
+    return sized
 
 
-def _is_one_vector(slot: Slot, found: Found, places: Sequence[Path]) -> bool:
-    """Whether the features of an image are one vector, which leaves attention nothing to choose from."""
-    field = field_of(slot, found.settings[slot.name]).equipped(Equipment(places=tuple(places)))
+def _is_one_vector(slot: Slot, facts: Found, places: Sequence[Path]) -> bool:
+    """Whether the features of an image are one vector, so that attention has nothing to choose."""
+    field = field_of(slot, facts.settings[slot.name]).equipped(Equipment(places=tuple(places)))
     with suppress(DataError):  # of which training will tell
-        return not field.learned(found.texts[slot.name]).facts()["feature_shape"].positions
+        return not field.learned(facts.texts[slot.name]).facts()["feature_shape"].positions
     return False
 
 
 def _without_backbone(section: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an encoder to which features are given."""
-    inner = {
-        key: _without_backbone(value) if isinstance(value, Mapping) else value
-        for key, value in section.items()
-    }
-    return {key: value for key, value in inner.items() if key != "backbone"}
+    kept = {}
+    for key, value in section.items():
+        if key != "backbone":
+            kept[key] = _without_backbone(value) if isinstance(value, Mapping) else value
+    return kept

@@ -1,4 +1,4 @@
-"""Parallel files as the data of a starter recipe: a file of lines for each field of the task, in the task's order."""
+"""Parallel files as the data of a starter recipe: a file of lines for each field of the task."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from sixjars.data.tables import read
 from sixjars.data.text.files import ending_of
-from sixjars.errors import DataError, unknown
 from sixjars.progress import number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
@@ -15,6 +14,7 @@ from sixjars.starter.choose_columns import guess, option_for
 from sixjars.starter.data_facts import Found, is_media
 from sixjars.starter.first_rows import Profile
 from sixjars.tasks import Slot, Task
+from sixjars_runtime.errors import DataError, unknown
 
 Data = Path | Mapping[str, Path]
 """The user's data: a file or a folder, or parallel files by the names of their columns."""
@@ -30,68 +30,61 @@ def named(data: object) -> Data | None:
     """
     if data is None or isinstance(data, str | PathLike):
         return None if data is None else Path(data)
-    several = (
-        [*data.values()]
-        if isinstance(data, Mapping)
-        else [*data]
-        if isinstance(data, list | tuple)
-        else []
-    )
-    if not several or not all(isinstance(file, str | PathLike) for file in several):
+    files: list[object] = []
+    if isinstance(data, Mapping | list | tuple):
+        files = [*data.values()] if isinstance(data, Mapping) else [*data]
+    paths = [Path(file) for file in files if isinstance(file, str | PathLike)]
+    if not files or len(paths) < len(files):
         raise DataError(
-            f"data must be a file, a folder or several files, but is of type {type(data).__name__}; give a table in "
-            "memory to sixjars.train with a recipe as a dict, or save it as a .csv file first."
+            "data must be a file, a folder or several files, but is of type "
+            f"{type(data).__name__}; give a table in memory to sixjars.train with a recipe as a "
+            "dict, or save it as a .csv file first."
         )
-    paths = [Path(file) for file in several]
     if len(paths) == 1:
         return paths[0]
-    return dict(
-        zip(map(str, data) if isinstance(data, Mapping) else _names(paths), paths, strict=True)
-    )
+    names = [*map(str, data)] if isinstance(data, Mapping) else _names(paths)
+    return dict(zip(names, paths, strict=True))
 
 
 def _names(files: Sequence[Path]) -> list[str]:
-    """What the columns are called: by the part of the names in which all files differ, the last such part.
+    """The names of the columns: the last part of the files' names in which all differ.
 
     >>> _names([Path("a/x.en.gz"), Path("a/x.de.gz")]), _names([Path("en.txt"), Path("de.txt")])
     (['en', 'de'], ['en', 'de'])
     """
     parts = [re.split(r"[./\\]", str(file).removesuffix(".gz"))[::-1] for file in files]
-    for some in zip(*parts, strict=False):
-        if len({*some}) == len(files) and all(some):
-            return [*some]
-    same = next((str(file) for file in files if files.count(file) > 1), "")
-    if same:
-        raise DataError(
-            f"{same} is named twice; each parallel file has the lines of another column."
-        )
+    for names in zip(*parts, strict=False):
+        if len({*names}) == len(files) and all(names):
+            return [*names]
+    if same := [str(file) for file in files if files.count(file) > 1]:
+        rule = "each parallel file has the lines of another column."
+        raise DataError(f"{same[0]} is named twice; {rule}")
     return [str(file) for file in files]
 
 
 def found_in_files(
-    task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column] | None = None
+    task: Task, files: Mapping[str, Path], named: Mapping[str, Column] | None = None
 ) -> Found:
-    """What parallel files tell; `wanted` has the names of those that the user gives to a field."""
+    """The facts of parallel files; `named` has the files that the user gives to fields."""
     _check(task, files)
-    columns = _columns(task, files, wanted or {})
+    columns = _columns(task, files, named or {})
     places = {name: str(file) for name, file in files.items()}
     settings = DataSettings.model_validate({"train": places, "on_bad_row": "skip"})
     examples = read(places, columns, settings=settings)
     texts = {name: examples.table.column(name).to_pylist() for name in columns}
+    guesses = {}
+    for slot in task.slots:
+        guesses[slot.name] = _guess(slot, files[str(columns[slot.name])], texts[slot.name])
+    why = "as you say" if named else "in the order of the files"
     return Found(
         columns,
         rows=examples.table.num_rows,
         media=(),
-        settings={
-            slot.name: _guess(slot, files[str(columns[slot.name])], texts[slot.name])
-            for slot in task.slots
-        },
+        settings=guesses,
         texts=texts,
         skipped=examples.skipped,
         notes=examples.notes,
-        chosen=_chosen(
-            task, files, columns, "as you say" if wanted else "in the order of the files"
-        ),
+        chosen=_chosen(task, files, columns, why),
     )
 
 
@@ -102,50 +95,48 @@ def _check(task: Task, files: Mapping[str, Path]) -> None:
         if ending_of(file) in TABLES or file.is_dir():
             kind = "a folder" if file.is_dir() else "a table of its own"
             raise DataError(
-                f"several files are parallel lines, a file for each of {fields}, but {file} is {kind}; give one to "
-                "--data, and name files of other splits in the recipe (valid: FILE, test: FILE)."
+                f"several files are parallel lines, a file for each of {fields}, but {file} is "
+                f"{kind}; give one to --data, and name files of other splits in the recipe "
+                "(valid: FILE, test: FILE)."
             )
     if any(map(is_media, task.slots)):
-        raise DataError(
-            f"{task.role()}, so its data is one table with both in each row; name one file."
-        )
+        table = "its data is one table with both in each row; name one file."
+        raise DataError(f"{task.role()}, so {table}")
     if len(files) != len(task.slots):
-        need = number_of(len(task.slots), "file")
-        raise DataError(
-            f"{task.role()}, which is {need} with a line for each row, but {len(files)} are named."
-        )
+        need = f"{number_of(len(task.slots), 'file')} with a line for each row"
+        raise DataError(f"{task.role()}, which is {need}, but {len(files)} are named.")
 
 
 def _columns(
-    task: Task, files: Mapping[str, Path], wanted: Mapping[str, Column]
+    task: Task, files: Mapping[str, Path], named: Mapping[str, Column]
 ) -> dict[str, Column]:
-    """The name of the file of each field: as the user says, else in the order of the task's fields."""
-    names, told, fields = list(files), dict[str, str](), [slot.name for slot in task.slots]
-    for field, key in wanted.items():
+    """The name of the file of each field: as the user says, else in the order of the fields."""
+    names, fields = list(files), [slot.name for slot in task.slots]
+    chosen: dict[str, str] = {}
+    for field, key in named.items():
         if field not in fields:
             raise DataError(f"{unknown('field', field, fields)} That is what {task.name} has.")
         number = str(key) not in names and str(key).isdecimal() and 0 < int(key) <= len(names)
-        told[field] = names[int(key) - 1] if number else str(key)
-        if told[field] not in names:
+        name = chosen[field] = names[int(key) - 1] if number else str(key)
+        if name not in names:
             raise DataError(f"Parallel files: {unknown('column', key, names)}")
-        if [*told.values()].count(told[field]) > 1:
-            raise DataError(
-                f"{files[told[field]]} is named for {' and '.join(told)}; each has a file of its own."
-            )
-    left = iter(name for name in names if name not in told.values())
-    return {field: told.get(field) or next(left) for field in fields}
+        if [*chosen.values()].count(name) > 1:
+            owners = " and ".join(chosen)
+            raise DataError(f"{files[name]} is named for {owners}; each has a file of its own.")
+    left = iter(name for name in names if name not in chosen.values())
+    return {field: chosen.get(field) or next(left) for field in fields}
 
 
 def _guess(slot: Slot, file: Path, values: list[str]) -> dict[str, object]:
-    found = guess(slot, Profile(1, None, values))
-    if found is None:
+    settings = guess(slot, Profile(1, None, values))
+    if settings is None:
         raise DataError(f"{file} cannot be the {slot.name}; it holds other values.")
-    return found
+    return settings
 
 
 def _chosen(task: Task, files: Mapping[str, Path], columns: Mapping[str, Column], why: str) -> str:
-    """Which file is which field, and how it is turned round."""
-    told = ", ".join(f"{name} = {key!r} ({files[str(key)]})" for name, key in columns.items())
+    """The file of each field, and how to turn the files round."""
+    files_of = ", ".join(f"{name} = {key!r} ({files[str(key)]})" for name, key in columns.items())
     turned = " ".join(map(option_for, columns, [*columns.values()][::-1]))
     alike = len(columns) == 2 and len({slot.kind for slot in task.slots}) == 1
-    return f"{told}, {why}" + (f"; the other way round: {turned}." if alike else ".")
+    return f"{files_of}, {why}" + (f"; the other way round: {turned}." if alike else ".")

@@ -1,13 +1,14 @@
-"""A race: a few candidates for a recipe are trained for some minutes, and the best one becomes the recipe.
+"""A race: a few candidates for a recipe are trained for some minutes; the best is the recipe.
 
-Successive halving (Jamieson & Talwalkar 2016, https://arxiv.org/abs/1502.07943): in each round every
-candidate that is left trains for the same time, going on where it was; the better half stays. What
-is shared is time, not updates, because time is what a person gives. Candidates are scored on the
-validation set; the test set is not touched.
+Successive halving (Jamieson & Talwalkar 2016, https://arxiv.org/abs/1502.07943): in each round
+every candidate that is left trains for the same time, going on where it was; the better half stays.
+What is shared is time, not updates, because time is what a person gives. Candidates are scored on
+the validation set; the test set is not touched.
 """
 
 import math
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -16,10 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, Literal, final
 
-from sixjars.errors import DataError, Interrupted, RecipeError, shown
-from sixjars.evaluation.metrics import metric_named
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, duration, listening, number_of, usual_reporter
@@ -28,7 +28,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.notes import SMALL_VALIDATION
-from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.runs.recipes import chosen_by, read_recipe, recipe_of
 from sixjars.runs.train import fit
 from sixjars.starter.candidates import candidates
 from sixjars.starter.recipe_text import with_values
@@ -36,20 +36,21 @@ from sixjars.tasks import TASKS
 from sixjars.tuning.space import overrides_of
 from sixjars.tuning.trial import Pruned, ended
 from sixjars.tuning.tune import OF_A_TOKEN
+from sixjars_runtime.errors import DataError, Interrupted, RecipeError, shown
 
 PLANNED: Final = 0.95
-"""Of the minutes; what is left is for the validation under way when they are over."""
+"""The share of the time that is planned; the rest is for a validation under way at its end."""
 AGAIN: Final = 2.0
 """Seconds after which whatever has not stopped when time is over is interrupted once more."""
 OPTIMISTIC: Final = (
-    "the scores are of the validation set, which chose the winner, so its score is a little too good; the test set "
-    "was not scored."
+    "the scores are of the validation set, which chose the winner, so its score is a little too "
+    "good; the test set was not scored."
 )
 NOBODY: Final = "no candidate was scored in time, so the starter recipe stays; give more --minutes."
 STOPPED: Final = "stopped by Ctrl-C before any candidate was scored, so the starter recipe stays."
 SHORT: Final = (
-    "{} of {} did not get as far as the first validation that its recipe plans, so the scores say little; give more "
-    "--minutes."
+    "{} of {} did not get as far as the first validation that its recipe plans, so the scores say "
+    "little; give more --minutes."
 )
 ALL_FAILED: Final = "every candidate failed, so the starter recipe stays; the first one: {}"
 Clock = Callable[[], float]
@@ -58,29 +59,29 @@ Clock = Callable[[], float]
 @final
 @dataclass
 class Candidate:
-    """One recipe of a race, and how it has done so far."""
+    """One recipe of a race, with its scores so far."""
 
     name: str
     changes: Mapping[str, Any]
     recipe: Recipe
     folder: Path
-    """Of its run, which goes on in each round."""
+    """The folder of its run, which goes on in each round."""
     scores: list[tuple[float, float]] = field(default_factory=list)
-    """Of each validation the score, and the loss, which decides between equal ones."""
+    """The score of each validation, and the loss, which decides between equal scores."""
     updates: int = 0
     seconds: float = 0.0
-    """Of training, with validations."""
+    """Seconds of training, validations included."""
     validation: float = 0.0
-    """Seconds of its longest one; so much earlier it pauses, to be validated in time."""
+    """Seconds of its longest validation; training pauses so much before the end of its time."""
     state: Literal["racing", "finished", "dropped", "failed"] = "racing"
     """Finished is a training that came to its own end."""
     why: str = ""
-    """The sentence of what failed."""
+    """The error of a candidate that failed."""
     notes: list[str] = field(default_factory=list)
-    """Whether few rows validate: what such a race is worth."""
+    """Notes on a small validation set, on which scores say little."""
 
     def ends(self, state: Literal["finished", "dropped", "failed"], why: str = "") -> None:
-        """It trains no more, so its checkpoints go, which may be gigabytes."""
+        """Train it no more, and remove its checkpoints, which may be gigabytes."""
         self.state, self.why = state, why
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -95,8 +96,8 @@ class Candidate:
 class Race:
     """The result of a race.
 
-    >>> rows = ({"candidate": "starter", "score": 0.5, "updates": 90, "seconds": 9.0, "state": "finished", "why": ""},)
-    >>> race = Race("loss", "lower", "starter", rows)
+    >>> row = {"candidate": "starter", "score": 0.5, "updates": 90, "seconds": 9.0}
+    >>> race = Race("loss", "lower", "starter", ({**row, "state": "finished", "why": ""},))
     >>> race.lines[0]
     'starter  loss 0.5, 90 updates, 9 s'
     """
@@ -104,17 +105,17 @@ class Race:
     metric: str
     better: Literal["higher", "lower"]
     winner: str | None
-    """The name of the best candidate; none where nothing was scored."""
+    """The name of the best candidate; None where nothing was scored."""
     rows: tuple[dict[str, Any], ...]
-    """One for each candidate, the best one first: candidate, score, updates, seconds, state, why."""
+    """One for each candidate, the best first: candidate, score, updates, seconds, state, why."""
     notes: tuple[str, ...] = ()
-    """What a person should know of it, a sentence each."""
+    """Sentences about the result and its limits."""
     stopped: bool = False
     """Whether Ctrl-C ended it early."""
 
     @property
     def lines(self) -> list[str]:
-        """Each row for a person."""
+        """Each row as text."""
         width = max((len(row["candidate"]) for row in self.rows), default=0)
         return [f"{row['candidate']:{width}}  {_in_words(row, self.metric)}" for row in self.rows]
 
@@ -128,17 +129,13 @@ def _in_words(row: Mapping[str, Any], metric: str) -> str:
 
 
 def check_minutes(minutes: float, data: object) -> None:
-    """Refuse a race that cannot be, before anything is written."""
-    if (
-        isinstance(minutes, bool)
-        or not isinstance(minutes, int | float)
-        or not 0 < minutes < math.inf
-    ):
+    """Refuse a race without a time or data, before anything is written."""
+    is_number = isinstance(minutes, int | float) and not isinstance(minutes, bool)
+    if not is_number or not 0 < minutes < math.inf:
         raise DataError(f"minutes: must be a number above 0, such as 5, but is {shown(minutes)}.")
     if data is None:
-        raise DataError(
-            "a race trains on your data; name the file with --data FILE, or leave out --minutes."
-        )
+        remedy = "name the file with --data FILE, or leave out --minutes."
+        raise DataError(f"a race trains on your data; {remedy}")
 
 
 def race(
@@ -150,27 +147,25 @@ def race(
     outside: Outside = NOTHING,
     clock: Clock = time.monotonic,
 ) -> Race:
-    """Let a few candidates for a recipe file race for some minutes; the file is then the winner's recipe.
+    """Train a few candidates for a recipe file for some minutes; it then has the best recipe.
 
     Ctrl-C ends the race early, and the best so far is the winner. Runs are temporary.
     """
-    began, text = clock(), read_text(Path(file))
+    began = clock()
+    text = read_text(Path(file))
     recipe = read_recipe(str(file), (), outside)
-    metric = recipe.learning.metric or "loss"
-    better = "lower" if metric == "loss" else metric_named(metric, outside).better
+    metric, better = chosen_by(recipe, outside)
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
         entrants = entered(str(file), recipe, Path(folder), outside)
-        heats = Heats(
-            entrants, better, Course(device, outside, clock, reporter or usual_reporter())
-        )
+        course = Course(device, outside, clock, reporter or usual_reporter())
+        heats = Heats(entrants, better, course)
         stopped = heats.run(began + 60 * minutes)
     result = heats.result(metric, began, stopped=stopped)
     winner = next((each for each in entrants if each.name == result.winner), None)
     if winner is not None:
         text = with_values(text, winner.changes)
-    lines = [f"# Race    {sentence}" for sentence in result.notes] + [
-        f"#         {line}" for line in result.lines
-    ]
+    lines = [f"# Race    {sentence}" for sentence in result.notes]
+    lines += [f"#         {line}" for line in result.lines]
     write_whole(Path(file), headed(text, lines).encode())
     return result
 
@@ -189,30 +184,30 @@ def headed(text: str, lines: list[str]) -> str:
 def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING) -> list[Candidate]:
     """The candidates that a recipe can be made of, and whose scores can be compared.
 
-    Where the recipe cross-validates, they race on its first part: as many models would take all the time.
+    Of a recipe that cross-validates, they race on its first part: as many models would take all the
+    time.
     """
     values, where = values_from(file)
     folds = recipe.learning.folds
     alone = {} if folds is None else {"learning.folds": None, "data.valid": 1 / folds}
-    metric, output = recipe.learning.metric or "loss", f"data.{TASKS[recipe.task].output.name}."
+    metric = recipe.learning.metric or "loss"
+    output = f"data.{TASKS[recipe.task].output.name}."
     entrants = []
-    for number, (name, changes) in enumerate(
-        candidates(TASKS[recipe.task], recipe).items(), start=1
-    ):
+    every = candidates(TASKS[recipe.task], recipe)
+    for number, (name, changes) in enumerate(every.items(), start=1):
         if metric in OF_A_TOKEN and any(key.startswith(output) for key in changes):
             continue  # other tokens, so another mean
         with suppress(RecipeError):  # values that do not fit each other
-            changed = recipe_of(
-                overridden(values, overrides_of({**changes, **alone})), where, outside
-            )
-            entrants.append(Candidate(name, changes, changed, folder / f"{number:02}"))
+            changed = overridden(values, overrides_of({**changes, **alone}))
+            checked = recipe_of(changed, where, outside)
+            entrants.append(Candidate(name, changes, checked, folder / f"{number:02}"))
     return entrants
 
 
 @final
 @dataclass(frozen=True)
 class Course:
-    """What all candidates of a race share."""
+    """The settings that all candidates of a race share."""
 
     device: Device
     outside: Outside
@@ -227,13 +222,15 @@ class Heats:
     def __init__(
         self, entrants: list[Candidate], better: Literal["higher", "lower"], course: Course
     ) -> None:
-        self.entrants, self.better, self.course = entrants, better, course
+        self.entrants = entrants
+        self.better = better
+        self.course = course
         self.sign = 1.0 if better == "lower" else -1.0
         self.rounds = max(1, math.ceil(math.log2(max(1, len(entrants)))))
         self.end = math.inf
 
     def run(self, end: float) -> bool:
-        """All rounds, until the clock says `end` at the latest; whether Ctrl-C ended them before."""
+        """Run all rounds until `end` at the latest; return whether Ctrl-C ended them before."""
         clock = self.course.clock
         self.end = clock() + PLANNED * (end - clock())
         rang = threading.Event()
@@ -248,13 +245,15 @@ class Heats:
         return False
 
     def _round(self, number: int) -> None:
-        """The same time for everyone who is left; then the better half stays."""
-        clock, left = self.course.clock, self.racing
+        """Train everyone who is left for the same time; then the better half stays."""
+        clock = self.course.clock
+        left = self.racing
         for at, candidate in enumerate(left):
             if clock() >= self.end:
                 return
-            # In trainings of one candidate. What one takes more or less than its share (the first reads the data
-            # for all) is spread over all rounds: in this one alone it would be the others' whole time.
+            # In trainings of one candidate. What one takes more or less than its share (the first
+            # reads the data for all) is spread over all rounds: in this one alone it would be the
+            # others' whole time.
             to_come = len(left) - at + len(left) * (self.rounds - number)
             what = f"round {number} of {self.rounds}, {candidate.name}"
             self._train(candidate, (self.end - clock()) / to_come, what)
@@ -265,19 +264,19 @@ class Heats:
 
     @property
     def racing(self) -> list[Candidate]:
-        """Those that train in the next round."""
+        """The candidates that train in the next round."""
         return [each for each in self.entrants if each.state == "racing"]
 
     @property
     def ranked(self) -> list[Candidate]:
-        """The best one first; those that were not scored come last, and those that failed."""
+        """The best candidate first; then those that were not scored, then those that failed."""
         worst = (math.inf, math.inf)
         return sorted(
             self.entrants, key=lambda each: (each.state == "failed", self._best(each) or worst)
         )
 
     def _best(self, candidate: Candidate) -> tuple[float, float] | None:
-        """Its best score, turned so that less is better, and the loss with it."""
+        """The best score, with a sign that makes less better, and the loss with it."""
         return min(((self.sign * score, loss) for score, loss in candidate.scores), default=None)
 
     def _train(self, candidate: Candidate, seconds: float, what: str) -> None:
@@ -310,37 +309,30 @@ class Heats:
             candidate.ends("failed", end.why)
         elif end.state == "complete" and not watching.paused:
             candidate.ends("finished")
-        row = self._row(candidate)
-        self.course.reporter.tried(
-            f"{what}: {_in_words(row, candidate.recipe.learning.metric or 'loss')}"
-        )
+        line = _in_words(self._row(candidate), candidate.recipe.learning.metric or "loss")
+        self.course.reporter.tried(f"{what}: {line}")
 
     def _row(self, candidate: Candidate) -> dict[str, Any]:
         best = self._best(candidate)
-        score = None if best is None else best[0] * self.sign
-        rest = {"updates": candidate.updates, "seconds": round(candidate.seconds, 1)}
         return {
             "candidate": candidate.name,
-            "score": score,
-            **rest,
+            "score": None if best is None else best[0] * self.sign,
+            "updates": candidate.updates,
+            "seconds": round(candidate.seconds, 1),
             "state": candidate.state,
             "why": candidate.why,
         }
 
     def result(self, metric: str, began: float, *, stopped: bool) -> Race:
-        """What there is to say of the race."""
-        ranked, took = self.ranked, duration(self.course.clock() - began)
+        """The ranked candidates, with sentences about the winner."""
+        ranked = self.ranked
+        took = duration(self.course.clock() - began)
         rows = tuple(map(self._row, ranked))
         scored = [each for each in ranked if each.scores and each.state != "failed"]
         if not scored:
-            failed = all(each.state == "failed" for each in ranked)
-            why = (
-                ALL_FAILED.format(self.entrants[0].why)
-                if failed
-                else STOPPED
-                if stopped
-                else NOBODY
-            )
+            why = STOPPED if stopped else NOBODY
+            if all(each.state == "failed" for each in ranked):
+                why = ALL_FAILED.format(self.entrants[0].why)
             return Race(metric, self.better, None, rows, (why,), stopped=stopped)
         winner = scored[0]
         by = "stopped by Ctrl-C; " if stopped else ""
@@ -354,44 +346,42 @@ class Heats:
 
 @final
 class Timed(Reporter):
-    """Shows the time of a candidate, keeps its scores, and says when it has had enough."""
+    """Shows the time of a candidate, keeps its scores, and ends its training in time."""
 
     def __init__(
         self, candidate: Candidate, course: Course, seconds: float, over: float, what: str
     ) -> None:
-        self.candidate, self.course, self.seconds, self.over, self.what = (
-            candidate,
-            course,
-            seconds,
-            over,
-            what,
-        )
+        self.candidate = candidate
+        self.course = course
+        self.seconds = seconds
+        self.over = over
+        self.what = what
         self.began = self.stepped_at = course.clock()
         self.until = over
         self.paused = False
 
     def enough(self) -> bool:
-        """Whether training pauses now, is validated and saved."""
+        """Whether training pauses now, to be validated and saved."""
         self.paused = self.course.clock() >= self.until - self.candidate.validation
         return self.paused
 
     def begin(self, *, step: int, total: int) -> None:
-        """Reading the data is part of its time, but of half of it at most: the first candidate reads for all."""
+        """Count reading as at most half of its time: the first candidate reads for all."""
         self.stepped_at = self.course.clock()
         fair = max(self.began + self.seconds, self.stepped_at + self.seconds / 2)
         self.until = min(fair, self.over)
 
     def note(self, sentence: str) -> None:
-        """Keep what there is to say of a small validation set; `train` tells all else of the data."""
+        """Keep a note on a small validation set; `train` repeats all other notes."""
         if sentence.startswith(SMALL_VALIDATION.partition("{")[0]):
             self.candidate.notes.append(sentence)
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
-        """Give up where reading alone takes too long."""
+        """End a reading that takes too long."""
         self._check_time()
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
-        """The same of features."""
+        """End a preparation that takes too long."""
         self._check_time()
 
     def _check_time(self) -> None:
@@ -399,14 +389,14 @@ class Timed(Reporter):
             raise Pruned
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        """Show how much of its time has passed."""
+        """Show the share of its time that has passed."""
         self.candidate.updates, self.stepped_at = step, self.course.clock()
         whole = max(1, math.ceil(self.until - self.began))
         done = min(int(self.stepped_at - self.began), whole - 1)
         self.course.reporter.preparing(f"{self.what}, seconds", done=done, total=whole)
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """Keep the score."""
+        """Keep the score, and the time that the validation took."""
         seconds = self.course.clock() - self.stepped_at
         self.candidate.validation = max(self.candidate.validation, seconds)
         metric = self.candidate.recipe.learning.metric or "loss"
@@ -416,7 +406,7 @@ class Timed(Reporter):
 
 @contextmanager
 def alarm(seconds: float, rang: threading.Event) -> Iterator[None]:
-    """Interrupt what is inside when its time is over, as Ctrl-C would, again and again until it ends.
+    """Interrupt what is inside when its time is over, as Ctrl-C would, repeatedly until it ends.
 
     `rang` is set when it does. Outside of the main thread nothing can be interrupted.
     """
@@ -430,14 +420,37 @@ def alarm(seconds: float, rang: threading.Event) -> Iterator[None]:
             pause = AGAIN
 
     thread = threading.Thread(target=wait, name="alarm", daemon=True)
-    if threading.current_thread() is threading.main_thread():
-        thread.start()
-    try:
-        yield
-    finally:
+    with _interruptible(rang) as can_interrupt:
+        if can_interrupt:
+            thread.start()
         try:
-            off.set()
-            if thread.is_alive():
-                thread.join()  # an interrupt under way comes here, not after the end
+            yield
         finally:
-            off.set()  # again, for the interrupt may have come before the first time
+            try:
+                off.set()
+                if thread.is_alive():
+                    thread.join()  # an interrupt under way comes here, not after the end
+            finally:
+                off.set()  # again, for the interrupt may have come before the first time
+
+
+@contextmanager
+def _interruptible(rang: threading.Event) -> Iterator[bool]:
+    """Let the alarm through, and nothing else, where Ctrl-C is ignored, as in a background job of a script.
+
+    False in other threads than the main one, which alone can be interrupted.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield is_main
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if rang.is_set():
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield True
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

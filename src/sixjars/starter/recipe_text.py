@@ -1,4 +1,4 @@
-"""Changes values in the text of a recipe that `new` wrote, so that its comments stay."""
+"""Changes of values in the text of a recipe that `new` wrote, so that its comments stay."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,28 +22,25 @@ def with_values(text: str, changes: Mapping[str, Any]) -> str:
       encoder: {size: 8, layers: 1}
     """
     values = loaded(text)
-    wanted = overridden(values, overrides_of(changes))
+    expected = overridden(values, overrides_of(changes))
     lines = text.splitlines()
     for section in dict.fromkeys(key.partition(".")[0] for key in changes):
-        keys = [
-            key
-            for key in wanted[section]
-            if values.get(section, {}).get(key) != wanted[section][key]
-        ]
-        lines = _with_section(lines, section, wanted[section], keys)
+        before, now = values.get(section, {}), expected[section]
+        keys = [key for key in now if before.get(key) != now[key]]
+        lines = _with_section(lines, section, now, keys)
     changed = "\n".join(lines) + ("\n" if text.endswith("\n") else "")
     try:
-        if loaded(changed) == wanted:
+        if loaded(changed) == expected:
             return changed
     except (yaml.YAMLError, ValueError):
         pass
-    return yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.safe_dump(expected, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _with_section(
     lines: list[str], section: str, values: Mapping[str, Any], keys: list[str]
 ) -> list[str]:
-    """The lines with one section changed: the whole of it where it is one line, else the lines of some keys."""
+    """The lines with one section changed: all of it where it is one line, else only some keys."""
     begin = next((at for at, line in enumerate(lines) if line.startswith(f"{section}:")), None)
     if begin is None:
         return [*lines, f"{section}: {inline(values)}"]
@@ -52,14 +49,13 @@ def _with_section(
     end = _end(lines, begin, "  ")
     inside = lines[begin + 1 : end]
     for key in keys:
-        at = next(
-            (at for at, line in enumerate(inside) if line.startswith(f"  {key}:")), len(inside)
-        )
+        places = (at for at, line in enumerate(inside) if line.startswith(f"  {key}:"))
+        at = next(places, len(inside))
         inside[at : _end(inside, at, "    ")] = [f"  {key}: {inline(values[key])}"]
     return [*lines[: begin + 1], *inside, *lines[end:]]
 
 
 def _end(lines: list[str], begin: int, indent: str) -> int:
-    """Where the lines under one line end, which are indented by so much."""
+    """The first line after those that are indented under one line."""
     following = range(begin + 1, len(lines))
     return next((at for at in following if not lines[at].startswith(indent)), len(lines))

@@ -1,6 +1,7 @@
-"""The texts of a starter recipe: tokens, lengths and pretrained vectors, as measurements on real data suggest them.
+"""The texts of a starter recipe: tokens, lengths and pretrained vectors.
 
-Each choice is one of `benchmarks/starters.py`, whose table is kept in `benchmarks/results/starters.yaml`.
+Each choice is one of `benchmarks/starters.py`, whose table is kept in
+`benchmarks/results/starters.yaml`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,29 +21,29 @@ WORDS: Final = 30_000
 EXTRA_WORDS: Final = 20_000
 """Words that training does not have, but the vectors: a translator meets them sooner or later."""
 WORD_DROPOUT: Final = 0.1
-"""Of inputs, so that <unk> is learned, and no word alone decides."""
+"""The share of input tokens that training drops: <unk> is learned, and no word alone decides."""
 MISSING: Final = (
-    f"pretrained word vectors would help here: pip install 'sixjars[{EXTRA}]', and run `sixjars new` again. "
-    "Without them the words learn their vectors from your rows alone."
+    f"pretrained word vectors would help here: pip install 'sixjars[{EXTRA}]', and run "
+    "`sixjars new` again. Without them the words learn their vectors from your rows alone."
 )
 
 
 @final
 @dataclass(frozen=True)
 class TextChoice:
-    """What the texts of all fields have in common."""
+    """The settings that the texts of all fields have in common."""
 
     vectors: bool = False
     """Whether the words of the inputs start from pretrained vectors."""
     tied: bool = False
     """Whether the output is a text, whose embedding and output layer are one matrix."""
     note: str = ""
-    """What a person should know, where there is something."""
+    """A note for a person, or nothing."""
 
 
-def choice_for(task: Task, found: Found) -> TextChoice:
+def choice_for(task: Task, facts: Found) -> TextChoice:
     """The choice for a task and its data; without data there are no vectors."""
-    texts = [text for slot in _of_words(task) for text in found.texts.get(slot.name, ())]
+    texts = [text for slot in _of_words(task) for text in facts.texts.get(slot.name, ())]
     fits = are_latin(texts) and not _in_segments(task)
     tied = FIELDS[task.output.kind].holds == "tokens"
     if fits and not is_installed():
@@ -57,14 +58,14 @@ def _of_words(task: Task) -> Iterator[Slot]:
 
 
 def _in_segments(task: Task) -> bool:
-    """Whether an input is read by an encoder of segments, for which vectors were not measured."""
+    """Whether the encoder reads segments, for which vectors were not measured."""
     return ENCODERS[task.starter or task.encoder].has_segments
 
 
 def text_settings(
     task: Task, slot: Slot, suggested: dict[str, Any], texts: Sequence[str], choice: TextChoice
 ) -> dict[str, Any]:
-    """The settings of a text field: what its statistics suggested, with what was measured for its task."""
+    """The settings of a text field: by its statistics, and by measurements of its task."""
     if task.tokens != "words" or "tokens" not in suggested or slot is task.output:
         return suggested
     bag = not ENCODERS[task.starter or task.encoder].recurs
@@ -74,8 +75,8 @@ def text_settings(
         return suggested
     labels = not DECODERS[task.decoder].searches
     if labels or choice.vectors:
-        # Subwords of few rows are pieces of words that were met once; whole words have pretrained vectors, and a class
-        # hangs on a word more than on its letters.
+        # Subwords of few rows are pieces of words that were met once; whole words have pretrained
+        # vectors, and a class hangs on a word more than on its letters.
         suggested |= {"tokens": "words", "size": WORDS, "lowercase": True}
     if choice.vectors:
         suggested["vectors"] = NAME
@@ -84,7 +85,6 @@ def text_settings(
         suggested["word_dropout"] = WORD_DROPOUT
     if bag:
         suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG)
-        suggested["word_dropout"] = (
-            2 * WORD_DROPOUT
-        )  # nothing else keeps it from learning rows by heart
+        # Nothing else keeps a bag of words from learning rows by heart.
+        suggested["word_dropout"] = 2 * WORD_DROPOUT
     return suggested

@@ -1,4 +1,4 @@
-"""How long the training of a recipe takes on this machine, measured in a few real updates of it.
+"""The time that the training of a recipe takes on this machine, measured in a few real updates.
 
 They are made in memory, on rows of the recipe's own data; nothing is written, no run is begun.
 """
@@ -6,7 +6,7 @@ They are made in memory, on rows of the recipe's own data; nothing is written, n
 import math
 import random
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,6 @@ import torch
 from sixjars.data.dataset import Dataset
 from sixjars.data.fields import FIELDS
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import SixJarsError, memory_is_short
 from sixjars.learning.engine import Device, Update, fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.progress import Reporter, duration, listening, number_of
@@ -28,55 +27,57 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, fresh_network, raw_examples
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.train import trainer_of
+from sixjars_runtime.errors import SixJarsError, memory_is_short
 
 QUARTER_COSTS: Final[float | None] = None
 """Points that a quarter of the planned updates cost on average, over the data sets of the table of
-starters in the benchmarks; nothing until that table has been measured."""
+starters in the benchmarks; None until that table has been measured."""
 WARM: Final = 3
 """First updates that are not counted: kernels are loaded and memory is taken."""
 ENOUGH: Final = 40
-"""Updates after which the mean is known well enough, and the seconds for them where they are slow."""
+"""Updates after which the mean is known well enough; or after so many seconds, if they are slow."""
 SECONDS: Final = 4.0
 LONGEST: Final = 6.0
 """Seconds after which measuring ends, however few updates there are."""
 MOST_BYTES: Final = 100_000_000
-"""Of files; larger ones would take too long to be read for an estimate alone."""
+"""Bytes of files; larger ones would take too long to be read for an estimate alone."""
 WORTH_SAVING: Final = 60.0
 """Seconds of a training below which nobody needs a shorter one."""
 MOST_CHARACTERS: Final = 2_000_000
-"""Of the texts that are tokenized for the estimate, of rows from all over the data."""
+"""Characters of texts that are tokenized for the estimate, of rows from all over the data."""
 Clock = Callable[[], float]
 
 
 @final
 @dataclass(frozen=True)
 class Budget:
-    """What the training of a recipe takes.
+    """The updates and seconds of the training of a recipe.
 
-    >>> Budget(12_000, 0.045, "2 CPU cores").sentences[0]
-    'up to 12,000 updates, about 9 min on this machine (45 ms each, 2 CPU cores; validation not counted).'
-    >>> Budget(12_000, 0.045, "2 CPU cores").sentences[2]
+    >>> budget = Budget(12_000, 0.045, "2 CPU cores")
+    >>> budget.sentences[0].partition(" (")[0]
+    'up to 12,000 updates, about 9 min on this machine'
+    >>> budget.sentences[2]
     '`learning.steps=3000` would take 2 min.'
     """
 
     updates: int
-    """The most there are."""
+    """At most."""
     seconds: float
-    """Of one update."""
+    """Seconds of one update."""
     where: str
-    """What computed them."""
+    """The device that computed them."""
     trainings: int = 1
-    """Of a cross-validation there are several."""
+    """Several in a cross-validation."""
     stops: bool = True
     """Whether training ends when validation no longer improves."""
 
     @property
     def sentences(self) -> list[str]:
-        """For a person: how long it takes, what ends it sooner, and what a shorter budget would take."""
+        """How long training takes, what ends it sooner, and what a shorter budget would take."""
         models = f"{self.trainings} trainings of " if self.trainings > 1 else ""
         whole = (
-            f"{models}up to {self.updates:,} updates, about {self._time(self.updates)} on this machine "
-            f"({_each(self.seconds)} each, {self.where}; validation not counted)."
+            f"{models}up to {self.updates:,} updates, about {self._time(self.updates)} on this "
+            f"machine ({_each(self.seconds)} each, {self.where}; validation not counted)."
         )
         stops = "It stops earlier when validation no longer improves." if self.stops else ""
         return [sentence for sentence in (whole, stops, self._shorter()) if sentence]
@@ -86,11 +87,9 @@ class Budget:
         quarter = self.updates // 4
         if self.seconds * self.trainings * self.updates < WORTH_SAVING:
             return ""
-        costs = (
-            ""
-            if QUARTER_COSTS is None
-            else f"; on our benchmarks that costs about {QUARTER_COSTS:g} points"
-        )
+        costs = ""
+        if QUARTER_COSTS is not None:
+            costs = f"; on our benchmarks that costs about {QUARTER_COSTS:g} points"
         return f"`learning.steps={quarter}` would take {self._time(quarter)}{costs}."
 
     def _time(self, updates: int) -> str:
@@ -103,11 +102,9 @@ def _each(seconds: float) -> str:
     >>> _each(0.0004), _each(0.0449), _each(2.5)
     ('0.4 ms', '45 ms', '2.5 s')
     """
-    return (
-        f"{seconds:.1f} s"
-        if seconds >= 1
-        else f"{1000 * seconds:.{0 if seconds >= 0.01 else 1}f} ms"
-    )
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{1000 * seconds:.{0 if seconds >= 0.01 else 1}f} ms"
 
 
 def budget_of(
@@ -117,9 +114,9 @@ def budget_of(
     device: Device = "auto",
     clock: Clock = time.perf_counter,
 ) -> Budget | None:
-    """What the training of a recipe file will take.
+    """The updates and seconds of the training of a recipe file.
 
-    Nothing where that cannot be told in a few seconds: the data is not there, its files are very
+    None where they cannot be measured in a few seconds: the data is not there, its files are very
     large, features of images would have to be computed first, or training would fail.
     """
     recipe = read_recipe(str(file), (), outside)
@@ -150,50 +147,44 @@ def _is_quick(recipe: Recipe) -> bool:
     data = recipe.data
     if any(FIELDS[field.kind].is_media for field in data.fields.values() if field.kind in FIELDS):
         return False
-    names = [each.file for each in data.training_files]
-    files = [
-        name for named in names for name in (named.values() if isinstance(named, dict) else [named])
-    ]
+    files: list[str] = []
+    for part in data.training_files:
+        files += part.file.values() if isinstance(part.file, dict) else [part.file]
     paths = [data.path(name) for name in files]
-    return bool(paths) and all(map(Path.is_file, paths)) and _bytes(paths) <= MOST_BYTES
-
-
-def _bytes(paths: Iterable[Path]) -> int:
-    return sum(path.stat().st_size for path in paths)
+    if not paths or not all(map(Path.is_file, paths)):
+        return False
+    return sum(path.stat().st_size for path in paths) <= MOST_BYTES
 
 
 def _trainer(recipe: Recipe, outside: Outside, device: Device) -> tuple[Trainer, int]:
-    """What makes the updates, in memory; and of how many rows each there is stands for."""
+    """A trainer in memory for a sample of the rows, and of how many rows each of it stands for."""
     blueprint = Blueprint.of(recipe, outside)
     examples = raw_examples(recipe, blueprint.fields)
     every = max(1, math.ceil(_characters(examples["train"]) / MOST_CHARACTERS))
-    rows = {
-        name: replace(split, table=_some(split.table, every)) for name, split in examples.items()
-    }
     skip = recipe.data.on_bad_row == "skip"
+    rows = {}
+    for name in ("train", "valid"):
+        rows[name] = replace(examples[name], table=_some(examples[name].table, every))
     fields = blueprint.fields.learned(blueprint.fields.admit(rows["train"], skip=skip))
     train, valid = (
-        Dataset.in_memory(fields.admit(rows[name], skip=skip), fields)
-        for name in ("train", "valid")
+        Dataset.in_memory(fields.admit(split, skip=skip), fields) for split in rows.values()
     )
     splits = Splits(train, valid, None, fields)
     network = fresh_network(blueprint, splits)
-    around = Surroundings(
-        Path(), dict, "lower", Reporter()
-    )  # which is not used: nothing is scored or saved
+    # Nothing is scored or saved, so that these are not used.
+    around = Surroundings(Path(), dict, "lower", Reporter())
     fabric = fabric_for(device=device, devices=1, precision=recipe.learning.precision)
     return trainer_of(network, splits, recipe, around, fabric), every
 
 
 def _characters(examples: Examples) -> int:
     columns = [column for column in examples.table.columns if pyarrow.types.is_string(column.type)]
-    return sum(
-        pyarrow.compute.sum(pyarrow.compute.utf8_length(column)).as_py() or 0 for column in columns
-    )
+    lengths = map(pyarrow.compute.utf8_length, columns)
+    return sum(pyarrow.compute.sum(length).as_py() or 0 for length in lengths)
 
 
 def _some(table: Any, every: int) -> Any:
-    """Rows from all over a table, one of so many; drawn, for labels may take turns, and every tenth row have one."""
+    """One row of so many, drawn: labels may take turns, and every tenth row then have one."""
     if every == 1:
         return table
     count = math.ceil(len(table) / every)
@@ -201,25 +192,22 @@ def _some(table: Any, every: int) -> Any:
 
 
 def pace(updates: Generator[Update, None, None], clock: Clock = time.perf_counter) -> float:
-    """Seconds of an update, on average, without the first ones where there are others."""
+    """Mean seconds of an update, without the first ones where there are others."""
     ends = [clock()]
     with closing(updates):
         for update in updates:
             update.loss()  # waits for the device
             ends.append(clock())
             taken = ends[-1] - ends[0]
-            if (
-                len(ends) > WARM + ENOUGH
-                or taken > LONGEST
-                or (taken > SECONDS and len(ends) > WARM + 3)
-            ):
+            is_known = taken > SECONDS and len(ends) > WARM + 3
+            if is_known or taken > LONGEST or len(ends) > WARM + ENOUGH:
                 break
     warm = min(WARM, len(ends) - 2)
     return (ends[-1] - ends[warm]) / (len(ends) - 1 - warm)
 
 
 def _where(device: torch.device) -> str:
-    """The device, as a person calls it."""
+    """The name of the device for a person."""
     if device.type == "cuda":
         return str(torch.cuda.get_device_name(device))
     return number_of(torch.get_num_threads(), "CPU core") if device.type == "cpu" else device.type

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 DIGITS: Final = 4
-"""Of a number that is tried: more would only make it longer to write."""
+"""Significant digits of a number that is tried, so that recipes stay readable."""
 
 
 class Dimension(ABC):
@@ -17,28 +17,28 @@ class Dimension(ABC):
 
     @abstractmethod
     def distribution(self) -> "BaseDistribution":
-        """The same for Optuna."""
+        """The dimension as Optuna's distribution."""
 
     @abstractmethod
     def value(self, drawn: Any) -> Any:
-        """The value for the recipe, of what Optuna has drawn."""
+        """The value for the recipe, from a draw of Optuna."""
 
     @abstractmethod
     def corners(self) -> tuple[Any, ...]:
-        """Values that show whether a recipe takes them all."""
+        """Values that show whether a recipe takes all."""
 
     @property
     @abstractmethod
     def count(self) -> int | None:
-        """How many values there are; nothing where they cannot be counted."""
+        """How many values there are; None where they cannot be counted."""
 
     @abstractmethod
     def draw(self, at: int) -> Any:
-        """What Optuna would draw, by its place from 0, where values can be counted."""
+        """The draw of Optuna for a value by its place from 0, where values can be counted."""
 
     @property
     def axis(self) -> str:
-        """How a drawing shows it: `linear`, `log`, or `names`."""
+        """The axis of a drawing: `linear`, `log`, or `names`."""
         return "names"
 
 
@@ -47,8 +47,8 @@ class Dimension(ABC):
 class Range(Dimension):
     """A number between two ends, both possible.
 
-    >>> str(Range(1e-4, 1e-2, log=True)), Range(0.0, 0.5).value(0.123456), Range(64, 512, whole=True).value(100)
-    ('log(0.0001,0.01)', 0.1235, 100)
+    >>> str(Range(1e-4, 1e-2, log=True)), Range(0.0, 0.5).value(0.123456)
+    ('log(0.0001,0.01)', 0.1235)
     """
 
     low: float
@@ -57,11 +57,11 @@ class Range(Dimension):
     whole: bool = False
 
     def __str__(self) -> str:
-        name = "log" if self.log else "int" if self.whole else "uniform"
-        return f"{name}({self.low!r},{self.high!r})"
+        whole = "int" if self.whole else "uniform"
+        return f"{'log' if self.log else whole}({self.low!r},{self.high!r})"
 
     def distribution(self) -> "BaseDistribution":
-        """A number or a whole number."""
+        """A distribution of numbers or of whole numbers."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
         if self.whole:
@@ -69,20 +69,18 @@ class Range(Dimension):
         return FloatDistribution(self.low, self.high, log=self.log)
 
     def value(self, drawn: Any) -> Any:
-        """Rounded, but not beyond an end."""
-        return (
-            int(drawn)
-            if self.whole
-            else min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
-        )
+        """The number, rounded but not beyond an end."""
+        if self.whole:
+            return int(drawn)
+        return min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
 
     def corners(self) -> tuple[Any, ...]:
-        """The ends."""
+        """Both ends."""
         return self.low, self.high
 
     @property
     def count(self) -> int | None:
-        """Of whole numbers."""
+        """How many whole numbers there are; None for others."""
         return int(self.high) - int(self.low) + 1 if self.whole else None
 
     def draw(self, at: int) -> Any:
@@ -120,14 +118,14 @@ class Choices(Dimension):
         return json.loads(drawn)
 
     def corners(self) -> tuple[Any, ...]:
-        """All of them."""
+        """All values."""
         return self.values
 
     @property
     def count(self) -> int | None:
-        """Each is one."""
+        """How many values there are."""
         return len(self.values)
 
     def draw(self, at: int) -> Any:
-        """Its text."""
+        """The text of a value."""
         return json.dumps(self.values[at])

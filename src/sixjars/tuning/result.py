@@ -1,4 +1,4 @@
-"""What a parameter search leaves behind: a table of its trials, the best recipe, and a picture."""
+"""The result of a parameter search: a table of its trials, the best recipe, and a drawing."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from sixjars.runs.notebook import table
 TABLE, RECIPE, PICTURE = "trials.csv", "best.yaml", "tune.png"
 WRITTEN = (TABLE, RECIPE, PICTURE)
 SHOWN = 10
-"""Trials that tie and are named by their numbers; of more only how many there are."""
+"""Trials that tie and are named by their numbers; of more, only the count is given."""
 
 
 @final
@@ -26,8 +26,9 @@ SHOWN = 10
 class Tuning:
     """The result of a parameter search. All scores are those of the validation set.
 
-    >>> row = {"number": 1, "learning.rate": 0.01, "score": 0.9, "state": "complete", "epochs": 5.0, "seconds": 8.0}
-    >>> tuning = Tuning(Path("runs/t"), "exact_match", "higher", {"learning.rate": "log"}, (row,), ("--from", "runs/a"))
+    >>> row = {"number": 1, "learning.rate": 0.01, "score": 0.9, "state": "complete"}
+    >>> axes, start = {"learning.rate": "log"}, ("--from", "runs/a")
+    >>> tuning = Tuning(Path("runs/t"), "exact_match", "higher", axes, (row,), start)
     >>> tuning.best, tuning.score
     ({'learning.rate': 0.01}, 0.9)
     >>> tuning.command
@@ -38,23 +39,21 @@ class Tuning:
     metric: str
     better: Literal["higher", "lower"]
     axes: Mapping[str, str]
-    """Each key that was searched, and how a drawing shows it."""
+    """The axis of each key that was searched."""
     trials: tuple[dict[str, Any], ...]
-    """One each: number, the value of each key, score, state, epochs, seconds, why it failed."""
+    """For each its number, the value of each key, score, state, epochs, seconds, why it failed."""
     options: tuple[str, ...] = ()
-    """Of the command that trains the best recipe."""
+    """Options of the command that trains the best recipe."""
     memory: tuple[str, ...] = ()
-    """Arguments that stand for what was in memory, such as `data=TABLE`; then it is trained from Python."""
+    """Arguments for what was in memory, such as `data=TABLE`: the best is trained from Python."""
 
     @property
     def ranked(self) -> list[dict[str, Any]]:
         """Complete trials, the best one first, then the others."""
         sign = -1.0 if self.better == "higher" else 1.0
         complete = [row for row in self.trials if row["state"] == "complete"]
-        return [
-            *sorted(complete, key=lambda row: sign * row["score"]),
-            *(r for r in self.trials if r not in complete),
-        ]
+        others = [row for row in self.trials if row["state"] != "complete"]
+        return sorted(complete, key=lambda row: sign * row["score"]) + others
 
     @property
     def best_trial(self) -> dict[str, Any] | None:
@@ -63,54 +62,45 @@ class Tuning:
 
     @property
     def tied(self) -> list[dict[str, Any]]:
-        """The complete trials that have the best score, in their order, where there are several."""
+        """The complete trials that share the best score, in their order; none for a single best."""
         best = self.best_trial
-        equal = [
-            row
-            for row in self.ranked
-            if best and row["state"] == "complete" and row["score"] == best["score"]
-        ]
+        equal = []
+        for row in self.ranked if best else ():
+            if row["state"] == "complete" and row["score"] == self.score:
+                equal.append(row)
         return equal if len(equal) > 1 else []
 
     @property
     def tie_in_words(self) -> str:
-        """That the best trials tie, and what therefore did not matter; empty where one is alone the best."""
+        """A sentence that the best trials tie, and which keys made no difference; or nothing."""
         tied = self.tied
         if not tied:
             return ""
         complete = sum(row["state"] == "complete" for row in self.trials)
         keys = [key for key in self.axes if len({json.dumps(row.get(key)) for row in tied}) > 1]
         numbers = listed([str(row["number"]) for row in tied[:SHOWN]])
+        which = f"{len(tied)} of {complete} complete trials"
+        so = "so nothing decides between their values of"
         if len(tied) == complete:
-            which, so = (
-                f"all {complete} complete trials",
-                "so it made no difference which was taken of",
-            )
-        else:
-            which, so = (
-                f"{len(tied)} of {complete} complete trials",
-                "so nothing decides between their values of",
-            )
+            which = f"all {complete} complete trials"
+            so = "so it made no difference which was taken of"
         which += f" ({numbers})" if len(tied) <= SHOWN else ""
-        finer = (
-            ""
-            if self.metric == "loss"
-            else "; a finer metric may tell them apart: learning.metric=loss"
-        )
+        finer = "; a finer metric may tell them apart: learning.metric=loss"
         return (
-            f"{which} tie at {self.metric} {self.score:.4g}, {so} {listed(keys or ['every key'])}. Trial "
-            f"{tied[0]['number']} is kept because it was the first{finer}."
+            f"{which} tie at {self.metric} {self.score:.4g}, {so} {listed(keys or ['every key'])}. "
+            f"Trial {tied[0]['number']} is kept because it was the first"
+            f"{'' if self.metric == 'loss' else finer}."
         )
 
     @property
     def best(self) -> dict[str, Any]:
         """The best values."""
-        found = self.best_trial or {}
-        return {key: found[key] for key in self.axes if key in found}
+        best = self.best_trial or {}
+        return {key: best[key] for key in self.axes if key in best}
 
     @property
     def score(self) -> float | None:
-        """Of the best trial."""
+        """The score of the best trial."""
         return None if self.best_trial is None else float(self.best_trial["score"])
 
     @property
@@ -125,33 +115,22 @@ class Tuning:
 
     @property
     def command(self) -> str:
-        """What trains the best recipe and scores it: on the test set, where there is one; a command, or Python."""
+        """The command, or the Python, that trains the best recipe and scores it."""
+        recipe, out = str(self.recipe), str(self.folder / "best")
         if self.memory:
-            given = ", ".join(
-                [repr(str(self.recipe)), f"out={str(self.folder / 'best')!r}", *self.memory]
-            )
-            return f"sixjars.train({given})"
-        return shlex.join(
-            [
-                "sixjars",
-                "train",
-                str(self.recipe),
-                "--out",
-                str(self.folder / "best"),
-                *self.options,
-            ]
-        )
+            return f"sixjars.train({', '.join([repr(recipe), f'out={out!r}', *self.memory])})"
+        return shlex.join(["sixjars", "train", recipe, "--out", out, *self.options])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        found: dict[str, Any] = {"metric": self.metric, "better": self.better, "split": "valid"}
-        found |= {"score": self.score, "best": self.best}
-        found["tied"] = [row["number"] for row in self.tied]
-        places = {"recipe": str(self.recipe), "picture": str(self.picture), "command": self.command}
-        return {**found, **places, "trials": list(self.trials)}
+        values: dict[str, Any] = {"metric": self.metric, "better": self.better, "split": "valid"}
+        values |= {"score": self.score, "best": self.best}
+        values["tied"] = [row["number"] for row in self.tied]
+        values |= {"recipe": str(self.recipe), "picture": str(self.picture)}
+        return values | {"command": self.command, "trials": list(self.trials)}
 
     def write_table(self) -> None:
-        """`trials.csv`."""
+        """Write `trials.csv`."""
         columns = ["number", *self.axes, "score", "state", "epochs", "seconds", "why"]
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -160,34 +139,30 @@ class Tuning:
         write_whole(self.folder / TABLE, text.getvalue().encode())
 
     def write_recipe(self, recipe: Recipe) -> None:
-        """`best.yaml`, under a comment that says where it comes from."""
+        """Write `best.yaml`, under a comment on its origin."""
         best = self.best_trial or {}
         lines = [
-            f"The best of {len(self.trials)} trials of a parameter search, trial {best.get('number')}.",
+            f"The best of {len(self.trials)} trials of a parameter search, "
+            f"trial {best.get('number')}.",
             *(f"  {text_of(key, value)}" for key, value in self.best.items()),
             f"{self.metric} {self.score:.6g} on the validation set; the test set was not scored.",
             f"Run     {self.command}",
             *([f"Of equals the first: {self.tie_in_words}"] if self.tied else []),
         ]
-        write_whole(
-            self.recipe, ("".join(f"# {line}\n" for line in lines) + recipe.to_yaml()).encode()
-        )
+        comments = "".join(f"# {line}\n" for line in lines)
+        write_whole(self.recipe, (comments + recipe.to_yaml()).encode())
 
     def draw(self) -> None:
-        """`tune.png`."""
+        """Draw `tune.png`."""
         title = f"{self.metric.replace('_', ' ')} on the validation set"
+        trials = len(self.trials)
         if self.tied:
-            title += f"; {len(self.tied)} of {len(self.trials)} trials tie for the best: {self.score:.4g}"
+            title += f"; {len(self.tied)} of {trials} trials tie for the best: {self.score:.4g}"
         elif self.best_trial is not None:
-            title += f"; best: {self.score:.4g} in trial {self.best_trial['number']} of {len(self.trials)}"
-        draw_tuning(
-            self.picture,
-            self.trials,
-            self.axes,
-            metric=self.metric,
-            better=self.better,
-            title=title,
-        )
+            number = self.best_trial["number"]
+            title += f"; best: {self.score:.4g} in trial {number} of {trials}"
+        axes, metric, better = self.axes, self.metric, self.better
+        draw_tuning(self.picture, self.trials, axes, metric=metric, better=better, title=title)
 
     def _repr_html_(self) -> str:
         """The trials, for a notebook."""
@@ -199,13 +174,9 @@ class Tuning:
 
 def _plain(value: Any) -> Any:
     """A value for a cell."""
-    return (
-        ""
-        if value is None
-        else value
-        if isinstance(value, str | int | float)
-        else json.dumps(value)
-    )
+    if value is None:
+        return ""
+    return value if isinstance(value, str | int | float) else json.dumps(value)
 
 
 def text_of(key: str, value: Any) -> str:
@@ -220,7 +191,7 @@ def text_of(key: str, value: Any) -> str:
 def line_of(
     row: Mapping[str, Any], keys: Sequence[str], metric: str, *, trials: int, is_best: bool
 ) -> str:
-    """How a trial ended, in one line."""
+    """The end of a trial in one line."""
     line = f"trial {row['number']:>{len(str(trials))}} of {trials}  "
     line += ", ".join(text_of(key, row[key]) for key in keys)
     if row["score"] is not None:

@@ -1,6 +1,6 @@
-"""Search spaces: which values of a recipe's keys a parameter search may try. They are text, and no code is run.
+"""Search spaces: the values that a parameter search may try for a recipe's keys, given as text.
 
-learning.rate=log(1e-4,1e-2)          a number, its logarithm uniform; whole numbers where both ends are integers
+learning.rate=log(1e-4,1e-2)          a number, its logarithm uniform (whole if both ends are)
 model.encoder.dropout=uniform(0,0.5)  a number
 model.encoder.size=int(64,512)        a whole number
 model.encoder.cell=[gru,lstm]         one of these
@@ -17,19 +17,19 @@ from typing import Any, Final, final
 import numpy as np
 import yaml
 
-from sixjars.errors import RecipeError, hint, shown
 from sixjars.recipe.files import loaded
 from sixjars.recipe.sections import DataSettings
 from sixjars.tuning.dimensions import Choices, Dimension, Range
+from sixjars_runtime.errors import RecipeError, hint, shown
 
 SpaceLike = Sequence[str] | Mapping[str, Any]
-"""A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list holds choices."""
+"""A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list is choices."""
 TRIALS: Final = 30
-"""Of a search, when nobody says how many."""
+"""Trials of a search, unless it says how many."""
 RANGES: Final = ("log", "uniform", "int")
 WHERE: Final = "the search space"
 SCORING: Final = ("task", "evaluation", "expect", "learning.metric", "learning.folds")
-"""Keys that decide what is scored; so do those of `data`, but for what a field makes of its column."""
+"""Keys that decide what is scored; so do those of `data`, but for the settings of a field."""
 _CALL: Final = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*\((?P<ends>.*)\)", re.DOTALL)
 _CHOOSERS: Final = {"choice", "choices", "categorical", "choose", "one_of"}
 _OTHER_NAMES: Final = {
@@ -37,33 +37,33 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(["between", "interval", "float", "real", "linear"], "uniform"),
     **dict.fromkeys(["range", "randint", "integer", "quniform", "int_uniform"], "int"),
 }
-"""What other libraries call them."""
+"""The names of other libraries for these ranges."""
 
 
 @final
 @dataclass(frozen=True)
 class Space:
-    """What is searched, and what is the same in every trial."""
+    """The dimensions of a search, and the values that are the same in every trial."""
 
     dimensions: Mapping[str, Dimension]
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def texts(self) -> dict[str, str]:
         """Each dimension as a person would write it."""
-        return {key: str(one) for key, one in self.dimensions.items()}
+        return {key: str(dimension) for key, dimension in self.dimensions.items()}
 
     @property
     def count(self) -> int | None:
-        """How many combinations of values there are; nothing where they cannot be counted."""
-        counts = [one.count for one in self.dimensions.values()]
+        """How many combinations of values there are; None where they cannot be counted."""
+        counts = [dimension.count for dimension in self.dimensions.values()]
         return None if None in counts else math.prod(count for count in counts if count is not None)
 
     def draw(self, at: int) -> dict[str, Any]:
-        """What Optuna would draw for a combination, by its place from 0, where they can be counted."""
+        """The draws of Optuna for a combination by its place from 0, where they can be counted."""
         drawn = {}
-        for key, one in self.dimensions.items():
-            at, place = divmod(at, one.count or 1)
-            drawn[key] = one.draw(place)
+        for key, dimension in self.dimensions.items():
+            at, place = divmod(at, dimension.count or 1)
+            drawn[key] = dimension.draw(place)
         return drawn
 
 
@@ -76,33 +76,32 @@ def overrides_of(values: Mapping[str, Any]) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value in values.items()]
 
 
-def space_of(given: SpaceLike) -> Space:
-    """A space, strictly read; all its faults are told at once.
+def space_of(space: SpaceLike) -> Space:
+    """A space, strictly read; all its faults are reported at once.
 
-    >>> space = space_of(["learning.rate=log(1e-4,1e-2)", "model.encoder.size=[128,256]", "learning.epochs=5"])
+    >>> space = space_of(["learning.rate=log(1e-4,1e-2)", "learning.epochs=5"])
     >>> space.texts(), space.fixed
-    ({'learning.rate': 'log(0.0001,0.01)', 'model.encoder.size': '[128, 256]'}, {'learning.epochs': 5})
+    ({'learning.rate': 'log(0.0001,0.01)'}, {'learning.epochs': 5})
     """
     dimensions: dict[str, Dimension] = {}
     fixed: dict[str, Any] = {}
     faults: list[str] = []
-    for key, value in _pairs(given, faults):
+    for key, value in _pairs(space, faults):
         if key in dimensions or key in fixed:
             faults.append(f"{key} stands twice; give it one space.")
             continue
         try:
-            found = _read(key, value)
+            values = _read(key, value)
         except RecipeError as error:
             faults += error.faults
-            found = None
-        if isinstance(found, Dimension):
-            dimensions[key] = found
-            if _decides(key):
-                faults.append(
-                    f"{key} decides what is scored, so trials could not be compared; give it one value."
-                )
-        else:
-            fixed[key] = found
+            values = None
+        if not isinstance(values, Dimension):
+            fixed[key] = values
+            continue
+        dimensions[key] = values
+        if _decides(key):
+            decides = "decides what is scored, so trials could not be compared"
+            faults.append(f"{key} {decides}; give it one value.")
     if not dimensions and not faults:
         faults.append(_nothing(fixed))
     if faults:
@@ -111,61 +110,61 @@ def space_of(given: SpaceLike) -> Space:
 
 
 def check_counts(**counts: int) -> None:
-    """Numbers of things to do are 1 or more."""
-    faults = [
-        f"{name} must be 1 or more, but is {count}." for name, count in counts.items() if count < 1
-    ]
+    """Refuse numbers of things to do that are below 1."""
+    wrong = {name: count for name, count in counts.items() if count < 1}
+    faults = [f"{name} must be 1 or more, but is {count}." for name, count in wrong.items()]
     if faults:
         raise RecipeError(faults, WHERE)
 
 
 def _decides(key: str) -> bool:
-    """Whether a key, or one below it, decides what is scored, or on what: validation rows may be training rows too."""
+    """Whether a key, or one below it, decides which rows are scored, or by what."""
     section, *below = key.split(".")
     if section == "data":
         return len(below) < 2 or below[0] in DataSettings.model_fields or below[1] == "column"
-    return any(f"{key}.".startswith(f"{one}.") or one.startswith(f"{key}.") for one in SCORING)
+    return any(f"{key}.".startswith(f"{each}.") or each.startswith(f"{key}.") for each in SCORING)
 
 
 def _nothing(fixed: Mapping[str, Any]) -> str:
+    begins = "there is nothing to search"
     if not fixed:
-        return "there is nothing to search; write KEY=SPACE, for example 'learning.rate=log(1e-4,1e-2)'."
+        return f"{begins}; write KEY=SPACE, for example 'learning.rate=log(1e-4,1e-2)'."
     key, value = next(iter(fixed.items()))
-    one = json.dumps(value)
-    several = f"{value}" if isinstance(value, str) and "," in value else f"{one},…"
-    return f"there is nothing to search: {key}={one} is one value; write '{key}=[{several}]', or a range: {_example(key)}."
+    text = json.dumps(value)
+    several = f"{value}" if isinstance(value, str) and "," in value else f"{text},…"
+    remedy = f"write '{key}=[{several}]', or a range: {_example(key)}."
+    return f"{begins}: {key}={text} is one value; {remedy}"
 
 
 def _example(key: str, name: str = "log") -> str:
-    """How a range of this key could be written."""
+    """A range of a key as a person would write it."""
     ends = {"log": "1e-4,1e-2", "uniform": "0,0.5", "int": "64,512"}
     return f"'{key}={name}({ends[name]})'"
 
 
-def _pairs(given: SpaceLike, faults: list[str]) -> Iterable[tuple[str, Any]]:
-    """Keys with what is said of each."""
-    if isinstance(given, Mapping):
-        yield from ((str(key), value) for key, value in given.items())
+def _pairs(space: SpaceLike, faults: list[str]) -> Iterable[tuple[str, Any]]:
+    """Each key with the value or space that is given for it."""
+    if isinstance(space, Mapping):
+        yield from ((str(key), value) for key, value in space.items())
         return
-    if isinstance(given, str):
-        given = [given]
-    for text in given:
+    if isinstance(space, str):
+        space = [space]
+    for text in space:
         key, equals, value = str(text).partition("=")
         if equals and key.strip():
             yield key.strip(), value
         else:
-            faults.append(
-                f"{shown(text)} must look like KEY=SPACE, for example {_example('learning.rate')}."
-            )
+            example = _example("learning.rate")
+            faults.append(f"{shown(text)} must look like KEY=SPACE, for example {example}.")
 
 
-def _read(key: str, given: Any) -> Any:
-    """What a key may be: a dimension, or one value."""
-    if isinstance(given, list | tuple):
-        return _choices(key, [_plain(value) for value in given])
-    if not isinstance(given, str):
-        return _single(key, _plain(given))
-    text = given.strip()
+def _read(key: str, space: Any) -> Any:
+    """The values of a key: a dimension, or one value."""
+    if isinstance(space, list | tuple):
+        return _choices(key, [_plain(value) for value in space])
+    if not isinstance(space, str):
+        return _single(key, _plain(space))
+    text = space.strip()
     call = _CALL.fullmatch(text)
     if call is not None:
         return _range(key, call["name"], call["ends"])
@@ -174,14 +173,13 @@ def _read(key: str, given: Any) -> Any:
     try:
         value = loaded(text)
     except (yaml.YAMLError, ValueError):
-        raise _fault(
-            f"{key}={shown(text)[1:-1]} is neither a value nor a space: brackets or quotes are open."
-        ) from None
+        reason = "is neither a value nor a space: brackets or quotes are open."
+        raise _fault(f"{key}={shown(text)[1:-1]} {reason}") from None
     return _choices(key, value) if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:
-    """The number of a NumPy number."""
+    """A NumPy number as one of Python."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -190,24 +188,21 @@ def _single(key: str, value: Any) -> Any:
     try:
         json.dumps(value)
     except (TypeError, ValueError):
-        raise _fault(
-            f"{key}: give a text such as 'log(1e-4,1e-2)', a list of choices, or a plain value; it is {shown(value)}."
-        ) from None
+        kinds = "a text such as 'log(1e-4,1e-2)', a list of choices, or a plain value"
+        raise _fault(f"{key}: give {kinds}; it is {shown(value)}.") from None
     return value
 
 
 def _choices(key: str, values: list[Any]) -> Any:
     """Choices; a list of one is that value, so that a list can be a value too: `[[encoder]]`."""
     if not values:
-        raise _fault(
-            f"{key}=[] is empty; write the values to try, for example '{key}=[128,256,512]'."
-        )
+        example = f"'{key}=[128,256,512]'"
+        raise _fault(f"{key}=[] is empty; write the values to try, for example {example}.")
     try:
         texts = [json.dumps(value, allow_nan=False) for value in values]
     except (TypeError, ValueError):
-        raise _fault(
-            f"{key}: choices must be plain values, but they are {shown(values)}."
-        ) from None
+        fault = f"choices must be plain values, but they are {shown(values)}."
+        raise _fault(f"{key}: {fault}") from None
     twice = next((text for at, text in enumerate(texts) if text in texts[:at]), None)
     if twice is not None:
         raise _fault(f"{key}: {twice} stands twice in its list.")
@@ -215,43 +210,38 @@ def _choices(key: str, values: list[Any]) -> Any:
 
 
 def _range(key: str, name: str, inside: str) -> Range:
-    """A range, of the text between its parentheses."""
+    """A range, from the text between its parentheses."""
     if name in _CHOOSERS:
         raise _fault(f"{key}: write choices as a list: '{key}=[{inside.strip()}]'.")
     if name not in RANGES:
         meant = _OTHER_NAMES.get(name.lower())
         similar = f" Did you mean {meant!r}?" if meant else hint(name, RANGES)
-        raise _fault(
-            f"{key}: range {name!r} is unknown.{similar} Known: {', '.join(sorted(RANGES))}."
-        )
+        known = ", ".join(sorted(RANGES))
+        raise _fault(f"{key}: range {name!r} is unknown.{similar} Known: {known}.")
     try:
         ends = [loaded(part) for part in inside.split(",")]
     except (yaml.YAMLError, ValueError):
         ends = []
+    return _range_between(key, name, inside, ends)
+
+
+def _range_between(key: str, name: str, inside: str, ends: list[Any]) -> Range:
+    begins = f"{key}={name}({inside})"
     if len(ends) != 2 or not all(_is_number(end) for end in ends):
-        such = _example(key, name)
-        raise _fault(
-            f"{key}={name}({inside}) must have two numbers, the lower and the upper, such as {such}."
-        )
+        example = _example(key, name)
+        raise _fault(f"{begins} must have two numbers, the lower and the upper, such as {example}.")
     low, high = ends
     whole = all(isinstance(end, int) for end in ends) and name != "uniform"
     if low >= high:
-        raise _fault(
-            f"{key}={name}({inside}): the lower end {low} must be below the upper end {high}."
-        )
+        raise _fault(f"{begins}: the lower end {low} must be below the upper end {high}.")
     if name == "log" and low <= 0:
-        raise _fault(
-            f"{key}={name}({inside}): 0 and less have no logarithm; begin above 0, or use uniform."
-        )
+        remedy = "begin above 0, or use uniform."
+        raise _fault(f"{begins}: 0 and less have no logarithm; {remedy}")
     if name == "int" and not whole:
-        raise _fault(
-            f"{key}={name}({inside}): both ends must be whole numbers; use uniform or log for others."
-        )
-    return (
-        Range(low, high, name == "log", whole)
-        if whole
-        else Range(float(low), float(high), name == "log")
-    )
+        raise _fault(f"{begins}: both ends must be whole numbers; use uniform or log for others.")
+    if whole:
+        return Range(low, high, name == "log", whole)
+    return Range(float(low), float(high), name == "log")
 
 
 def _is_number(value: Any) -> bool:

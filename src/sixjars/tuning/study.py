@@ -1,8 +1,9 @@
-"""The study of a parameter search: what was tried and what to try next, by Optuna, kept in a file of the search.
+"""The study of a parameter search: its trials and the next one, by Optuna, kept in a file.
 
-The file is Optuna's journal: lines of JSON. Trials are drawn by the tree-structured Parzen estimator (Bergstra et al.
-2011, https://papers.nips.cc/paper/4443), and given up when they are worse than the median of those before them (the
-median rule of Golovin et al. 2017, https://doi.org/10.1145/3097983.3098043).
+The file is Optuna's journal: lines of JSON. Trials are drawn by the tree-structured Parzen
+estimator (Bergstra et al. 2011, https://papers.nips.cc/paper/4443), and given up when they are
+worse than the median of those before them (the median rule of Golovin et al. 2017,
+https://doi.org/10.1145/3097983.3098043).
 """
 
 import json
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import numpy as np
 
-from sixjars.errors import MissingExtra, RunError
 from sixjars.learning.checkpoints import disk_faults, uninterrupted
 from sixjars.tuning.space import Space
 from sixjars.tuning.trial import End
+from sixjars_runtime.errors import MissingExtra, RunError
 
 if TYPE_CHECKING:
     import optuna
@@ -36,10 +37,10 @@ EARLIEST: Final = 2
 @final
 @dataclass(frozen=True)
 class Aim:
-    """What a study is of; a search that goes on must be of the same."""
+    """The purpose of a study; a search that goes on must have the same."""
 
     recipe: str
-    """YAML, everything filled in, before a trial changes it."""
+    """YAML, every default filled in, before a trial changes it."""
     space: Mapping[str, str]
     metric: str
     better: Literal["higher", "lower"]
@@ -51,15 +52,15 @@ class Aim:
 @final
 @dataclass(frozen=True)
 class Asked:
-    """A trial to be made."""
+    """A trial to run."""
 
     number: int
     """From 1; a trial that was stopped leaves its number to the one that repeats it."""
     values: dict[str, Any]
     key: int
-    """Optuna's own number."""
+    """The number that Optuna gave it."""
     folder: Path
-    """Where it is made."""
+    """The folder to train it in."""
 
 
 def is_begun(folder: Path) -> bool:
@@ -68,16 +69,15 @@ def is_begun(folder: Path) -> bool:
 
 
 def check_unused(folder: Path, names: Iterable[str]) -> None:
-    """A folder without a search has nothing that a search would write over."""
+    """Refuse a folder without a search that has files which a search would write over."""
     for name in names:
         if (folder / name).exists():
-            raise RunError(
-                f"{folder / name} is there already, and not of a search; choose another folder with --out."
-            )
+            there = f"{folder / name} is there already, and not of a search"
+            raise RunError(f"{there}; choose another folder with --out.")
 
 
 def check_installed() -> None:
-    """Optuna is there, or a sentence says how to install it."""
+    """Refuse to begin without Optuna, with a sentence on how to install it."""
     try:
         import optuna  # noqa: F401
     except ImportError:
@@ -86,10 +86,13 @@ def check_installed() -> None:
 
 @final
 class Study:
-    """What was tried, and what comes next; several threads may ask."""
+    """The trials of a search, which several threads may ask for."""
 
     def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
-        self.folder, self.aim, self.space, self.wanted = folder, aim, space, trials
+        self.folder = folder
+        self.aim = aim
+        self.space = space
+        self.wanted = trials
         self.trials = trials if space.count is None else min(trials, space.count)
         self.lock = RLock()
         self.running: dict[int, optuna.Trial] = {}
@@ -103,17 +106,16 @@ class Study:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One thread at a time, to its end: Optuna cannot be interrupted while it holds the lock of its journal."""
+        """One thread at a time, uninterrupted: Optuna must release the lock of its journal."""
         with uninterrupted(), self.lock:
             yield
 
     def ask(self) -> Asked | None:
-        """The next trial; nothing when there are enough."""
+        """The next trial; None when there are enough."""
         with self._alone():
-            taken = {row["number"] for row in self.rows()} | {
-                one.user_attrs["number"] for one in self.running.values()
-            }
-            number = next((one for one in range(1, self.trials + 1) if one not in taken), None)
+            taken = {row["number"] for row in self.rows()}
+            taken |= {trial.user_attrs["number"] for trial in self.running.values()}
+            number = next((at for at in range(1, self.trials + 1) if at not in taken), None)
             if number is None:
                 return None
             place = self._place(number)
@@ -124,44 +126,42 @@ class Study:
             return Asked(number, self._values(trial.params), trial.number, place)
 
     def _values(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: one.value(params[key]) for key, one in self.space.dimensions.items()}
+        return {key: each.value(params[key]) for key, each in self.space.dimensions.items()}
 
     def _drawn(self, number: int) -> "optuna.Trial":
-        """A trial with new values: where they can be counted, none are tried twice."""
+        """A trial with new values; where they can be counted, none are tried twice."""
         from optuna.trial import TrialState
 
-        distributions = {key: one.distribution() for key, one in self.space.dimensions.items()}
-        trial, count = self.study.ask(distributions), self.space.count
+        distributions = {key: each.distribution() for key, each in self.space.dimensions.items()}
+        trial = self.study.ask(distributions)
+        count = self.space.count
         if count is None:
             return trial
-        made = [{key: row[key] for key in distributions} for row in self.rows()]
-        tried = {
-            json.dumps(one)
-            for one in (*made, *(self._values(one.params) for one in self.running.values()))
-        }
+        values = [{key: row[key] for key in distributions} for row in self.rows()]
+        values += [self._values(running.params) for running in self.running.values()]
+        tried = set(map(json.dumps, values))
         if json.dumps(self._values(trial.params)) not in tried:
             return trial
         self.study.tell(trial, state=TrialState.FAIL)
         first = int(np.random.default_rng([self.aim.seed, number]).integers(count))
-        others = (self.space.draw((first + step) % count) for step in range(count))
+        draws = (self.space.draw((first + step) % count) for step in range(count))
         self.study.enqueue_trial(
-            next(one for one in others if json.dumps(self._values(one)) not in tried)
+            next(draw for draw in draws if json.dumps(self._values(draw)) not in tried)
         )
         return self.study.ask(distributions)
 
     def _place(self, number: int) -> Path:
-        """The folder of a trial, which is not there; only what a stopped trial of this study left is removed."""
+        """The folder of a trial, emptied only of what a stopped trial of this study left."""
         place = self.folder / TRIALS_FOLDER / f"{number:03}"
         if any(trial.user_attrs.get("number") == number for trial in self.study.trials):
             shutil.rmtree(place, ignore_errors=True)
         elif place.exists():
-            raise RunError(
-                f"{place} is not of this search; move it away, or choose another folder with --out."
-            )
+            remedy = "move it away, or choose another folder with --out."
+            raise RunError(f"{place} is not of this search; {remedy}")
         return place
 
     def told(self, asked: Asked, score: float) -> bool:
-        """Take in the score of a validation; whether the trial goes on."""
+        """Record the score of a validation; return whether the trial goes on."""
         with self._alone():
             scores = self.scores[asked.key]
             scores.append(score)
@@ -169,30 +169,31 @@ class Study:
             return not self.running[asked.key].should_prune()
 
     def end(self, asked: Asked, end: End, *, seconds: float) -> dict[str, Any]:
-        """Take in how a trial ended; its row."""
+        """Record the end of a trial; return its row."""
         with self._alone():
             trial, scores = self.running.pop(asked.key), self.scores.pop(asked.key)
             best = (max if self.aim.better == "higher" else min)(scores, default=None)
-            rest = {"epochs": round(end.epochs, 2), "seconds": round(seconds, 1), "why": end.why}
             row = {
                 "number": asked.number,
                 **asked.values,
                 "score": best,
                 "state": end.state,
-                **rest,
+                "epochs": round(end.epochs, 2),
+                "seconds": round(seconds, 1),
+                "why": end.why,
             }
             trial.set_user_attr("end", row)
             self._tell(asked.key, row)
             return row
 
     def stop(self, asked: Asked) -> None:
-        """A trial was stopped: it will be made again, from its start."""
+        """Record that a trial was stopped: it will be repeated from its start."""
         with self._alone():
             self.scores.pop(asked.key)
             self._take_up(asked.key, self.running.pop(asked.key).params, None)
 
     def _take_up(self, key: int, params: dict[str, Any], row: dict[str, Any] | None) -> None:
-        """A trial that was left running: it had come to its end, or it is made again."""
+        """Settle a trial that was left running: it had ended, or it is repeated."""
         from optuna.trial import TrialState
 
         if row is not None:
@@ -209,21 +210,20 @@ class Study:
             "pruned": TrialState.PRUNED,
             "failed": TrialState.FAIL,
         }
-        self.study.tell(
-            key, row["score"] if row["state"] == "complete" else None, state=states[row["state"]]
-        )
+        score = row["score"] if row["state"] == "complete" else None
+        self.study.tell(key, score, state=states[row["state"]])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every trial that has ended, in order: number, the values, score, state, epochs, seconds, why."""
+        """The row of every trial that has ended: number, values, score, state, epochs, …."""
         with self._alone():
-            found = [
-                trial.user_attrs["end"] for trial in self.study.trials if "end" in trial.user_attrs
-            ]
-        return sorted(found, key=lambda row: int(row["number"]))
+            notes = [trial.user_attrs for trial in self.study.trials]
+        return sorted(
+            (note["end"] for note in notes if "end" in note), key=lambda row: row["number"]
+        )
 
 
 def _opened(folder: Path, aim: Aim, trials: int) -> "optuna.Study":
-    """The study of a folder, which is begun where there is none."""
+    """The study of a folder, begun where there is none."""
     import optuna
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
@@ -231,27 +231,26 @@ def _opened(folder: Path, aim: Aim, trials: int) -> "optuna.Study":
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     folder.mkdir(parents=True, exist_ok=True)
     _mend(folder / FILE)
+    startup = min(max(trials // 5, FEWEST), MOST)
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=startup, n_warmup_steps=EARLIEST)
     try:
         study = optuna.create_study(
             storage=JournalStorage(JournalFileBackend(str(folder / FILE))),
-            pruner=optuna.pruners.MedianPruner(
-                n_startup_trials=min(max(trials // 5, FEWEST), MOST), n_warmup_steps=EARLIEST
-            ),
+            pruner=pruner,
             study_name=NAME,
             direction="maximize" if aim.better == "higher" else "minimize",
             load_if_exists=True,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(
-            f"{folder / FILE} is damaged ({error}); begin again with another --out."
-        ) from None
+        damaged = f"{folder / FILE} is damaged ({error})"
+        raise RunError(f"{damaged}; begin again with another --out.") from None
     if "aim" not in study.user_attrs:
         study.set_user_attr("aim", asdict(aim))
     return study
 
 
 def _mend(path: Path) -> None:
-    """Take away half a line that a kill left at the end."""
+    """Remove half a line that a kill left at the end."""
     if path.is_file():
         content = path.read_bytes()
         whole = content.rfind(b"\n") + 1
@@ -261,18 +260,17 @@ def _mend(path: Path) -> None:
 
 
 def _check_same(study: "optuna.Study", aim: Aim, folder: Path) -> None:
-    """A search goes on with the same recipe, space, metric, seed and start."""
+    """Refuse to go on with another recipe, space, metric, seed or start."""
     before, now = study.user_attrs["aim"], json.loads(json.dumps(asdict(aim)))
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
         other = " and ".join("--from" if name == "start" else name for name in changed)
-        raise RunError(
-            f"{folder} holds a search with another {other}; resume with the same, or choose another --out."
-        )
+        remedy = "resume with the same, or choose another --out."
+        raise RunError(f"{folder} holds a search with another {other}; {remedy}")
 
 
 def _sampler(seed: int, number: int) -> "optuna.samplers.BaseSampler":
-    """For one trial: what it draws depends on the trials before it and on its number, not on a stop between them."""
+    """A sampler for one trial, which depends on its number, and so not on a stop before it."""
     from optuna.samplers import TPESampler
 
     return TPESampler(seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]))
@@ -296,9 +294,8 @@ def alone(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunError(
-                f"another search is at work in {path.parent}; wait for its end, or choose another folder with --out."
-            ) from None
+            remedy = "wait for its end, or choose another folder with --out."
+            raise RunError(f"another search is at work in {path.parent}; {remedy}") from None
         except OSError:
             pass
         yield

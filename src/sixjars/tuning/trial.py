@@ -1,4 +1,4 @@
-"""One trial of a parameter search: a training that may be stopped at any validation; it never sees the test set."""
+"""One trial of a parameter search: a training that may stop at any validation, without test set."""
 
 import math
 import shutil
@@ -8,14 +8,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, final
 
 from sixjars.data.tables.memory import MEMORY, given_tables
-from sixjars.errors import (
-    TOO_LARGE,
-    Interrupted,
-    LearningError,
-    MissingExtra,
-    SixJarsError,
-    memory_is_short,
-)
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.files import values_of
@@ -23,23 +15,31 @@ from sixjars.recipe.outside import Outside
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.train import fit
+from sixjars_runtime.errors import (
+    TOO_LARGE,
+    Interrupted,
+    LearningError,
+    MissingExtra,
+    SixJarsError,
+    memory_is_short,
+)
 
 KEPT: Final = {"recipe.yaml", "log.jsonl"}
-"""What stays of a trial; weights would fill the disk, and the best recipe can be trained again."""
+"""The files of a trial that stay; weights would fill the disk, and can be trained again."""
 State = Literal["complete", "pruned", "failed"]
 Told = Callable[[float], bool]
-"""Takes the score of a validation; says whether the trial goes on."""
+"""Takes the score of a validation; returns whether the trial goes on."""
 
 
 @final
 @dataclass(frozen=True)
 class Order:
-    """What a trial trains, in plain values, so that another process can be told."""
+    """A trial to train, in plain values that another process can read."""
 
     recipe: str
-    """YAML, everything filled in."""
+    """YAML, every default filled in."""
     folder: str
-    """Which is not there yet."""
+    """A folder that is not there yet."""
     device: Device
     start: str | None = None
     """The run whose weights it starts from."""
@@ -49,59 +49,60 @@ class Order:
 @final
 @dataclass(frozen=True)
 class End:
-    """How a trial ended."""
+    """The end of a trial."""
 
     state: State
     why: str = ""
-    """The sentence of what failed."""
+    """The error of a trial that failed."""
     epochs: float = 0.0
 
 
 @final
 @dataclass(frozen=True)
 class Memory:
-    """What only this process has: classes of a user's, tables, and whoever is told of the steps."""
+    """Objects of this process alone: a user's classes and tables, and the reporter of steps."""
 
     components: tuple[Any, ...] = ()
     tables: Mapping[str, Any] | None = None
     reporter: Reporter = field(default_factory=Reporter)
     what: str = ""
-    """What the reporter is told that these are the steps of."""
+    """The name of the steps for the reporter."""
     notes: bool = False
-    """Whether it is told what there is to say about the data."""
+    """Whether the reporter is also given the notes on the data."""
 
     def arguments(self, start: Path | None, packages: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of `sixjars.train` for a person to fill in; nothing where a command would do."""
+        """Arguments of `sixjars.train` for a person to fill in; empty where a command would do."""
         if not self.tables and not self.components:
             return ()
         splits = ", ".join(f"{name.removeprefix(MEMORY)!r}: TABLE" for name in self.tables or ())
-        names = ", ".join(getattr(one, "__name__", None) or one.name for one in self.components)
-        given = {
+        names = [getattr(each, "__name__", None) or each.name for each in self.components]
+        texts = {
             "data": f"{{{splits}}}" if splits else "",
-            "components": f"[{names}]" if names else "",
-        }
-        given |= {
+            "components": f"[{', '.join(names)}]" if names else "",
             "from_run": "" if start is None else repr(str(start)),
             "allow": repr([*packages]) if packages else "",
         }
-        return tuple(f"{name}={text}" for name, text in given.items() if text)
+        return tuple(f"{name}={text}" for name, text in texts.items() if text)
 
 
 @final
 class Pruned(Exception):
-    """A training is given up: others were better by then."""
+    """Raised to end a training early, because others were better by then."""
 
 
 @final
 class Watching(Reporter):
-    """Asks after each validation whether to go on; shows the steps, and nothing else that a training would tell."""
+    """Ends a training where its scores are too low; shows its steps and nothing else."""
 
-    def __init__(self, metric: str, told: Told, memory: Memory) -> None:
-        self.metric, self.told, self.memory = metric, told, memory
-        self.total, self.epochs = 0, 0.0
+    def __init__(self, metric: str, goes_on: Told, memory: Memory) -> None:
+        self.metric = metric
+        self.goes_on = goes_on
+        self.memory = memory
+        self.total = 0
+        self.epochs = 0.0
 
     def note(self, sentence: str) -> None:
-        """About the data, which all trials share: once is enough."""
+        """Pass on notes on the data, which all trials share, where they are wanted."""
         if self.memory.notes:
             self.memory.reporter.note(sentence)
 
@@ -115,22 +116,21 @@ class Watching(Reporter):
             self.memory.reporter.preparing(self.memory.what, done=step, total=self.total)
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """Hand the score over; end the training when that is the answer."""
+        """Hand the score over, and end the training if it is too low."""
         self.epochs = record["epoch"]
         if not math.isfinite(record[self.metric]):
-            raise LearningError(
-                f"{self.metric} on the validation set is not a number; try a lower learning.rate."
-            )
-        if not self.told(record[self.metric]) and record["step"] < self.total:
+            reason = "on the validation set is not a number; try a lower learning.rate."
+            raise LearningError(f"{self.metric} {reason}")
+        if not self.goes_on(record[self.metric]) and record["step"] < self.total:
             raise Pruned
 
 
-def try_order(order: Order, told: Told, memory: Memory) -> End:
-    """Train what is ordered; whatever fails with a sentence is an end like any other."""
+def try_order(order: Order, goes_on: Told, memory: Memory) -> End:
+    """Train as ordered, and return the end; an error with a sentence is an end like any other."""
     outside = Outside(order.allow, memory.components)
     recipe = recipe_of(values_of(order.recipe, "recipe"), "recipe", outside)
     folder = Path(order.folder)
-    watching = Watching(recipe.learning.metric or "loss", told, memory)
+    watching = Watching(recipe.learning.metric or "loss", goes_on, memory)
 
     def train() -> None:
         fabric = fabric_for(device=order.device, devices=1, precision=recipe.learning.precision)
@@ -147,7 +147,7 @@ def try_order(order: Order, told: Told, memory: Memory) -> End:
 
 
 def ended(train: Callable[[], None], epochs: Callable[[], float]) -> End:
-    """How a training ended; whatever fails with a sentence is an end like any other, but not Ctrl-C."""
+    """The end of a training; an error with a sentence is an end like any other, Ctrl-C is not."""
     try:
         train()
     except Pruned:
@@ -164,7 +164,7 @@ def ended(train: Callable[[], None], epochs: Callable[[], float]) -> End:
 
 
 def _sweep(folder: Path, kept: Iterable[str]) -> None:
-    """Remove what does not stay."""
+    """Remove all other files and folders."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

@@ -1,7 +1,8 @@
-"""A trial in a process of its own, on a device of its own: orders and answers are lines of JSON through its pipes.
+"""A trial in a process of its own: orders and answers are lines of JSON through its pipes.
 
-`python -m sixjars.tuning.trial_process PARENT` is that process. For each trial it reads an order, writes the score of
-each validation (and notes on the data), reads whether to go on, and writes how it ended. It ends soon after its parent.
+`python -m sixjars.tuning.trial_process PARENT` is that process. For each trial it reads an order,
+writes the score of each validation (and notes on the data), reads whether to go on, and writes how
+it ended. It ends soon after its parent.
 """
 
 import json
@@ -15,22 +16,22 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import IO, Any, Final, final
 
-from sixjars.errors import Interrupted, RunError
 from sixjars.learning.processes import end_after
 from sixjars.progress import Reporter
 from sixjars.tuning.trial import End, Memory, Order, Told, try_order
+from sixjars_runtime.errors import Interrupted, RunError
 
 GO, STOP = "go\n", "stop\n"
 STOPPED: Final = "stopped."
 ASKED_TO_STOP: Final = {Interrupted.exit_code, -signal.SIGINT, -signal.SIGTERM}
-"""Exit codes of a process that was asked to."""
+"""Exit codes of a process that was stopped on purpose."""
 Note = Callable[[str], None]
-"""Is told what there is to say about the data."""
+"""Takes a note on the data."""
 ONE_OF: Final = [sys.executable, "-P", "-m", "sixjars.tuning.trial_process"]
 
 
 def place_of(job: int, jobs: int, *, gpus: int) -> dict[str, str]:
-    """The environment of a job: a GPU of its own where there are several, and its share of the processors.
+    """The environment of a job: a GPU of its own if there are several, and its share of the cores.
 
     >>> place_of(1, 2, gpus=2)["CUDA_VISIBLE_DEVICES"]
     '1'
@@ -47,20 +48,21 @@ def place_of(job: int, jobs: int, *, gpus: int) -> dict[str, str]:
 
 @final
 class TrialProcess:
-    """A process that makes one trial after the other, always in the same place; another one follows when it fails."""
+    """A process for one trial after the other, on the same device; replaced when a trial fails."""
 
     def __init__(self, place: Mapping[str, str], note: Note) -> None:
-        self.place, self.note = place, note
+        self.place = place
+        self.note = note
         self.child: subprocess.Popen[str] | None = None
         self.complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         self.stopped = False
 
-    def try_order(self, order: Order, told: Told) -> End:
-        """The end of a trial; one that was stopped raises `Interrupted`."""
+    def try_order(self, order: Order, goes_on: Told) -> End:
+        """Run a trial and return its end; one that was stopped raises `Interrupted`."""
         child = self.child or self._started()
         if self.stopped:
             raise Interrupted(STOPPED)
-        end = _spoken_with(child, order, told, self.note)
+        end = _spoken_with(child, order, goes_on, self.note)
         if end is None:
             end = self._explained(child.wait())
         if end.state == "failed":  # what it holds is given back
@@ -68,33 +70,28 @@ class TrialProcess:
         return end
 
     def _started(self) -> "subprocess.Popen[str]":
-        pipes: Any = {
-            "stdin": subprocess.PIPE,
-            "stdout": subprocess.PIPE,
-            "stderr": self.complaints,
-        }
+        command = [*ONE_OF, str(os.getpid())]
+        pipes: Any = dict.fromkeys(["stdin", "stdout"], subprocess.PIPE)
+        environment = {**os.environ, **self.place}
         self.child = subprocess.Popen(
-            [*ONE_OF, str(os.getpid())], env={**os.environ, **self.place}, text=True, **pipes
+            command, env=environment, text=True, stderr=self.complaints, **pipes
         )
         return self.child
 
     def _explained(self, code: int) -> End:
-        """What a process died of."""
+        """The end of a trial whose process died; an error where that has no known reason."""
         if self.stopped or code in ASKED_TO_STOP:
             raise Interrupted(STOPPED)
         if code < 0:
-            return End(
-                "failed",
-                f"its process was killed (signal {-code}), perhaps because memory was short.",
-            )
+            killed = f"its process was killed (signal {-code}), perhaps because memory was short."
+            return End("failed", killed)
         self.complaints.seek(0)
         last = [line.strip() for line in self.complaints if line.strip()][-1:]
-        raise RunError(
-            f"a trial ended unexpectedly ({' '.join(last) or code}); with --jobs 1 it says where."
-        )
+        reason = " ".join(last) or code
+        raise RunError(f"a trial ended unexpectedly ({reason}); with --jobs 1 it says where.")
 
     def stop(self) -> None:
-        """End it at once, from any thread. What it writes is thrown away anyway."""
+        """End the process at once, from any thread; its files are removed anyway."""
         self.stopped = True
         if self.child is not None:
             self.child.kill()
@@ -102,23 +99,21 @@ class TrialProcess:
     def _end(self) -> None:
         if self.child is not None:
             self.child.kill()
-            with (
-                suppress(BrokenPipeError),
-                self.child,
-            ):  # closes its pipes, with an order in them perhaps, and waits
+            # Leaving closes its pipes, perhaps with an order in them, and waits for it.
+            with suppress(BrokenPipeError), self.child:
                 pass
             self.child = None
 
     def close(self) -> None:
-        """When no thread uses it any more."""
+        """Close what is open, when no thread uses it any more."""
         self._end()
         self.complaints.close()
 
 
 def _spoken_with(
-    child: "subprocess.Popen[str]", order: Order, told: Told, note: Note
+    child: "subprocess.Popen[str]", order: Order, goes_on: Told, note: Note
 ) -> End | None:
-    """Answers each score, until the end comes; nothing where the process has gone without one."""
+    """Answer each score until the end comes; None where the process ends without one."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -130,7 +125,7 @@ def _spoken_with(
             if "note" in event:
                 note(event["note"])
                 continue
-            child.stdin.write(GO if told(event["score"]) else STOP)
+            child.stdin.write(GO if goes_on(event["score"]) else STOP)
             child.stdin.flush()
     except BrokenPipeError:
         pass
@@ -144,23 +139,23 @@ def _say(stream: IO[str], event: Mapping[str, Any]) -> None:
 
 @final
 class _Noting(Reporter):
-    """Passes on what there is to say about the data."""
+    """Passes on notes on the data."""
 
     def __init__(self, answers: IO[str]) -> None:
         self.answers = answers
 
     def note(self, sentence: str) -> None:
-        """To whoever reads the answers."""
+        """Write the note among the answers."""
         _say(self.answers, {"note": sentence})
 
 
 def main() -> None:
-    """The process itself."""
+    """Run trials in this process, until its input ends."""
     end_after(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints is no answer
 
-    def told(score: float) -> bool:
+    def goes_on(score: float) -> bool:
         _say(answers, {"score": score})
         answer = sys.stdin.readline()
         if not answer:
@@ -169,12 +164,10 @@ def main() -> None:
 
     try:
         while line := sys.stdin.readline():
-            given = json.loads(line)
-            order = Order(**{**given, "allow": tuple(given["allow"])})
-            _say(
-                answers,
-                asdict(try_order(order, told, Memory(reporter=_Noting(answers), notes=True))),
-            )
+            values = json.loads(line)
+            order = Order(**{**values, "allow": tuple(values["allow"])})
+            end = try_order(order, goes_on, Memory(reporter=_Noting(answers), notes=True))
+            _say(answers, asdict(end))
     except (Interrupted, KeyboardInterrupt, BrokenPipeError):
         os._exit(Interrupted.exit_code)
 

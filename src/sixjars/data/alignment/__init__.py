@@ -1,1 +1,1 @@
-"""Word alignment: which words of two texts that mean the same belong together, learned from the texts alone."""
+"""Word alignment: which words of two texts of the same meaning correspond, learned from texts."""

@@ -17,8 +17,7 @@ from sixjars.data.flat import spread
 from sixjars.progress import counted
 from sixjars.recipe.data import DIAGONAL
 
-ITERATIONS: Final = 5
-"""Of expectation maximization."""
+ITERATIONS: Final = 5  # of expectation maximization
 
 
 @final
@@ -27,7 +26,7 @@ class Directions:
     """The best link of each word, in both directions."""
 
     forward: Numbers
-    """For each word of the second text, all lines on end: which word of the same line of the first; or -1."""
+    """For each word of the second text: which word of the same line of the first, or -1."""
     backward: Numbers
     """The same for each word of the first text."""
     seconds: NDArray[np.int64]
@@ -39,29 +38,28 @@ class Directions:
         return len(self.firsts) - 1
 
     def sizes(self, line: int) -> tuple[int, int]:
-        """The words of a line in the first and the second text."""
-        firsts, seconds = (
-            begins[line + 1] - begins[line] for begins in (self.firsts, self.seconds)
-        )
-        return int(firsts), int(seconds)
+        """How many words a line has in the first and in the second text."""
+        begins = self.firsts, self.seconds
+        first, second = (int(side[line + 1] - side[line]) for side in begins)
+        return first, second
 
-    def links(self, line: int, how: Symmetrization = USUAL) -> Links:
+    def links(self, line: int, method: Symmetrization = USUAL) -> Links:
         """The links of a line, (first word, second word), both counted from 0."""
         forward = self.forward[self.seconds[line] : self.seconds[line + 1]].tolist()
         backward = self.backward[self.firsts[line] : self.firsts[line + 1]].tolist()
         return symmetrized(
             frozenset((first, second) for second, first in enumerate(forward) if first >= 0),
             frozenset((first, second) for first, second in enumerate(backward) if second >= 0),
-            how,
+            method,
         )
 
 
 def aligned(
     first: Any, second: Any, *, iterations: int = ITERATIONS, diagonal: float = DIAGONAL
 ) -> Directions:
-    """Align the words of two `pyarrow` arrays of texts, line by line; lines without words have no links.
+    """Align the words of two `pyarrow` arrays of texts; lines without words have no links.
 
-    `diagonal` is how strongly links near the diagonal are preferred before the first iteration; 0 for not at all.
+    `diagonal` is λ before the first iteration: how strongly links near the diagonal are preferred.
 
     >>> import pyarrow
     >>> first = pyarrow.array(["the house", "the book", "a book"])
@@ -72,10 +70,8 @@ def aligned(
     words = Words.of(first), Words.of(second)
     text = PairedText.of(*words)
     models = [DiagonalModel(text, reverse=reverse, steepness=diagonal) for reverse in (False, True)]
-    rounds, lines = (
-        range(iterations if text.chunks else 0),
-        len(words[0].lengths),
-    )  # no words, nothing to learn
+    rounds = range(iterations if text.chunks else 0)  # without words there is nothing to learn
+    lines = len(words[0].lengths)
     for _ in counted(rounds, "aligning words", rows=lambda _: lines, total=len(rounds) * lines):
         for _ in spread(DiagonalModel.iterate, models):
             pass
@@ -84,16 +80,16 @@ def aligned(
     return Directions(best[0], best[1], words[1].begins, words[0].begins)
 
 
-def _best(one: tuple[DiagonalModel, Words]) -> Numbers:
-    model, explained = one
-    found = np.full(len(explained.ids), -1, dtype=np.int32)
+def _best(pair: tuple[DiagonalModel, Words]) -> Numbers:
+    model, explained = pair
+    best = np.full(len(explained.ids), -1, dtype=np.int32)
     for lines_K, best_KT in model.best():
-        found[explained.begins[lines_K][:, None] + np.arange(best_KT.shape[1])] = best_KT
-    return found
+        best[explained.begins[lines_K][:, None] + np.arange(best_KT.shape[1])] = best_KT
+    return best
 
 
 def pharaoh(links: Links) -> str:
-    """Links as text.
+    """Write links as text in the Pharaoh format.
 
     >>> pharaoh(frozenset({(1, 2), (0, 0)}))
     '0-0 1-2'

@@ -1,4 +1,4 @@
-"""The links of a training set that attention is guided by, as few numbers as possible: there may be millions of rows.
+"""The links that guide attention in a training set, stored compactly: rows may be millions.
 
 Dims: L links of all rows.
 """
@@ -20,12 +20,14 @@ from sixjars.progress import number_of
 @final
 @dataclass
 class Guides:
-    """Links between the tokens of each row, on end.
+    """The links between the tokens of every row, one row after the other.
 
     >>> guides = Guides()
     >>> guides.add(frozenset({(0, 1)}), [0, 0, 1], [0, 1])
-    >>> guides[0].tolist(), guides.describe()
-    ([[0, 1], [1, 1]], '1 pair, 0.50 links a target word; 50% of source and 50% of target words without a link')
+    >>> guides[0].tolist()
+    [[0, 1], [1, 1]]
+    >>> guides.describe()
+    '1 pair, 0.50 links a target word; 50% of source and 50% of target words without a link'
     """
 
     _positions: "array[int]" = field(default_factory=lambda: array("i"))
@@ -38,14 +40,13 @@ class Guides:
     """Links between words."""
 
     def add(self, links: Links, source: Sequence[int], target: Sequence[int]) -> None:
-        """The next row: links between its words; `source` and `target` have the word of each token."""
+        """Add a row: links between its words; `source` and `target` have the word of each token."""
         for pair in between_tokens(links, source, target):
             self._positions.extend(pair)
         self._ends.append(len(self._positions))
         words = set(source), set(target)
-        within = [
-            link for link in links if link[0] in words[0] and link[1] in words[1]
-        ]  # a long text is cut
+        # A long text is cut, and its last words have no tokens.
+        within = [link for link in links if link[0] in words[0] and link[1] in words[1]]
         self._count += len(within)
         for side in (0, 1):
             self._linked[side] += len({link[side] for link in within})
@@ -56,40 +57,41 @@ class Guides:
 
     def __getitem__(self, row: int) -> NDArray[np.int32]:
         """The links of a row: source position, target position."""
-        found: NDArray[np.int32] = np.array(
-            self._positions[self._ends[row] : self._ends[row + 1]], dtype=np.int32
-        )
-        return found.reshape(-1, 2)
+        flat = self._positions[self._ends[row] : self._ends[row + 1]]
+        links: NDArray[np.int32] = np.array(flat, dtype=np.int32).reshape(-1, 2)
+        return links
 
     def describe(self) -> str:
-        """How many pairs and links there are, and how many words have none, for a person to judge."""
-        without = [
+        """A note with the numbers of pairs and links, and the share of words without a link."""
+        pairs = number_of(len(self), "pair")
+        rate = self._count / max(self._words[1], 1)
+        source, target = (
             1 - linked / max(words, 1)
             for linked, words in zip(self._linked, self._words, strict=True)
-        ]
+        )
         return (
-            f"{number_of(len(self), 'pair')}, {self._count / max(self._words[1], 1):.2f} links a target word; "
-            f"{without[0]:.0%} of source and {without[1]:.0%} of target words without a link"
+            f"{pairs}, {rate:.2f} links a target word; {source:.0%} of source and {target:.0%} of "
+            "target words without a link"
         )
 
 
 def guides_of(train: Any) -> Guides:
-    """Those of a training set, a `Dataset`: links that are learned, or else the sure ones that it has."""
-    fields, made, learned = (train.fields.inputs["source"], train.fields.output), Guides(), None
+    """The links of a training `Dataset`: learned from its texts, or its sure ones."""
+    guides = Guides()
+    fields = train.fields.inputs["source"], train.fields.output
+    learned = None
     lengths = [field.column(train.table, training=True).lengths for field in fields]
     if train.diagonal is not None:
         texts = (spaced(train.normalized(field.name), field.words) for field in fields)
         learned = learned_links(*texts, diagonal=train.diagonal)
-    for rows in (
-        range(at, min(at + MOST_ROWS, len(train))) for at in range(0, len(train), MOST_ROWS)
-    ):
+    for begin in range(0, len(train), MOST_ROWS):
+        rows = range(len(train))[begin : begin + MOST_ROWS]
         words = [field.words(train.normalized(field.name, rows)) for field in fields]
-        true = train.true_links(rows, words) if learned is None else ()
-        found = (
-            (one.sure if one else frozenset() for one in true)
-            if learned is None
-            else map(learned.links, rows)
-        )
-        for row, links, source, target in zip(rows, found, *words, strict=True):
-            made.add(links, source[: lengths[0][row]], target[: lengths[1][row]])
-    return made
+        if learned is None:
+            true = train.true_links(rows, words)
+            links_of_rows = [links.sure if links else frozenset() for links in true]
+        else:
+            links_of_rows = list(map(learned.links, rows))
+        for row, links, source, target in zip(rows, links_of_rows, *words, strict=True):
+            guides.add(links, source[: lengths[0][row]], target[: lengths[1][row]])
+    return guides

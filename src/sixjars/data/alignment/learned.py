@@ -13,8 +13,7 @@ from sixjars.data.flat import as_array
 from sixjars.data.storage.cache import cache_folder, disk_faults, made_whole, touch
 from sixjars.recipe.data import DIAGONAL
 
-_VERSION = 1
-"""Changes when the aligner finds other links."""
+_VERSION = 1  # of the aligner: a new one makes older links unread
 
 
 def learned_links(
@@ -29,23 +28,23 @@ def learned_links(
     words = Words.of(first), Words.of(second)
     sizes = len(words[1].ids), len(words[0].ids)
     path = cache_folder() / _key(diagonal, sources, targets)
-    found = None
+    best = None
     with suppress(OSError, ValueError, EOFError):  # not there, or damaged
-        found = np.load(path)
+        best = np.load(path)
         touch(path)
-    if found is None or found.dtype != np.int32 or found.shape != (sum(sizes),):
-        made = aligned(first, second, diagonal=diagonal)
-        found = np.concatenate([made.forward, made.backward])
+    if best is None or best.dtype != np.int32 or best.shape != (sum(sizes),):
+        directions = aligned(first, second, diagonal=diagonal)
+        best = np.concatenate([directions.forward, directions.backward])
         with disk_faults("Learned alignments", path.parent), made_whole(path) as unfinished:
             with unfinished.open("wb") as file:
-                np.save(file, found)
-    return Directions(found[: sizes[0]], found[sizes[0] :], words[1].begins, words[0].begins)
+                np.save(file, best)
+    return Directions(best[: sizes[0]], best[sizes[0] :], words[1].begins, words[0].begins)
 
 
 def spaced(
     texts: Sequence[str], words: Callable[[Sequence[str]], list[list[int]]]
 ) -> Sequence[str]:
-    """Texts with spaces between what links count, as `Field.words` does: words, or each character.
+    """Put spaces between the units that links count: words as they are, or single characters.
 
     >>> spaced(["ab c"], lambda texts: [list(range(len(text))) for text in texts])
     ['a b _ c']
@@ -55,25 +54,23 @@ def spaced(
 
 
 def unspaced(words: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[str]:
-    """A sentence where most texts of a field are one word, so that links say nothing; `words` as `Field.words` has it.
+    """Warn where most texts of a field are one word; `words` is `Field.words` of each field.
 
     >>> len(list(unspaced({"source": [[0, 0], [0], [0, 1]], "target": [[0, 1]]})))
     1
     """
-    names = [
-        name for name, rows in words.items() if np.median([len(set(row)) for row in rows]) <= 1
-    ]
-    if names:
+    sizes = {name: np.median([len(set(row)) for row in rows]) for name, rows in words.items()}
+    if names := " and ".join(name for name, size in sizes.items() if size <= 1):
         yield (
-            f"data.alignment: learn links the words between spaces, but most texts of {' and '.join(names)} are one "
-            "word; separate the words by spaces, or say tokens: characters for both sides."
+            f"data.alignment: learn links the words between spaces, but most texts of {names} are "
+            "one word; separate the words by spaces, or say tokens: characters for both sides."
         )
 
 
 def _key(diagonal: float, *texts: Sequence[str]) -> str:
-    """All that the links depend on, as the name of a file."""
+    """The file name of the links: a hash of all that they depend on."""
     constants = _VERSION, ITERATIONS, model.NULL, model.SPREAD, float(diagonal), *model.LIMITS
-    whole = hashlib.sha256(f"alignment {constants}".encode())
-    for some in texts:
-        whole.update(f"\n{len(some)}\n".encode() + "\n".join(some).encode())
-    return whole.hexdigest()
+    digest = hashlib.sha256(f"alignment {constants}".encode())
+    for side in texts:
+        digest.update(f"\n{len(side)}\n".encode() + "\n".join(side).encode())
+    return digest.hexdigest()

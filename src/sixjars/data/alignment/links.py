@@ -4,18 +4,18 @@ import re
 from pathlib import Path
 
 from sixjars.data.text.files import lines_of
-from sixjars.errors import DataError
 from sixjars.progress import number_of
+from sixjars_runtime.errors import DataError
 
 _NUMBERED = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?")
 
 
 def read_links(path: Path, *, lines: int) -> list[str | None]:
-    """The links of each of so many lines, as text: `0-0 1?2`; nothing for a line that the file does not have.
+    """The links of each of so many lines, as text (`0-0 1?2`); none for a line the file lacks.
 
-    Either a line for each line: pairs of words, both counted from 0 (`0-0 1-2`; `1?2` is possible). Or a line for each
-    link: `sentence first second S` (or `P`, possible), all three counted from 1; those without a letter are sure.
-    Mihalcea & Pedersen 2003, https://aclanthology.org/W03-0301/.
+    Either a line for each line: pairs of words, both counted from 0 (`0-0 1-2`; `1?2` is possible).
+    Or a line for each link: `sentence first second S` (or `P`, possible), all three counted from 1;
+    those without a letter are sure. Mihalcea & Pedersen 2003, https://aclanthology.org/W03-0301/.
     """
     texts = [(number, _decoded(path, number, line)) for number, line in lines_of(path)]
     if all(_NUMBERED.fullmatch(text) for _, text in texts if text):
@@ -35,7 +35,7 @@ def _decoded(path: Path, number: int, line: bytes) -> str:
 
 
 def _numbered(path: Path, texts: list[tuple[int, str]], lines: int) -> list[str | None]:
-    found: dict[int, list[str]] = {}
+    links: dict[int, list[str]] = {}
     for number, text in texts:
         link = _NUMBERED.fullmatch(text)
         if link is None:
@@ -49,5 +49,5 @@ def _numbered(path: Path, texts: list[tuple[int, str]], lines: int) -> list[str 
             raise DataError(
                 f"{path}, line {number}: words are counted from 1 here, but {text!r} has a 0."
             )
-        found.setdefault(sentence, []).append(f"{first}{'?' if link[4] == 'P' else '-'}{second}")
-    return [" ".join(found[line]) if line in found else None for line in range(lines)]
+        links.setdefault(sentence, []).append(f"{first}{'?' if link[4] == 'P' else '-'}{second}")
+    return [" ".join(links[line]) if line in links else None for line in range(lines)]

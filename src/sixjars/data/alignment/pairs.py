@@ -1,10 +1,11 @@
-"""The words of sentence pairs as numbers, and all pairs of words in chunks: what the aligner counts.
+"""The words of sentence pairs as ids, and all pairs of words in chunks, which the aligner counts.
 
-Dims: K sentence pairs of one shape, S words of the first text, T words of the second, N word pairs of a chunk,
-      U different ones of them, P of all chunks.
+Dims: K sentence pairs of one shape, S words of the first text, T of the second,
+      N word pairs of a chunk, U different ones of them, P of all chunks.
 
-Sentence pairs of the same two lengths stand together, so a chunk is a few dense arrays (K, S, T) on end. A chunk
-numbers its own word pairs: what is looked up for each place is then small enough for the cache of a processor.
+Sentence pairs of the same two lengths stand together, so a chunk is a few dense arrays (K, S, T) on
+end. A chunk numbers its own word pairs: what is looked up for each place is then small enough for
+the cache of a processor.
 """
 
 from collections.abc import Iterator
@@ -18,14 +19,13 @@ from sixjars.data.flat import words_of
 from sixjars.progress import counted, number_of, tell
 
 Numbers = NDArray[np.int32]
-CHUNK: Final = 1 << 20
-"""Places of a chunk, about."""
+CHUNK: Final = 1 << 20  # places of a chunk, about
 
 
 @final
 @dataclass(frozen=True)
 class Words:
-    """The words of all lines of a text on end, each as a number; those of a line that is empty are none."""
+    """The words of a text as ids, all lines one after the other; an empty line has none."""
 
     ids: Numbers
     begins: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Words:
 
     @classmethod
     def of(cls, texts: Any) -> "Words":
-        """The words between white space of a `pyarrow` array of texts; capitals are small letters.
+        """Split a `pyarrow` array of texts at white space, in lowercase.
 
         >>> import pyarrow
         >>> Words.of(pyarrow.array(["A b a", "", "b"])).ids.tolist()
@@ -56,9 +56,9 @@ class Words:
         return np.diff(self.begins)
 
     def rows(self, lines: NDArray[np.int64], length: int) -> Numbers:
-        """The words of some lines that all have this many, (K, S)."""
-        found: Numbers = self.ids[self.begins[lines][:, None] + np.arange(length)]
-        return found
+        """The words of some lines of the same length, (K, S)."""
+        words_KS: Numbers = self.ids[self.begins[lines][:, None] + np.arange(length)]
+        return words_KS
 
 
 @final
@@ -67,21 +67,21 @@ class Block:
     """Sentence pairs of one shape within a chunk."""
 
     lines: NDArray[np.int64]
-    """Which lines they are, (K,)."""
+    """The numbers of its lines, (K,)."""
     first: Numbers
     """Words of the first text, (K, S)."""
     second: Numbers
     """Words of the second, (K, T)."""
     begin: int
-    """Where its word pairs begin in those of the chunk."""
+    """Its first place in the chunk's array of word pairs."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(K, S, T)."""
+        """The sizes (K, S, T)."""
         return len(self.lines), self.first.shape[1], self.second.shape[1]
 
     def cut(self, places: NDArray[Any]) -> NDArray[Any]:
-        """Its part of an array over the word pairs of the chunk, as (K, S, T); no copy."""
+        """A view of this block's part of an array over the chunk's word pairs, as (K, S, T)."""
         size = self.lines.size * self.first.shape[1] * self.second.shape[1]
         return places[self.begin : self.begin + size].reshape(self.shape)
 
@@ -89,13 +89,13 @@ class Block:
 @final
 @dataclass(frozen=True)
 class Chunk:
-    """Some sentence pairs."""
+    """Some blocks, and the word pairs in them."""
 
     blocks: tuple[Block, ...]
     places: Numbers
-    """Which of the word pairs of this chunk stands at each place, (N,)."""
+    """The number, within this chunk, of the word pair at each place, (N,)."""
     pairs: Numbers
-    """Which of all word pairs each of its own is, (U,)."""
+    """The number, among all word pairs, of each pair of this chunk, (U,)."""
 
 
 @final
@@ -107,33 +107,39 @@ class PairedText:
     first: Numbers
     """The word of the first text in each different word pair, (P,)."""
     second: Numbers
-    """That of the second."""
+    """The word of the second text in each, (P,)."""
     counts: tuple[int, int]
     """Different words of both texts."""
 
     @classmethod
     def of(cls, first: Words, second: Words) -> "PairedText":
-        """The pairs of two texts with as many lines."""
-        made, keys, waiting = [], np.zeros(0, dtype=np.int64), list[NDArray[np.int64]]()
+        """Pair the lines of two texts."""
+        parts = []
+        keys = np.zeros(0, dtype=np.int64)
+        waiting: list[NDArray[np.int64]] = []
         total = int((first.lengths * second.lengths > 0).sum())
         for blocks in counted(_blocks(first, second), "pairing words", rows=_lines, total=total):
-            every = [
-                one.first[:, :, None].astype(np.int64) * second.count + one.second[:, None]
-                for one in blocks
-            ]
-            own, places = np.unique(
-                np.concatenate([some.ravel() for some in every]), return_inverse=True
-            )
-            made.append((tuple(blocks), places.astype(np.int32), own))
-            waiting.append(own)
+            # A word pair is one number, so that one `unique` finds the different ones.
+            pairs = [_crossed(block, second.count).ravel() for block in blocks]
+            keys_U, places = np.unique(np.concatenate(pairs), return_inverse=True)
+            parts.append((tuple(blocks), places.astype(np.int32), keys_U))
+            waiting.append(keys_U)
             if sum(map(len, waiting)) > max(4 * CHUNK, len(keys)):
-                keys, waiting = _merged([keys, *waiting]), []
+                keys = _merged([keys, *waiting])
+                waiting = []
         keys = _merged([keys, *waiting])
-        chunks = tuple(
-            Chunk(b, p, np.searchsorted(keys, own).astype(np.int32)) for b, p, own in made
-        )
+        chunks = []
+        for block_group, places_N, keys_U in parts:
+            pairs_U = np.searchsorted(keys, keys_U).astype(np.int32)
+            chunks.append(Chunk(block_group, places_N, pairs_U))
         sides = (keys // second.count).astype(np.int32), (keys % second.count).astype(np.int32)
-        return cls(chunks, *sides, (first.count, second.count))
+        return cls(tuple(chunks), *sides, (first.count, second.count))
+
+
+def _crossed(block: Block, count: int) -> NDArray[np.int64]:
+    """Each word pair of a block as one number, (K, S, T)."""
+    pairs: NDArray[np.int64] = block.first[:, :, None].astype(np.int64) * count
+    return pairs + block.second[:, None]
 
 
 def _lines(blocks: list[Block]) -> int:
@@ -141,37 +147,39 @@ def _lines(blocks: list[Block]) -> int:
 
 
 def _merged(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Different keys, sorted; `np.unique` finds them by hashing, which is far slower here."""
-    every = np.sort(np.concatenate(keys))
-    found: NDArray[np.int64] = every[
-        np.concatenate([[True], every[1:] != every[:-1]])[: len(every)]
-    ]
-    return found
+    """All different keys, sorted: far faster here than `np.unique`, which hashes them."""
+    ranked = np.sort(np.concatenate(keys))
+    is_first = np.concatenate([[True], ranked[1:] != ranked[:-1]])[: len(ranked)]
+    different: NDArray[np.int64] = ranked[is_first]
+    return different
 
 
 def _blocks(first: Words, second: Words) -> Iterator[list[Block]]:
-    """The blocks of each chunk: sentence pairs sorted by their lengths, cut where the shape changes or is too much."""
+    """The blocks of each chunk: pairs sorted by their lengths, cut where the shape changes."""
     lengths_S, lengths_T = first.lengths, second.lengths
     order = np.lexsort((lengths_T, lengths_S))
     sizes = lengths_S * lengths_T
     if (long := int((sizes > CHUNK).sum())) > 0:
         tell(
-            f"{number_of(long, 'pair')} of lines with more than {CHUNK:,} pairs of words: too long, left without links."
+            f"{number_of(long, 'pair')} of lines with more than {CHUNK:,} pairs of words: too "
+            "long, left without links."
         )
     order = order[(sizes[order] > 0) & (sizes[order] <= CHUNK)]
     shapes = np.stack([lengths_S[order], lengths_T[order]], axis=1)
     changes = np.flatnonzero((np.diff(shapes, axis=0) != 0).any(axis=1)) + 1
-    found: list[Block] = []
+    blocks: list[Block] = []
     begin = 0
     for lines in np.split(order, changes) if len(order) else ():
         size_S, size_T = int(lengths_S[lines[0]]), int(lengths_T[lines[0]])
-        each = max(1, CHUNK // (size_S * size_T))
-        for at in range(0, len(lines), each):
-            some = lines[at : at + each]
-            found.append(Block(some, first.rows(some, size_S), second.rows(some, size_T), begin))
-            begin += len(some) * size_S * size_T
+        count = max(1, CHUNK // (size_S * size_T))
+        for at in range(0, len(lines), count):
+            lines_K = lines[at : at + count]
+            words = first.rows(lines_K, size_S), second.rows(lines_K, size_T)
+            blocks.append(Block(lines_K, *words, begin))
+            begin += len(lines_K) * size_S * size_T
             if begin >= CHUNK:
-                yield found
-                found, begin = [], 0
-    if found:
-        yield found
+                yield blocks
+                blocks = []
+                begin = 0
+    if blocks:
+        yield blocks

@@ -1,9 +1,10 @@
-"""Two alignments of the same sentences, one in each direction, become one.
+"""Merge two alignments of the same sentences, one in each direction.
 
-A word has at most one link in its own direction, so each direction misses words that two words belong to. Where both
-agree, links are nearly always right; the union has most of the true ones. Growing starts at the first and adds from
-the second (Och & Ney 2003, https://aclanthology.org/J03-1002/; Koehn, Och & Marcu 2003,
-https://aclanthology.org/N03-1017/, section 3).
+A word has at most one link in its own direction, so each direction misses words that two words
+belong to. Where both agree, links are nearly always right; the union has most of the true ones.
+Growing starts at the first and adds from the second (Och & Ney 2003,
+https://aclanthology.org/J03-1002/; Koehn, Och & Marcu 2003, https://aclanthology.org/N03-1017/,
+section 3).
 """
 
 from typing import Final, Literal, get_args
@@ -24,58 +25,55 @@ USUAL: Final[Symmetrization] = "grow-diag"
 _AROUND: Final = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-def symmetrized(forward: Links, backward: Links, how: Symmetrization) -> Links:
-    """One alignment of a sentence pair from those of both directions, each (first word, second word).
+def symmetrized(forward: Links, backward: Links, method: Symmetrization) -> Links:
+    """Merge both directions of a sentence pair; a link is (first word, second word).
 
     >>> forward, backward = frozenset({(0, 0), (1, 1), (1, 2)}), frozenset({(0, 0), (1, 1), (2, 2)})
-    >>> sorted(symmetrized(forward, backward, "intersection")), sorted(symmetrized(forward, backward, "grow-diag"))
-    ([(0, 0), (1, 1)], [(0, 0), (1, 1), (1, 2), (2, 2)])
+    >>> sorted(symmetrized(forward, backward, "intersection"))
+    [(0, 0), (1, 1)]
+    >>> sorted(symmetrized(forward, backward, "grow-diag"))
+    [(0, 0), (1, 1), (1, 2), (2, 2)]
     """
-    if how == "forward" or forward == backward:
+    if method == "forward" or forward == backward:
         return forward
-    if how == "backward":
+    if method == "backward":
         return backward
-    if how == "union":
+    if method == "union":
         return forward | backward
-    if how == "intersection":
+    if method == "intersection":
         return forward & backward
     grown = grow_diag(forward, backward)
-    if how != "grow-diag":
+    if method != "grow-diag":
         for direction in (forward, backward):
-            _finish(grown, direction, both=how == "grow-diag-final-and")
+            _finish(grown, direction, both=method == "grow-diag-final-and")
     return frozenset(grown)
 
 
 def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
-    """The links of both, and with them their neighbours in the union, as long as one of whose words has no link yet.
+    """Grow the intersection by neighbours in the union that link a word without a link.
 
-    A neighbour of a link is one of the eight around it. Links are gone through in order, again until none is added.
+    Neighbours of a link are the eight around it; links are gone through in order until none is new.
     """
-    grown, union = set(forward & backward), forward | backward
+    grown = set(forward & backward)
+    candidates = (forward | backward) - grown
     firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
-    last = sorted(
-        grown
-    )  # what was added in one round is all that can have new neighbours in the next
+    last = sorted(grown)  # only links added in the last round can have new neighbours
     while last:
         added = []
         for first, second in last:
             for down, across in _AROUND:
                 link = first + down, second + across
-                if (
-                    link in union
-                    and link not in grown
-                    and (link[0] not in firsts or link[1] not in seconds)
-                ):
+                if link in candidates and (link[0] not in firsts or link[1] not in seconds):
                     added.append(link)
-                    grown.add(link)
                     firsts.add(link[0])
                     seconds.add(link[1])
+        grown.update(added)
         last = sorted(added)
     return grown
 
 
 def _finish(grown: set[tuple[int, int]], direction: Links, *, both: bool) -> None:
-    """Add the links of a direction that have a word (or `both` words) without one."""
+    """Add the links of a direction of which a word (or `both` words) has no link yet."""
     firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
     for first, second in sorted(direction):
         free = first not in firsts, second not in seconds

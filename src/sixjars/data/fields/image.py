@@ -1,6 +1,6 @@
-"""Images, by the names of their files; and what they share with videos and with arrays, which come in files too.
+"""Images, by the names of their files; and what they share with videos and with arrays.
 
-Dims: F frames of a file, X frames of several files, H and W pixels, C channels, N all numbers of a frame.
+Dims: F frames of a file, X frames of several, H and W pixels, C channels, N numbers of a frame.
 """
 
 from abc import abstractmethod
@@ -24,19 +24,17 @@ from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import Equipment, FeatureExtractor, Field
 from sixjars.data.media.arrays import ARRAY_ENDINGS
 from sixjars.data.media.files import MediaFiles, is_hidden
-from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
 from sixjars.data.storage.features import FeatureStore, MemoryStore, Store, rounded
-from sixjars.errors import DataError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings, FilePath
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.images import IMAGE_ENDINGS, placed, read_image, upright
 
-FORMAT = 2
-"""Changes when the same file gives other numbers, so that none of the old are used."""
-READERS = 8
-"""Threads that decode files while the backbone computes."""
+FORMAT = 2  # of the numbers: a new one makes all older ones unread
+READERS = 8  # threads that decode files while the backbone computes
 Pixels = NDArray[np.uint8]
 
 
@@ -48,77 +46,73 @@ class FileSettings(FieldSettings):
 
 
 class FileField(Field):
-    """Files by their names."""
+    """A field of files, named in a column."""
 
     is_media = True
     endings: ClassVar[frozenset[str]]
-    """How the names of such files end, lowercased."""
+    """Endings of such files, lowercased."""
 
     def equipped(self, equipment: Equipment) -> Self:
-        """With files and a store of its own."""
-        made = super().equipped(equipment)
+        """The field with files and a store of its own, not those of this one."""
+        field = super().equipped(equipment)
         for name in ("files", "store"):
-            made.__dict__.pop(name, None)
-        return made
+            field.__dict__.pop(name, None)
+        return field
 
     @cached_property
     def files(self) -> MediaFiles:
-        """Where names are looked up."""
+        """The places where names are looked up."""
         return MediaFiles(self.equipment.places, memory=self.memory)
 
     @property
     def memory(self) -> Path | None:
-        """Where hashes are remembered; those of files that are only predicted from would pile up."""
+        """The folder of remembered hashes; None for predictions, which would fill it."""
         return cache_folder() if self.equipment.stored else None
 
     @property
     def key_column(self) -> str:
-        """The column with the keys of the content of the files."""
+        """The name of the column with the hashes of the files."""
         return f"{self.name} key"
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """The examples whose files can be used, each with what was found out about its file."""
+        """The examples whose files can be used, with a column for each fact about the files."""
         names = examples.table.column(self.name).to_pylist()
         columns, faults = self.examined(names)
-        bad = {
-            at: f"the {self.name}: {faults[name]}"
-            for at, name in enumerate(names)
-            if name in faults
-        }
+        bad = {}
+        for row, name in enumerate(names):
+            if name in faults:
+                bad[row] = f"the {self.name}: {faults[name]}"
         if bad:
             advice = LEAVE_FILES_OUT if self.equipment.stored else ""
             examples = without_bad(examples, bad, skip=skip, advice=advice)
-        kept, table = [name for name in names if name not in faults], examples.table
+        kept = [name for name in names if name not in faults]
+        table = examples.table
         for column, values in columns.items():
-            table = table.append_column(
-                column, pyarrow.array([values[name] for name in kept], pyarrow.string())
-            )
+            texts = pyarrow.array([values[name] for name in kept], pyarrow.string())
+            table = table.append_column(column, texts)
         return replace(examples, table=table)
 
     @abstractmethod
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-        """What is kept of each file, by the column that it is kept in; and what is wrong with the bad files."""
+        """The columns to keep, each from name to value; and a fault for each bad file."""
 
-    def arguments(self, given: str) -> list[Any]:
-        """The files that a path, a folder or a glob means; in folders and globs only those of a known ending."""
-        if isfile(given) or not (isdir(given) or has_magic(given)):
-            return [given]
-        found = glob(_any_case(given, self.endings), recursive=True)
-        if isdir(given):
-            below = (
-                file for file in Path(given).rglob("*") if not is_hidden(file.relative_to(given))
-            )
-            found = [str(file) for file in below]
-        kept = sorted(
-            file for file in found if Path(file).suffix.lower() in self.endings and isfile(file)
-        )
-        if not kept:
-            endings = " ".join(sorted(self.endings))
-            raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
-        return list(kept)
+    def arguments(self, argument: str) -> list[Any]:
+        """The files of a path, or those of a known ending in a folder or glob."""
+        if isfile(argument) or not (isdir(argument) or has_magic(argument)):
+            return [argument]
+        if isdir(argument):
+            below = Path(argument).rglob("*")
+            files = [str(file) for file in below if not is_hidden(file.relative_to(argument))]
+        else:
+            files = glob(_any_case(argument, self.endings), recursive=True)
+        known = [file for file in files if Path(file).suffix.lower() in self.endings]
+        if kept := sorted(filter(isfile, known)):
+            return list(kept)
+        endings = " ".join(sorted(self.endings))
+        raise DataError(f"{argument} holds no {self.kind} file (known endings: {endings}).")
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """The file must be there."""
+        """Raise ValueError unless the file is there."""
         super().check(text, row)
         if not self.files.has(text):
             wrong = "is a folder" if isdir(text) else "does not exist"
@@ -126,7 +120,7 @@ class FileField(Field):
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
-        """Names of files of a known ending."""
+        """No settings where the values are names of files of a known ending."""
         return {} if nearly_all_end(values, cls.endings) else None
 
 
@@ -153,72 +147,63 @@ class MediaField(FileField):
 
     @property
     def extractor(self) -> FeatureExtractor:
-        """Handed over before it is used."""
-        assert self.equipment.extractor is not None, (
-            f"data.{self.name} was handed no feature extractor"
-        )
-        return self.equipment.extractor
+        """The feature extractor, which must have been handed over."""
+        extractor = self.equipment.extractor
+        assert extractor is not None, f"data.{self.name} was handed no feature extractor"
+        return extractor
 
     @cached_property
     def store(self) -> Store:
-        """Where the numbers are kept: all that they depend on is its plan."""
+        """The store of features, one for each plan."""
         if not self.equipment.stored:
             return MemoryStore()
         plan = {"format": FORMAT, "pixels": self.extractor.pixels, "fit": self.settings.fit}
-        return FeatureStore(
-            cache_folder() / "frames", {**plan, **self.plan(), **self.extractor.plan()}
-        )
+        plan |= self.plan() | self.extractor.plan()
+        return FeatureStore(cache_folder() / "frames", plan)
 
     def plan(self) -> dict[str, Any]:
-        """What else the pixels of a file depend on."""
+        """The settings that the pixels of a file depend on."""
         return {key: getattr(self.settings, key) for key in self.taken}
 
     @staticmethod
     @abstractmethod
-    def read(*given: Any, **how: Any) -> Pixels:
-        """The frames of a file, (F, 3, H, W), given it and its name, and how: the size of a side, settings, `check`.
+    def read(*args: Any, **settings: Any) -> Pixels:
+        """The frames of a file, (F, 3, H, W), by its stream, its name and settings.
 
-        That is called on the way, and may end it.
+        `check` is called for each frame, and may end the decoding with an error.
         """
 
     def unpacked(self, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
-        how = {"fit": self.settings.fit, "max_pixels": self.settings.max_pixels, **self.plan()}
-        self.equipment.check()
+        check = self.equipment.check
+        check()
+        settings = {"fit": self.settings.fit, "max_pixels": self.settings.max_pixels, **self.plan()}
         with self.files.open(name) as file:
-            return self.read(
-                file, name, size=self.extractor.pixels, check=self.equipment.check, **how
-            )
+            return self.read(file, name, size=self.extractor.pixels, check=check, **settings)
 
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         """The keys of all files that can be decoded; their numbers are then in the store."""
         reporter = self.equipment.reporter
         keys, faults = self.files.keys(names, reporter)
         missing = set(self.store.missing(list(keys.values())))
-        wanted = list(
-            {keys[name]: name for name in reversed(keys) if keys[name] in missing}.values()
-        )[::-1]
-        for begin in range(0, len(wanted), self.block):
-            block = wanted[begin : begin + self.block]
-            decoded = dict(self._decoded(block, faults))
-            if decoded:
-                self.store.add(
-                    [keys[name] for name in decoded], self._numbers(list(decoded.values()))
-                )
-            done = begin + len(block)
-            reporter.preparing(
-                f"{self.extractor.name} of {self.kind} files", done=done, total=len(wanted)
-            )
+        # Of copies with the same content, the first one is decoded.
+        firsts = {keys[name]: name for name in reversed(keys) if keys[name] in missing}
+        names = list(firsts.values())[::-1]
+        what = f"{self.extractor.name} of {self.kind} files"
+        for begin in range(0, len(names), self.block):
+            block = names[begin : begin + self.block]
+            if decoded := dict(self._decoded(block, faults)):
+                numbers = self._numbers(list(decoded.values()))
+                self.store.add([keys[name] for name in decoded], numbers)
+            reporter.preparing(what, done=begin + len(block), total=len(names))
         broken = {keys[name]: sentence for name, sentence in faults.items() if name in keys}
-        faults |= {
-            name: broken[key] for name, key in keys.items() if key in broken
-        }  # copies of a bad file
+        faults |= {name: broken[key] for name, key in keys.items() if key in broken}
         return {self.key_column: keys}, faults
 
     def _decoded(
         self, names: Sequence[str], faults: dict[str, str]
     ) -> Iterator[tuple[str, Pixels]]:
-        """Files in order, several decoded at once; what is wrong with a bad one goes to `faults`."""
+        """Files in order, several decoded at once; what is wrong with bad ones goes to `faults`."""
 
         def tried(name: str) -> Pixels | str:
             try:
@@ -227,33 +212,31 @@ class MediaField(FileField):
                 return str(error)
 
         with ThreadPoolExecutor(READERS) as pool:
-            for name, found in zip(names, pool.map(tried, names), strict=True):
-                if isinstance(found, str):
-                    faults[name] = found
+            for name, frames in zip(names, pool.map(tried, names), strict=True):
+                if isinstance(frames, str):
+                    faults[name] = frames
                 else:
-                    yield name, found
+                    yield name, frames
 
     def _numbers(self, files: Sequence[Pixels]) -> list[NDArray[Any]]:
-        """What is stored of each file, (F, N); what is kept for the next time has 16 bits."""
+        """The stored numbers of each file, (F, N); those kept for another run have 16 bits."""
         numbers_XN = self.extractor(torch.from_numpy(np.concatenate(files))).numpy()
         numbers_XN = rounded(numbers_XN) if self.equipment.stored else numbers_XN
         ends = np.cumsum([len(file) for file in files])
         return np.split(numbers_XN, ends[:-1])
 
     def column(self, table: Table, *, training: bool = False) -> Column:
-        """Frames."""
+        """The stored features of the frames."""
         keys = table.texts(self.key_column)
         return ArrayColumn(lambda row: self.store.take(keys[row]), self.store.lengths(keys))
 
     def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
-        """The mean over frames of what a frozen backbone says of each."""
+        """The mean over frames of the frozen backbone's vector of each."""
         count = self.extractor.vector
         if not count:
             return None
-        keys = table.texts(self.key_column, rows)
-        return np.stack(
-            [self.store.take(key)[:, -count:].astype(np.float32).mean(0) for key in keys]
-        )
+        records = map(self.store.take, table.texts(self.key_column, rows))
+        return np.stack([record[:, -count:].astype(np.float32).mean(0) for record in records])
 
     def blank(self) -> Padded:
         """One black frame, as numbers."""
@@ -262,7 +245,7 @@ class MediaField(FileField):
         return Padded(numbers_XN.unsqueeze(0), torch.ones(1, 1, dtype=torch.bool))
 
     def facts(self) -> dict[str, Any]:
-        """The sides of an image, what of each frame there is, and that a new network begins with pretrained weights."""
+        """Sides and cells of a frame; and that a new network begins with pretrained weights."""
         return {"pixels": self.extractor.pixels, "cells": self.extractor.cells, "pretrained": True}
 
     def describe(self) -> str:
@@ -271,12 +254,10 @@ class MediaField(FileField):
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
-        """Names of files of a known ending; those of arrays are features that were extracted beforehand."""
-        return (
-            super().guess(values)
-            if not nearly_all_end(values, ARRAY_ENDINGS)
-            else {"kind": "features"}
-        )
+        """As for files; names of arrays are extracted features."""
+        if nearly_all_end(values, ARRAY_ENDINGS):
+            return {"kind": "features"}
+        return super().guess(values)
 
 
 class ImageSettings(MediaSettings):
@@ -300,10 +281,10 @@ class ImageField(MediaField):
     block = 256
 
     @staticmethod
-    def read(file: BinaryIO, name: str, **how: Any) -> Pixels:
-        """(1, 3, H, W); nothing ends the decoding of one image."""
-        del how["check"]
-        return read_image(file, name, **how)[None]
+    def read(file: BinaryIO, name: str, **settings: Any) -> Pixels:
+        """Decode an image, (1, 3, H, W), which `check` does not interrupt."""
+        del settings["check"]
+        return read_image(file, name, **settings)[None]
 
     def backdrop(self, text: str) -> Any:
         """The whole image (H, W, 3), and the box of it that the network got."""
@@ -321,17 +302,17 @@ def _any_case(pattern: str, endings: Collection[str]) -> str:
     ending = Path(pattern).suffix
     if ending.lower() not in endings:
         return pattern
-    letters = "".join(f"[{one.lower()}{one.upper()}]" if one.isalpha() else one for one in ending)
-    return pattern.removesuffix(ending) + letters
+    cases = (f"[{sign.lower()}{sign.upper()}]" if sign.isalpha() else sign for sign in ending)
+    return pattern.removesuffix(ending) + "".join(cases)
 
 
 def nearly_all_end(values: Sequence[object], endings: Collection[str]) -> bool:
     """Whether nine of ten values are names that end so, in whatever case: a few may be mistyped.
 
-    >>> nearly_all_end(["dog.jpg", "beach.PNG"], [".jpg", ".png"]), nearly_all_end(["dog.jpg", "a dog"], [".jpg"])
-    (True, False)
+    >>> nearly_all_end(["dog.jpg", "beach.PNG"], [".jpg", ".png"])
+    True
+    >>> nearly_all_end(["dog.jpg", "a dog"], [".jpg"])
+    False
     """
-    ends = sum(
-        isinstance(value, str) and value.lower().endswith(tuple(endings)) for value in values
-    )
-    return ends >= 0.9 * len(values)
+    names = [value.lower() for value in values if isinstance(value, str)]
+    return sum(name.endswith(tuple(endings)) for name in names) >= 0.9 * len(values)

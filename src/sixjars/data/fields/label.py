@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 from pydantic import StrictBool
 
 from sixjars.data.batches import Column, IdColumn
-from sixjars.data.field import Field
+from sixjars.data.field import Field, are_text_lists
 from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
 from sixjars.data.text.label_lists import hold_lists
-from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
-from sixjars.errors import DataError, RunError, shown
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.errors import DataError, RunError, shown
+from sixjars_runtime.text.segments import SEPARATOR, text_of_labels, texts_of
 
 _FORMAT = 2
-ASSUMED = 2
-"""Labels assumed where neither data nor recipe say how many there are."""
-NAMED = 5
-"""Labels that are named where rows are left out because of them."""
+ASSUMED = 2  # labels assumed where neither data nor recipe say how many there are
+NAMED = 5  # labels that are named where rows are left out because of them
 MULTI_LABEL_METRICS = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
 
 
@@ -43,17 +41,19 @@ class LabelSettings(FieldSettings):
     lowercase: StrictBool = False
     """Whether labels that differ only in case are one, called as it is spelled most often."""
     multi_label: StrictBool = False
-    """Whether an example may have several labels: a list in JSON lines, else a text with commas between them."""
+    """Whether an example may have several labels: a list in JSON lines, else a text with commas
+    between them."""
 
 
 @final
 class LabelField(Field):
-    """Labels and their numbers; a label that is not in the list has none.
+    """A closed list of labels; a label that is not in it has no number.
 
     >>> field = LabelField("label", LabelSettings(lowercase=True)).learned(["yes", "No", "yes"])
     >>> field.names, field.encode(["Yes", "perhaps"])
     (('yes', 'No'), [[0], []])
-    >>> several = LabelField("label", LabelSettings(multi_label=True)).learned(["wheat, grain", "wheat"])
+    >>> settings = LabelSettings(multi_label=True)
+    >>> several = LabelField("label", settings).learned(["wheat, grain", "wheat"])
     >>> several.encode(["grain, corn, wheat"])
     [[1, 0]]
     """
@@ -78,35 +78,27 @@ class LabelField(Field):
             self._numbers.setdefault(self._key(label), number)
 
     def as_text(self, value: object) -> str:
-        """A label; a list of several has commas between them; a whole number is a label too."""
+        """The text of a label; several have commas between them."""
         if isinstance(value, list) and self.multi_label:
             return text_of_labels(value)
         return texts_of([value])[0] if isinstance(value, int) else super().as_text(value)
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """The labels of the training data, the most frequent first, equally frequent ones by the alphabet.
-
-        Those that it knows already come before them.
-        """
+        """The field with the labels of the training data, by frequency, behind those it knows."""
+        settings = self.settings
         spellings: dict[str, Counter[str]] = {}
         for text in texts:
             for label in self._labels(text):
                 spellings.setdefault(self._key(label), Counter())[label] += 1
-        counts = {key: some.total() for key, some in spellings.items()}
-        kept = [
-            key
-            for key, count in counts.items()
-            if count >= self.settings.min_count and key not in self._numbers
-        ]
-        new = sorted(kept, key=lambda key: (-counts[key], key))
+        counts = {key: spelled.total() for key, spelled in spellings.items()}
+        new = [key for key in counts.keys() - self._numbers if counts[key] >= settings.min_count]
+        new.sort(key=lambda key: (-counts[key], key))
         # Of equally frequent spellings, a Counter has the one first that was seen first.
-        kept = [*self.names, *(spellings[key].most_common(1)[0][0] for key in new)][
-            : self.settings.size
-        ]
+        kept = [*self.names, *(spellings[key].most_common(1)[0][0] for key in new)][: settings.size]
         if len(kept) < 2:
             raise DataError(
-                f"data.{self.name}: two labels or more are needed to choose from, but the training set has "
-                f"{len(kept)}: {kept}."
+                f"data.{self.name}: two labels or more are needed to choose from, but the training "
+                f"set has {len(kept)}: {kept}."
             )
         return self._with(kept)
 
@@ -114,16 +106,16 @@ class LabelField(Field):
         return type(self)(self.name, self.settings, names).equipped(self.equipment)
 
     def to_json(self) -> str:
-        """The list."""
+        """The list, to be saved."""
         return json.dumps({"format": _FORMAT, "labels": self.names}, ensure_ascii=False)
 
     def restored(self, text: str) -> Self:
-        """With a list that was kept."""
+        """The field with a saved list."""
         try:
-            whole = json.loads(text)
-            names = whole["labels"]
+            saved = json.loads(text)
+            names = saved["labels"]
             right = isinstance(names, list) and all(isinstance(name, str) for name in names)
-            if whole["format"] != _FORMAT or not right or len(set(names)) != len(names):
+            if saved["format"] != _FORMAT or not right or len(set(names)) != len(names):
                 raise ValueError("it is of another form")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RunError(
@@ -132,11 +124,11 @@ class LabelField(Field):
         return self._with(names)
 
     def _key(self, label: str) -> str:
-        """What two spellings of one label have in common."""
+        """The form that all spellings of a label share."""
         return label.lower() if self.settings.lowercase else label
 
     def _labels(self, text: str) -> list[str]:
-        """The label of a text, or all of several, each once; as they are spelled."""
+        """The labels of a text as they are spelled, each once."""
         labels = text.split(SEPARATOR.strip()) if self.multi_label else [text]
         once: dict[str, str] = {}
         for label in labels:
@@ -145,7 +137,7 @@ class LabelField(Field):
         return [label for label in once.values() if label or not self.multi_label]
 
     def _named(self, label: str) -> str:
-        """A label as the list has it; one that is not in the list as its case is compared."""
+        """A label in the spelling of the list, if it is there."""
         number = self._numbers.get(self._key(label))
         return self._key(label) if number is None else self.names[number]
 
@@ -154,34 +146,32 @@ class LabelField(Field):
         return [label for label in self._labels(text) if self._key(label) not in self._numbers]
 
     def normalize(self, text: str) -> str:
-        """Single spaces, spelled as in the list if case does not count. Several are put in order."""
+        """Single spaces, spelled as in the list if case does not count; several in order."""
         labels = list(map(self._named, self._labels(text)))
         return SEPARATOR.join(sorted(labels)) if self.multi_label else labels[0]
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """Its own numbers."""
-        how = f"{self.settings.lowercase} {self.multi_label} {self.to_json()}"
-        return {self.name: FieldEncoder(self.name, self.encode, lambda: how)}
+        """Encodes labels as their numbers in the list."""
+        key = f"{self.settings.lowercase} {self.multi_label} {self.to_json()}"
+        return {self.name: FieldEncoder(self.name, self.encode, lambda: key)}
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of the labels of each text; an empty list where none is in the list."""
-        keys = ([self._key(label) for label in self._labels(text)] for text in texts)
-        return [[self._numbers[key] for key in some if key in self._numbers] for some in keys]
+        rows = ([self._key(label) for label in self._labels(text)] for text in texts)
+        return [[self._numbers[key] for key in keys if key in self._numbers] for keys in rows]
 
     def column(self, table: Table, *, training: bool = False) -> Column:
         """Labels (B, T), at least one wide."""
         return IdColumn(table.ids(self.name), narrowest=1)
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
-        """There is nothing to learn from a label that is not in the list."""
-        found = np.diff(table.ids(self.name)[1]) > 0
-        if not found.any():
-            some = ", ".join(
-                repr(text)
-                for text in dict.fromkeys(table.texts(self.name, range(min(3, len(table)))))
-            )
+        """Rows with a label in the list; there is nothing to learn from the others."""
+        usable = np.diff(table.ids(self.name)[1]) > 0
+        if not usable.any():
+            first = dict.fromkeys(table.texts(self.name, range(min(3, len(table)))))
+            some = ", ".join(map(repr, first))
             raise DataError(f"none of its labels ({some}, ...) is among those that were learned.")
-        return found
+        return usable
 
     def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
         """Their labels are too rare, or too many; the first of them."""
@@ -204,7 +194,7 @@ class LabelField(Field):
         return f"{said}: {', '.join(map(shown, labels[:NAMED]))}{more}" if labels else said
 
     def blank(self) -> Padded:
-        """The first label."""
+        """A row with the first label."""
         return Padded.of([[0]])
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
@@ -212,33 +202,27 @@ class LabelField(Field):
         return SEPARATOR.join(sorted(self.names[number] for number in ids))
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """One text for each number."""
+        """The label of each number."""
         return [self.names[number] for number in ids]
 
     def facts(self) -> dict[str, Any]:
-        """How many there are, and whether several may apply."""
+        """The number of labels, and whether several may apply."""
         return {"classes": len(self.names), "multi_label": self.multi_label}
 
     def assumed(self) -> Self:
-        """As many as the settings allow."""
+        """The field with as many labels as the settings allow."""
         return self._with([str(number) for number in range(self.settings.size or ASSUMED)])
 
     def describe(self) -> str:
-        """How many there are to choose from."""
+        """The number of labels to choose from."""
         return f"{'any' if self.multi_label else 'one'} of {len(self.names)}"
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Texts or whole numbers; lists of texts, and texts that are lists, are several labels."""
-        if all(
-            isinstance(value, list) and value and all(isinstance(one, str) for one in value)
-            for value in values
-        ):
+        if are_text_lists(values):
             return {"multi_label": True}
         if not all(isinstance(value, str | int) for value in values):
             return None
-        return (
-            {"multi_label": True}
-            if hold_lists([str(value) for value in values], SEPARATOR.strip())
-            else {}
-        )
+        several = hold_lists([str(value) for value in values], SEPARATOR.strip())
+        return {"multi_label": True} if several else {}

@@ -1,7 +1,4 @@
-"""Orders: positions of an input, counted from 0, each at most once.
-
-Dims: B rows, T positions of a row.
-"""
+"""Orders: positions of an input, counted from 0, each at most once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, final
@@ -9,11 +6,11 @@ from typing import Any, final
 from sixjars.data.batches import Column, IdColumn
 from sixjars.data.field import Field
 from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
-from sixjars.data.text.points import order_of, text_of_order, whole_numbers
-from sixjars.flow.special import SPECIAL, STOP
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.special_tokens import SPECIAL, STOP
+from sixjars_runtime.text.points import order_of, text_of_order, whole_numbers
 
 
 class OrderSettings(FieldSettings):
@@ -39,15 +36,15 @@ class OrderField(Field):
 
     @property
     def complete(self) -> bool:
-        """Whether every order must have all positions, because the decoder stops only when none is left."""
+        """Whether every order must have all positions: the decoder stops when none is left."""
         return bool((self.equipment.target_options or {}).get("complete"))
 
     def as_text(self, value: object) -> str:
-        """`2 0 1`."""
+        """Write positions as `2 0 1`."""
         return text_of_order(value)
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """The positions must be those of the input, which is written with a space between its points."""
+        """Raise ValueError unless the positions are those of the input's points."""
         count = len(next(iter(row.values())).split())
         try:
             visited = len(order_of(text, count))
@@ -55,17 +52,18 @@ class OrderField(Field):
             raise ValueError(f"the {self.name}: {error}") from None
         if self.complete and visited < count:
             raise ValueError(
-                f"the {self.name} has {visited} of {count} points, but model.decoder.visits is all; say visits: some."
+                f"the {self.name} has {visited} of {count} points, but model.decoder.visits is "
+                "all; say visits: some."
             )
 
     def normalize(self, text: str) -> str:
         """Single spaces, no zeros in front."""
-        return " ".join(
-            str(int(word)) if word.isascii() and word.isdigit() else word for word in text.split()
-        )
+        words = text.split()
+        plain = (str(int(word)) if word.isascii() and word.isdigit() else word for word in words)
+        return " ".join(plain)
 
     def encoders(self) -> dict[str, IdEncoder]:
-        """Its own tokens."""
+        """Encodes orders as tokens."""
         return {self.name: FieldEncoder(self.name, self.encode)}
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -86,23 +84,18 @@ class OrderField(Field):
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """One text for each token."""
-        return [
-            SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL))
-            for number in ids
-        ]
+        count = len(SPECIAL)
+        return [SPECIAL[token] if token < count else str(token - count) for token in ids]
 
     def describe(self) -> str:
-        """What the positions are."""
+        """A description of the positions."""
         return "positions of the input, each at most once"
 
     @classmethod
     def decoder_options(cls, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Whether every order visits all points."""
-        points, orders = columns.values()
-        every = all(
-            len(row.split()) == len(order.split())
-            for row, order in zip(points, orders, strict=True)
-        )
+        """`visits: all` where every order has all points, else `some`."""
+        pairs = zip(*columns.values(), strict=True)
+        every = all(len(points.split()) == len(order.split()) for points, order in pairs)
         return {"visits": "all" if every else "some"}
 
     @classmethod

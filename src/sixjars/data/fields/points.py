@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, Table
-from sixjars.data.text.points import LARGEST, counted, points_of, text_of_points
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
+from sixjars_runtime.text.points import LARGEST, counted, points_of, points_of_field, text_of_points
 
 _COMMA, _SPACE, _LINE = b", \n"
 
@@ -37,22 +37,23 @@ Parsed = tuple[NDArray[np.float32], NDArray[np.int64]]
 def parsed(texts: Sequence[str]) -> Parsed | None:
     """The points of all texts, or nothing where some text is unusual or wrong.
 
-    One call of numpy parses the whole column, a hundred times as fast as point by point. It only sees numbers, so what
-    stands between them is checked first: inside a point commas, after it a space or the end of the row.
+    One call of numpy parses the whole column, a hundred times as fast as point by point. It only
+    sees numbers, so what stands between them is checked first: inside a point commas, after it a
+    space or the end of the row.
 
     >>> points, lengths = parsed(["0.5,1 2,3", "4,5"])
     >>> points.tolist(), lengths.tolist()
     ([[0.5, 1.0], [2.0, 3.0], [4.0, 5.0]], [2, 1])
     """
-    whole = "\n".join(" ".join(text.split()) for text in texts)
-    letters = np.frombuffer(whole.encode(errors="replace"), dtype=np.uint8)
+    joined = "\n".join(" ".join(text.split()) for text in texts)
+    letters = np.frombuffer(joined.encode(errors="replace"), dtype=np.uint8)
     ends = np.append(letters[(letters == _COMMA) | (letters == _SPACE) | (letters == _LINE)], _LINE)
     size = int(np.argmax(ends != _COMMA)) + 1  # numbers of the first point, and so of every other
     commas = np.tile(np.arange(size) < size - 1, len(ends) // size)
     if not np.array_equal(ends == _COMMA, commas):
         return None
     try:
-        flat = np.array(whole.replace(",", " ").split(), dtype=np.float64)
+        flat = np.array(joined.replace(",", " ").split(), dtype=np.float64)
     except ValueError:
         return None
     # A number that is missing between two commas, or infinite, is for the slow way to tell about.
@@ -77,45 +78,37 @@ class PointsField(Field):
     lists = "value"
 
     def as_text(self, value: object) -> str:
-        """`0.1,0.7 0.3,0.2`."""
+        """Write points as `0.1,0.7 0.3,0.2`."""
         return text_of_points(value)
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
-        """Points of as many dimensions as the settings say."""
-        try:
-            found, wanted = len(points_of(text)[0]), self.settings.dimensions
-        except ValueError as error:
-            raise ValueError(f"the {self.name}: {error}") from None
-        if found != wanted:
-            raise ValueError(
-                f"a point has {counted(found)}, but data.{self.name}.dimensions is {wanted}."
-            )
+        """Raise ValueError unless points have as many dimensions as the settings say."""
+        points_of_field(text, self.name, self.settings.dimensions)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """Only rows of such points; all are parsed at once, and one by one only where something is wrong."""
-        found = parsed(examples.table.column(self.name).to_pylist())
-        right = found is not None and found[0].shape[1] == self.settings.dimensions
+        """Only rows of such points; parsed at once, and one by one where something is wrong."""
+        points = parsed(examples.table.column(self.name).to_pylist())
+        right = points is not None and points[0].shape[1] == self.settings.dimensions
         return examples if right else super().admit(examples, skip=skip)
 
     def arrays(self, texts: Sequence[str]) -> list[NDArray[Any]]:
         """Coordinates (S, N) of each text."""
-        found = parsed(texts)
-        if found is None:
+        points = parsed(texts)
+        if points is None:
             return [np.array(points_of(text), dtype=np.float32) for text in texts]
-        return np.split(found[0], np.cumsum(found[1])[:-1])
+        return np.split(points[0], np.cumsum(points[1])[:-1])
 
     def blank(self) -> Padded:
         """Two points at the origin."""
-        return Padded(
-            torch.zeros(1, 2, self.settings.dimensions), torch.ones(1, 2, dtype=torch.bool)
-        )
+        points = torch.zeros(1, 2, self.settings.dimensions)
+        return Padded(points, torch.ones(1, 2, dtype=torch.bool))
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
         """The points as they are written."""
         return Positions(tuple(table.texts(self.name, [row])[0].split()))
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
-        """Each point is its own."""
+        """Each point is a word of its own."""
         return [list(range(len(text.split()))) for text in texts]
 
     def backdrop(self, text: str) -> list[tuple[float, ...]]:

@@ -8,10 +8,10 @@ from typing import Any, final
 
 from sixjars.data.field import Positions
 from sixjars.data.fields.image import MediaField, MediaSettings, Pixels
-from sixjars.data.media.videos import VIDEO_ENDINGS, read_video
 from sixjars.data.storage.cache import Table
 from sixjars.flow.limits import AboveZero, Positive
 from sixjars.recipe.data import Column as ColumnName
+from sixjars_runtime.videos import VIDEO_ENDINGS, read_video
 
 
 class VideoSettings(MediaSettings):
@@ -20,7 +20,8 @@ class VideoSettings(MediaSettings):
     kind: str = "video"
     column: ColumnName = "video"
     frames: Positive = 16
-    """Frames taken of each video, evenly from its beginning to its end; with `rate` the most that are taken."""
+    """Frames taken of each video, evenly from its beginning to its end; with `rate` the most that
+    are taken."""
     rate: AboveZero | None = None
     """Frames taken of each second instead."""
 
@@ -50,5 +51,5 @@ class VideoField(MediaField):
 
     @classmethod
     def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
-        """How many frames."""
+        """The number of frames."""
         return {"frames": 16}

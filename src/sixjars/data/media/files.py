@@ -1,8 +1,7 @@
 """Images, videos and arrays by name, from folders and from archives that are read where they are.
 
-A file is known by its content: its key is a hash of its bytes, so whatever is computed from a file can be stored
-under that key and found again after the file was moved or packed. Hashes are remembered by the file's place, size
-and time, so a file is read through once and not again by the next run.
+The key of a file is a hash of its content, so that what is computed from it is found again after
+it was moved or packed. Hashes are remembered by place, size and time: a file is read through once.
 """
 
 import hashlib
@@ -23,35 +22,17 @@ from typing import BinaryIO, Final, cast, final
 from sixjars.data.media.hdf5 import HDF5_ENDINGS, Hdf5File, Stamp, too_large
 from sixjars.data.media.names import in_other_case, spellings
 from sixjars.data.storage.cache import set_aside
-from sixjars.errors import DataError
 from sixjars.progress import Reporter
+from sixjars_runtime.errors import DataError
 
 _IN_MEMORY: Final = 1 << 26
 """A packed file of more bytes is unpacked to a temporary file, not to memory."""
-HASHED_AT_ONCE: Final = 64
-"""Files whose hashes are remembered together: what a kill can cost."""
-_OTHERS: Final = (
-    ".jpg",
-    ".JPG",
-    ".jpeg",
-    ".JPEG",
-    ".png",
-    ".PNG",
-    ".webp",
-    ".mp4",
-    ".MP4",
-    ".avi",
-    ".npy",
-)
+HASHED_AT_ONCE: Final = 64  # files whose hashes are remembered together: what a kill can cost
+_OTHERS: Final = ".jpg .JPG .jpeg .JPEG .png .PNG .webp .mp4 .MP4 .avi .npy".split()
 """Endings that a file may have while its name has another."""
 _SILENT: Final = Reporter()
 _BROKEN_ZIP: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    struct.error,
-    NotImplementedError,
-    ValueError,
+    *(zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError),
 )
 
 
@@ -59,10 +40,11 @@ _BROKEN_ZIP: Final = (
 class MediaFiles:
     """The files of several places, by name; safe to use from several threads at once.
 
-    A name is an absolute path, a path in one of the folders, or the name of a file in one of the archives. The first
-    place that has it counts. If none has, a file in a .zip whose path ends in the name will do, if there is only one.
-    A name may lack one of the `endings`. A file in an archive that unpacks to more than `largest` bytes is refused.
-    Hashes are remembered in the folder `memory`, if there is one.
+    A name is an absolute path, a path in one of the folders, or the name of a file in one of the
+    archives. The first place that has it counts. If none has, a file in a .zip whose path ends in
+    the name will do, if there is only one. A name may lack one of the `endings`. A file in an
+    archive that unpacks to more than `largest` bytes is refused. Hashes are remembered in the
+    folder `memory`, if there is one.
     """
 
     def __init__(
@@ -121,84 +103,82 @@ class MediaFiles:
             several = ", ".join(f"{member} in {place.path}" for place, member in matches[:3])
             raise DataError(f"{name} is the end of several names: {several}; write the whole name.")
         if os.path.isabs(name):
-            raise DataError(
-                f"{name} is a folder, not a file."
-                if os.path.isdir(name)
-                else f"{name} does not exist."
-            )
+            wrong = "is a folder, not a file." if os.path.isdir(name) else "does not exist."
+            raise DataError(f"{name} {wrong}")
         for place in self._places:
             if place.has_folder(name):
                 raise DataError(f"{name} is a folder in {place.path}, not a file.")
         looked = ", ".join(str(place.path) for place in self._places) or "no place at all"
-        others = [f"{os.path.splitext(name)[0]}{ending}" for ending in _OTHERS]
-        there = [other for other in others for place in self._places if place.has(other)]
-        folders = [place.path for place in self._places if isinstance(place, _Folder)]
-        if there := there or [
-            other for folder in folders if (other := in_other_case(folder, name))
-        ]:
+        if other := self._similar(name):
             raise DataError(
-                f"There is no file {name!r} in {looked}, but {there[0]!r} is there; is that one meant?"
+                f"There is no file {name!r} in {looked}, but {other!r} is there; is that one meant?"
             )
         raise DataError(
-            f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in."
+            f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to "
+            "look in."
         )
+
+    def _similar(self, name: str) -> str:
+        """A file whose name differs in its ending, or in case; nothing where there is none."""
+        for ending in _OTHERS:
+            other = f"{os.path.splitext(name)[0]}{ending}"
+            if any(place.has(other) for place in self._places):
+                return other
+        folders = [place.path for place in self._places if isinstance(place, _Folder)]
+        return next(filter(None, (in_other_case(folder, name) for folder in folders)), "")
 
     def _matches(self, name: str) -> "list[tuple[_Place, str]]":
-        """Where the name leads, as it is or else as another system writes it."""
-        return self._places_of(name) or next(
-            filter(None, map(self._places_of, spellings(name))), []
-        )
+        """The places of a name, or else of another spelling of it."""
+        return next(filter(None, map(self._places_of, [name, *spellings(name)])), [])
 
     def _places_of(self, name: str) -> "list[tuple[_Place, str]]":
-        """Nowhere, one file, or several of which the name is the end."""
-        whole = [f"{name}{ending}" for ending in self._endings]
+        """No place, one, or several in which files end in this name."""
+        names = [f"{name}{ending}" for ending in self._endings]
         places: Sequence[_Place] = [_Folder(Path())] if os.path.isabs(name) else self._places
         for place in places:
-            if there := [one for one in whole if place.has(one)]:
-                return [(place, there[0])]
-        return [
-            (place, member) for place in places for one in whole for member in place.ending(one)
-        ]
+            if member := next(filter(place.has, names), None):
+                return [(place, member)]
+        return [(place, end) for place in places for name in names for end in place.ending(name)]
 
 
 @final
 class _Hashes:
-    """The hashes of files, in a database that several processes may share; losing it costs only time."""
+    """The hashes of files, in a database that processes share; losing it costs only time."""
 
     def __init__(self, folder: Path | None) -> None:
         self._path = None if folder is None else folder / "contents.sqlite"
 
     def get(self, stamps: Iterable[Stamp]) -> dict[Stamp, str]:
-        """The hashes that are remembered."""
+        """The hashes of those files that are remembered."""
         if self._path is None or not self._path.is_file():
             return {}
-        question = (
-            "SELECT key FROM contents WHERE path = ? AND member = ? AND size = ? AND time = ?"
-        )
+        where = "path = ? AND member = ? AND size = ? AND time = ?"
+        query = f"SELECT key FROM contents WHERE {where}"
         try:
             with closing(sqlite3.connect(self._path, timeout=10)) as connection:
-                rows = ((stamp, connection.execute(question, stamp).fetchone()) for stamp in stamps)
+                rows = ((stamp, connection.execute(query, stamp).fetchone()) for stamp in stamps)
                 return {stamp: str(row[0]) for stamp, row in rows if row is not None}
         except sqlite3.Error:
             return {}
 
     def put(self, keys: Mapping[Stamp, str]) -> None:
-        """Remember these; a folder that cannot be written, a full disk or a long wait costs only time."""
+        """Remember these; where the folder cannot be written or the disk is full, do nothing."""
         if self._path is None:
             return
-        table = "contents (path TEXT, member TEXT, size INTEGER, time INTEGER, key TEXT, PRIMARY KEY (path, member))"
+        table = (
+            "contents (path TEXT, member TEXT, size INTEGER, time INTEGER, key TEXT, "
+            "PRIMARY KEY (path, member))"
+        )
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             set_aside(self._path)
             with closing(sqlite3.connect(self._path, timeout=10)) as connection, connection:
-                connection.execute(
-                    "PRAGMA synchronous = OFF"
-                )  # what a power failure takes is hashed again
+                # Without waiting for the disk: what a power failure takes is hashed again.
+                connection.execute("PRAGMA synchronous = OFF")
                 connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
                 rows = [(*stamp, key) for stamp, key in keys.items()]
-                connection.executemany(
-                    "INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", rows
-                )
+                insert = "INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)"
+                connection.executemany(insert, rows)
         except (sqlite3.OperationalError, OSError):
             return
         except sqlite3.DatabaseError:
@@ -233,7 +213,7 @@ class _Folder:
 
 @final
 class _Archive:
-    """A .zip file (a .npz is one): its list of names is read once, its files when they are asked for."""
+    """A .zip file (a .npz is one): names are read once, files when they are asked for."""
 
     def __init__(self, path: Path, largest: int | None) -> None:
         self.path = path
@@ -252,16 +232,12 @@ class _Archive:
         return name in self._members
 
     def has_folder(self, name: str) -> bool:
-        return bool(name) and any(
-            member.startswith(name.rstrip("/") + "/") for member in self._zip.namelist()
-        )
+        members = self._zip.namelist()
+        return bool(name) and any(member.startswith(name.rstrip("/") + "/") for member in members)
 
     def ending(self, name: str) -> list[str]:
-        return [
-            member
-            for member in self._by_last.get(name.rpartition("/")[2], ())
-            if member.endswith("/" + name)
-        ]
+        members = self._by_last.get(name.rpartition("/")[2], ())
+        return [member for member in members if member.endswith("/" + name)]
 
     def stamp(self, name: str) -> Stamp:
         return str(self.path.absolute()), name, *self._state
@@ -286,12 +262,11 @@ class _Archive:
         return target
 
     def _unpack(self, info: zipfile.ZipInfo, target: BinaryIO) -> None:
-        """Only reading is free of the lock: `ZipFile` counts its open files without one."""
+        """Unpack a file; a lock is for opening and closing, which `ZipFile` counts without."""
         with self._lock:
-            if (
-                self._process != os.getpid()
-            ):  # after a fork both would move the same place in the file
-                self._zip, self._process = _opened_zip(self.path), os.getpid()
+            if self._process != os.getpid():  # after a fork both would move the same file position
+                self._zip = _opened_zip(self.path)
+                self._process = os.getpid()
             source = self._zip.open(info)
         try:
             shutil.copyfileobj(source, target, 1 << 20)
@@ -304,7 +279,7 @@ _Place = _Folder | _Archive | Hdf5File
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a path leads through what file managers and packers hide."""
+    """Whether a path leads through hidden folders or the leftovers of packers."""
     return any(step.startswith((".", "__MACOSX")) for step in path.parts)
 
 
@@ -339,7 +314,7 @@ def _sentences(name: str) -> Iterator[None]:
 
 @contextmanager
 def _noted(name: str, faults: dict[str, str]) -> Iterator[None]:
-    """The sentence about a bad file goes to `faults`."""
+    """Put the sentence about a bad file into `faults`."""
     try:
         with _sentences(name):
             yield
@@ -348,10 +323,10 @@ def _noted(name: str, faults: dict[str, str]) -> Iterator[None]:
 
 
 def _hash(file: BinaryIO) -> str:
-    whole = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     while block := file.read(1 << 20):
-        whole.update(block)
-    return whole.hexdigest()
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def _reason(error: BaseException) -> str:

@@ -1,1 +1,1 @@
-"""What is kept between runs: encoded examples, features of media files, and the folder that both live in."""
+"""What is kept between runs: encoded examples, features of media files, and their folder."""

@@ -1,8 +1,8 @@
-"""What is costly to compute for an image or a video (pixels, features) is computed once, and memory-mapped afterwards.
+"""Pixels and features of media files, computed once and memory-mapped afterwards.
 
-Each call of `add` writes one safetensors file, a shard: the frames of all its records in one tensor, and an index. A
-check sum covers each record and is compared when the record is first taken. Work that was killed goes on where it
-stopped, and any number of processes may add at the same time.
+Each call of `add` writes one safetensors file, a shard: the frames of all its records in one
+tensor, and an index. A check sum covers each record and is compared when the record is first taken.
+Work that was killed goes on where it stopped, and any number of processes may add at the same time.
 
 Dims: B batch, F frames, N numbers of a frame, X frames of all records of a shard.
 """
@@ -22,21 +22,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from sixjars.data.storage.cache import disk_faults, made_whole, set_aside, sweep, touch
-from sixjars.errors import DataError, ShapeError
+from sixjars_runtime.errors import DataError, ShapeError
 
-FORMAT: Final = 2
-"""Changes when the form of the files does, so that no old file is read."""
+FORMAT: Final = 2  # of the files: a new one makes all older files unread
 _WHAT = "Pixels and features"
 
-Form = tuple[int, numpy.dtype[Any]]
-"""Numbers of a frame, and their dtype."""
+Form = tuple[int, numpy.dtype[Any]]  # the numbers of a frame, and their dtype
 
 
 def rounded(numbers: NDArray[Any]) -> NDArray[Any]:
     """Features in 16 bits, which take half the space; pixels have 8.
 
-    Only what is read again and again is rounded, and a prediction is not: a graph or a browser that computes the same
-    backbone finds other last digits, and rounding would make some of them a difference a thousand times as large.
+    Features of a prediction are not rounded: exported graphs compute other last digits, and
+    rounding would make some of them a difference a thousand times as large.
 
     >>> rounded(numpy.array([1.0001, 2.5])), rounded(numpy.array([7], dtype=numpy.uint8)).dtype
     (array([1. , 2.5], dtype=float16), dtype('uint8'))
@@ -46,7 +44,7 @@ def rounded(numbers: NDArray[Any]) -> NDArray[Any]:
 
 @final
 class MemoryStore:
-    """Records of media files that are needed once, as for a prediction; each is frames × numbers.
+    """Records of media files for one prediction, in memory; each is frames × numbers.
 
     >>> store = MemoryStore()
     >>> store.add(["cat"], [numpy.ones((2, 3))])
@@ -62,11 +60,11 @@ class MemoryStore:
         return [key for key in dict.fromkeys(keys) if key not in self._records]
 
     def add(self, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> None:
-        """Keeps a record for each key."""
+        """Keep a record for each key."""
         self._records.update(zip(keys, records, strict=True))
 
     def take(self, key: str) -> NDArray[Any]:
-        """One record."""
+        """The record of a key."""
         return self._records[key]
 
     def lengths(self, keys: Sequence[str]) -> NDArray[numpy.int64]:
@@ -76,7 +74,7 @@ class MemoryStore:
 
 @final
 class FeatureStore:
-    """Records in files. Whatever the numbers depend on is in the plan, so another plan is another folder.
+    """Records in files, in a folder for each plan: all that the numbers depend on.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -101,10 +99,10 @@ class FeatureStore:
         return [key for key in dict.fromkeys(keys) if not self._has(key)]
 
     def add(self, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> None:
-        """Keeps a record (F, N) for each key, all of them or none.
+        """Keep a record (F, N) for each key, all of them or none.
 
-        Every call is a file of its own: add some hundred records at once, not one. If another process adds the
-        same key, either record may be found later.
+        Every call is a file of its own: add some hundred records at once, not one. If another
+        process adds the same key, either record may be found later.
         """
         if len(keys) != len(records):
             raise ShapeError(f"There are {len(keys)} keys, but {len(records)} records.")
@@ -112,9 +110,8 @@ class FeatureStore:
             return
         for record in records:
             if record.ndim != 2 or not len(record):
-                raise ShapeError(
-                    f"A record must have one frame or more, each of some numbers, but is {record.shape}."
-                )
+                form = "one frame or more, each of some numbers"
+                raise ShapeError(f"A record must have {form}, but is {record.shape}.")
             self._agree((record.shape[1], record.dtype))
         path = self.folder / f"{_hash(json.dumps(list(keys)))}.safetensors"
         with disk_faults(_WHAT, self.folder):
@@ -126,7 +123,7 @@ class FeatureStore:
         self._take_in(shard)
 
     def take(self, key: str) -> NDArray[Any]:
-        """One record, (F, N)."""
+        """The record of a key, (F, N)."""
         shard, row = self._found(key)
         return shard.record(row)
 
@@ -148,13 +145,12 @@ class FeatureStore:
         return key in self._index and not self._index[key][0].damaged
 
     def _look(self) -> None:
-        """Finds what others have added."""
+        """Take in the files that other processes have added."""
         with disk_faults(_WHAT, self.folder):
             for path in sorted(self.folder.glob("*.safetensors")):
                 known = self._shards.get(path.name)
                 if known is None or known.damaged:
-                    shard = _opened(path)
-                    if shard is not None:
+                    if (shard := _opened(path)) is not None:
                         self._take_in(shard)
 
     def _take_in(self, shard: "_Shard") -> None:
@@ -171,7 +167,7 @@ class FeatureStore:
             )
 
     def _begin(self) -> None:
-        """Makes the folder ready to be written to, once."""
+        """Prepare the folder to be written to, once."""
         if not self._begun:
             for place in (self.folder.parent, self.folder):
                 set_aside(place, folder=True)
@@ -200,7 +196,7 @@ class _Shard:
         self._unchecked = set(range(len(self.keys)))
 
     def record(self, row: int) -> NDArray[Any]:
-        """The numbers of a row (F, N); checked when it is asked for first."""
+        """The record of a row (F, N), compared with its check sum the first time."""
         record: NDArray[Any] = self._values[self._starts[row] : self._starts[row + 1]]
         if row in self._unchecked:
             if zlib.crc32(record.data) != self._sums[row]:
@@ -209,7 +205,7 @@ class _Shard:
         return record
 
     def _give_up(self) -> None:
-        """Numbers that changed on the disk cannot be used: the file goes, so that its keys are missing again."""
+        """Remove a damaged file, so that its keys are missing again."""
         self.damaged = True
         try:
             self.path.unlink(missing_ok=True)
@@ -229,10 +225,9 @@ def _write(path: Path, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> 
         "frames": [len(record) for record in records],
         "sums": [zlib.crc32(numpy.ascontiguousarray(record).data) for record in records],
     }
-    with made_whole(path) as made:
-        save_file(
-            {"frames": numpy.concatenate(records)}, made, metadata={"index": json.dumps(index)}
-        )
+    metadata = {"index": json.dumps(index)}
+    with made_whole(path) as making:
+        save_file({"frames": numpy.concatenate(records)}, making, metadata=metadata)
 
 
 def _opened(path: Path) -> _Shard | None:
@@ -242,11 +237,10 @@ def _opened(path: Path) -> _Shard | None:
         with safe_open(path, framework="numpy") as file:
             index = json.loads((file.metadata() or {})["index"])
             shard = _Shard(path, index, file.get_slice("frames"))
-            whole = file.get_slice("frames").get_shape()[0] == sum(shard.frames)
-            whole = whole and path.stem == _hash(
-                json.dumps(shard.keys)
-            )  # so that no key can have changed
+            is_whole = file.get_slice("frames").get_shape()[0] == sum(shard.frames)
+            # The name is a hash of the keys, so that no key can have changed.
+            is_whole = is_whole and path.stem == _hash(json.dumps(shard.keys))
     except (FileNotFoundError, SafetensorError, ValueError, KeyError, TypeError):
         return None
     touch(path)
-    return shard if whole else None
+    return shard if is_whole else None

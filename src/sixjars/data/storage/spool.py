@@ -1,4 +1,4 @@
-"""Tables that grow while they are made: in memory while they are small, then in a file that nobody else sees."""
+"""Tables that grow while they are made: in memory while small, then in a file without a name."""
 
 import tempfile
 from typing import Any, Final, final
@@ -8,13 +8,12 @@ import pyarrow
 from sixjars.data.flat import batches_of, mapped
 from sixjars.data.storage.cache import cache_folder, disk_faults
 
-IN_MEMORY: Final = 1 << 25
-"""Bytes of a table that is not put into a file."""
+IN_MEMORY: Final = 1 << 25  # bytes of a table that is not put into a file
 
 
 @final
 class Spool:
-    """Collects the pieces of a table. A file has no name, so that it goes with this process, whatever ends it.
+    """Collects the pieces of a table. Its file has no name, so that it ends with this process.
 
     >>> spool = Spool()
     >>> spool.add(pyarrow.table({"text": ["one"]}))
@@ -30,7 +29,7 @@ class Spool:
         self._writer: Any = None
 
     def add(self, table: Any) -> None:
-        """One more piece, a `pyarrow.Table`."""
+        """Add a piece, a `pyarrow.Table`."""
         self._bytes += table.nbytes
         self._pieces.append(table)
         if self._bytes > IN_MEMORY:
@@ -38,7 +37,7 @@ class Spool:
                 self._write()
 
     def _write(self) -> None:
-        """What is in memory goes to the file."""
+        """Move the pieces in memory to the file."""
         if self._file is None:
             cache_folder().mkdir(parents=True, exist_ok=True)
             self._file = tempfile.TemporaryFile(dir=cache_folder())
@@ -48,7 +47,7 @@ class Spool:
         self._pieces.clear()
 
     def table(self) -> Any:
-        """All pieces as one `pyarrow.Table`; of a file nothing is loaded before it is looked at."""
+        """All pieces as one `pyarrow.Table`, memory-mapped where they are in a file."""
         if self._file is None:
             return pyarrow.concat_tables(self._pieces)
         with disk_faults("Data that is being read", cache_folder()):
@@ -62,11 +61,11 @@ class Spool:
 
 
 def filtered(table: Any, kept: Any) -> Any:
-    """The rows of a table that a truth array keeps, made some at a time."""
-    spool, at = Spool(), 0
+    """The rows of a table where `kept` is true, some at a time."""
+    spool = Spool()
+    at = 0
     for batch in batches_of(table):
-        spool.add(
-            pyarrow.Table.from_batches([batch.filter(pyarrow.array(kept[at : at + len(batch)]))])
-        )
+        rows = batch.filter(pyarrow.array(kept[at : at + len(batch)]))
+        spool.add(pyarrow.Table.from_batches([rows]))
         at += len(batch)
     return spool.table() if at else table

@@ -1,4 +1,4 @@
-"""Files become rows of text: TSV, CSV, JSON, Parquet, Excel, plain text, parallel files, the hub, and known datasets.
+"""Files become rows of text: TSV, CSV, JSON, Parquet, Excel, plain text, the hub, and datasets.
 
 A bad row is named by file and line, or counted and left out; nothing is guessed.
 """
@@ -22,10 +22,10 @@ from sixjars.data.tables.headers import has_header
 from sixjars.data.tables.memory import MEMORY, read_memory
 from sixjars.data.tables.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.tables.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
-from sixjars.errors import DataError, unknown
 from sixjars.progress import number_of
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
+from sixjars_runtime.errors import DataError, unknown
 
 __all__ = ["Examples", "header_as_data", "read"]
 
@@ -33,11 +33,11 @@ __all__ = ["Examples", "header_as_data", "read"]
 @final
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of file."""
+    """How files of one ending are read."""
 
     read: Callable[[Path, Wanted], Source]
     unit: Callable[[Path], str] = lambda path: "line"
-    """What its records are counted in."""
+    """The unit that its records are counted in."""
     lines: Callable[[Path, TableSettings], Iterator[Fields]] | None = None
     """All its lines, where the first may be a header or not."""
     sheets: bool = False
@@ -55,19 +55,18 @@ _PLAIN = {
     ".tsv": _Kind(read_tsv, lines=_delimited_by("\t")),
     ".txt": _Kind(read_text),
 }
-_KINDS = (
-    _PLAIN
-    | {f"{ending}.gz": kind for ending, kind in _PLAIN.items()}
-    | {
-        ".parquet": _Kind(read_parquet, lambda path: "row"),
-        ".xlsx": _Kind(
-            read_xlsx,
-            lambda path: "row",
-            lines=lambda path, table: sheet_rows(path, table.sheet),
-            sheets=True,
-        ),
-    }
+_EXCEL = _Kind(
+    read_xlsx,
+    lambda path: "row",
+    lines=lambda path, table: sheet_rows(path, table.sheet),
+    sheets=True,
 )
+_KINDS = {
+    **_PLAIN,
+    **{f"{ending}.gz": kind for ending, kind in _PLAIN.items()},
+    ".parquet": _Kind(read_parquet, lambda path: "row"),
+    ".xlsx": _EXCEL,
+}
 _CURLY = ("\u201c", "\u201d", "\u201e")
 _FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
     "coco": read_coco,
@@ -88,42 +87,39 @@ def read(
 ) -> Examples:
     """The rows of a file (or of parallel files) as a table of text.
 
-    `columns` says which of the user's columns fills each of our fields. If all are numbers, TSV and CSV files
-    have no header; otherwise the first line is the header. `a.b` reaches into a structure (JSON lines,
-    Parquet, hub). A dataset of the hub is `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being
-    `name`, `org/name` or a folder. For a field in `many`, a list of texts (JSON lines, Parquet, hub) is a row for
-    each of them, all with the same line. For a field in `as_text`, a list is one value, and the function makes a text
-    of it; this goes before `many`. With `empty`, a text may be empty.
+    `columns` has the user's column for each field. If all are numbers, TSV and CSV files have no
+    header. `a.b` reaches into a structure (JSON lines, Parquet, hub). A dataset of the hub is
+    `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being `name`, `org/name` or a folder.
+    For a field in `many`, a list of texts is a row for each of them, all with the same line. For
+    one in `as_text`, which goes before `many`, the function makes one text of a list. With `empty`,
+    a text may be empty.
     """
     try:
-        return _read(
-            files, settings, replace(_wanted(columns, settings, many, as_text or {}), empty=empty)
-        )
+        wanted = replace(_wanted(columns, settings, many, as_text or {}), empty=empty)
+        return _read(files, settings, wanted)
     except DataError as error:
         links = columns.get("alignment")
-        if (
-            links is not None
-            and repr(links) in str(error)
-            and get_close_matches(str(links).lower(), [LEARN])
-        ):
-            raise DataError(
-                f"{error} For links that are learned, write `data.alignment: {LEARN}`."
-            ) from None
-        raise
+        if links is None or repr(links) not in str(error):
+            raise
+        if not get_close_matches(str(links).lower(), [LEARN]):
+            raise
+        raise DataError(
+            f"{error} For links that are learned, write `data.alignment: {LEARN}`."
+        ) from None
 
 
 def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
-    """The rows of whatever it is."""
+    """The rows of a dataset of the hub, a table in memory, a special format, or files."""
     if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
         folder = Path(settings.folder).expanduser()
         return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
     if isinstance(files, str) and files.startswith(MEMORY) and settings.format == "table":
         return read_memory(files, wanted)
-    place: Places = (
-        settings.path(files)
-        if isinstance(files, str)
-        else {k: settings.path(f) for k, f in files.items()}
-    )
+    place: Places
+    if isinstance(files, str):
+        place = settings.path(files)
+    else:
+        place = {key: settings.path(file) for key, file in files.items()}
     if settings.format != "table":
         return _FORMATS[settings.format](place, wanted)
     if isinstance(place, Mapping):
@@ -134,15 +130,15 @@ def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
             f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it."
         )
     if files != settings.train:  # the delimiter of the recipe may be that of another file
-        own = settings.model_copy(update=refitted(place, wanted.keys, settings))
-        wanted = replace(wanted, table=own)
-    found = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
-    notes = (*_header_as_data(place, wanted), *_wider_rows(place, kind, wanted), *found.notes)
-    return replace(found, notes=notes)
+        table = settings.model_copy(update=refitted(place, wanted.keys, settings))
+        wanted = replace(wanted, table=table)
+    examples = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
+    notes = (*_header_as_data(place, wanted), *_wider_rows(place, kind, wanted), *examples.notes)
+    return replace(examples, notes=notes)
 
 
 def header_as_data(path: Path, table: TableSettings) -> list[str]:
-    """The cells of a first line that looks like names of columns; nothing where it does not, or has to be a header."""
+    """The cells of a first line that looks like names of columns and need not be a header."""
     kind = _kind(path)
     if table.header is not None or kind.lines is None:
         return []
@@ -152,20 +148,21 @@ def header_as_data(path: Path, table: TableSettings) -> list[str]:
 
 
 def _header_as_data(path: Path, wanted: Wanted) -> list[str]:
-    """A sentence where columns are given by number, and the first line that is read as an example looks like names."""
+    """A sentence where columns are given by number, but the first line looks like names."""
     numbered = all(isinstance(key, int) for key in wanted.keys)
-    found = header_as_data(path, wanted.table) if numbered else []
-    if not found:
+    cells = header_as_data(path, wanted.table) if numbered else []
+    if not cells:
         return []
-    names = ", ".join(repr(name) for name in found)
+    names = ", ".join(map(repr, cells))
     return [
-        f"{path}: the first line ({names}) looks like a header, but is read as an example, because columns are given "
-        "by number; name them, or write `data.header: true` (`data.header: false` if it is an example)."
+        f"{path}: the first line ({names}) looks like a header, but is read as an example, because "
+        "columns are given by number; name them, or write `data.header: true` (`data.header: "
+        "false` if it is an example)."
     ]
 
 
 def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
-    """A sentence where lines have more values than the header has names: some may be in the wrong columns."""
+    """A sentence where lines have more values than the header has names."""
     named = any(isinstance(key, str) for key in wanted.keys)
     if not (named or wanted.table.header) or kind.lines is None or kind.sheets:
         return []
@@ -176,18 +173,15 @@ def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
     if not wide:
         return []
     curly = any(field.strip().startswith(_CURLY) for _, fields in wide for field in fields)
-    why = (
-        "curly quotation marks do not enclose a text"
-        if curly
-        else "a delimiter inside a text ends it"
-    )
-    lines = ", ".join(str(line) for line, _ in wide[:SHOWN]) + (
-        ", ..." if len(wide) > SHOWN else ""
-    )
+    quotes = "curly quotation marks do not enclose a text"
+    why = quotes if curly else "a delimiter inside a text ends it"
+    shown = [str(line) for line, _ in wide[:SHOWN]]
+    lines = ", ".join(shown + ["..."] * (len(wide) > SHOWN))
     return [
-        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header, which has "
-        f"{number_of(names, 'name')} (line {lines}), so values may be in the wrong columns: {why}. Enclose such texts in "
-        'straight quotation marks (") and read them with `data.quotes: true`, or choose another delimiter.'
+        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header, "
+        f"which has {number_of(names, 'name')} (line {lines}), so values may be in the wrong "
+        f"columns: {why}. Enclose such texts in straight quotation "
+        'marks (") and read them with `data.quotes: true`, or choose another delimiter.'
     ]
 
 
@@ -208,20 +202,19 @@ def _wanted(
     for name, value in settings.filter.items():
         if numbered and not (name.isascii() and name.isdigit() and int(name)):
             raise DataError(
-                f"'filter' names column {name!r}, but the other columns are given by number; give its number from 1."
+                f"'filter' names column {name!r}, but the other columns are given by number; give "
+                "its number from 1."
             )
         kept_rows[int(name) if numbered else name] = value
-    lists = [key for name, key in columns.items() if name in many]
-    texts = {key: as_text[name] for name, key in columns.items() if name in as_text}
-    made = Wanted(
+    return Wanted(
         columns,
         kept_rows,
         settings.on_bad_row,
-        many=lists,
-        as_text=texts,
+        many=[key for name, key in columns.items() if name in many],
+        as_text={key: as_text[name] for name, key in columns.items() if name in as_text},
         speakers=settings.speakers,
+        table=settings,
     )
-    return replace(made, table=settings)
 
 
 def _kind(path: Path) -> _Kind:
@@ -242,6 +235,5 @@ def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:
             raise DataError(f"Parallel files: {unknown('column', key, list(paths))}")
     files: dict[Key, Path] = {key: paths[str(key)] for key in wanted.keys}
     names = {key: str(path) for key, path in files.items()}
-    return kept(
-        read_parallel(files, wanted), replace(wanted, files=names), name=" + ".join(names.values())
-    )
+    records = read_parallel(files, wanted)
+    return kept(records, replace(wanted, files=names), name=" + ".join(names.values()))

@@ -1,4 +1,4 @@
-"""Captions of images as two well-known datasets write them down: COCO and Flickr8k.
+"""Captions of images in the formats of two well-known datasets, COCO and Flickr8k.
 
 Chen et al. 2015 (https://arxiv.org/abs/1504.00325); Hodosh, Young & Hockenmaier 2013
 (https://doi.org/10.1613/jair.3994). Both give a row for each caption.
@@ -15,29 +15,27 @@ from sixjars.data.tables.delimited import decoded_lines
 from sixjars.data.tables.records import DECODER
 from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept, text_of
 from sixjars.data.text.files import opened
-from sixjars.errors import DataError, shown, unknown
+from sixjars_runtime.errors import DataError, shown, unknown
 
-IMAGE: Final = "image"
-"""The column that names the file of an image."""
-CAPTION: Final = "caption"
-"""The column of what is said about it."""
+IMAGE: Final = "image"  # the column that names the file of an image
+CAPTION: Final = "caption"  # the column with its caption
 
 
 def read_coco(place: Places, wanted: Wanted) -> Examples:
-    """One file of JSON: `images`, each with `id` and `file_name`; `annotations`, each with `image_id` and `caption`.
+    """Read JSON: `images` have `id` and `file_name`, `annotations` `image_id` and `caption`.
 
     The rows stand in the order of the annotations, and `line` is the number of the annotation.
     """
     if isinstance(place, Mapping):
         raise DataError(
-            f"Format coco is one .json file, but files are given for {', '.join(place)}; name one file."
+            f"Format coco is one .json file, but files are given for {', '.join(place)}; name one "
+            "file."
         )
     check_columns(wanted, (IMAGE, CAPTION), place)
     images, annotations = _coco_lists(place)
     names = _coco_names(images, place)
-    records = (
-        (number, _annotated(number, one, names)) for number, one in enumerate(annotations, 1)
-    )
+    numbered = enumerate(annotations, 1)
+    records = ((number, _annotated(number, annotation, names)) for number, annotation in numbered)
     return kept(records, wanted, name=str(place), unit="annotation")
 
 
@@ -53,8 +51,8 @@ def _coco_lists(path: Path) -> tuple[list[Any], list[Any]]:
     except RecursionError:
         reason = "is not JSON that can be read (too many brackets inside brackets)"
     else:
-        found = parsed if isinstance(parsed, dict) else {}
-        images, annotations = found.get("images"), found.get("annotations")
+        lists = parsed if isinstance(parsed, dict) else {}
+        images, annotations = lists.get("images"), lists.get("annotations")
         if isinstance(images, list) and isinstance(annotations, list):
             return images, annotations
         reason = "is not in the form of COCO"
@@ -64,14 +62,15 @@ def _coco_lists(path: Path) -> tuple[list[Any], list[Any]]:
 
 
 def _coco_names(images: list[Any], path: Path) -> dict[str, Any]:
-    """The file of each image, by its id; numbers are text here, as they are written."""
+    """The file name of each image, by its id, which is text here."""
     names: dict[str, Any] = {}
     for image in images:
         if isinstance(image, dict) and isinstance(image.get("id"), str):
             name = image.get("file_name")
             if names.setdefault(image["id"], name) != name:
                 raise DataError(
-                    f"{path}: two images have the id {image['id']}: {shown(names[image['id']])} and {shown(name)}."
+                    f"{path}: two images have the id {image['id']}: {shown(names[image['id']])} "
+                    f"and {shown(name)}."
                 )
     return names
 
@@ -86,19 +85,17 @@ def _annotated(number: int, annotation: Any, names: Mapping[str, Any]) -> Mappin
     if not isinstance(image, str) or image not in names:
         return Fault(number, f"is about image {str(image)[:80]}, which is not in 'images'.")
     try:
-        return {
-            IMAGE: text_of(names[image], "file_name"),
-            CAPTION: text_of(annotation["caption"], "caption"),
-        }
+        name = text_of(names[image], "file_name")
+        return {IMAGE: name, CAPTION: text_of(annotation["caption"], "caption")}
     except ValueError as error:
         return Fault(number, str(error))
 
 
 def read_flickr8k(place: Places, wanted: Wanted) -> Examples:
-    """Lines `name.jpg#0<TAB>caption`, and optionally a file with the names of the images that are wanted.
+    """Read lines `name.jpg#0<TAB>caption`, for all images or for those in a list.
 
-    `{captions: Flickr8k.token.txt, images: Flickr_8k.trainImages.txt}`, or the file of captions alone. The rows stand
-    in the order of the captions, and `line` is the line of the caption.
+    `{captions: Flickr8k.token.txt, images: Flickr_8k.trainImages.txt}`, or the file of captions
+    alone. The rows stand in the order of the captions, and `line` is the line of the caption.
     """
     places = dict(place) if isinstance(place, Mapping) else {"captions": place}
     for key in places:
@@ -106,7 +103,8 @@ def read_flickr8k(place: Places, wanted: Wanted) -> Examples:
             raise DataError(f"Format flickr8k: {unknown('file', key, ['captions', 'images'])}")
     if "captions" not in places:
         raise DataError(
-            "Format flickr8k needs the file 'captions'; 'images' only says which of them are wanted."
+            "Format flickr8k needs the file 'captions'; 'images' only says which of them are "
+            "wanted."
         )
     captions = places["captions"]
     check_columns(wanted, (IMAGE, CAPTION), captions)
@@ -127,12 +125,12 @@ def _captions(captions: Path, images: Path | None) -> Iterator[Record]:
             listed.setdefault(text.strip(), line)
     without = dict(listed)
     for line, text in decoded_lines(captions):
-        found = text if isinstance(text, Fault) else _captioned(line, text)
-        if isinstance(found, Fault):
-            yield line, replace(found, file=str(captions))
-        elif images is None or found[IMAGE] in listed:
-            without.pop(found[IMAGE], None)
-            yield line, found
+        record = text if isinstance(text, Fault) else _captioned(line, text)
+        if isinstance(record, Fault):
+            yield line, replace(record, file=str(captions))
+        elif images is None or record[IMAGE] in listed:
+            without.pop(record[IMAGE], None)
+            yield line, record
     for name, line in without.items():
         yield line, Fault(line, f"{shown(name)} has no caption in {captions}.", str(images))
 
@@ -142,6 +140,5 @@ def _captioned(line: int, text: str) -> dict[str, str] | Fault:
     name, _, number = head.rpartition("#")
     if tab and name and number.isdigit():
         return {IMAGE: name, CAPTION: caption}
-    return Fault(
-        line, "is not `name.jpg#0`, a tab and a caption." if text.strip() else "the line is empty."
-    )
+    wrong = "is not `name.jpg#0`, a tab and a caption." if text.strip() else "the line is empty."
+    return Fault(line, wrong)

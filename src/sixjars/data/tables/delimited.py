@@ -1,4 +1,4 @@
-"""Lines that hold columns between delimiters, the whole line as one column, or a file for each column.
+"""Lines with columns between delimiters, lines as one column, or a file for each column.
 
 Without quotes, as in TSV, a quotation mark is a letter like any other.
 """
@@ -27,12 +27,11 @@ from sixjars.data.tables.rows import (
     piece_of,
 )
 from sixjars.data.text.files import blocks_of, lines_of
-from sixjars.errors import DataError, shown, unknown
+from sixjars_runtime.errors import DataError, shown, unknown
 
 DELIMITERS: Final = ("\t", ";", "|", ",")
-"""What may stand between columns, the least usual in texts first."""
-TEXT: Final = "text"
-"""What the one column of a plain text file is called."""
+"""Marks between columns, the least usual in texts first."""
+TEXT: Final = "text"  # the name of the one column of a plain text file
 
 
 def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
@@ -42,7 +41,7 @@ def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
 
 
 def read_text(path: Path, wanted: Wanted) -> Source:
-    """Each line is the one column, unless there is a delimiter."""
+    """Read lines as the one column, unless there is a delimiter."""
     if wanted.table.delimiter is not None:
         return read_delimited(path, wanted, wanted.table.delimiter)
     for key in wanted.keys:
@@ -52,47 +51,41 @@ def read_text(path: Path, wanted: Wanted) -> Source:
 
 
 def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
-    """Line i of the file of each column is record i. Empty lines behind the end of another file are nothing."""
-    files = [spread(lambda one: lines_in(*one), blocks_of(path)) for path in paths.values()]
-    number, waiting = 1, [next(file, ()) for file in files]
+    """Read a file for each column; line i of each is record i."""
+    files = [spread(lambda block: lines_in(*block), blocks_of(path)) for path in paths.values()]
+    waiting = [next(file, ()) for file in files]
+    number = 1
     while count := min(map(len, waiting)):
-        some = {key: lines[:count] for key, lines in zip(paths, waiting, strict=True)}
-        if any(isinstance(lines, list) for lines in some.values()):
-            rows = enumerate(
-                zip(*(list(map(_plain, lines)) for lines in some.values()), strict=True), number
-            )
-            yield piece_of([(line, _side_by_side(line, row, paths)) for line, row in rows], wanted)
+        block = {key: lines[:count] for key, lines in zip(paths, waiting, strict=True)}
+        if any(isinstance(lines, list) for lines in block.values()):
+            rows = zip(*(map(_plain, lines) for lines in block.values()), strict=True)
+            numbered = enumerate(rows, number)
+            records = [(line, _side_by_side(line, row, paths)) for line, row in numbered]
+            yield piece_of(records, wanted)
         else:
-            yield Piece(some, np.arange(number, number + count))
+            yield Piece(block, np.arange(number, number + count))
         number += count
-        waiting = [lines[count:] for lines in waiting]
-        waiting = [
-            lines if len(lines) else next(file, ())
-            for lines, file in zip(waiting, files, strict=True)
-        ]
+        for at, (lines, file) in enumerate(zip(waiting, files, strict=True)):
+            waiting[at] = lines[count:] if len(lines) > count else next(file, ())
     left = [_counted(chain([lines], file)) for lines, file in zip(waiting, files, strict=True)]
     if any(has_text for _, has_text in left):
-        counts = [
-            f"{path} has {number - 1 + count}"
-            for path, (count, _) in zip(paths.values(), left, strict=True)
-        ]
-        message = ", ".join(counts)
-        raise DataError(f"Parallel files must have equally many lines, but {message}.")
+        totals = zip(paths.values(), left, strict=True)
+        counts = ", ".join(f"{path} has {number - 1 + count}" for path, (count, _) in totals)
+        raise DataError(f"Parallel files must have equally many lines, but {counts}.")
 
 
 def _counted(blocks: Iterable[Sequence[Any]]) -> tuple[int, bool]:
-    """How many lines they have, and whether any is not empty; one that cannot be read is not."""
+    """How many lines there are, and whether any has text or cannot be read."""
     count, has_text = 0, False
     for lines in blocks:
         count += len(lines)
-        has_text = has_text or any(
-            isinstance(line, Fault) or line.strip() for line in map(_plain, lines)
-        )
+        plain = map(_plain, lines)
+        has_text = has_text or any(isinstance(line, Fault) or line.strip() for line in plain)
     return count, has_text
 
 
 def _plain(line: Any) -> str | Fault:
-    """A line, which Arrow may hold."""
+    """A line as text, which Arrow may hold."""
     text: str | Fault = line if isinstance(line, str | Fault) else line.as_py()
     return text
 
@@ -101,12 +94,12 @@ def _side_by_side(
     number: int, lines: Sequence[str | Fault], paths: Mapping[Key, Path]
 ) -> dict[Key, str] | Fault:
     """The lines of several files as one record, or the first fault, with its file."""
-    found: dict[Key, str] = {}
+    record: dict[Key, str] = {}
     for (key, path), line in zip(paths.items(), lines, strict=True):
         if isinstance(line, Fault):
             return Fault(number, line.sentence, str(path))
-        found[key] = line
-    return found
+        record[key] = line
+    return record
 
 
 def lines_in(first: int, block: bytes) -> Any:
@@ -114,24 +107,24 @@ def lines_in(first: int, block: bytes) -> Any:
     text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
     text = text[:-1] if text.endswith(b"\n") else text.removesuffix(b"\r")
     try:
-        whole = pyarrow.array([text], pyarrow.binary()).cast(pyarrow.string())
+        content = pyarrow.array([text], pyarrow.binary()).cast(pyarrow.string())
     except pyarrow.ArrowInvalid:
         return [decoded(number, raw) for number, raw in enumerate(io.BytesIO(block), first)]
-    return pyarrow.compute.split_pattern(whole, "\n").flatten()
+    return pyarrow.compute.split_pattern(content, "\n").flatten()
 
 
 def read_tsv(path: Path, wanted: Wanted) -> Source:
-    """Columns between tabs; no quoting."""
+    """Read columns between tabs, without quotes."""
     return read_delimited(path, wanted, wanted.table.delimiter or "\t")
 
 
 def read_csv(path: Path, wanted: Wanted) -> Source:
-    """Columns between commas, quoted where needed."""
+    """Read columns between commas, quoted where needed."""
     return read_delimited(path, wanted, wanted.table.delimiter or ",")
 
 
 def read_delimited(path: Path, wanted: Wanted, delimiter: str) -> Source:
-    """Columns between delimiters; where nothing is quoted, many lines at once."""
+    """Read columns between delimiters; without quotes many lines at once."""
     if is_quoted(delimiter, wanted.table.quotes):
         return read_fields(path, wanted, csv_records(path, delimiter))
     return _unquoted(path, wanted, delimiter)
@@ -142,7 +135,7 @@ def _unquoted(path: Path, wanted: Wanted, delimiter: str) -> Iterator[Piece]:
     records = _split(*next(blocks), delimiter)
     numbers = _numbers(path, wanted, records)
     yield piece_of(list(_picked(records, numbers, empty=wanted.empty)), wanted)
-    yield from spread(lambda one: _piece(*one, delimiter, numbers, wanted), blocks)
+    yield from spread(lambda block: _piece(*block, delimiter, numbers, wanted), blocks)
 
 
 def _piece(
@@ -151,32 +144,27 @@ def _piece(
     """The columns of a block, in one step where every line has enough of them."""
     lines = lines_in(first, block)
     if not isinstance(lines, list):
-        split = pyarrow.compute.split_pattern(lines, delimiter)
-        if pyarrow.compute.min(pyarrow.compute.list_value_length(split)).as_py() >= max(
-            numbers.values()
-        ):
-            columns = {
-                key: pyarrow.compute.list_element(split, number - 1)
-                for key, number in numbers.items()
-            }
+        compute = pyarrow.compute
+        split = compute.split_pattern(lines, delimiter)
+        fewest = compute.min(compute.list_value_length(split)).as_py()
+        if fewest >= max(numbers.values()):
+            places = numbers.items()
+            columns = {key: compute.list_element(split, number - 1) for key, number in places}
             return Piece(columns, np.arange(first, first + len(lines)))
-    return piece_of(
-        list(_picked(_split(first, block, delimiter), numbers, empty=wanted.empty)), wanted
-    )
+    records = _split(first, block, delimiter)
+    return piece_of(list(_picked(records, numbers, empty=wanted.empty)), wanted)
 
 
 def is_quoted(delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
-    """Whether quotation marks enclose fields: unless the delimiter is a tab, or as is said."""
+    """Whether quotation marks enclose fields; unless told, where the delimiter is no tab."""
     return delimiter != "\t" if quotes is None else quotes
 
 
 def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Iterator[Fields]:
-    """The fields of every record."""
+    """The fields of every record of a file."""
     if is_quoted(delimiter, quotes):
         return csv_records(path, delimiter)
-    return (
-        fields for first, block in blocks_of(path) for fields in _split(first, block, delimiter)
-    )
+    return chain.from_iterable(_split(*block, delimiter) for block in blocks_of(path))
 
 
 def _split(first: int, block: bytes, delimiter: str) -> Iterator[Fields]:
@@ -187,18 +175,19 @@ def _split(first: int, block: bytes, delimiter: str) -> Iterator[Fields]:
 
 
 def read_fields(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
-    """The columns that are wanted of each record."""
+    """The wanted columns of each record."""
     yield from _picked(records, _numbers(path, wanted, records), empty=wanted.empty)
 
 
 def _numbers(path: Path, wanted: Wanted, records: Iterator[Fields]) -> dict[Key, int]:
-    """The number of each column that is wanted; by name, the first record is the header."""
+    """The number of each wanted column; by name, the first record is the header."""
     keys = wanted.keys
     numbers: dict[Key, int] = {key: key for key in keys if isinstance(key, int)}
     if len(numbers) < len(keys):
         if wanted.table.header is False:
             raise DataError(
-                f"{path} has no header, as the recipe says; give columns by number, not {keys[0]!r}."
+                f"{path} has no header, as the recipe says; give columns by number, not "
+                f"{keys[0]!r}."
             )
         return _header(path, *next(records), keys)
     if wanted.table.header:
@@ -209,7 +198,7 @@ def _numbers(path: Path, wanted: Wanted, records: Iterator[Fields]) -> dict[Key,
 def _picked(
     records: Iterable[Fields], numbers: Mapping[Key, int], *, empty: bool
 ) -> Iterator[Record]:
-    """The columns with these numbers of each record; where texts may be `empty`, all of them in an empty line."""
+    """The columns with these numbers of each record; texts may be empty with `empty`."""
     needed = max(numbers.values())
     for line, fields in records:
         if isinstance(fields, Fault):
@@ -232,7 +221,8 @@ def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]
     for key in keys:
         if names.count(str(key)) > 1:
             raise DataError(
-                f"{path}: column {key!r} is in the header twice; rename one, or give numbers and `data.header: true`."
+                f"{path}: column {key!r} is in the header twice; rename one, or give numbers and "
+                "`data.header: true`."
             )
         if key not in names:
             mark = unused_delimiter(names)
@@ -244,10 +234,12 @@ def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]
 
 
 def header_names(cells: Sequence[str], wanted: Iterable[Key] = ()) -> list[str]:
-    """The names in a header. Blanks around them do not count, unless two names differ in them, or one is wanted so.
+    """The names in a header, without blanks around them unless two differ in those.
 
-    >>> header_names([" Subject ", "Body"]), header_names([" a", "a"]), header_names([" a", "b"], wanted=[" a"])
-    (['Subject', 'Body'], [' a', 'a'], [' a', 'b'])
+    >>> header_names([" Subject ", "Body"]), header_names([" a", "a"])
+    (['Subject', 'Body'], [' a', 'a'])
+    >>> header_names([" a", "b"], wanted=[" a"])
+    [' a', 'b']
     """
     names = [cell.strip() for cell in cells]
     exact = any(key in cells and key not in names for key in wanted)
@@ -255,7 +247,7 @@ def header_names(cells: Sequence[str], wanted: Iterable[Key] = ()) -> list[str]:
 
 
 def other_delimiter(fields: Sequence[str]) -> str:
-    r"""A question where a line is one column, but has what stands between columns elsewhere; else nothing.
+    r"""A question about the delimiter where a line is one column, but has another mark.
 
     >>> other_delimiter(["en;de"]), other_delimiter(["en", "de"])
     (" Is the delimiter ';'? Then write `data.delimiter: ';'`.", '')
@@ -266,5 +258,5 @@ def other_delimiter(fields: Sequence[str]) -> str:
 
 
 def unused_delimiter(fields: Sequence[str]) -> str:
-    """What may stand between the columns of a line that was read as one; nothing where there is no such thing."""
+    """The mark that may stand between the columns of a line read as one, or nothing."""
     return next((mark for mark in DELIMITERS if len(fields) == 1 and mark in fields[0]), "")

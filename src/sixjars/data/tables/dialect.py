@@ -1,4 +1,4 @@
-"""How a file of lines is written: its delimiter, whether quotation marks enclose fields, whether it has a header.
+"""How a file of lines is written: its delimiter, its quotation marks, and whether it has a header.
 
 All of it is decided from the first rows, by rules: the same file always gives the same answer.
 """
@@ -14,22 +14,21 @@ from sixjars.data.tables.headers import has_header, may_have_header
 from sixjars.data.tables.quoted import csv_fields
 from sixjars.data.tables.rows import Fault, Key
 from sixjars.data.text.files import ending_of, lines_of
-from sixjars.errors import DataError
 from sixjars.progress import tell
 from sixjars.recipe.data import TableSettings
+from sixjars_runtime.errors import DataError
 
-ROWS: Final = 1000
-"""How many rows are looked at."""
+ROWS: Final = 1000  # rows that are looked at
 _BYTES: Final = 1 << 20
 _MOST_BROKEN: Final = 0.1
-"""The share of rows that quotation marks may break where they enclose fields; in one of more they are letters."""
+"""The share of rows that quotation marks may break; where it is larger, they are letters."""
 _USUAL: Final = {".csv": ",", ".tsv": "\t"}
 
 
 @final
 @dataclass(frozen=True)
 class Dialect:
-    """How a file is written."""
+    """How a file is written, and its first rows."""
 
     delimiter: str
     quotes: bool
@@ -37,21 +36,20 @@ class Dialect:
     rows: list[list[str]]
     """The first rows, without the header."""
     names: list[str]
-    """Those of the header; nothing where there is none."""
+    """The names in the header, if there is one."""
     unclear: bool = False
     """Whether the first row may be a header all the same."""
 
 
 def dialect_of(path: Path, named: Collection[str] = ()) -> Dialect:
-    """How a file is written; its ending decides only where the content does not. `named` as in `of_records`."""
+    """How a file is written: by its content, else its ending; `named` as in `of_records`."""
     usual = _USUAL.get(ending_of(path))
     sample = _sample(path)
     order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
-    ways = [
-        (mark, quotes)
-        for mark in order
-        for quotes in ((False, True) if mark == "\t" else (True, False))
-    ]
+    ways = []
+    for mark in order:
+        likely = mark != "\t"
+        ways += [(mark, likely), (mark, not likely)]
     scored = {way: _consistency(sample, *way) for way in ways}
     best = max(ways, key=lambda way: scored[way])  # the first of equals
     if scored[best] <= 0:
@@ -71,16 +69,15 @@ def of_records(
 ) -> Dialect:
     """How a file with these first records is written: whether the first has names.
 
-    It has where the user calls a column by what stands there: `named`.
+    It has if one of the names that the user gives, `named`, stands there.
     """
     if not records:
         raise DataError(f"{path} has no rows.")
     said = {*header_names(records[0], named)} & {name for name in named if not name.isdecimal()}
     names = header_names(records[0], said) if said or has_header(records) else []
     unclear = not names and may_have_header(records)
-    return Dialect(
-        delimiter, quotes, bool(names), records[1:] if names else records, names, unclear
-    )
+    rows = records[1:] if names else records
+    return Dialect(delimiter, quotes, bool(names), rows, names, unclear)
 
 
 def encloses(path: Path, delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
@@ -93,9 +90,9 @@ def encloses(path: Path, delimiter: str, quotes: bool | None) -> bool:  # noqa: 
 
 
 def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
-    """The settings to read a file by that has these columns, but is not written as the training file is.
+    """The settings to read a file that has these columns, but is written in another way.
 
-    Nothing where the settings of that one fit, or where none do: whoever reads it then says what is wrong.
+    Nothing where the given settings fit, or where none do: the reader then says what is wrong.
     """
     ending = ending_of(path)
     usual = table.delimiter or _USUAL.get(ending)
@@ -107,13 +104,12 @@ def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[s
     if _has(first, columns):
         quotes = encloses(path, usual, table.quotes)
         return {"quotes": True} if quotes and not is_quoted(usual, table.quotes) else {}
-    found = dialect_of(path)
-    if not _has(found.names or found.rows[0], columns):
+    dialect = dialect_of(path)
+    mark = dialect.delimiter
+    if not _has(dialect.names or dialect.rows[0], columns):
         return {}
-    tell(
-        f"{path} has {found.delimiter!r} between its columns, and is read that way; {usual!r} was expected."
-    )
-    return {"delimiter": found.delimiter, "quotes": found.quotes}
+    tell(f"{path} has {mark!r} between its columns, and is read that way; {usual!r} was expected.")
+    return {"delimiter": mark, "quotes": dialect.quotes}
 
 
 def _has(first: Sequence[str], columns: Sequence[Key]) -> bool:
@@ -128,15 +124,17 @@ class _Sample:
     """The beginning of a file."""
 
     lines: list[str]
-    """Those that are not blank; as many as may hold `ROWS` records whose fields hold line breaks."""
+    """Lines that are not blank; more than `ROWS`, for a field may hold line breaks."""
     first: list[str]
-    """Those of them that are among the first `ROWS` lines of the file."""
+    """Those among the first `ROWS` lines of the file."""
     cut: bool
     """Whether the file goes on behind them."""
 
 
 def _sample(path: Path) -> _Sample:
-    size, lines, first, cut = 0, [], 0, False
+    lines = []
+    size = first = 0
+    cut = False
     for number, raw in lines_of(path):
         if cut := size > _BYTES:
             break
@@ -149,27 +147,28 @@ def _sample(path: Path) -> _Sample:
 
 
 def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
-    found: list[list[str]] = []
+    records: list[list[str]] = []
     bad: Fault | None = None
     for _, fields in records_of(path, delimiter, quotes=quotes):
         if isinstance(fields, Fault):
             bad = bad or fields
         else:
-            found.append(fields)
-        if len(found) > ROWS:
+            records.append(fields)
+        if len(records) > ROWS:
             break
-    if bad is not None and len(found) < 2:
+    if bad is not None and len(records) < 2:
         raise DataError(f"{path}, line {bad.line}: {bad.sentence}")
-    return found
+    return records
 
 
 def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
-    """How well columns fit a delimiter: the share of rows that have the usual number of fields, two or more.
+    """How well columns fit a delimiter: the share of rows with the usual number of fields.
 
-    A field that begins with a space speaks against it, as commas in a sentence do. So does a broken quotation mark.
-    Where there are no quotation marks at all, there is nothing to say for quotes, so the first way wins.
+    Fields that begin with a space count against it, as commas in a sentence do, and so do broken
+    quotation marks. Without any quotation marks, both ways are equal, and the first wins.
     """
-    rows, broken = [line.split(delimiter) for line in sample.first], 0
+    rows = [line.split(delimiter) for line in sample.first]
+    broken = 0
     if quotes:
         rows, broken = _quoted(sample, delimiter)
         letters = delimiter == "\t" and (broken or not _needs_quotes(sample.first))
@@ -182,9 +181,10 @@ def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noq
         return 0.0
     inner = [field for row in rows for field in row[1:]]
     spaced = sum(field.startswith(" ") for field in inner) / len(inner)
-    enclosed = 0.0 if quotes or delimiter == "\t" else 0.2 * _share_enclosed(rows)
-    bonus = 0.05 if quotes and delimiter == "\t" else 0.0
-    return count / (len(rows) + broken) * (1 - 0.6 * spaced) - enclosed + bonus
+    score = count / (len(rows) + broken) * (1 - 0.6 * spaced)
+    if delimiter == "\t":
+        return score + 0.05 * quotes  # lines between tabs come here quoted only if they need it
+    return score if quotes else score - 0.2 * _share_enclosed(rows)
 
 
 def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:
@@ -209,14 +209,13 @@ def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:
 
 
 def _needs_quotes(lines: Sequence[str]) -> bool:
-    """Whether tab-separated lines are quoted: fields hold doubled marks or line breaks, or every field is enclosed."""
+    """Whether tab-separated lines are quoted: a field needs marks, or every field has them."""
     fields = [field for line in lines for field in line.split("\t")]
     marked = [field for field in fields if field.startswith('"')]
     doubled = any('""' in field[1:-1] for field in marked)
     opened = any(field.count('"') % 2 for field in marked)
-    return bool(marked) and (
-        doubled or opened or all(field.endswith('"') and len(field) > 1 for field in fields)
-    )
+    enclosed = all(field.endswith('"') and len(field) > 1 for field in fields)
+    return bool(marked) and (doubled or opened or enclosed)
 
 
 def _share_enclosed(rows: Sequence[Sequence[str]]) -> float:

@@ -1,4 +1,4 @@
-"""Whole conversations, a list of turns on each line of JSON: every turn but the first answers those before it."""
+"""Conversations, a list of turns on each line: every turn but the first is a response."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,33 +18,35 @@ from sixjars.data.tables.rows import (
     text_of,
     value_of,
 )
-from sixjars.data.text.segments import marked
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import marked
 
 _COLUMNS: Final[dict[str, Key]] = {"source": 1, "target": 2}  # no name of JSON is a number
 
 
 def read_dialogs(place: Places, wanted: Wanted) -> Examples:
-    """An example for each turn but the first, all with the line of their conversation.
+    """Make an example of each turn but the first of every conversation.
 
-    The turns are a list of texts in the column of `source`; that of `target` is not read. The target is the turn, and
-    the source is all turns before it, a line for each: `< ` stands before what the speaker of the target said, and `> `
-    before what the other said. Who speaks is a list as long, in the column `wanted.speakers`; without it two people
-    take turns. White space inside a turn becomes one space. A conversation of one turn gives no example; if all are
-    such, that is an error.
+    The turns are a list of texts in the column of `source`; that of `target` is not read. The
+    target is the turn, and the source is all turns before it, a line for each: `< ` stands before
+    what the speaker of the target said, and `> ` before what the other said. Who speaks is a list
+    as long, in the column `wanted.speakers`; without it two people take turns. White space inside a
+    turn becomes one space. A conversation of one turn gives no example; if all are such, that is an
+    error.
     """
     if isinstance(place, Mapping):
         raise DataError(
-            f"Format dialogs is one file of JSON lines, but files are given for {', '.join(place)}; name one file."
+            "Format dialogs is one file of JSON lines, but files are given for "
+            f"{', '.join(place)}; name one file."
         )
     if set(wanted.fields) != set(_COLUMNS):
         raise DataError(
-            f"Format dialogs gives source and target, no more and no less, not {', '.join(wanted.fields)}."
+            "Format dialogs gives source and target, no more and no less, not "
+            f"{', '.join(wanted.fields)}."
         )
     turns = wanted.fields["source"]
-    check_named(
-        place, [turns, *wanted.filter, *([] if wanted.speakers is None else [wanted.speakers])]
-    )
+    speakers = [] if wanted.speakers is None else [wanted.speakers]
+    check_named(place, [turns, *wanted.filter, *speakers])
     pairs = replace(wanted, fields={name: _COLUMNS[name] for name in wanted.fields})
     return kept(_records(place, turns, wanted), pairs, name=str(place), unit=json_unit(place))
 
@@ -56,15 +58,13 @@ def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:
             if isinstance(record, Fault):
                 raise ValueError(record.sentence)
             values = {key: text_of(value_of(record, key), key) for key in wanted.filter}
-            if values != wanted.filter:
-                yield (
-                    line,
-                    dict.fromkeys(_COLUMNS.values()) | values,
-                )  # is counted as a row that does not fit
+            if values != wanted.filter:  # is counted as a row that does not fit
+                yield line, dict.fromkeys(_COLUMNS.values()) | values
                 continue
-            found = _examples(record, turns, wanted.speakers)
-            alone, answered = alone + (not found), answered + len(found)
-            yield from ((line, example | values) for example in found)
+            examples = _examples(record, turns, wanted.speakers)
+            alone += not examples
+            answered += len(examples)
+            yield from ((line, example | values) for example in examples)
         except ValueError as error:
             answered += wanted.on_bad_row == "error"  # then that row is named
             yield line, Fault(line, str(error))
@@ -90,12 +90,9 @@ def _examples(
             raise ValueError(
                 f"has {len(turns)} turns, but column {speakers!r} names {len(who)} speakers."
             )
-    return [
-        {
-            _COLUMNS["source"]: "\n".join(
-                marked(turns[at], own=who[at] == who[now]) for at in range(now)
-            ),
-            _COLUMNS["target"]: turns[now],
-        }
-        for now in range(1, len(turns))
-    ]
+    examples: list[dict[Key, str | None]] = []
+    for number in range(1, len(turns)):
+        before = zip(turns[:number], who, strict=False)
+        context = "\n".join(marked(turn, own=speaker == who[number]) for turn, speaker in before)
+        examples.append({_COLUMNS["source"]: context, _COLUMNS["target"]: turns[number]})
+    return examples

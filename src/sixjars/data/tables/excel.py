@@ -1,4 +1,4 @@
-"""Rows of an Excel workbook (.xlsx), one sheet of it; nothing in it is computed, and no other file is opened."""
+"""Rows of one sheet of an Excel workbook; no formula is computed, no other file opened."""
 
 import warnings
 import zipfile
@@ -13,16 +13,14 @@ from typing import Any, Final
 from sixjars.data.tables.delimited import read_fields
 from sixjars.data.tables.rows import Fields, Record, Wanted
 from sixjars.data.text.files import check_file
-from sixjars.errors import DataError, MissingExtra, shown, unknown
 from sixjars.progress import tell
+from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown
 
 LARGEST: Final = 1 << 30
 """Bytes that a workbook may unpack to; texts that many cells share are all in memory."""
 
-TITLES: Final = 5
-"""Rows that a title above a table may have."""
-MOST_ROWS: Final = 1 << 20
-"""Rows that a sheet can have."""
+TITLES: Final = 5  # rows that a title above a table may have
+MOST_ROWS: Final = 1 << 20  # rows that a sheet can have
 _DAMAGED: Final = (
     *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, SyntaxError),
     *(KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError),
@@ -37,15 +35,16 @@ def read_xlsx(path: Path, wanted: Wanted) -> Iterator[Record]:
 def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
     """The number of each row, and its cells as text, as many as the first row has.
 
-    Rows without a value are left out, and so is a title above the table. Without a name it is the first sheet.
+    Rows without a value are left out, and so is a title above the table.
     """
     with _opened(path) as book:
-        found, width = _sheet(book, path, sheet), 0
-        for number, cells in _below_title(_filled(path, found), path):
+        table = _sheet(book, path, sheet)
+        width = 0
+        for number, cells in _below_title(_filled(path, table), path):
             width = width or max(at for at, cell in enumerate(cells, 1) if cell)
             yield number, (cells + [""] * width)[: max(width, len(cells))]
     if not width:
-        raise DataError(f"{path} is empty: the sheet {found.title!r} has no cell with a value.")
+        raise DataError(f"{path} is empty: the sheet {table.title!r} has no cell with a value.")
 
 
 def is_blank(path: Path, sheet: str | None = None) -> bool:
@@ -55,19 +54,19 @@ def is_blank(path: Path, sheet: str | None = None) -> bool:
 
 
 def _sheet(book: Any, path: Path, sheet: str | None) -> Any:
-    """The one of this name, or the first."""
-    sheets = {found.title: found for found in book.worksheets}  # a chart sheet has no cells
+    """The sheet of this name, or the first."""
+    sheets = {table.title: table for table in book.worksheets}  # a chart sheet has no cells
     if sheet is not None and sheet not in sheets:
         raise DataError(f"{path}: {unknown('sheet', sheet, list(sheets))}")
-    found = sheets[sheet] if sheet is not None else book.worksheets[0]
-    found.reset_dimensions()  # some programs write a wrong size
-    return found
+    table = sheets[sheet] if sheet is not None else book.worksheets[0]
+    table.reset_dimensions()  # some programs write a wrong size
+    return table
 
 
 def sheet_names(path: Path) -> list[str]:
     """The sheets of a workbook that have cells."""
     with _opened(path) as book:
-        return [found.title for found in book.worksheets]
+        return [table.title for table in book.worksheets]
 
 
 def _filled(path: Path, sheet: Any) -> Iterator[tuple[int, list[str]]]:
@@ -85,7 +84,7 @@ def _filled(path: Path, sheet: Any) -> Iterator[tuple[int, list[str]]]:
 def _below_title(
     rows: Iterator[tuple[int, list[str]]], path: Path
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows without those at the top that have one value alone, where others have more."""
+    """The rows without a title: single values above rows that have more."""
     top = list(islice(rows, TITLES + 1))
     alone = [sum(map(bool, cells)) == 1 for _, cells in top]
     count = alone.index(False) if False in alone else 0
@@ -97,7 +96,7 @@ def _below_title(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """The workbook; every way in which it or one of its sheets cannot be read is a sentence."""
+    """Open a workbook; every way in which it cannot be read is a sentence."""
     check_file(path)
     try:
         import openpyxl
@@ -105,7 +104,7 @@ def _opened(path: Path) -> Iterator[Any]:
         raise MissingExtra("openpyxl", "excel") from None
     try:
         with zipfile.ZipFile(path) as packed:
-            size = sum(one.file_size for one in packed.infolist())
+            size = sum(entry.file_size for entry in packed.infolist())
         if size > LARGEST:
             raise DataError(
                 f"{path} unpacks to {size:,} bytes, but {LARGEST:,} are the most; save it as .csv."
@@ -124,7 +123,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _text(value: object) -> str:
-    """A cell as text: a day without its midnight, truth values as JSON has them."""
+    """A cell as text: a day without its midnight, truth values as in JSON."""
     if value is None:
         return ""
     if isinstance(value, datetime):

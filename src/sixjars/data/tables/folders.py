@@ -9,28 +9,29 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
 
 from sixjars.data.media.files import is_hidden
-from sixjars.data.media.images import IMAGE_ENDINGS
-from sixjars.data.media.videos import VIDEO_ENDINGS
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept
 from sixjars.data.text.files import check_file
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.images import IMAGE_ENDINGS
+from sixjars_runtime.videos import VIDEO_ENDINGS
 
-LABEL: Final = "label"
-"""The column with the name of the folder."""
+LABEL: Final = "label"  # the column with the name of the folder
 ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}
 """The columns that name the file, and the files that count as such."""
 
 
 def read_folders(place: Places, wanted: Wanted) -> Examples:
-    """A row for each file, in the order of their names: its path from here, and the folder that it lies in.
+    """Make a row of each file, in the order of names: its path, and the folder it is in.
 
-    If `image` is wanted for, the files are those that end like images; if `video`, like videos. Hidden files and all
-    others are not looked at. Folders below those of the labels belong to their label. `line` is the number of the file.
+    If `image` is wanted for, the files are those that end like images; if `video`, like videos.
+    Hidden files and all others are not looked at. Folders below those of the labels belong to their
+    label. `line` is the number of the file.
     """
     if isinstance(place, Mapping):
         raise DataError(
-            f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one folder."
+            f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one "
+            "folder."
         )
     check_columns(wanted, (*ENDINGS, LABEL), place)
     kinds = [kind for kind in ENDINGS if kind in wanted.keys] or list(ENDINGS)
@@ -47,13 +48,14 @@ def read_folders(place: Places, wanted: Wanted) -> Examples:
 
 
 def _listed(path: Path) -> Iterable[str]:
-    """The names of all files in a folder or a .zip, from there on."""
+    """The names of all files in a folder or a .zip, relative to it."""
     if path.is_dir():
         return _walked(path)
     check_file(path)
     if path.suffix.lower() != ".zip":
         raise DataError(
-            f"{path} is a file; format folders needs a folder or a .zip with one folder for each label."
+            f"{path} is a file; format folders needs a folder or a .zip with one folder for each "
+            "label."
         )
     try:
         with zipfile.ZipFile(path) as packed:
@@ -67,7 +69,7 @@ def _listed(path: Path) -> Iterable[str]:
 
 
 def _walked(path: Path) -> Iterator[str]:
-    """Folders of labels may be links to other places; folders below them are not followed if they are."""
+    """The files below a folder; folders of labels may be links, those below are not followed."""
 
     def refuse(error: OSError) -> None:
         _refuse(Path(error.filename), error)
@@ -94,12 +96,12 @@ def _counts(name: PurePosixPath, endings: tuple[str, ...]) -> bool:
 
 
 def _check_depth(names: list[PurePosixPath], path: Path) -> None:
-    """Files in no folder have no label; one folder around the folders of all labels is the usual slip of packing."""
+    """Refuse files in no folder, and one folder around the folders of all labels."""
     tops = {name.parts[0] for name in names}
     if all(len(name.parts) == 1 for name in names):
         raise DataError(
-            f"{path} has no folders, so its files have no labels; put the files of each label into a folder with its "
-            "name, or give a table that names each file and its label."
+            f"{path} has no folders, so its files have no labels; put the files of each label into "
+            "a folder with its name, or give a table that names each file and its label."
         )
     if len(tops) == 1 and all(len(name.parts) > 2 for name in names):
         top = names[0].parts[0]

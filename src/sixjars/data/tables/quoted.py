@@ -1,7 +1,7 @@
-"""CSV: what Python's `csv` reads, with exact line numbers and a fault for each record that breaks the rules.
+"""CSV as Python's `csv` reads it, with exact line numbers and a fault for each bad record.
 
-A field in quotes may hold commas, line breaks and doubled quotes; in a field that does not begin with a quotation mark,
-one is a letter.
+A field in quotes may hold commas, line breaks and doubled quotes; in a field that does not begin
+with a quotation mark, one is a letter.
 """
 
 import csv
@@ -11,17 +11,13 @@ from pathlib import Path
 
 from sixjars.data.tables.rows import Fault, Fields, decoded
 from sixjars.data.text.files import lines_of
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 _UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
-_ENDED = (
-    "unexpected end of data"  # what `csv` says where a field is still open behind the last line
-)
+_ENDED = "unexpected end of data"  # the error of `csv` if a field is open at the end
 _ENOUGH = 20  # records with the same number of columns that tell what a record looks like
-_RETURN = "\ud800"  # stands for a carriage return, which `csv` would take for a line break; no UTF-8 text has it
-csv.field_size_limit(
-    2**31 - 1
-)  # a document may be longer than the 131,072 letters that are allowed otherwise
+_RETURN = "\ud800"  # stands for a carriage return, a line break for `csv`; no UTF-8 text has it
+csv.field_size_limit(2**31 - 1)  # a document may be longer than the usual 131,072 letters
 
 
 def csv_records(path: Path, delimiter: str = ",") -> Iterator[Fields]:
@@ -31,18 +27,20 @@ def csv_records(path: Path, delimiter: str = ",") -> Iterator[Fields]:
 
 def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) -> Iterator[Fields]:
     """The fields of every record of numbered lines."""
-    unread, again = iter(source), deque[tuple[int, bytes]]()
+    unread = iter(source)
+    again = deque[tuple[int, bytes]]()  # lines of a broken record that are read once more
     lines: list[tuple[int, bytes]] = []  # of the record that is being read
     bad: list[Fault] = []
     number = width = like = 0  # the columns of the first record, and how many have as many
 
     def fed() -> Iterator[str]:
         nonlocal number
-        while one := again.popleft() if again else next(unread, None):
-            number, text = one[0], _csv_line(one[1])
-            if "\ufffd" in text and isinstance(fault := decoded(*one), Fault):
+        while line := again.popleft() if again else next(unread, None):
+            number, raw = line
+            text = _csv_line(raw)
+            if "\ufffd" in text and isinstance(fault := decoded(number, raw), Fault):
                 bad.append(fault)
-            lines.append(one)
+            lines.append(line)
             yield text
 
     records = csv.reader(fed(), delimiter=delimiter, strict=True)
@@ -57,7 +55,8 @@ def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) 
         except csv.Error as error:
             fault, used = _broken(path, lines, delimiter, str(error), (width, like))
             again.extendleft(reversed(lines[used:]))
-            number, records = first + used - 1, csv.reader(fed(), delimiter=delimiter, strict=True)
+            number = first + used - 1
+            records = csv.reader(fed(), delimiter=delimiter, strict=True)
             yield first, bad[0] if bad and bad[0].line <= number else fault
             continue
         width = width or len(fields)
@@ -68,10 +67,8 @@ def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) 
 def _csv_line(raw: bytes) -> str:
     """A line for `csv`; where it is no UTF-8, its quotation marks still open and close fields."""
     end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-    return (
-        raw.decode(errors="replace").removesuffix("\n").removesuffix("\r").replace("\r", _RETURN)
-        + end
-    )
+    text = raw.decode(errors="replace").removesuffix("\n").removesuffix("\r")
+    return text.replace("\r", _RETURN) + end
 
 
 def _broken(
@@ -81,12 +78,13 @@ def _broken(
     error: str,
     known: tuple[int, int],
 ) -> tuple[Fault, int]:
-    """What is wrong with a record that breaks the rules, and how many of its lines are lost.
+    """The fault of a record that breaks the rules, and how many of its lines are lost.
 
-    Where a field is never closed, but the lines behind it are like the `known` records (how many columns they have,
-    and how many there are), only the lines up to it are. Else it is an error where all lines to the last are lost.
+    Where a field is never closed, but the lines behind it are like the `known` records (columns of
+    each, and their number), only the lines up to it are lost. It is an error if all lines are.
     """
-    texts, ended = [_csv_line(raw) for _, raw in lines], _ENDED in error
+    texts = [_csv_line(raw) for _, raw in lines]
+    ended = _ENDED in error
     inside = texts if ended else texts[:-1]  # the error is in the last
     *_, rest = next(csv.reader(inside, delimiter=delimiter), [""])
     used = len(inside) + 1 - rest.count("\n")
@@ -100,8 +98,9 @@ def _broken(
 
 
 def _go_on(lines: Sequence[str], delimiter: str, width: int, like: int) -> bool:
-    """Whether nearly all lines are records with so many columns, two or more; the last may go on behind them."""
-    records, fit, count = csv.reader(lines, delimiter=delimiter, strict=True), 0, 0
+    """Whether nearly all lines are records with so many columns; the last may be unfinished."""
+    records = csv.reader(lines, delimiter=delimiter, strict=True)
+    fit = count = 0
     while True:
         try:
             fit += len(next(records)) == width

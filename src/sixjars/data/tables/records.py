@@ -1,4 +1,4 @@
-"""Records with values by name: JSON lines, Parquet, and what the `datasets` library loads."""
+"""Records with values by name: JSON lines, Parquet, and datasets of the hub."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,31 +13,31 @@ import pyarrow.compute
 from sixjars.data.tables.delimited import decoded_lines
 from sixjars.data.tables.rows import AT_ONCE, Fault, Key, Record, Wanted, path_of, value_of
 from sixjars.data.text.files import check_file, ending_of, lines_of
-from sixjars.errors import DataError, MissingExtra, first_line
+from sixjars_runtime.errors import DataError, MissingExtra, first_line
 
 DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Reads JSON in which numbers stay as they are written."""
-HUB: Final = "hf:"
-"""What the name of a dataset begins with: `hf:NAME[@CONFIG][:SPLIT]`."""
+HUB: Final = "hf:"  # prefix of datasets of the hub: `hf:NAME[@CONFIG][:SPLIT]`
 
 
 def read_jsonl(path: Path, wanted: Wanted) -> Iterator[Record]:
-    """One object on each line; a `.json` file may also be one list of objects, or an object with such a list in it."""
+    """JSON lines; a `.json` file may also be one list of objects, or an object with such a list."""
     check_named(path, wanted.keys)
     return json_records(path)
 
 
 def check_named(path: Path, keys: Iterable[Key]) -> None:
-    """Refuses a column that is given by number."""
+    """Refuse a column that is given by number."""
     for key in keys:
         if isinstance(key, int):
             raise DataError(
-                f"{path}: JSON lines have names, not numbers, so column {key} is not there; give its name."
+                f"{path}: JSON lines have names, not numbers, so column {key} is not there; give "
+                "its name."
             )
 
 
 def json_records(path: Path) -> Iterator[Record]:
-    """The object on each line, or those of a list, each with the line that it begins on; or as `json_unit` says."""
+    """Each object with the line that it begins on; or as `json_unit` says."""
     if _may_be_list(path) and (text := _list_in(path)):
         yield from _listed_objects(path, text)
         return
@@ -49,21 +49,27 @@ def json_records(path: Path) -> Iterator[Record]:
 
 
 def json_unit(path: Path) -> str:
-    """What the records of a JSON file are counted by: `line`, or `row` where a list has all of them on one line."""
+    """The unit of a JSON file: `line`, or `row` where a list has all records on one line."""
     if not _may_be_list(path):
         return "line"
-    lines = [line for _, line in islice((one for one in lines_of(path) if one[1].strip()), 2)]
-    return "row" if len(lines) == 1 and lines[0].lstrip().startswith((b"[", b"{")) else "line"
+    lines = _first_lines(path)
+    return "row" if len(lines) == 1 and lines[0].startswith((b"[", b"{")) else "line"
 
 
 def _may_be_list(path: Path) -> bool:
     return ending_of(path) == ".json"
 
 
+def _first_lines(path: Path) -> list[bytes]:
+    """The first two lines that are not blank, without white space before them."""
+    stripped = (line.lstrip() for _, line in lines_of(path))
+    return list(islice(filter(None, stripped), 2))
+
+
 def _list_in(path: Path) -> str:
     """The whole file where it begins as a list does, or the one list of an object; else nothing."""
-    first = next((line for _, line in lines_of(path) if line.strip()), b"")
-    return _whole(path) if first.lstrip().startswith(b"[") else wrapped_list(path)
+    first = _first_lines(path)
+    return _whole(path) if first and first[0].startswith(b"[") else wrapped_list(path)
 
 
 def _is_json(line: bytes) -> bool:
@@ -75,15 +81,16 @@ def _is_json(line: bytes) -> bool:
 
 
 def wrapped_list(path: Path) -> str:
-    """The list of objects in a `.json` file with an object around it, `{"data": [...]}`; else nothing.
+    """The list of objects in a `.json` file with an object around it, `{"data": [...]}`.
 
-    What is before it are empty lines.
+    Empty lines stand for what is before it, so that errors name the right line.
     """
-    first = list(islice((line for _, line in lines_of(path) if line.strip()), 2))
+    first = _first_lines(path)
     lines = not _may_be_list(path) or (len(first) > 1 and _is_json(first[0]))
-    if lines or not first or not first[0].lstrip().startswith(b"{"):
+    if lines or not first or not first[0].startswith(b"{"):
         return ""
-    text, found = _whole(path), dict[str, str]()
+    text = _whole(path)
+    lists: dict[str, str] = {}
     try:
         at = _skip(text, _skip(text, 0) + 1)
         while text[at : at + 1] == '"':
@@ -91,36 +98,38 @@ def wrapped_list(path: Path) -> str:
             at = _skip(text, _skip(text, at) + 1)  # behind the colon
             value, end = DECODER.raw_decode(text, at)
             if isinstance(value, list) and value and isinstance(value[0], dict):
-                found[name] = "\n" * text.count("\n", 0, at) + text[at:end]
+                lists[name] = "\n" * text.count("\n", 0, at) + text[at:end]
             at = _skip(text, end)
             at = _skip(text, at + 1) if text[at : at + 1] == "," else at
     except (ValueError, RecursionError):  # lines, maybe
         return ""
-    if len(found) > 1:
-        names = ", ".join(found)
+    if len(lists) > 1:
+        names = ", ".join(lists)
         raise DataError(
-            f"{path} is an object with several lists ({names}); save the one that is meant as a file."
+            f"{path} is an object with several lists ({names}); save the one that is meant as a "
+            "file."
         )
-    return next(iter(found.values()), "")
+    return next(iter(lists.values()), "")
 
 
 def _whole(path: Path) -> str:
-    whole = b"".join(line for _, line in lines_of(path))
+    content = b"".join(line for _, line in lines_of(path))
     try:
-        return whole.decode()
+        return content.decode()
     except UnicodeDecodeError as error:
-        line_number = whole.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{path}, line {line_number}: is not UTF-8; save the file as UTF-8."
-        ) from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}, line {line}: is not UTF-8; save the file as UTF-8.") from None
 
 
 def _listed_objects(path: Path, text: str) -> Iterator[Record]:
     """The objects of a list, one after the other."""
-    at, line, counted, row = _skip(text, _skip(text, 0) + 1), 1, 0, 0
+    at = _skip(text, _skip(text, 0) + 1)
+    line, counted, row = 1, 0, 0
     by_row = "\n" not in text.strip()
     while text[at : at + 1] != "]":
-        line, counted, row = line + text.count("\n", counted, at), at, row + 1
+        line += text.count("\n", counted, at)
+        counted = at
+        row += 1
         number = row if by_row else line
         try:
             value, end = DECODER.raw_decode(text, at)
@@ -132,12 +141,8 @@ def _listed_objects(path: Path, text: str) -> Iterator[Record]:
             raise DataError(
                 f"{path}, line {line}: has too many brackets inside brackets."
             ) from None
-        yield (
-            number,
-            value
-            if isinstance(value, dict)
-            else Fault(number, "is no object; a list holds objects here."),
-        )
+        fault = Fault(number, "is no object; a list holds objects here.")
+        yield number, value if isinstance(value, dict) else fault
         at = _skip(text, end)
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)
@@ -186,7 +191,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Iterator[Record]:
 
 @contextmanager
 def opened_parquet(path: Path) -> Iterator[Any]:
-    """A Parquet file to read; every way this can fail is a sentence."""
+    """Open a Parquet file; every way this can fail is a sentence."""
     import pyarrow.parquet
 
     try:
@@ -201,13 +206,15 @@ def opened_parquet(path: Path) -> Iterator[Any]:
 def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
     """Rows of `datasets.load_dataset`; NAME may be `org/name`, or a folder on this machine.
 
-    The split is `train` unless named, and may be any that the library understands: `hf:imdb:train[:10%]`.
+    The split is `train` unless named, and may be any that the library understands:
+    `hf:imdb:train[:10%]`.
     """
     dataset, _, split = name.removeprefix(HUB).partition(":")
     dataset, _, config = dataset.partition("@")
     if not dataset:
         raise DataError(
-            f"{name!r} is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
+            f"{name!r} is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or "
+            "hf:NAME@CONFIG:SPLIT."
         )
     try:
         from datasets import load_dataset
@@ -216,13 +223,12 @@ def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
     here = folder / dataset
     try:
         place = str(here) if here.is_dir() else dataset
-        found = load_dataset(place, config or None, split=split or "train").with_format("arrow")
+        table = load_dataset(place, config or None, split=split or "train").with_format("arrow")
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{name} cannot be loaded: {reason}") from error
-    yield from _rows(
-        found.iter(batch_size=AT_ONCE), lambda table: _paths(table.schema, wanted, name)
-    )
+    batches = table.iter(batch_size=AT_ONCE)
+    yield from _rows(batches, lambda batch: _paths(batch.schema, wanted, name))
 
 
 def table_rows(table: Any, wanted: Wanted, where: str) -> Iterator[Record]:
@@ -232,8 +238,9 @@ def table_rows(table: Any, wanted: Wanted, where: str) -> Iterator[Record]:
 
 
 def _paths(schema: Any, wanted: Wanted, where: str) -> dict[Key, list[Any]]:
-    """Where each column that is wanted is in a table, by name, by path into structures, or by number."""
-    tree, paths = _tree(schema), {}
+    """Where each wanted column is in a table, by name, by path into structures, or by number."""
+    tree = _tree(schema)
+    paths: dict[Key, list[Any]] = {}
     for key in wanted.keys:
         if isinstance(key, int) and key > len(schema.names):
             raise DataError(
@@ -247,7 +254,7 @@ def _paths(schema: Any, wanted: Wanted, where: str) -> dict[Key, list[Any]]:
         if schema.names.count(paths[key][0]) > 1:
             raise DataError(f"{where}: column {paths[key][0]!r} is there twice; rename one.")
         if inside is not None:
-            names = ", ".join(f"{name}.{one}" for one in inside)
+            names = ", ".join(f"{name}.{field}" for field in inside)
             raise DataError(
                 f"{where}: column {key!r} holds an object, not text; name what is in it: {names}."
             )
@@ -256,10 +263,8 @@ def _paths(schema: Any, wanted: Wanted, where: str) -> dict[Key, list[Any]]:
 
 def _tree(fields: Iterable[Any]) -> dict[str, Any]:
     """Names of columns, with those inside of structures."""
-    return {
-        field.name: _tree(field.type) if pyarrow.types.is_struct(field.type) else None
-        for field in fields
-    }
+    is_struct = pyarrow.types.is_struct
+    return {field.name: _tree(field.type) if is_struct(field.type) else None for field in fields}
 
 
 def _rows(
@@ -283,12 +288,12 @@ def _values(column: Any, inside: Sequence[str]) -> list[Any]:
             column = column.cast(pyarrow.string())
         values: list[Any] = column.to_pylist()
     except (UnicodeDecodeError, pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
-        return [_value(one) for one in column]
+        return list(map(_value, column))
     return values
 
 
 def _value(scalar: Any) -> Any:
-    """Parquet may call bytes text that are none; then what is wrong with them stands for the value."""
+    """The value of a scalar; a UnicodeDecodeError in place of bytes that are no text."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError as error:

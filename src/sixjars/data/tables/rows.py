@@ -1,4 +1,4 @@
-"""Rows on their way from a file to a table: what a reader yields, and what keeps the good ones."""
+"""Rows on their way from a file to a table: the records of readers, and the good rows."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,21 +14,19 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from sixjars.data.annotations import ANNOTATIONS
-from sixjars.data.bad_rows import SHOWN, told
+from sixjars.data.bad_rows import SHOWN, note_on
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import Spool
-from sixjars.data.text.segments import kind_of, texts_of
-from sixjars.errors import DataError, unknown
 from sixjars.progress import counted
 from sixjars.recipe.data import TableSettings
+from sixjars_runtime.errors import DataError, unknown
+from sixjars_runtime.text.segments import kind_of, texts_of
 
-Key = str | int
-"""A column as the user names it: its name, or its number from 1."""
-Places = Path | Mapping[str, Path]
-"""Where a split of the data is: one place, or several by name."""
+Key = str | int  # a column as the user names it: its name, or its number from 1
+Places = Path | Mapping[str, Path]  # the place of a split, or several by name
 ToText = Callable[[object], str]
-"""Makes one text of a list; where it cannot, it raises ValueError with the end of a sentence: `holds ...`."""
-_REASONS = 100  # that are kept, the most frequent ones
+"""Makes one text of a list, or raises ValueError with the end of a sentence: `holds ...`."""
+_REASONS = 100  # reasons that are kept, the most frequent ones
 AT_ONCE = 1 << 14  # records that become a piece of the table together
 
 
@@ -40,15 +38,12 @@ class Fault:
     line: int
     sentence: str
     file: str | None = None
-    """Where it is not the file that is being read: one of several parallel files."""
+    """The file, if it is one of several parallel files."""
 
 
 Record = tuple[int, Mapping[Any, Any] | Fault]
-"""Where a record was in its file, counted from 1, and its values by column; or what is wrong with it."""
-
-
-Fields = tuple[int, list[str] | Fault]
-"""The number of the first line of a record, and its fields."""
+"""The line of a record, counted from 1, and its values by column; or what is wrong with it."""
+Fields = tuple[int, list[str] | Fault]  # the number of the first line of a record, and its fields
 
 
 def decoded(number: int, raw: bytes) -> str | Fault:
@@ -63,21 +58,20 @@ def decoded(number: int, raw: bytes) -> str | Fault:
 @final
 @dataclass(frozen=True)
 class Piece:
-    """Many records at once: a `pyarrow` string array for each column, the line of each row, and bad records."""
+    """Many records at once: a `pyarrow` array for each column, their lines, and bad records."""
 
     columns: Mapping[Key, Any]
     lines: "NDArray[numpy.int64]"
     faults: Sequence[Fault] = ()
 
 
-Source = Iterable[Record] | Iterable[Piece]
-"""What a reader yields."""
+Source = Iterable[Record] | Iterable[Piece]  # the records or pieces of a reader
 
 
 @final
 @dataclass(frozen=True)
 class Wanted:
-    """What the user wants of a file."""
+    """What to read from a file: columns, a filter, and how to treat bad rows and lists."""
 
     fields: Mapping[str, Key]
     """Our field -> their column."""
@@ -105,7 +99,7 @@ class Wanted:
 
 
 def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
-    """Refuses columns that a format does not have."""
+    """Refuse columns that a format does not have."""
     for key in wanted.keys:
         if key not in known:
             raise DataError(f"{where}: {unknown('column', key, known)}")
@@ -113,13 +107,13 @@ def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
 
 def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> Examples:
     """The good rows of all records; a bad one is an error or is counted, as the settings say."""
-    spool, skipped, seen = Spool(), 0, 0
+    spool = Spool()
+    skipped = seen = 0
     bad: list[Fault] = []
     first: Fault | None = None
     reasons = Counter[str]()
-    for piece in counted(
-        _pieces(records, wanted), f"reading {name}", rows=lambda piece: len(piece.lines)
-    ):
+    pieces = _pieces(records, wanted)
+    for piece in counted(pieces, f"reading {name}", rows=lambda piece: len(piece.lines)):
         seen += len(piece.lines) + len(piece.faults)
         table, empty = _good_rows(piece.columns, piece.lines, wanted)
         faults = [*piece.faults, *empty]
@@ -136,33 +130,32 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
     if not len(table):
         were = "was" if skipped == 1 else "were"
         why = f"{skipped} {were} bad and {seen - skipped} did not fit 'filter'."
-        shown = (
-            f" The first bad one is {unit} {first.line}: {first.sentence}"
-            if first is not None
-            else ""
-        )
-        raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
+        if first is not None:
+            why += f" The first bad one is {unit} {first.line}: {first.sentence}"
+        raise DataError(f"{name}: no row is left of {seen}; {why}")
     named = [(fault.line, fault.sentence) for fault in bad]
-    notes = (told(named, skipped, name=name, unit=unit, more=skipped > len(bad)),) if bad else ()
+    others = skipped > len(bad)
+    notes = (note_on(named, skipped, name=name, unit=unit, others=others),) if bad else ()
     return Examples(table, skipped, name, notes, unit, dict(reasons.most_common(_REASONS)))
 
 
 def _pieces(records: Iterable[Any], wanted: Wanted) -> Iterator[Piece]:
-    """Records some at a time; pieces as they are."""
+    """Group records into pieces; pieces stay as they are."""
     stream = iter(records)
-    while some := list(islice(stream, 1)):
-        if isinstance(some[0], Piece):
-            yield some[0]
+    for item in stream:
+        if isinstance(item, Piece):
+            yield item
         else:
-            yield piece_of([*some, *islice(stream, AT_ONCE - 1)], wanted)
+            yield piece_of([item, *islice(stream, AT_ONCE - 1)], wanted)
 
 
 def piece_of(records: Sequence[Record], wanted: Wanted) -> Piece:
     """Records as one piece; a value is null where there is none."""
     faults = [record for _, record in records if isinstance(record, Fault)]
     good = [(line, record) for line, record in records if not isinstance(record, Fault)]
-    keys, lines = wanted.keys, [line for line, _ in good]
-    try:  # most records hold texts alone, by the very names that are wanted: then a column is made in one step
+    keys = wanted.keys
+    lines = [line for line, _ in good]
+    try:  # most records have texts alone, by the wanted names: a column is made in one step
         columns = {key: _strings(record[key] for _, record in good) for key in keys}
         return Piece(columns, numpy.array(lines, dtype=numpy.int64), faults)
     except (KeyError, UnicodeEncodeError, pyarrow.ArrowException):
@@ -170,9 +163,10 @@ def piece_of(records: Sequence[Record], wanted: Wanted) -> Piece:
         lines = []
     for line, record in good:
         try:
-            found = list(product(*(_texts(value_of(record, key), key, wanted) for key in keys)))
-            rows += found
-            lines += [line] * len(found)
+            texts = [_texts(value_of(record, key), key, wanted) for key in keys]
+            combined = list(product(*texts))
+            rows += combined
+            lines += [line] * len(combined)
         except ValueError as error:
             faults.append(Fault(line, str(error)))
     columns = {key: _strings(row[at] for row in rows) for at, key in enumerate(keys)}
@@ -186,7 +180,7 @@ def _strings(texts: Iterable[Any]) -> Any:
 def _good_rows(
     columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted: Wanted
 ) -> tuple[Any, list[Fault]]:
-    """The rows that fit the filter and have a text in every column, and a fault for each that has not."""
+    """The rows that fit the filter and have a text in every column, and the others' faults."""
     compute = pyarrow.compute
     good = numpy.ones(len(lines), dtype=bool)
     for key, value in wanted.filter.items():
@@ -195,26 +189,23 @@ def _good_rows(
     table = {}
     for name, key in wanted.fields.items():
         column = columns[key]
-        if (
-            name in ANNOTATIONS or wanted.empty
-        ):  # where nothing is known of attention, it may be empty
+        if name in ANNOTATIONS or wanted.empty:  # an annotation may be missing in some rows
             table[name] = column.fill_null("")
             continue
         missing = _plain(column.is_null())
-        empty = _plain(compute.equal(compute.binary_length(column), 0)) | _plain(
-            compute.utf8_is_space(column)
-        )
+        empty = _plain(compute.equal(compute.binary_length(column), 0))
+        empty |= _plain(compute.utf8_is_space(column))
         for row in numpy.flatnonzero(good & (missing | empty)):
             what = "has no value" if missing[row] else "is empty"
             faults.append(Fault(int(lines[row]), f"column {key!r} {what}.", wanted.files.get(key)))
         good &= ~(missing | empty)
         table[name] = column
-    made = pyarrow.table({**table, LINE: lines})
-    return (made if good.all() else made.filter(pyarrow.array(good))), faults
+    rows = pyarrow.table({**table, LINE: lines})
+    return (rows if good.all() else rows.filter(pyarrow.array(good))), faults
 
 
 def _plain(truth: Any) -> "numpy.ndarray[Any, numpy.dtype[numpy.bool_]]":
-    """A pyarrow truth array for numpy, unknown taken for false."""
+    """A `pyarrow` truth array for numpy; unknown is false."""
     return numpy.asarray(truth.fill_null(fill_value=False), dtype=numpy.bool_)
 
 
@@ -222,7 +213,7 @@ def _plain(truth: Any) -> "numpy.ndarray[Any, numpy.dtype[numpy.bool_]]":
 
 
 def path_of(names: Mapping[Any, Any], key: Key, above: str = "") -> list[Key]:
-    """The steps to a value: its name, or, where there is no such name, those of `a.b` into an object."""
+    """The steps to a value: its name, or else those of `a.b` into an object."""
     if key in names:
         return [key]
     first, dot, rest = str(key).partition(".")
@@ -240,7 +231,7 @@ def value_of(record: Mapping[Any, Any], key: Key) -> Any:
 
 
 def _texts(value: object, key: Key, wanted: Wanted) -> list[str | None]:
-    """One text, or those of a list where that may be."""
+    """The texts of a value: one, or those of a list where that is allowed."""
     if isinstance(value, list) and key in wanted.as_text:
         with about(key):
             value = wanted.as_text[key](value)
@@ -251,7 +242,7 @@ def _texts(value: object, key: Key, wanted: Wanted) -> list[str | None]:
 
 @contextmanager
 def about(key: Key) -> Iterator[None]:
-    """The end of a sentence that says what is wrong with a value gets its beginning: the column."""
+    """Begin sentences about a wrong value with its column."""
     try:
         yield
     except ValueError as error:
@@ -268,17 +259,13 @@ def listed(value: object, key: Key) -> list[str]:
 
 
 def text_of(value: object, key: Key) -> str | None:
-    """A value as text, where it is one."""
+    """A value as text; ValueError where it is none."""
     try:
         if isinstance(value, UnicodeDecodeError):
             raise value
-        text = (
-            value.decode()
-            if isinstance(value, bytes)
-            else str(value).lower()
-            if isinstance(value, bool)
-            else value
-        )
+        text = value.decode() if isinstance(value, bytes) else value
+        if isinstance(text, bool):
+            text = str(text).lower()
         if text is None or (isinstance(text, str) and (text.isascii() or text.encode())):
             return text
     except UnicodeDecodeError as error:

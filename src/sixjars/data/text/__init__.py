@@ -1,1 +1,1 @@
-"""Text as data: tokens, sentences, segments, word vectors, points written as text. Loads no torch."""
+"""Text as data: tokens, sentences, segments, word vectors, points as text. Loads no torch."""

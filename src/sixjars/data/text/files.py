@@ -9,21 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from sixjars.errors import DataError, file_hint
 from sixjars.progress import reached, tell
+from sixjars_runtime.errors import DataError, file_hint
 
-MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
+MARK = b"\xef\xbb\xbf"  # a byte order mark, which some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-"""What programs write before UTF-16 text, in both byte orders."""
+"""The marks at the beginning of UTF-16 text, in both byte orders."""
 WINDOWS = "cp1252"
-WINDOWS_LETTERS = frozenset(
-    "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£–—‘’‚“”„…«»°§©®·´¿¡\xa0".encode(
-        WINDOWS
-    )
-)
+_LETTERS = "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£"
+_MARKS = "–—‘’‚“”„…«»°§©®·´¿¡\xa0"
+WINDOWS_LETTERS = frozenset((_LETTERS + _MARKS).encode(WINDOWS))
 """Bytes that such texts have: letters, quotes, dashes."""
-ENOUGH = 1000
-"""Lines with such bytes that are looked at."""
+ENOUGH = 1000  # lines with such bytes that are looked at
 BINARY = {
     b"\x89PNG": "an image (PNG)",
     b"\xff\xd8\xff": "an image (JPEG)",
@@ -36,22 +33,21 @@ BINARY = {
     b"PAR1": "a Parquet file, whose name ends in .parquet",
     b"SQLite format 3": "a database (SQLite)",
 }
-"""How files begin that people take for text, and what they are."""
+"""Beginnings of files that people take for text, and what they are."""
 PLAIN = (b"\x1f\x8b", b"%PDF-")
-"""Of these, beginnings that no text has, though a zero may be far behind them."""
-LOOKED_AT = 4096
-"""Bytes in which a zero tells that a file is no text."""
+"""Beginnings among these that no text has, though a zero may be far behind them."""
+LOOKED_AT = 4096  # bytes in which a zero tells that a file is no text
 FIRST, BLOCK = 1 << 16, 1 << 22
 """Bytes that are read at once: at first few, as often only the first lines are looked at."""
 
 
 def is_gzipped(path: Path) -> bool:
-    """By its name."""
+    """Whether a file is gzipped, by its name."""
     return path.suffix.lower() == ".gz"
 
 
 def ending_of(path: Path) -> str:
-    """What a name says about the kind of a file, gzipped or not.
+    """The ending of a name, of a gzipped file the one before `.gz`.
 
     >>> ending_of(Path("pairs.TSV.gz")), ending_of(Path("pairs"))
     ('.tsv', '')
@@ -61,7 +57,7 @@ def ending_of(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file to read, unpacked if its name ends in .gz; every way this can fail is a sentence."""
+    """Open a file, unpacked if its name ends in .gz; every failure is a sentence."""
     check_file(path)
     try:
         with gzip.open(path) if is_gzipped(path) else path.open("rb") as stream:
@@ -75,32 +71,33 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 SEPARATOR = re.compile(rb"(?:\xef\xbb\xbf)?sep=[,;|\t]\r?\n")
-"""A first line that Excel writes and reads in CSV files; which mark it names is seen in the rows too."""
+"""A first line that Excel writes and reads in CSV files; the rows show which mark it names."""
 
 
 def is_empty(path: Path) -> bool:
-    """Whether there is nothing in it; of a gzipped file, in what it unpacks to."""
+    """Whether a file is empty, or unpacks to nothing."""
     with opened(path) as stream:
         return not stream.read(1)
 
 
 def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
-    r"""Every line with its number, from 1, as it is in the file. Only `\n` ends a line; an empty file is refused."""
+    r"""Every line as it is in the file, with its number from 1. Only `\n` ends a line."""
     for number, block in blocks_of(path):
         yield from enumerate(io.BytesIO(block), number)
 
 
 def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
-    """The same, many lines at a time, with the number of the first of them."""
-    number, block = 1, None
+    """Many lines at a time, with the number of the first of them."""
+    number = 1
+    block = None
     with opened(path) as stream:
         size = max(path.stat().st_size, 1)
+        file = getattr(stream, "fileobj", stream)  # of a gzip file, the packed one
         for block in _as_utf8(stream, path):
-            reached(
-                min(getattr(stream, "fileobj", stream).tell() / size, 1.0)
-            )  # of a gzip file, what was unpacked
-            if number == 1 and (told := SEPARATOR.match(block)) and ".csv" in path.name.lower():
-                number, block = 2, block[told.end() :]
+            reached(min(file.tell() / size, 1.0))
+            line = SEPARATOR.match(block) if number == 1 else None
+            if line and ".csv" in path.name.lower():
+                number, block = 2, block[line.end() :]
             yield number, block.removeprefix(MARK) if number == 1 else block
             number += block.count(b"\n")
     if block is None:
@@ -108,24 +105,26 @@ def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
 
 
 def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Whole lines of a stream in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are encoded anew."""
+    """Whole lines in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are converted."""
     _check_text(stream, path)
-    encoding, some = _utf16(stream), FIRST
+    encoding = _utf16(stream)
+    size = FIRST
     if encoding is None:
         if not is_windows(stream):
-            while block := stream.read(some) + stream.readline():
+            while block := stream.read(size) + stream.readline():
                 yield block
-                some = BLOCK
+                size = BLOCK
             return
         encoding = WINDOWS
         tell(
-            f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8."
+            f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it "
+            "as UTF-8."
         )
     text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
     try:
-        while lines := text.readlines(some):
+        while lines := text.readlines(size):
             yield "".join(line.removeprefix("\ufeff") for line in lines).encode()
-            some = BLOCK
+            size = BLOCK
     except UnicodeError as error:
         raise DataError(
             f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8."
@@ -135,36 +134,29 @@ def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
 
 
 def _check_text(stream: BinaryIO, path: Path) -> None:
-    """Refuses what is no text, whatever its name."""
+    """Refuse files that are not text, whatever their name."""
     start = stream.read(LOOKED_AT)
     stream.seek(0)
     zero = b"\0" in start  # which texts do not have, but in UTF-16
-    kinds = [
-        kind
-        for begin, kind in BINARY.items()
-        if start.startswith(begin) and (zero or begin in PLAIN)
-    ]
-    if (
-        not kinds
-        and zero
-        and _utf16(stream) is None
-        and not _is_utf8(start.rpartition(b"\n")[0] or start)
-    ):
-        kinds = ["a binary file"]
-    if kinds:
+    kind = ""
+    for begin, name in BINARY.items():
+        if start.startswith(begin) and (zero or begin in PLAIN):
+            kind = kind or name
+    if zero and not kind and _utf16(stream) is None:
+        kind = "" if _is_utf8(start.rpartition(b"\n")[0] or start) else "a binary file"
+    if kind:
         raise DataError(
-            f"{path} is {kinds[0]}, not text; give a text file in UTF-8, such as .txt, .csv or .jsonl."
+            f"{path} is {kind}, not text; give a text file in UTF-8, such as .txt, .csv or .jsonl."
         )
 
 
 def _utf16(stream: BinaryIO) -> str | None:
-    """In which byte order a stream is UTF-16, if it is."""
+    """The byte order of UTF-16, if a stream is that."""
     start = stream.read(4)
     stream.seek(0)
     encoding = UTF16.get(start[:2])
-    if (
-        encoding is None and len(start) == 4
-    ):  # without a mark: every other byte of Latin letters is zero
+    if encoding is None and len(start) == 4:
+        # Without a mark: every other byte of Latin letters is zero.
         zeros = "".join("0" if byte == 0 else "x" for byte in start)
         encoding = {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
     return encoding
@@ -173,23 +165,22 @@ def _utf16(stream: BinaryIO) -> str | None:
 def is_windows(stream: BinaryIO) -> bool:
     """Whether a stream has one byte for each letter, as Excel saves CSV in western Europe.
 
-    So where no line with an umlaut or the like is UTF-8, and all such bytes are letters or quotes of Windows-1252. In a
-    file that has lines in UTF-8, the others are damaged.
+    No line with such bytes is UTF-8, and all of them are letters or quotes of Windows-1252. In a
+    file with some lines in UTF-8, the others are damaged.
     """
-    found = 0
+    count = 0
     try:
-        while found < ENOUGH and (block := stream.read(BLOCK) + stream.readline()):
+        while count < ENOUGH and (block := stream.read(BLOCK) + stream.readline()):
             for line in () if block.isascii() else io.BytesIO(block):
                 if line.isascii():
                     continue
-                if not WINDOWS_LETTERS.issuperset(
-                    byte for byte in line if byte >= 0x80
-                ) or _is_utf8(line):
+                letters = {byte for byte in line if byte >= 0x80}
+                if not letters <= WINDOWS_LETTERS or _is_utf8(line):
                     return False
-                found += 1
+                count += 1
     finally:
         stream.seek(0)
-    return found > 0
+    return count > 0
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -201,7 +192,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def check_file(path: Path) -> None:
-    """Refuses what is not there and what is a folder."""
+    """Refuse what does not exist, and folders."""
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name a file in it.")
     if not path.exists():

@@ -1,4 +1,4 @@
-"""What a column of text suggests for a recipe: the kind of tokens, the vocabulary size, the longest text."""
+"""Settings that a column of text suggests: the kind of tokens, vocabulary size, longest text."""
 
 import re
 from collections.abc import Sequence
@@ -6,19 +6,18 @@ from random import Random
 from typing import Any, Final
 
 MANY_WORDS: Final = 5_000
-"""With more distinct words than this, a text that is to be written is better written in subwords."""
+"""With more distinct words than this, a text to output is better written in subwords."""
 MOST_TOKENS: Final = 400
 """A longer text is cut there: a recurrent network reads one token after the other."""
 MOST_TOKENS_IN_SEGMENTS: Final = 1_000
 """The same for a text in segments, which are encoded beside each other."""
 MOST_TOKENS_IN_BAG: Final = 2_000
-"""The same without a recurrence, where length costs little: cutting film reviews of 700 words at 400 cost 5 points."""
+"""The same without a recurrence: cutting film reviews of 700 words at 400 cost 5 points."""
 VOCABULARIES: Final = {"characters": 1_000, "words": 20_000}
-UNSPACED_CHARACTERS: Final = 8_000
-"""Of scripts that put no space between words."""
+UNSPACED_CHARACTERS: Final = 8_000  # of scripts that put no space between words
 SUBWORDS: Final = ((5_000, 2_000), (50_000, 4_000), (500_000, 8_000))
-"""Vocabulary sizes for fewer texts than so many: on 20,000 pairs of Tatoeba 2,000 and 4,000 (26.9 and 25.2 BLEU) were
-better than 8,000 (22.4), of which most were too rare to learn."""
+"""Vocabulary sizes for fewer texts than so many: on 20,000 pairs of Tatoeba 2,000 and 4,000 (26.9
+and 25.2 BLEU) were better than 8,000 (22.4), of which most were too rare to learn."""
 MOST_SUBWORDS: Final = 16_000
 UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
@@ -26,8 +25,7 @@ UNSPACED: Final = re.compile(
 """Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, which put no space between words."""
 LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 WORD_OR_MARK: Final = re.compile(r"\w+|[^\w\s]")
-ASSUMED_LENGTH: Final = 50
-"""Words of a text where there is no data yet."""
+ASSUMED_LENGTH: Final = 50  # words of a text where there is no data yet
 
 
 def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
@@ -54,22 +52,21 @@ def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[s
 
 
 LETTERS_OF_A_WORD: Final = 12
-"""As many characters are counted for a word and the space before it: few words are longer."""
-LOOKED_AT: Final = 2_000
-"""Texts that tell the script of a column."""
+"""Characters that are counted for a word and its space: few words are longer."""
+LOOKED_AT: Final = 2_000  # texts that tell the script of a column
 MIXED: Final = 0.1
-"""Where a larger share of the texts has no space between words, whole words would leave those texts unknown."""
+"""If a larger share of texts has no spaces, whole words would leave those texts unknown."""
 
 
 def longest_of(texts: Sequence[str], tokens_of_word: int, most: int, *, words: bool = True) -> int:
-    """The most tokens of a text in a recipe: all but the longest hundredth of the texts fit, up to `most`."""
+    """The most tokens of a text in a recipe: all but the longest hundredth fit, up to `most`."""
     lengths = sorted(_tokens(text, tokens_of_word, words=words) for text in texts)
     longest = lengths[len(lengths) * 99 // 100] if lengths else ASSUMED_LENGTH * tokens_of_word
     return min(most, max(ASSUMED_LENGTH, longest))
 
 
 def _tokens(text: str, tokens_of_word: int, *, words: bool) -> int:
-    """About how many tokens a text has; of HTML or a program it is the marks that count, not the words."""
+    """About how many tokens a text has; in HTML or a program, marks outnumber words."""
     if not words:
         return len(text) * tokens_of_word
     return max(len(text.split()) * tokens_of_word, len(WORD_OR_MARK.findall(text)))
@@ -81,14 +78,14 @@ def some_of(texts: Sequence[str]) -> Sequence[str]:
 
 
 def are_latin(texts: Sequence[str]) -> bool:
-    """Whether nearly all letters of the texts are of the Latin script, as pretrained vectors of words expect.
+    """Whether nearly all letters are of the Latin script, as pretrained word vectors expect.
 
     >>> are_latin(["Grüße aus Köln"]), are_latin(["मैं घर जा रहा हूँ"]), are_latin([])
     (True, False, False)
     """
-    some = some_of(texts)
-    letters = sum(letter.isalpha() for text in some for letter in text)
-    latin = sum(len(LATIN.findall(text)) for text in some)
+    sample = some_of(texts)
+    letters = sum(letter.isalpha() for text in sample for letter in text)
+    latin = sum(len(LATIN.findall(text)) for text in sample)
     return letters > 0 and latin >= 0.9 * letters
 
 
@@ -98,16 +95,18 @@ def are_mixed(texts: Sequence[str]) -> bool:
     >>> are_mixed(["I am going home", "我今天下午回家。"]), are_mixed(["I see 我 there"])
     (True, False)
     """
-    some = some_of(texts)
-    unspaced = sum(are_unspaced([text]) for text in some)
-    return MIXED * len(some) < unspaced < len(some)
+    sample = some_of(texts)
+    unspaced = sum(are_unspaced([text]) for text in sample)
+    return MIXED * len(sample) < unspaced < len(sample)
 
 
 def are_unspaced(texts: Sequence[str]) -> bool:
-    """Whether texts are mostly of letters that have no space between words, and nobody has put any there.
+    """Whether texts are mostly of letters of scripts without spaces, and have few spaces.
 
-    >>> are_unspaced(["我今天下午回家。"]), are_unspaced(["我 今天 下午 回家 。"]), are_unspaced(["I see 我 there"])
-    (True, False, False)
+    >>> are_unspaced(["我今天下午回家。"]), are_unspaced(["我 今天 下午 回家 。"])
+    (True, False)
+    >>> are_unspaced(["I see 我 there"])
+    False
     """
     letters = sum(len(UNSPACED.findall(text)) for text in texts)
     words = sum(len(text.split()) for text in texts)

@@ -1,27 +1,30 @@
 """Text becomes token ids and comes back: words, characters, or subwords.
 
-A text is first normalized: lowercased if asked for, Unicode NFC, every run of white space one space, none at the ends.
-Then it is split. BPE and unigram subwords carry the mark `▁` where a space (or the start) came before them, so that
-joining them gives the text back; a `▁` of the text itself becomes `_`. Words carry nothing: punctuation marks say where
-there is no space, see `joiners`.
+A text is first normalized: lowercased if asked for, Unicode NFC, every run of white space one
+space, none at the ends. Then it is split. BPE and unigram subwords carry the mark `▁` where a space
+(or the start) came before them, so that joining them gives the text back; a `▁` of the text itself
+becomes `_`. Words carry nothing: punctuation marks say where there is no space, see `joiners`.
 
-A word outside the vocabulary is `<unk>`; or, where words can be copied, a number from the vocabulary's size on. In
-stored data that number is a hash of the word, so that no list of such words is needed; in the output of a decoder it is
-a position of the source that is copied from.
+A word outside the vocabulary is `<unk>`; or, where words can be copied, a number from the
+vocabulary's size on. In stored data that number is a hash of the word, so that no list of such
+words is needed; in the output of a decoder it is a position of the source that is copied from.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Literal, TypeVar, final
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, final
 
 import numpy as np
 from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from sixjars.data.flat import (
+    Flat,
     as_array,
     begins_of,
     cut,
@@ -32,11 +35,15 @@ from sixjars.data.flat import (
     word_counts,
     words_of,
 )
-from sixjars.data.text.given import GivenTokenizer
-from sixjars.data.text.joiners import folded
-from sixjars.data.text.segments import latest, segments_of
-from sixjars.data.text.sentences import RULE
-from sixjars.data.text.spelling import (
+from sixjars.data.text.files import check_file
+from sixjars.recipe.data import FilePath
+from sixjars.recipe.schema import Settings
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
+from sixjars_runtime.text.joiners import folded
+from sixjars_runtime.text.segments import segments_of, shortened, words_of_segments
+from sixjars_runtime.text.sentences import RULE
+from sixjars_runtime.text.spelling import (
     INSIDE,
     MARK,
     Spelling,
@@ -47,13 +54,9 @@ from sixjars.data.text.spelling import (
     spacing_of,
     unigram_model,
 )
-from sixjars.errors import DataError
-from sixjars.flow.special import SPECIAL, STOP, UNK
-from sixjars.recipe.data import FilePath
-from sixjars.recipe.schema import Settings
+from sixjars_runtime.text.tokenizer_files import LARGEST, GivenTokenizer
 
-T = TypeVar("T")
-_COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
+_COPIES = 1000  # words in one text for the library: few calls, and no text of much memory
 
 
 class TokenFile(Settings):
@@ -80,8 +83,8 @@ def learned(texts: Iterable[str], settings: TokenSettings, what: str) -> Vocabul
     vocabulary = KINDS[settings.tokens](words, spaces, settings)
     if not set(vocabulary.tokens) - {MARK, " "}:
         raise DataError(
-            f"{what}: no token is left for the vocabulary with min_count {settings.min_count} and size "
-            f"{settings.size}; lower min_count or raise size."
+            f"{what}: no token is left for the vocabulary with min_count {settings.min_count} and "
+            f"size {settings.size}; lower min_count or raise size."
         )
     return vocabulary
 
@@ -94,9 +97,9 @@ def _counted(texts: Iterable[str], normalizer: normalizers.Normalizer) -> tuple[
     raw, spaces = word_counts(texts)
     words: Counter[str] = Counter()
     stream = iter(raw.items())
-    while some := list(islice(stream, _COPIES)):
-        normalized = normalizer.normalize_str(" ".join(word for word, _ in some)).split(" ")
-        for word, (_, count) in zip(normalized, some, strict=True):
+    while block := list(islice(stream, _COPIES)):
+        normalized = normalizer.normalize_str(" ".join(word for word, _ in block)).split(" ")
+        for word, (_, count) in zip(normalized, block, strict=True):
             words[word] += count
     return words, spaces
 
@@ -105,15 +108,9 @@ def _kept(
     counts: Mapping[str, int], settings: TokenSettings, *, always: Sequence[str] = ()
 ) -> list[str]:
     """The most frequent tokens that `min_count` and `size` allow; equal counts by the alphabet."""
-    often = sorted(
-        (
-            token
-            for token, count in counts.items()
-            if count >= settings.min_count and token not in always
-        ),
-        key=lambda token: (-counts[token], token),
-    )
-    return [*always, *often][: settings.size - len(SPECIAL)]
+    frequent = (token for token, count in counts.items() if count >= settings.min_count)
+    ranked = sorted(set(frequent).difference(always), key=lambda token: (-counts[token], token))
+    return [*always, *ranked][: settings.size - len(SPECIAL)]
 
 
 def _used(words: Mapping[str, int], split: Callable[[str], Iterable[str]]) -> Counter[str]:
@@ -127,7 +124,8 @@ def _used(words: Mapping[str, int], split: Callable[[str], Iterable[str]]) -> Co
 
 def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """One token for each word; `min_count` and `size` decide which."""
-    splitter, spacing = pre_tokenizer_of(settings), spacing_of(settings)
+    splitter = pre_tokenizer_of(settings)
+    spacing = spacing_of(settings)
     mark = MARK if spacing == "marks" else ""
 
     def split(word: str) -> list[str]:
@@ -135,10 +133,10 @@ def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vo
             return [mark + word]
         return [token for token, _ in splitter.pre_tokenize_str(word)]
 
-    counts = _used(words, split)
-    return Vocabulary(
-        _kept(folded(counts, settings.min_count) if spacing == "joiners" else counts, settings)
-    )
+    counts: Mapping[str, int] = _used(words, split)
+    if spacing == "joiners":
+        counts = folded(counts, settings.min_count)
+    return Vocabulary(_kept(counts, settings))
 
 
 def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
@@ -147,19 +145,17 @@ def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) 
 
 
 def _fitted(
-    words: Mapping[str, int],
-    alphabet: Sequence[str],
-    model: models.Model,
-    trainer: trainers.Trainer,
+    words: Mapping[str, int], alphabet: set[str], model: models.Model, trainer: trainers.Trainer
 ) -> Any:
-    """What a trainer of the library makes of words, which end where a letter is not in the alphabet."""
+    """Train a model of the library; a letter outside the alphabet ends a word."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.train_from_iterator(_repeated(words, set(alphabet)), trainer)
+    tokenizer.train_from_iterator(_repeated(words, alphabet), trainer)
     return json.loads(tokenizer.to_str())["model"]
 
 
 def _repeated(words: Mapping[str, int], alphabet: set[str]) -> Iterator[str]:
+    """Each word as often as it was counted: a trainer takes texts, and counts words itself."""
     for word, count in sorted(words.items()):
         known = "".join(letter if letter in alphabet else " " for letter in MARK + word)
         for start in range(0, count, _COPIES):
@@ -167,51 +163,43 @@ def _repeated(words: Mapping[str, int], alphabet: set[str]) -> Iterator[str]:
 
 
 def _bpe(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
-    """Byte pair encoding over letters: Sennrich, Haddow & Birch 2016 (https://arxiv.org/abs/1508.07909)."""
-    alphabet = _kept(_used(words, list), settings, always=[MARK])
+    """Byte pair encoding: Sennrich, Haddow & Birch 2016 (https://arxiv.org/abs/1508.07909)."""
+    alphabet = set(_kept(_used(words, list), settings, always=[MARK]))
     trainer = trainers.BpeTrainer(
         vocab_size=settings.size,
         min_frequency=settings.min_count,
         special_tokens=INSIDE,
         show_progress=False,
     )
-    made = _fitted(words, alphabet, models.BPE(unk_token=INSIDE[UNK]), trainer)
-    tokens = sorted(made["vocab"], key=made["vocab"].__getitem__)[len(INSIDE) :]
-    pairs = (
-        pair.split(" ") if isinstance(pair, str) else pair for pair in made["merges"]
-    )  # versions differ
-    return Vocabulary(tokens, [(one, two) for one, two in pairs])
+    trained = _fitted(words, alphabet, models.BPE(unk_token=INSIDE[UNK]), trainer)
+    tokens = sorted(trained["vocab"], key=trained["vocab"].__getitem__)[len(INSIDE) :]
+    # Versions of the library write a merge as one text or as a pair.
+    merges = (pair.split(" ") if isinstance(pair, str) else pair for pair in trained["merges"])
+    return Vocabulary(tokens, [(left, right) for left, right in merges])
 
 
 def _unigram(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """Subwords of a unigram language model: Kudo 2018 (https://arxiv.org/abs/1804.10959)."""
-    alphabet = _kept(_used(words, list), settings, always=[MARK])
+    alphabet = set(_kept(_used(words, list), settings, always=[MARK]))
     if len(alphabet) == 1:  # the mark alone
         return Vocabulary([])
     trainer = trainers.UnigramTrainer(
         vocab_size=settings.size, special_tokens=INSIDE, unk_token=INSIDE[UNK], show_progress=False
     )
-    made = _fitted(words, alphabet, models.Unigram(), trainer)["vocab"]
-    # The trainer sums in an order that changes from process to process, and ranks rare letters at random. So scores are
-    # rounded, letters at the bottom share the lowest score, and equal scores go by the alphabet: the same texts give
-    # the same vocabulary.
-    raw = {token: score for token, score in made if token not in INSIDE}
-    lowest = min(raw.values())
-    bottom = lowest + 1e-4 * (
-        len(alphabet) + 1
-    )  # the trainer's letters without a count are 1e-4 apart
-    scores = {
-        token: round(lowest if len(token) == 1 and score < bottom else score, 4)
-        for token, score in raw.items()
-    }
+    trained = _fitted(words, alphabet, models.Unigram(), trainer)["vocab"]
+    # The trainer sums in an order that changes from process to process, and ranks rare letters at
+    # random. So scores are rounded, letters at the bottom share the lowest score, and equal scores
+    # go by the alphabet: the same texts give the same vocabulary.
+    scores = {token: score for token, score in trained if token not in INSIDE}
+    lowest = min(scores.values())
+    bottom = lowest + 1e-4 * (len(alphabet) + 1)  # letters without a count are 1e-4 apart
+    for token, score in scores.items():
+        scores[token] = round(lowest if len(token) == 1 and score < bottom else score, 4)
     if settings.min_count > 1:
         tokenizer = Tokenizer(unigram_model(_ranked(scores)))
         used = _used(words, lambda word: tokenizer.encode(MARK + word).tokens)
-        scores = {
-            token: score
-            for token, score in scores.items()
-            if len(token) == 1 or used[token] >= settings.min_count
-        }
+        rare = {token for token in scores if len(token) > 1 and used[token] < settings.min_count}
+        scores = {token: score for token, score in scores.items() if token not in rare}
     best = sorted(scores, key=lambda token: (len(token) > 1, -scores[token], token))  # letters stay
     return _ranked({token: scores[token] for token in best[: settings.size - len(SPECIAL)]})
 
@@ -234,7 +222,7 @@ KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Vocabulary]] 
 class TextTokenizer(Spelling):
     """Splits a text into token ids and joins ids to a text.
 
-    >>> from sixjars.data.text.spelling import TokenizerSettings
+    >>> from sixjars_runtime.text.spelling import TokenizerSettings
     >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
     >>> tokenizer.encode("Hello, you?")
     [4, 8, 7, 9]
@@ -243,23 +231,18 @@ class TextTokenizer(Spelling):
     """
 
     @classmethod
-    def trained(cls, texts: Iterable[str], settings: TokenSettings, what: str) -> "TextTokenizer":
-        """Learns a vocabulary from training texts; `what` names the field in messages."""
+    def trained(cls, texts: Iterable[str], settings: TokenSettings, what: str) -> Self:
+        """Learn a vocabulary from training texts; `what` names the field in messages."""
         return cls(learned(texts, settings, what), settings)
 
-    def grown(
-        self, other: "TextTokenizer", settings: TokenSettings, *, extra: int = 0
-    ) -> "TextTokenizer":
-        """The same with tokens of another after its own, as many as `size` and `extra` ones allow."""
-        own = self._vocabulary.tokens
-        known = set(own)
-        more = [token for token in other._vocabulary.tokens if token not in known]
+    def grown(self, other: Self, settings: TokenSettings, *, extra: int = 0) -> Self:
+        """The same with tokens of another after its own, as many as `size` and `extra` allow."""
+        known = set(self._vocabulary.tokens)
+        new = [token for token in other._vocabulary.tokens if token not in known]
         room = max(0, settings.size + extra - self.size)
-        return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
+        return type(self)(Vocabulary([*self._vocabulary.tokens, *new[:room]]), settings)
 
-    def extended(
-        self, words: Iterable[str], settings: TokenSettings, *, extra: int
-    ) -> "TextTokenizer":
+    def extended(self, words: Iterable[str], settings: TokenSettings, *, extra: int) -> Self:
         """The same with the first `extra` of these words that it lacks, whatever `size` is.
 
         What texts never have as one token is passed over: a word with a space, or a hyphen in it.
@@ -270,10 +253,10 @@ class TextTokenizer(Spelling):
             if len(tokens) >= most:
                 break
             tokens |= dict.fromkeys(self._as_token(word))
-        return TextTokenizer(Vocabulary(list(tokens)), settings)
+        return type(self)(Vocabulary(list(tokens)), settings)
 
     def _as_token(self, word: str) -> list[str]:
-        """A word as texts have it in this vocabulary, where it is one token of theirs; else nothing.
+        """A word as its one token, where the vocabulary lacks it; else nothing.
 
         A mark that the vocabulary has in another form is not lacking: that form stands in for it.
         """
@@ -288,7 +271,7 @@ class TextTokenizer(Spelling):
     def encode_flat(self, texts: Any, *, open: bool = False) -> Any:
         """The ids of a `pyarrow` array of texts.
 
-        With `open`, each word outside the vocabulary has a number of its own, from `size` on, in place of `<unk>`.
+        With `open`, a word outside the vocabulary has a number from `size` on in place of `<unk>`.
         """
         words, places, begins = words_of(texts)
         ids, starts = flattened(self._ids_of_words(words, open=open))
@@ -299,7 +282,7 @@ class TextTokenizer(Spelling):
         return ids[ranges(first, count)], begins_of(count)[begins]
 
     def word_index(self, texts: Sequence[str]) -> list[list[int]]:
-        """For each token of each text, which word between white space it belongs to, counted from 0.
+        """For each token of each text, the index of its word between white space, from 0.
 
         For characters, each is its own word: its position.
         """
@@ -308,14 +291,33 @@ class TextTokenizer(Spelling):
         return super().word_index(texts)
 
 
-AnyTokenizer = TextTokenizer | GivenTokenizer
-"""Learned from the training texts, or from a file."""
+AnyTokenizer = TextTokenizer | GivenTokenizer  # learned from the training texts, or from a file
+
+
+def tokenizer_of_file(path: Path, what: str) -> GivenTokenizer:
+    """Read somebody's own tokenizer from a file; `what` names the field in messages."""
+    check_file(path)
+    if path.stat().st_size > LARGEST:
+        raise DataError(f"{what}: {path} is larger than {LARGEST:,} bytes, so it is no tokenizer.")
+    try:
+        return GivenTokenizer.of(path.read_bytes())
+    except ValueError as error:
+        expected = "a tokenizer.json of Hugging Face or a SentencePiece model"
+        raise DataError(f"{what}: {path} is not {expected}, or damaged: {error}.") from error
+
+
+def flat_ids(tokenizer: AnyTokenizer, texts: Any, *, open: bool = False) -> Flat:
+    """The ids of a `pyarrow` array of texts, those of all rows one after the other."""
+    if isinstance(tokenizer, TextTokenizer):
+        flat: Flat = tokenizer.encode_flat(texts, open=open)
+        return flat
+    return flattened(tokenizer.encode_many(texts.to_pylist(), open=open))
 
 
 @final
 @dataclass(frozen=True)
 class TextEncoding:
-    """From the texts of a column to ids: a tokenizer, what it is limited to, and the segments of a text."""
+    """How the texts of a column become ids: a tokenizer, a limit, and the segments of a text."""
 
     column: str
     tokenizer: AnyTokenizer
@@ -332,30 +334,21 @@ class TextEncoding:
     def flat(self, texts: Any) -> Any:
         """The same for a `pyarrow` array of texts."""
         if self.segments == "none":
-            found = self.tokenizer.encode_flat(texts, open=self.copies)
+            flat = flat_ids(self.tokenizer, texts, open=self.copies)
         else:
             split = [segments_of(text, self.segments) for text in texts.to_pylist()]
-            found = segment_ids(self.tokenizer.encode_flat, split, open=self.copies)
+            flat = segment_ids(partial(flat_ids, self.tokenizer), split, open=self.copies)
         if self.segments == "turns":
-            return flattened([self.short(ids, end=STOP) for ids in rows_of(found)])
-        return found if self.limit is None else cut(found, self.limit)
-
-    def short(self, row: list[T], *, end: T) -> list[T]:
-        """As much of a row as the limit allows."""
-        if self.limit is None:
-            return row
-        return latest(row, self.limit, end=end) if self.segments == "turns" else row[: self.limit]
+            rows = rows_of(flat)
+            return flattened([shortened(row, self.limit, "turns", end=STOP) for row in rows])
+        return flat if self.limit is None else cut(flat, self.limit)
 
     def words(self, text: str) -> list[str]:
-        """What stands at each position of a text, spelled as the tokenizer does."""
-        segments = segments_of(text, self.segments)
-        row: list[str | None] = [
-            word for segment in segments for word in (*self.tokenizer.split(segment), None)
-        ]
-        return [word for word in self.short(row, end=None) if word is not None]
+        """The words of a text, one for each position, spelled as the tokenizer does."""
+        return words_of_segments(text, self.segments, self.tokenizer.split, self.limit)
 
     def key(self) -> str:
         """All that the ids depend on, besides the texts."""
+        settings = {"limit": self.limit, "segments": self.segments, "copies": self.copies}
         rule = {"rule": RULE} if self.segments == "sentences" else {}
-        how = {"limit": self.limit, "segments": self.segments, "copies": self.copies}
-        return json.dumps(how | rule) + self.tokenizer.to_json()
+        return json.dumps(settings | rule) + self.tokenizer.to_json()

@@ -1,7 +1,7 @@
 """Pretrained word vectors, read from the text formats of GloVe and word2vec.
 
-Each line is a word and its numbers; word2vec has a first line `count dim`. A word may hold spaces, so the
-last `dim` fields of a line are the numbers.
+Each line is a word and its numbers; word2vec has a first line `count dim`. A word may hold spaces,
+so the last `dim` fields of a line are the numbers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy
 
 from sixjars.data.text.files import lines_of, opened
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 BEGINNING: Final = 4096
 """Bytes in which a binary file shows: one in 256 of those of a number's fraction is zero."""
@@ -19,16 +19,17 @@ Vectors = numpy.ndarray[Any, numpy.dtype[numpy.float32]]
 
 
 def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[int]]:
-    """The vectors of the wanted words (word -> row), (found, dim), and the row of each, in rising order.
+    """The vectors of words (word -> row), (found, dim), and the row of each, in rising order.
 
-    The first vector of a word counts. A word that is not in the file as it is written takes the vector of its
-    lowercase form.
+    The first vector of a word counts. A word that is not in the file as it is written takes the
+    vector of its lowercase form.
     """
     exact = {word.encode(errors="replace") for word in wanted}
     useful = exact | {word.lower().encode(errors="replace") for word in wanted}
-    # A file has millions of lines and few are wanted: a line is taken apart only if its first field begins a word.
+    # A file has millions of lines and few words are wanted: a line is split only if its first
+    # field begins one of them.
     firsts = {word.split(None, 1)[0] for word in useful if word.strip()}
-    found: dict[bytes, Vectors] = {}
+    vectors: dict[bytes, Vectors] = {}
     width = 0
     _check_is_text(path)
     for number, line in lines_of(path):
@@ -41,12 +42,12 @@ def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[i
             continue
         where = f"{path}, line {number}"
         word, fields = _fields(line, width, where)
-        if word in useful and word not in found:
-            found[word] = _vector(fields, where)
+        if word in useful and word not in vectors:
+            vectors[word] = _vector(fields, where)
             exact.discard(word)
         if not exact:
             break
-    return _by_row(path, wanted, found)
+    return _by_row(path, wanted, vectors)
 
 
 def words_in(path: Path) -> Iterator[str]:
@@ -63,9 +64,10 @@ def words_in(path: Path) -> Iterator[str]:
 
 
 def projected(values: Vectors, size: int) -> Vectors:
-    """Vectors on their first principal components, `size` of them; the same on every machine but for rounding.
+    """Vectors on their first `size` principal components.
 
-    The direction of a component is arbitrary, so its largest weight is made positive.
+    The direction of a component is arbitrary, so its largest weight is made positive: machines
+    differ by rounding alone.
     """
     centred = values.astype(numpy.float64) - values.mean(0, dtype=numpy.float64)
     _, directions = numpy.linalg.eigh(centred.T @ centred)  # in rising order of variance
@@ -77,13 +79,13 @@ def projected(values: Vectors, size: int) -> Vectors:
 
 
 def _check_is_text(path: Path) -> None:
-    """Refuse the binary formats of vectors, whose numbers are full of zero bytes that no text has."""
+    """Refuse the binary formats of vectors: their numbers have zero bytes, as no text has."""
     with opened(path) as stream:
         if b"\0" not in stream.read(BEGINNING):
             return
     raise DataError(
-        f"{path} is binary, but vectors are read as text: of fastText take the .vec file beside the .bin, of word2vec "
-        "save with binary=False."
+        f"{path} is binary, but vectors are read as text: of fastText take the .vec file beside "
+        "the .bin, of word2vec save with binary=False."
     )
 
 
@@ -132,17 +134,13 @@ def _vector(fields: list[bytes], where: str) -> Vectors:
 
 
 def _by_row(
-    path: Path, wanted: Mapping[str, int], found: Mapping[bytes, Vectors]
+    path: Path, wanted: Mapping[str, int], vectors: Mapping[bytes, Vectors]
 ) -> tuple[Vectors, list[int]]:
-    rows = {
-        row: found[spelling]
-        for word, row in wanted.items()
-        for spelling in (
-            word.lower().encode(errors="replace"),
-            word.encode(errors="replace"),
-        )  # the last one counts
-        if spelling in found
-    }
+    rows = {}
+    for word, row in wanted.items():
+        for spelling in (word.lower(), word):  # the last one counts
+            if (encoded := spelling.encode(errors="replace")) in vectors:
+                rows[row] = vectors[encoded]
     if not rows:
         raise DataError(
             f"{path} has a vector for none of the {len(wanted)} words of the vocabulary."

@@ -1,8 +1,8 @@
 """Pretrained vectors from an installed package: `wordllama` (https://github.com/dleemiller/WordLlama).
 
 Its wheel holds 32,000 pieces of BPE with 256 numbers each, and the tokenizer that finds them. Both
-are read from its folder; the package itself is never imported. A token of any vocabulary of ours gets
-the vector of its pieces.
+are read from its folder; the package itself is never imported. A token of any vocabulary of ours
+gets the vector of its pieces.
 
 Dims: P pieces, E numbers of a vector.
 """
@@ -18,22 +18,19 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer, normalizers
 
 from sixjars.data.text.vectors import Vectors
-from sixjars.errors import DataError, MissingExtra, first_line
+from sixjars_runtime.errors import DataError, MissingExtra, first_line
 
-NAME: Final = "wordllama"
-"""The package, and what `vectors` says in place of a file."""
+NAME: Final = "wordllama"  # the package; also the value of `vectors` that means it
 EXTRA: Final = "vectors"
-WIDTH: Final = 256
-"""Numbers of a vector of the package."""
+WIDTH: Final = 256  # numbers of a vector of the package
 WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 SPREAD: Final = 0.4
 """The standard deviation that all numbers together are scaled to: that of GloVe's files, so that a
-recipe that fits those fits these. News classified by a GRU: 0.4 and the package's own 0.9 were equal,
-0.06 (that of an embedding without vectors) was a point worse. One factor for all: a long vector is a
-word that tells much, and stays longer than one that tells little."""
-_BLANK: Final = "▁"
-"""Begins a piece that follows a blank."""
+recipe that fits those fits these. News classified by a GRU: 0.4 and the package's own 0.9 were
+equal, 0.06 (that of an embedding without vectors) was a point worse. One factor for all: a long
+vector is a word that tells much, and stays longer than one that tells little."""
+_BLANK: Final = "▁"  # begins a piece that follows a blank
 _BLANKS: Final = (_BLANK, "Ġ")
 _AT_ONCE: Final = 4096
 """Tokens that are composed at once: the pieces of all of them would be hundreds of megabytes."""
@@ -74,17 +71,15 @@ class PieceVectors:
         self._numbers: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
         added = tokenizer.get_added_tokens_decoder().items()
         special = {number for number, token in added if token.special}
-        empty = {
-            number for piece, number in self._numbers.items() if piece == _BLANK or _is_byte(piece)
-        }
-        self._left_out = special | empty
+        empty = {piece for piece in self._numbers if piece == _BLANK or _is_byte(piece)}
+        self._left_out = special | {self._numbers[piece] for piece in empty}
         # Blanks are spelled here, so that the inside of a word can be looked up too.
         tokenizer.normalizer = normalizers.Sequence([])
         self._tokenizer = tokenizer
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """From the folder of the package."""
+        """Read the pieces from the folder of the package."""
         try:
             tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
             (values,) = load_file(folder / WEIGHTS).values()
@@ -103,38 +98,35 @@ class PieceVectors:
 
     @cached_property
     def whole_words(self) -> list[str]:
-        """The words that are one piece, in the package's order: more or less the frequent ones first."""
+        """The words that are one piece, in the package's order: roughly by frequency."""
         pieces = sorted(self._numbers, key=self._numbers.__getitem__)
         words = (piece.removeprefix(_BLANK) for piece in pieces if piece.startswith(_BLANK))
         return [word for word in words if word.isalpha()]
 
     def of_tokens(self, tokens: Sequence[str]) -> tuple[Vectors, list[int]]:
-        """The vectors of tokens as a tokenizer shows them, and at which places of `tokens` they are.
+        """The vectors of tokens as a tokenizer shows them, and their places in `tokens`.
 
         A token of nothing but letters that the package does not know has none.
         """
         spellings = _spellings(tokens)
         pieces = self._pieces(set().union(*spellings))
-        chosen = [_fewest([pieces[spelling] for spelling in some]) for some in spellings]
-        places = [place for place, some in enumerate(chosen) if some]
+        chosen = [_fewest([pieces[spelling] for spelling in token]) for token in spellings]
+        places = [place for place, token in enumerate(chosen) if token]
         parts = [numpy.zeros((0, self.size), numpy.float32)]
         for begin in range(0, len(places), _AT_ONCE):
-            parts.append(
-                self._composed([chosen[place] for place in places[begin : begin + _AT_ONCE]])
-            )
+            block = places[begin : begin + _AT_ONCE]
+            parts.append(self._composed([chosen[place] for place in block]))
         return numpy.concatenate(parts), places
 
     def _pieces(self, spellings: Iterable[str]) -> dict[str, tuple[int, list[int]]]:
         """How many pieces each spelling has, and those of them that say something about a word."""
         every = list(spellings)
         encoded = self._tokenizer.encode_batch(every, add_special_tokens=False)
-        return {
-            spelling: (
-                len(encoding.ids),
-                [number for number in encoding.ids if number not in self._left_out],
-            )
-            for spelling, encoding in zip(every, encoded, strict=True)
-        }
+        pieces = {}
+        for spelling, encoding in zip(every, encoded, strict=True):
+            kept = [number for number in encoding.ids if number not in self._left_out]
+            pieces[spelling] = len(encoding.ids), kept
+        return pieces
 
     def _composed(self, chosen: Sequence[Sequence[Sequence[int]]]) -> Vectors:
         """A vector for each token: the mean over its spellings, each a sum of pieces.
@@ -142,14 +134,13 @@ class PieceVectors:
         The sum is divided by the root of their number: a word of several pieces is rare and tells
         much, and their mean would make it shorter than a word of one piece.
         """
-        flat = [number for spellings in chosen for pieces in spellings for number in pieces]
         counts = [sum(map(len, spellings)) for spellings in chosen]
-        shares = [
-            1 / (len(spellings) * len(pieces) ** 0.5)
-            for spellings in chosen
-            for pieces in spellings
-            for _ in pieces
-        ]
+        flat: list[int] = []
+        shares: list[float] = []
+        for spellings in chosen:
+            for pieces in spellings:
+                flat += pieces
+                shares += [1 / (len(spellings) * len(pieces) ** 0.5)] * len(pieces)
         weighted = self.values_PE[flat] * numpy.array(shares, dtype=numpy.float32)[:, None]
         sums: Vectors = numpy.add.reduceat(weighted, numpy.cumsum([0, *counts[:-1]]))
         return sums
@@ -179,10 +170,8 @@ def _spellings(tokens: Sequence[str]) -> list[tuple[str, ...]]:
 
     A vocabulary without capitals has merged the cases, so that each token stands for all of them.
     """
-    plain = [
-        _spelled(token, begins=begins)
-        for token, begins in zip(tokens, _begin_words(tokens), strict=True)
-    ]
+    pairs = zip(tokens, _begin_words(tokens), strict=True)
+    plain = [_spelled(token, begins=begins) for token, begins in pairs]
     if any(token != token.lower() for token in plain):
         return [(token,) for token in plain]
     return [tuple(dict.fromkeys(_cased(token))) for token in plain]
@@ -195,7 +184,7 @@ def _cased(token: str) -> Iterator[str]:
 
 
 def _begin_words(tokens: Sequence[str]) -> list[bool]:
-    """Which tokens begin a word: by their marks, if any token of this vocabulary has one; else all."""
+    """Which tokens begin a word: by their marks, if this vocabulary has any; else all."""
     if any(token.startswith(_INSIDE) and token != _INSIDE for token in tokens):
         return [not token.startswith(_INSIDE) for token in tokens]
     if any(token.startswith(_BLANKS) and token not in _BLANKS for token in tokens):

@@ -1,4 +1,4 @@
-"""How long a baseline may take, and how many rows it learns from: few at first, then as many as there is time for."""
+"""The time and rows of a baseline: few rows at first, then as many as there is time for."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ FIRST: Final = 100_000
 FEWEST_FIRST: Final = 50
 """Rows of the first attempt, however long they are: what fewer teach is chance."""
 MOST_FIRST: Final = 500
-"""Rows of the first attempt, where they are short; with ten times as few the rate would be chance."""
+"""Rows of the first attempt, where they are short; with a tenth of them the rate is chance."""
 MOST: Final = 20_000_000
 """Numbers that a baseline learns from: about a gigabyte. 50 bytes each were measured for the words
 and pairs of words of 25,000 film reviews (11 million), with what scikit-learn copies of them."""
@@ -27,8 +27,7 @@ STEP: Final = 16
 """Times as many rows at most in the next attempt: no rate holds for ever, and where that attempt is
 late, a model of a sixteenth of the rows is left."""
 CAREFUL: Final = 0.7
-"""Share of the time left that is planned for: a rate from few rows may be off, and what is late is
-lost."""
+"""Share of the time left that is planned: a rate of few rows may be off; late work is lost."""
 
 
 @final
@@ -44,7 +43,7 @@ class TooMuch(Exception):
 
 @final
 class Budget:
-    """So many seconds from now on.
+    """A limit of seconds from now on.
 
     >>> budget = Budget(2.0, clock=iter([10.0, 11.5]).__next__)
     >>> budget.left
@@ -67,22 +66,22 @@ class Budget:
             raise TooMuch
 
     def share(self, part: float) -> "Budget":
-        """A part of what is left, for the next piece of work."""
+        """A budget of a part of the time left, for the next piece of work."""
         return Budget(max(self.left, 0.0) * part, self.clock)
 
     def without(self, seconds: float) -> "Budget":
-        """What is left, less what comes after."""
+        """A budget of the time left, less that for later work."""
         return Budget(max(self.left - seconds, 0.0), self.clock)
 
     def at_least(self, seconds: float) -> "Budget":
-        """What is left, or so many seconds where that is more."""
+        """A budget of the time left, or of so many seconds where that is more."""
         return Budget(max(self.left, seconds), self.clock)
 
 
 @final
 @dataclass(frozen=True)
 class Learner(Generic[M, T]):
-    """What learns from some training rows, and predicts others."""
+    """A method that learns from some training rows, and predicts others."""
 
     fit: Callable[[Sequence[int], Check], M]
     predict: Callable[[M, Sequence[int], Check], list[T]]
@@ -105,7 +104,7 @@ class Learner(Generic[M, T]):
 @final
 @dataclass(frozen=True)
 class _Attempt(Generic[M]):
-    """A model, and what it took."""
+    """A model, with the rows and seconds that it took."""
 
     model: M
     rows: int
@@ -132,14 +131,15 @@ def learned_in_time(
     *,
     seed: int = 0,
 ) -> tuple[list[T], int]:
-    """Predictions of the rows that are `scored`, and how many training rows there was time to learn from.
+    """Predict the rows in `scored`; also return how many rows there was time to learn from.
 
-    A few rows, drawn by the seed, come first; how long they take tells how many more the time allows,
-    and so on. An attempt that is not over in time is given up, and the model before it predicts.
+    A few rows, drawn by the seed, come first; their time tells how many more there is time for, and
+    so on. An attempt that is late is given up, and the model before it predicts.
     """
     order = np.random.default_rng(seed).permutation(len(rows))[: learner.most]
     sample = scored[: learner.few]
-    count, best = min(learner.few, len(order)), None
+    count = min(learner.few, len(order))
+    best = None
     while count:
         limit = budget if best is None else budget.without(best.predicting)
         try:
@@ -151,7 +151,8 @@ def learned_in_time(
         count = best.next(budget.left, len(order), compares=learner.compares)
     if best is None:
         raise TooMuch
-    # The fit of one label is not interrupted, so an attempt that was given up may have taken too long.
+    # The fit of one label is not interrupted, so an attempt that was given up may have taken too
+    # long.
     last = budget.at_least(2 * best.predicting)
     return learner.predict(best.model, scored, last.check), best.rows
 
@@ -159,7 +160,7 @@ def learned_in_time(
 def _attempted(
     learner: Learner[M, T], rows: Sequence[int], sample: Sequence[int], limit: Budget, scored: int
 ) -> _Attempt[M]:
-    """A model of some rows, with how long that took and how long its predictions of so many rows will take."""
+    """Fit and time a model of some rows; its predictions are timed on a sample."""
     model = learner.fit(rows, limit.check)
     between = limit.clock()
     learner.predict(model, sample, limit.check)

@@ -1,15 +1,15 @@
-"""Baselines that look at no example: the most frequent output, the input itself, its first sentence, its order."""
+"""Baselines that learn nothing from inputs: the most frequent output, copies, first sentences."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from sixjars.data.text.sentences import sentences_of
 from sixjars.evaluation.baselines.budget import Budget
 from sixjars.evaluation.baselines.problem import Predicted, Problem
+from sixjars_runtime.text.sentences import sentences_of
 
 
 def most_frequent(problem: Problem, budget: Budget) -> Predicted:
-    """The most frequent outputs of the training set, the most frequent first; equally frequent ones by the alphabet."""
+    """The most frequent outputs of the training set; equally frequent ones by the alphabet."""
     rows = problem.learned_from
     counts = Counter(problem.targets(rows))
     ordered = sorted(counts, key=lambda text: (-counts[text], text))[: problem.most]
@@ -22,9 +22,9 @@ def copied(problem: Problem, budget: Budget) -> Predicted:
 
 
 def lead(problem: Problem, budget: Budget) -> Predicted:
-    """The first sentence of the first text: what journalists begin with.
+    """The first sentence of the first text, which few summarizers of news beat.
 
-    Nenkova 2005, section 4 (https://cdn.aaai.org/AAAI/2005/AAAI05-228.pdf): few summarizers of news beat it.
+    Nenkova 2005, section 4 (https://cdn.aaai.org/AAAI/2005/AAAI05-228.pdf).
     """
     return _from_input(problem, lambda text: next(iter(sentences_of(text)), ""))
 

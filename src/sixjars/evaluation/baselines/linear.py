@@ -1,10 +1,11 @@
-"""A linear model: logistic regression on TF-IDF of words and pairs of words, and on frozen features.
+"""A linear model: logistic regression on TF-IDF of words and pairs, and on frozen features.
 
 One model for each label against all others, C = 10, by liblinear (Fan et al. 2008,
-https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once, which is what scikit-learn does by itself
-(lbfgs), is no better, and takes 3 to 30 times as long: 0.862 in 16 s on 755 held-out rows of AG news, in place of 0.865
-in 0.5 s. On 302 mails it was right six times more often (0.947, in place of 0.927) and on 3,020 others, by the model of
-the same training rows, 22 times less often (0.903, in place of 0.910): one table of a few hundred rows does not tell.
+https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once, which is what
+scikit-learn does by itself (lbfgs), is no better, and takes 3 to 30 times as long: 0.862 in 16 s on
+755 held-out rows of AG news, in place of 0.865 in 0.5 s. On 302 mails it was right six times more
+often (0.947, in place of 0.927) and on 3,020 others, by the model of the same training rows, 22
+times less often (0.903, in place of 0.910): one table of a few hundred rows does not tell.
 
 Dims: R rows, L labels, W words and features.
 """
@@ -18,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.data.text.segments import SEPARATOR
 from sixjars.evaluation.baselines.budget import Budget, Check, Learner, TooMuch, learned_in_time
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
 from sixjars.evaluation.baselines.words import checked, counted, pair_features, quiet
+from sixjars_runtime.text.segments import SEPARATOR
 
 STRENGTH: Final = 10.0
 """C: how little weights are held down. 10 suits TF-IDF, whose rows have length 1."""
@@ -38,7 +39,7 @@ class LinearModel:
 
     problem: Problem
     words: Any
-    """What turns texts into rows; nothing where no input is a text."""
+    """The vectorizer of texts; nothing where no input is a text."""
     labels: list[str]
     weights_WL: NDArray[np.float64]
     biases_L: NDArray[np.float64]
@@ -52,12 +53,12 @@ class LinearModel:
 
 
 def linear(problem: Problem, budget: Budget) -> Predicted:
-    """The labels of each example, the likeliest first; where it may have several, those above one half."""
+    """Predict labels, the likeliest first; where there may be several, those above one half."""
 
-    def predict(model: LinearModel, some: Sequence[int], check: Check) -> list[tuple[str, ...]]:
+    def predict(model: LinearModel, rows: Sequence[int], check: Check) -> list[tuple[str, ...]]:
         candidates: list[tuple[str, ...]] = []
-        for begin in range(0, len(some), AT_ONCE):
-            scores_RL = model.scores(problem.scored, some[begin : begin + AT_ONCE], check)
+        for begin in range(0, len(rows), AT_ONCE):
+            scores_RL = model.scores(problem.scored, rows[begin : begin + AT_ONCE], check)
             candidates += outputs(model.labels, scores_RL, problem)
         return candidates
 
@@ -74,27 +75,24 @@ def outputs(
 ) -> list[tuple[str, ...]]:
     """The outputs of each row of scores, as the metrics compare them."""
     if problem.fields.output.multi_label:
-        chosen = (
-            [label for label, score in zip(labels, row, strict=True) if score > 0]
-            for row in scores_RL
-        )
-        return [(SEPARATOR.join(sorted(some)),) for some in chosen]
+        chosen = ([labels[at] for at in np.flatnonzero(row_L > 0).tolist()] for row_L in scores_RL)
+        return [(SEPARATOR.join(sorted(names)),) for names in chosen]
     order_RL = np.argsort(-scores_RL, axis=1, kind="stable")[:, : problem.most]
     return [tuple(labels[at] for at in row) for row in order_RL]
 
 
 def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
     """A model of some training rows."""
-    words, parts = None, []
+    words = None
+    parts = []
     if problem.texts:
         texts = [text for name in problem.texts for text in problem.train.table.texts(name, rows)]
         words, texts_RW = counted(texts, check, characters=problem.counts_characters)
         parts = [texts_RW[len(rows) * at :][: len(rows)] for at in range(len(problem.texts))]
     rows_RW = beside_each_other(parts, problem.features(problem.train, rows, check))
     multi_label = problem.fields.output.multi_label
-    targets = [
-        set(text.split(SEPARATOR)) if multi_label else {text} for text in problem.targets(rows)
-    ]
+    texts = problem.targets(rows)
+    targets = [set(text.split(SEPARATOR)) if multi_label else {text} for text in texts]
     labels = sorted(set().union(*targets) - {""})
     if len(labels) * rows_RW.shape[1] > MOST_WEIGHTS:
         raise TooMuch
@@ -113,22 +111,19 @@ def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
 def _one_against_others(
     rows_RW: Matrix, has_R: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], float]:
-    """The weights of one label, and its bias."""
     from sklearn.linear_model import LogisticRegression
 
     if has_R.all():
         return np.zeros(rows_RW.shape[1]), 1.0
-    dual = (
-        rows_RW.shape[1] > rows_RW.shape[0]
-    )  # a weight for each row is then less than one for each word
-    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0).fit(
-        rows_RW, has_R
-    )
+    # the dual problem has a weight for each row, the primal one for each word
+    dual = rows_RW.shape[1] > rows_RW.shape[0]
+    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0)
+    model.fit(rows_RW, has_R)
     return model.coef_[0], float(model.intercept_[0])
 
 
 def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | None) -> Matrix:
-    """The numbers of rows: two texts are compared, more stand beside each other; then frozen features."""
+    """Join the features of rows: two texts are compared, others are concatenated."""
     from scipy.sparse import csr_matrix, hstack
 
     parts = [pair_features(*parts)] if len(parts) == 2 else [*parts]
@@ -138,7 +133,7 @@ def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | N
 
 
 def name_of(problem: Problem) -> str:
-    """What its numbers are of."""
+    """The name of a linear model with the numbers that it reads."""
     counts = "character counts" if problem.texts and problem.counts_characters else "word counts"
     if not problem.texts:
         return "a linear model on the frozen features"

@@ -28,19 +28,19 @@ class Memory:
     """Training rows, and their outputs."""
 
     words: Any
-    """What turns texts into rows; nothing where no input is a text."""
+    """The vectorizer of texts; nothing where no input is a text."""
     rows_WT: Matrix
     """Its columns are training rows."""
     targets: list[str]
 
     def nearest(self, rows_RW: Matrix, most: int) -> list[tuple[str, ...]]:
-        """The outputs of the most similar rows, each once, the most similar first; of equal ones the first."""
+        """The different outputs of the most similar rows, the most similar first."""
         likeness_RT = rows_RW @ self.rows_WT
         rows = likeness_RT.toarray() if hasattr(likeness_RT, "toarray") else likeness_RT
         return [self._outputs(row_T, most) for row_T in rows]
 
     def _outputs(self, row_T: NDArray[np.float64], most: int) -> tuple[str, ...]:
-        """Those of one row, given how similar each training row is."""
+        """The outputs for one row, by its similarity to each training row."""
         if most == 1:
             return (self.targets[int(row_T.argmax())],)
         nearby = np.arange(len(row_T))
@@ -53,12 +53,12 @@ class Memory:
 def nearest(problem: Problem, budget: Budget) -> Predicted:
     """An output for each example, from as many training rows as there is time to compare with."""
 
-    def predict(memory: Memory, some: Sequence[int], check: Check) -> list[tuple[str, ...]]:
+    def predict(memory: Memory, rows: Sequence[int], check: Check) -> list[tuple[str, ...]]:
         candidates: list[tuple[str, ...]] = []
         together = max(1, AT_ONCE // len(memory.targets))
-        for begin in range(0, len(some), together):
+        for begin in range(0, len(rows), together):
             check()
-            rows_RW = rows_of(problem, memory.words, some[begin : begin + together], check)
+            rows_RW = rows_of(problem, memory.words, rows[begin : begin + together], check)
             candidates += memory.nearest(rows_RW, problem.most)
         return candidates
 
@@ -88,6 +88,5 @@ def rows_of(problem: Problem, words: Any, rows: Sequence[int], check: Check) -> 
 
 
 def _texts(problem: Problem, dataset: Dataset, rows: Sequence[int]) -> list[str]:
-    """All texts of a row as one."""
     columns = [dataset.table.texts(name, rows) for name in problem.texts]
     return [" ".join(texts) for texts in zip(*columns, strict=True)]

@@ -1,14 +1,17 @@
-r"""Language models of counted n-grams: interpolated Kneser-Ney, and the unigram, which is the same of order 1.
+r"""Language models of counted n-grams: interpolated Kneser-Ney, and unigrams, its order 1.
 
-.. math:: P_n(w|h) = \frac{\max(a(hw) - D_n, 0)}{a(h\cdot)} + \frac{D_n N(h\cdot)}{a(h\cdot)} P_{n-1}(w|h')
+.. math:: P_n(w|h) = \frac{\max(a(hw) - D_n, 0)}{a(h\cdot)}
+          + \frac{D_n N(h\cdot)}{a(h\cdot)} P_{n-1}(w|h')
 
-a(hw) is how often hw was seen at the highest order, or where hw begins its text; below, how many different words stand
-before it (Kneser & Ney 1995, https://doi.org/10.1109/ICASSP.1995.479394). N(h·) is how many different words follow h,
-h' is h without its first word, D_n = n1 / (n1 + 2 n2) of the n-grams with a = 1 and 2, and P_0 is even over the
-vocabulary (Chen & Goodman 1999, section 2.7, https://doi.org/10.1006/csla.1999.0128; one discount for each order).
-Where h was never seen, P_n is P_{n-1}.
+a(hw) is how often hw was seen at the highest order, or where hw begins its text; below, how many
+different words stand before it (Kneser & Ney 1995, https://doi.org/10.1109/ICASSP.1995.479394).
+N(h·) is how many different words follow h, h' is h without its first word, D_n = n1 / (n1 + 2 n2)
+of the n-grams with a = 1 and 2, and P_0 is even over the vocabulary (Chen & Goodman 1999, section
+2.7, https://doi.org/10.1006/csla.1999.0128; one discount for each order). Where h was never seen,
+P_n is P_{n-1}.
 
-Dims: T tokens of all texts on end, each text with a sign before it and `<stop>` behind it; G different n-grams.
+Dims: T tokens of all texts on end, each text with a sign before it and `<stop>` behind it;
+G different n-grams.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,13 +24,13 @@ from numpy.typing import NDArray
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.baselines.budget import Budget, Check, Learner, learned_in_time
 from sixjars.evaluation.baselines.problem import Predicted, Problem
-from sixjars.flow.special import STOP
+from sixjars_runtime.special_tokens import STOP
 
 ORDER: Final = 5
 AT_ONCE: Final = 2_000
-"""Texts between two looks at the clock."""
+"""Texts between two checks of the time."""
 NUMBERS: Final = 4
-"""Of a token: as many arrays of all tokens stand beside each other as take 200 bytes for each."""
+"""Numbers of a token for the budget: the arrays of all tokens take 200 bytes of each."""
 NEVER: Final = -1
 """Stands for an n-gram that is not there: never seen, or longer than what stands before it."""
 Numbers = NDArray[np.int64]
@@ -39,7 +42,7 @@ class _Order:
     """The n-grams of one order."""
 
     keys_G: Numbers
-    """What each is made of, sorted: the number of its beginning, and its last word."""
+    """The n-grams, sorted: the number of the beginning, and the last word."""
     counts_G: Numbers
     """a(hw)."""
     totals: Numbers
@@ -66,7 +69,7 @@ class NgramModel:
         order: int = ORDER,
         check: Check = lambda: None,
     ) -> None:
-        """Of texts without `<stop>`, over a vocabulary of so many `words`, the special ones included."""
+        """Count texts without `<stop>`; of `words` in the vocabulary, two never occur in one."""
         self.begin = words
         """The number of the sign before a text."""
         self.wide = words + 1
@@ -78,19 +81,13 @@ class NgramModel:
             check()
             real_T = (places_T > 0) & (before_T != NEVER)
             keys_T = before_T * self.wide + tokens_T
-            keys_G, first_G, inverse = np.unique(
-                keys_T[real_T], return_index=True, return_inverse=True
+            keys_G, first_G, inverse, times_G = np.unique(
+                keys_T[real_T], return_index=True, return_inverse=True, return_counts=True
             )
             code_T = np.full_like(tokens_T, NEVER)
             code_T[real_T] = inverse
             codes.append(code_T)
-            seen.append(
-                (
-                    keys_G,
-                    np.flatnonzero(real_T)[first_G],
-                    np.bincount(inverse, minlength=len(keys_G)),
-                )
-            )
+            seen.append((keys_G, np.flatnonzero(real_T)[first_G], times_G))
             before_T = self._next(code_T, places_T, order=number)
         self.orders = [self._order(keys_G, counts_G) for keys_G, _, counts_G in seen[-1:]]
         for number in range(order - 1, 0, -1):
@@ -107,12 +104,11 @@ class NgramModel:
         return np.concatenate(pieces), np.concatenate(places)
 
     def _next(self, codes_T: Numbers, places_T: Numbers, *, order: int) -> Numbers:
-        """The number of what stands before each token, as long as the n-gram of this order that ends there."""
+        """The number of the context before each token: the n-gram of this order that ends there."""
         before_T = np.full_like(codes_T, NEVER)
         before_T[1:] = codes_T[:-1]
-        if (
-            order == 1
-        ):  # what stands before a first word is the sign, whose number comes after those of the words
+        # what stands before a first word is the sign, whose number comes after those of the words
+        if order == 1:
             before_T[1:][places_T[:-1] == 0] = self.begin
         before_T[places_T == 0] = NEVER
         return before_T
@@ -120,13 +116,14 @@ class NgramModel:
     def _order(self, keys_G: Numbers, counts_G: Numbers) -> _Order:
         contexts_G = keys_G // self.wide
         once, twice = int((counts_G == 1).sum()), int((counts_G == 2).sum())
-        # Where nothing was seen once, as in very little data, half of a count is as good a guess as another.
+        # Where nothing was seen once, as in very little data, half of a count is as good a guess as
+        # another.
         discount = once / (once + 2 * twice) if once else 0.5
         totals = np.bincount(contexts_G, weights=counts_G).astype(np.int64)
         return _Order(keys_G, counts_G, totals, np.bincount(contexts_G), discount)
 
     def probabilities(self, texts: Iterable[Sequence[int] | Numbers]) -> NDArray[np.float64]:
-        """Of every token, `<stop>` of each text included, one text after the other."""
+        """The probability of every token, with `<stop>` of each text, one text after the other."""
         tokens_T, places_T = self._joined(texts)
         chance_T = np.full(len(tokens_T), 1.0 / self.possible)
         before_T = np.zeros_like(tokens_T)
@@ -139,9 +136,8 @@ class NgramModel:
             seen = order.keys_G[at] == keys
             counts = np.where(seen, order.counts_G[at], 0)
             kept = np.maximum(counts - order.discount, 0.0) / total
-            chance_T[known_T] = (
-                kept + order.discount * order.follow[context] / total * chance_T[known_T]
-            )
+            backoff = order.discount * order.follow[context] / total
+            chance_T[known_T] = kept + backoff * chance_T[known_T]
             code_T = np.full_like(tokens_T, NEVER)
             code_T[known_T] = np.where(seen, at, NEVER)
             before_T = self._next(code_T, places_T, order=number)

@@ -1,4 +1,4 @@
-"""What a baseline may know: the training set, and of the rows that the model was scored on, the inputs."""
+"""The data of a baseline: the training set, and the inputs of the rows that are scored."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ SAMPLED: Final = 1_000
 BEGINNING: Final = 1_000
 """Characters of each that tell whether it has words."""
 FEW_WORDS: Final = 1.5
-"""Words of a text on average, below which its characters say more: names, words to transliterate."""
+"""Mean words of a text below which its characters say more: names, words to transliterate."""
 WORD: Final = 6
 """Characters of a word with the space behind it, in English."""
 FEATURES_AT_ONCE: Final = 500
-"""Rows whose features are read between two looks at the clock."""
+"""Rows whose features are read between two checks of the time."""
 
 
 @final
@@ -34,14 +34,14 @@ class Problem:
     train: Dataset
     scored: Dataset
     groups: tuple[tuple[int, ...], ...]
-    """Of `scored`: the rows of each example, several where they have the same input."""
+    """The rows of `scored` for each example, several where they have the same input."""
     most: int = 1
     """Outputs of an example that some metric compares."""
     longer_source: bool = False
     """Whether inputs are longer than outputs, as those of summaries."""
     seed: int = 0
     model: Callable[[Metric], Sequence[Outcome]] | None = None
-    """What a model makes of the same examples, by a metric; nothing where there is none."""
+    """The outcomes of a model on the same examples, by a metric; nothing where there is none."""
 
     @cached_property
     def rows(self) -> list[int]:
@@ -50,7 +50,7 @@ class Problem:
 
     @cached_property
     def examples(self) -> list[Outcome]:
-        """What outputs are compared with."""
+        """The references that outputs are compared with, as outcomes."""
         return [
             Outcome(references_of(self.scored, group), given=given_of(self.scored, group[0]))
             for group in self.groups
@@ -63,7 +63,7 @@ class Problem:
 
     @property
     def fields(self) -> Fields:
-        """Of both sets."""
+        """The fields of both sets."""
         return self.scored.fields
 
     @cached_property
@@ -91,9 +91,8 @@ class Problem:
     def counts_characters(self) -> bool:
         """Whether texts are single words, or in a script without spaces."""
         texts = [text[:BEGINNING] for text in self._sampled]
-        return are_unspaced(texts) or sum(len(text.split()) for text in texts) < FEW_WORDS * len(
-            texts
-        )
+        words = sum(len(text.split()) for text in texts)
+        return are_unspaced(texts) or words < FEW_WORDS * len(texts)
 
     @cached_property
     def size(self) -> float:
@@ -107,30 +106,26 @@ class Problem:
     def features(
         self, dataset: Dataset, rows: Sequence[int], check: Check = lambda: None
     ) -> NDArray[np.float32] | None:
-        """Frozen features of all inputs that have some, (R, N), of unit length; nothing where none are stored."""
+        """Frozen features of all inputs that have some, (R, N), of unit length; or nothing."""
         if not self.has_features:
             return None
         blocks = []
         for begin in range(0, len(rows), FEATURES_AT_ONCE):
             check()
-            some = rows[begin : begin + FEATURES_AT_ONCE]
-            each = [
-                field.frozen_features(dataset.table, some)
-                for field in dataset.fields.inputs.values()
-            ]
-            blocks.append(
-                np.concatenate([_even(vectors) for vectors in each if vectors is not None], axis=1)
-            )
+            block = rows[begin : begin + FEATURES_AT_ONCE]
+            fields = dataset.fields.inputs.values()
+            features = (field.frozen_features(dataset.table, block) for field in fields)
+            units = [_even(vectors) for vectors in features if vectors is not None]
+            blocks.append(np.concatenate(units, axis=1))
         return np.concatenate(blocks)
 
     @cached_property
     def has_features(self) -> bool:
         """Whether some input has frozen features that are stored."""
         first = self.rows[:1]
-        return any(
-            one.frozen_features(self.scored.table, first) is not None
-            for one in self.fields.inputs.values()
-        )
+        table = self.scored.table
+        fields = self.fields.inputs.values()
+        return any(field.frozen_features(table, first) is not None for field in fields)
 
 
 def _even(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -142,7 +137,7 @@ def _even(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 @final
 @dataclass(frozen=True)
 class Predicted:
-    """What a baseline gives for each example."""
+    """The predictions of a baseline for each example."""
 
     candidates: Sequence[tuple[str, ...]] | None = None
     """Its outputs, best first; nothing where it gives probabilities alone."""
@@ -158,11 +153,11 @@ class Method:
     """One baseline: when it can be had, and how."""
 
     name: Callable[[Problem], str]
-    """What people call it, such as `a linear model on word counts`."""
+    """A name for people, such as `a linear model on word counts`."""
     fits: Callable[[Problem], bool]
     predict: Callable[[Problem, Budget], Predicted]
     topic: Callable[[Problem], str]
-    """What helps a model that is worse than this: a key of the table of advice."""
+    """The key of advice for a model that is worse than this."""
     needs_library: bool = False
     """Whether scikit-learn computes it."""
 

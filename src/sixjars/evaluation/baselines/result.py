@@ -1,4 +1,4 @@
-"""What a baseline scored."""
+"""The scores of a baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,24 +10,25 @@ from sixjars.evaluation.metrics import Score, rounded
 @final
 @dataclass(frozen=True)
 class Baseline:
-    """What costs nothing, and how good it is on the rows that a model is scored on.
+    """A cheap predictor, and its scores on the rows that a model is scored on.
 
-    >>> Baseline("the most frequent label", (Score("accuracy@1", 0.567, "", "higher", 500),), 0.01).value("accuracy@1")
+    >>> score = Score("accuracy@1", 0.567, "", "higher", 500)
+    >>> Baseline("the most frequent label", (score,), 0.01).value("accuracy@1")
     0.567
     """
 
     name: str
     """Such as `a linear model on word counts (on 5,000 rows)`."""
     scores: tuple[Score, ...]
-    """By the metrics of the model, as far as it has what they need."""
+    """The scores by the metrics of the model, as far as it has what they need."""
     seconds: float
     """To learn and to predict."""
     rows: int | None = None
     """Training rows that it learned from; nothing where it learned from none."""
     topic: str = ""
-    """What helps a model that is worse: a key of the table of advice."""
+    """The key of advice for a model that is worse."""
     errors: Mapping[str, float] = field(default_factory=dict)
-    """By metric, the standard error of the model's score less this one; where that is known."""
+    """The standard error of the difference from the model's score, by metric, if known."""
 
     def value(self, metric: str) -> float | None:
         """One score; nothing where it has none."""
@@ -40,15 +41,16 @@ class Baseline:
 
 def best_by(baselines: Sequence[Baseline], metric: str) -> Baseline | None:
     """The best of them by a metric, of equal ones the first; nothing where none has it."""
-    scored = [(one, score) for one in baselines for score in one.scores if score.name == metric]
+    scored = [each for each in baselines if each.value(metric) is not None]
     if not scored:
         return None
-    sign = -1.0 if scored[0][1].better == "higher" else 1.0
-    return min(scored, key=lambda both: sign * both[1].value)[0]
+    better = next(score.better for score in scored[0].scores if score.name == metric)
+    sign = -1.0 if better == "higher" else 1.0
+    return min(scored, key=lambda each: sign * (each.value(metric) or 0.0))
 
 
 def says_something(value: float, score: Score) -> bool:
-    """Whether a model compares with the value of a baseline: not where that is 0, and 0 is the worst.
+    """Whether the value of a baseline can be compared: not where that is 0, and 0 is the worst.
 
     >>> says_something(0.0, Score("exact_match", 0.7, "", "higher", 9))
     False
@@ -59,13 +61,13 @@ def says_something(value: float, score: Score) -> bool:
 
 
 def has_nothing(baseline: Baseline, scores: Sequence[Score]) -> bool:
-    """Whether a baseline is 0 by all metrics where higher is better: a copy, where the output has another script.
+    """Whether a baseline is 0 by all metrics where higher is better, as a copy in another script.
 
-    Its error rates then say no more.
+    Its error rates are then no comparison either.
     """
     values = [(baseline.value(score.name), score) for score in scores if score.better == "higher"]
-    found = [(value, score) for value, score in values if value is not None and score.value]
-    return bool(found) and not any(says_something(value, score) for value, score in found)
+    pairs = [(value, score) for value, score in values if value is not None and score.value]
+    return bool(pairs) and not any(says_something(value, score) for value, score in pairs)
 
 
 def grid_of(baselines: Sequence[Baseline]) -> tuple[list[str], list[list[str]]]:
@@ -74,11 +76,11 @@ def grid_of(baselines: Sequence[Baseline]) -> tuple[list[str], list[list[str]]]:
     >>> grid_of([Baseline("copying the input", (Score("bleu", 3.25, "", "higher", 9),), 0.04)])
     (['baseline', 'bleu', 'seconds'], [['copying the input', '3.2500', '0.0']])
     """
-    metrics = list(dict.fromkeys(score.name for one in baselines for score in one.scores))
-    rows = [
-        [one.name, *(_cell(one.value(metric)) for metric in metrics), f"{one.seconds:.1f}"]
-        for one in baselines
-    ]
+    metrics = list(dict.fromkeys(score.name for baseline in baselines for score in baseline.scores))
+    rows = []
+    for baseline in baselines:
+        cells = [_cell(baseline.value(metric)) for metric in metrics]
+        rows.append([baseline.name, *cells, f"{baseline.seconds:.1f}"])
     return ["baseline", *metrics, "seconds"], rows
 
 

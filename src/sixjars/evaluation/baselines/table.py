@@ -1,4 +1,4 @@
-"""Which baselines there are for what a model outputs, and how they are scored: as the model is, on the same rows."""
+"""The baselines for each kind of output, and how they are scored: as the model is."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -7,7 +7,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
-from sixjars.errors import first_line
 from sixjars.evaluation.baselines.budget import Budget, TooMuch
 from sixjars.evaluation.baselines.constant import copied, in_order, lead, most_frequent
 from sixjars.evaluation.baselines.linear import linear
@@ -19,6 +18,7 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Metric, Outcome, Score, score
 from sixjars.flow.contracts import Holds
+from sixjars_runtime.errors import first_line
 
 LEARNING: Final = 0.8
 """Share of the time of a baseline for its predictions; the rest is for scoring them."""
@@ -28,9 +28,15 @@ ALWAYS: Final = 0.1
 """Seconds for a metric, even where a fit that is not interrupted has used up the time."""
 MOST_PAIRED: Final = 10_000
 """Examples that the paired bootstrap draws from: a second for a metric. More show all of it."""
-MISSING: Final = "scikit-learn is not installed, so {} is not among the baselines. Run: pip install 'sixjars[baselines]'"
+MISSING: Final = (
+    "scikit-learn is not installed, so {} is not among the baselines. "
+    "Run: pip install 'sixjars[baselines]'"
+)
 FAILED: Final = "{} could not be computed: {}."
-LATE: Final = "there was no time for {}, or too little memory: baselines get a tenth of the time, or 2 s, and about 1 GB."
+LATE: Final = (
+    "there was no time for {}, or too little memory: "
+    "baselines get a tenth of the time, or 2 s, and about 1 GB."
+)
 
 
 def has_input(problem: Problem) -> bool:
@@ -62,7 +68,7 @@ def _label(problem: Problem) -> str:
 
 
 def topic_of_labels(problem: Problem) -> str:
-    """Labels of texts, of names and other single words, of pairs of texts, or of images and videos."""
+    """The key of advice on labels: of texts, single words, pairs of texts, images and videos."""
     if not problem.texts:
         return "images"
     if problem.counts_characters:
@@ -70,6 +76,8 @@ def topic_of_labels(problem: Problem) -> str:
     return "pairs" if len(problem.texts) == 2 else "labels"
 
 
+NEAREST: Final = called("the output of the most similar training row")
+KNESER_NEY: Final = called(f"a Kneser-Ney {ORDER}-gram model")
 METHODS: Final[Mapping[Holds, tuple[Method, ...]]] = {
     "classes": (
         Method(_label, always, most_frequent, topic_of_labels),
@@ -79,21 +87,13 @@ METHODS: Final[Mapping[Holds, tuple[Method, ...]]] = {
         Method(called("the most frequent output"), _sees_nothing, most_frequent, called("texts")),
         Method(called("copying the input"), has_text, copied, called("texts")),
         Method(called("the first sentence of the input"), _has_long_text, lead, called("texts")),
-        Method(
-            called("the output of the most similar training row"),
-            has_input,
-            nearest,
-            called("texts"),
-            needs_library=True,
-        ),
+        Method(NEAREST, has_input, nearest, called("texts"), needs_library=True),
         Method(called("a unigram model"), has_no_input, unigram, called("language")),
-        Method(
-            called(f"a Kneser-Ney {ORDER}-gram model"), has_no_input, kneser_ney, called("language")
-        ),
+        Method(KNESER_NEY, has_no_input, kneser_ney, called("language")),
     ),
     "positions": (Method(called("the order of the input"), always, in_order, called("order")),),
 }
-"""By what the output field holds, the cheapest first; an output of another kind has none."""
+"""The methods for each kind of output, the cheapest first."""
 
 
 def has_library() -> bool:
@@ -102,30 +102,29 @@ def has_library() -> bool:
 
 
 def load_library(problem: Problem) -> None:
-    """Import scikit-learn where a baseline needs it: that takes seconds once, which say nothing of the rows."""
-    if has_library() and any(
-        one.needs_library and problem.rows and one.fits(problem) for one in methods_of(problem)
-    ):
+    """Import scikit-learn where a baseline needs it, so that the seconds are not in its time."""
+    needed = (method.needs_library and method.fits(problem) for method in methods_of(problem))
+    if has_library() and problem.rows and any(needed):
         with suppress(Exception):  # where it is broken, the baseline that needs it says so
             import_module("sklearn.feature_extraction.text")
             import_module("sklearn.linear_model")
 
 
 def methods_of(problem: Problem) -> tuple[Method, ...]:
-    """Those for what the output field holds."""
+    """The methods for the output of a problem."""
     return METHODS.get(problem.fields.output.holds, ())
 
 
 def measured(
     problem: Problem, metrics: Sequence[Metric], budget: Budget
 ) -> tuple[list[Baseline], list[str]]:
-    """The baselines that there is time for, and what a person should know of those left out, a sentence each.
+    """The baselines that there is time for, and a sentence for each one that is left out.
 
     The first metric is the most important one; `budget` is the time for all of it.
     """
-    fitting = [one for one in methods_of(problem) if problem.rows and one.fits(problem)]
-    installed = [one for one in fitting if not one.needs_library or has_library()]
-    lacking = [one.name(problem) for one in fitting if one not in installed]
+    fitting = [method for method in methods_of(problem) if problem.rows and method.fits(problem)]
+    installed = [method for method in fitting if not method.needs_library or has_library()]
+    lacking = [method.name(problem) for method in fitting if method not in installed]
     notes = [MISSING.format(" and ".join(lacking))] if lacking else []
     baselines: list[Baseline] = []
     for place, method in enumerate(installed):
@@ -142,23 +141,24 @@ def measured(
 def _scored_baseline(
     method: Method, problem: Problem, metrics: Sequence[Metric], budget: Budget
 ) -> Baseline:
-    """What one of them predicts, and its scores."""
+    """The scores of a baseline, with the seconds and rows that it took."""
     predicted = method.predict(problem, budget.share(LEARNING))
     seconds = budget.clock() - budget.began
     scores = tuple(scored(predicted, problem, metrics, budget))
     if not scores:
         raise TooMuch
     known = {score.name for score in scores}
-    errors = errors_of(predicted, problem, [one for one in metrics if one.name in known])
-    name, topic = _named(method, predicted, problem), method.topic(problem)
+    errors = errors_of(predicted, problem, [metric for metric in metrics if metric.name in known])
+    name = _named(method, predicted, problem)
+    topic = method.topic(problem)
     return Baseline(name, scores, seconds, predicted.rows, topic, errors)
 
 
 def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
-    """With how many rows it learned from, where that is not all of them."""
+    """The name of a method, with the number of its training rows if that is not all."""
     rows = predicted.rows
-    some = rows is not None and rows < len(problem.learned_from)
-    return f"{method.name(problem)} (on {rows:,} rows)" if some else method.name(problem)
+    fewer = rows is not None and rows < len(problem.learned_from)
+    return f"{method.name(problem)} (on {rows:,} rows)" if fewer else method.name(problem)
 
 
 def scored(
@@ -177,30 +177,30 @@ def scored(
 def errors_of(
     predicted: Predicted, problem: Problem, metrics: Sequence[Metric]
 ) -> dict[str, float]:
-    """How far the difference from the model may be off by chance, by the metrics that tell."""
+    """The standard errors of the difference from the model, by metric, where known."""
     model = problem.model
     if model is None or len(problem.rows) > MOST_PAIRED:
         return {}
-    found = dict[str, float]()
+    errors = dict[str, float]()
     for metric in metrics:
         error = error_of_difference(metric, outcomes_of(predicted, problem, metric), model(metric))
-        found |= {} if error is None else {metric.name: error}
-    return found
+        errors |= {} if error is None else {metric.name: error}
+    return errors
 
 
 def outcomes_of(predicted: Predicted, problem: Problem, metric: Metric) -> list[Outcome]:
-    """What the metric compares: the references of the model's outcomes, and the outputs of a baseline."""
+    """The outcomes of the model with the outputs of a baseline in their place."""
     outcomes = problem.examples
     if predicted.candidates is not None:
-        best = [candidates[: metric.nbest] for candidates in predicted.candidates]
-        outcomes = [replace(one, candidates=some) for one, some in zip(outcomes, best, strict=True)]
+        pairs = zip(outcomes, predicted.candidates, strict=True)
+        outcomes = [replace(each, candidates=best[: metric.nbest]) for each, best in pairs]
         if "familiar" in metric.needs:
             known = problem.known_outputs
-            outcomes = [replace(one, familiar=one.candidates[0] in known) for one in outcomes]
+            outcomes = [replace(each, familiar=each.candidates[0] in known) for each in outcomes]
     if predicted.likelihoods is not None:
+        likelihoods = zip(outcomes, predicted.likelihoods, strict=True)
         outcomes = [
-            replace(one, log_probability=log, tokens=tokens)
-            for one, (log, tokens) in zip(outcomes, predicted.likelihoods, strict=True)
+            replace(each, log_probability=log, tokens=tokens) for each, (log, tokens) in likelihoods
         ]
     return list(outcomes)
 

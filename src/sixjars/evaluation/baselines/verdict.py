@@ -9,17 +9,16 @@ from sixjars.evaluation.bootstrap import IN_LEVEL
 from sixjars.evaluation.metrics import METRICS, Score
 
 Verdict = Literal["better", "worse", "no difference", "equal"]
-"""Of the model. `no difference` is less than the examples can show; `equal` scores are the same,
-and no more is known of them."""
+"""On the model: `no difference` that the examples can show, or scores that are just `equal`."""
 SHARES: Final = ("accuracy@", "exact_match")
 """Beginnings of metrics that are means over the examples, between 0 and 1."""
 
 
 def verdict_on(score: Score, baseline: Baseline) -> Verdict | None:
-    """What the score of a model says against a baseline; nothing where that has no such score.
+    """The verdict on a model's score against a baseline; nothing where that has no such score.
 
-    >>> both = [Score("accuracy@1", value, "", "higher", 862) for value in (0.869, 0.865)]
-    >>> verdict_on(both[0], Baseline("a linear model", (both[1],), 1.0))
+    >>> model, other = (Score("accuracy@1", value, "", "higher", 862) for value in (0.869, 0.865))
+    >>> verdict_on(model, Baseline("a linear model", (other,), 1.0))
     'no difference'
     """
     value = baseline.value(score.name)
@@ -45,23 +44,21 @@ def is_ahead(score: Score, value: float) -> bool:
 
 
 def opposed(scores: Sequence[Score], baseline: Baseline, found: Verdict) -> dict[Score, Verdict]:
-    """The scores that clearly say something else than was found by the most important one."""
-    every = {score: verdict_on(score, baseline) for score in scores}
-    return {one: how for one, how in every.items() if how in ("better", "worse") and how != found}
+    """The scores that clearly say something else than the verdict found by the first one."""
+    verdicts = ((score, verdict_on(score, baseline)) for score in scores)
+    other = {"better", "worse"} - {found}
+    return {score: verdict for score, verdict in verdicts if verdict and verdict in other}
 
 
 def _unpaired(score: Score, value: float) -> float | None:
-    """The standard error of the difference of two shares, as if they were of different rows.
+    """The standard error of the difference of two shares at most, as if of different rows.
 
-    It is at most so much. Of metrics that are no means over the examples it is not known without
-    their outputs.
+    Nothing for metrics that are no means over the examples: it takes their outputs.
     """
     metric = METRICS.get(score.name)
     is_mean = metric is not None and metric.per_example and metric.sums is None
-    if (
-        not (is_mean or score.name.startswith(SHARES))
-        or not all(0 <= share <= 1 for share in (score.value, value))
-        or not score.count
-    ):
+    shares = score.value, value
+    is_share = is_mean or score.name.startswith(SHARES)
+    if not is_share or not score.count or not all(0 <= share <= 1 for share in shares):
         return None
-    return math.sqrt(sum(share * (1 - share) for share in (score.value, value)) / score.count)
+    return math.sqrt(sum(share * (1 - share) for share in shares) / score.count)

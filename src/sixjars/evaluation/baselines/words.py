@@ -1,4 +1,4 @@
-"""TF-IDF of texts: counts of words and pairs of words, rare ones weighed more, as rows of unit length.
+"""TF-IDF of texts: counts of words and pairs, rare ones weighed more, as rows of unit length.
 
 Spärck Jones 1972 (https://doi.org/10.1108/eb026526); computed by scikit-learn, with its defaults.
 
@@ -15,7 +15,7 @@ from sixjars.evaluation.baselines.problem import Matrix
 
 
 def counted(texts: Sequence[str], check: Check, *, characters: bool) -> tuple[Any, Matrix]:
-    """What turns texts into rows of TF-IDF, and the rows of these; of characters where they have no words."""
+    """Fit TF-IDF, of characters where texts have no words; return the vectorizer and the rows."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     if not characters:
@@ -36,7 +36,7 @@ def checked(texts: Iterable[str], check: Check) -> Iterator[str]:
 
 
 def pair_features(first_RW: Matrix, second_RW: Matrix) -> Matrix:
-    """Of two texts: what only one of them has, what both have, and their cosine."""
+    """The features of two texts: words of one alone, words of both, and their cosine."""
     from scipy.sparse import csr_matrix, hstack
 
     both_RW = first_RW.multiply(second_RW)
@@ -45,7 +45,7 @@ def pair_features(first_RW: Matrix, second_RW: Matrix) -> Matrix:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the advice of a library: a baseline that has not converged is still what it scores."""
+    """Hide the warnings of a library: a baseline that has not converged still has its score."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

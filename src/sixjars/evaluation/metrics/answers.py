@@ -1,4 +1,4 @@
-"""The rank of right answers, their probability; precision, recall and F-scores of classes and labels."""
+"""Perplexity and rank of right answers; precision, recall and F-scores of classes and labels."""
 
 import math
 from collections import Counter
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
-from sixjars.data.text.segments import SEPARATOR
-from sixjars.errors import DataError
 from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
+from sixjars_runtime.errors import DataError
+from sixjars_runtime.text.segments import SEPARATOR
 
 _REST: Final = "other"
 ONE_LABEL: Final = {
-    "perplexity": "tells how surprising one label is, but an example may have several; use labels_micro_f1.",
+    "perplexity": "tells how surprising one label is, but an example may have several; "
+    "use labels_micro_f1.",
     "macro_f1": "takes each set of labels for a class of its own; use labels_macro_f1.",
     "micro_f1": "takes each set of labels for a class of its own; use labels_micro_f1.",
 }
@@ -23,18 +24,19 @@ Labels = frozenset[str]
 
 
 def perplexity(outcomes: Sequence[Outcome]) -> float:
-    r"""Perplexity of the first reference: exp of the mean negative log-likelihood of a token; 1 is the best.
+    r"""Perplexity: exp of the mean negative log-likelihood of a token; 1 is the best.
 
     .. math:: \exp\Bigl(-\frac{\sum_i \log P(y_i \mid x_i)}{\sum_i |y_i|}\Bigr)
 
-    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech recognition tasks".
-    `|y_i|` counts tokens with `<stop>`, so values compare only where a token is the same thing. It is infinite where a
-    reference has probability 0.
+    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech
+    recognition tasks". `y_i` is the first reference, `|y_i|` counts its tokens with `<stop>`, so
+    values compare only where a token is the same thing. It is infinite where a reference has
+    probability 0.
 
     >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
     50.0
     """
-    return LIKELIHOODS.value([*map(math.fsum, zip(*LIKELIHOODS.rows(outcomes), strict=True))])
+    return LIKELIHOODS.over(outcomes)
 
 
 def _exp_mean(sums: Sequence[float]) -> float:
@@ -46,7 +48,7 @@ def _exp_mean(sums: Sequence[float]) -> float:
 
 
 LIKELIHOODS: Final = Sums(
-    lambda outcomes: [(one.log_probability or 0.0, one.tokens) for one in outcomes], _exp_mean
+    lambda outcomes: [(each.log_probability or 0.0, each.tokens) for each in outcomes], _exp_mean
 )
 
 
@@ -55,8 +57,8 @@ def mean_reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i \max_j \frac{[\hat y_{ij} \in R_i]}{j}
 
-    Voorhees 1999, "The TREC-8 question answering track report" (five candidates there; here all that are given, and
-    the signature has their number).
+    Voorhees 1999, "The TREC-8 question answering track report" (five candidates there; here all
+    that are given, and the signature has their number).
 
     >>> mean_reciprocal_rank([Outcome(("b",), ("a", "b")), Outcome(("c",), ("c",))])
     0.75
@@ -65,34 +67,33 @@ def mean_reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
 
 
 def _reciprocal_rank(outcome: Outcome) -> float:
-    right = (
-        rank for rank, text in enumerate(outcome.candidates, start=1) if text in outcome.references
-    )
-    return 1.0 / next(right, math.inf)
+    for rank, text in enumerate(outcome.candidates, start=1):
+        if text in outcome.references:
+            return 1.0 / rank
+    return 0.0
 
 
 def rank_how(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """The reciprocal rank depends on the number of candidates."""
-    return (
-        "any reference",
-        f"candidates:{max(len(outcome.candidates) for outcome in outcomes)}",
-        "case:mixed",
-    )
+    """The signature of the reciprocal rank, which depends on the number of candidates."""
+    most = max(len(outcome.candidates) for outcome in outcomes)
+    return "any reference", f"candidates:{most}", "case:mixed"
 
 
 def macro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float:
-    r"""Macro-averaged F1: the mean of the F1 of each class (`labels_`: of each label, several an example); 0 to 1.
+    r"""Macro-averaged F1: the mean of the F1 of each class (`labels_`: of each label); 0 to 1.
 
     .. math:: \frac{1}{|C|} \sum_{c \in C} \frac{2\, tp_c}{2\, tp_c + fp_c + fn_c}
 
     Rare classes count as much as common ones. The averaged F1 of Opitz & Burst 2019
-    (https://arxiv.org/abs/1911.03347), who show that the F-score of averages in Sokolova & Lapalme 2009 is another
-    number. C are the classes that are true or predicted somewhere. Of several references the one predicted is the true
-    class, else the first. With `labels_`, a text has `, ` between its labels, whose order does not count.
+    (https://arxiv.org/abs/1911.03347), who show that the F-score of averages in Sokolova & Lapalme
+    2009 is another number. C are the classes that are true or predicted somewhere. Of several
+    references the one predicted is the true class, else the first. With `labels_`, a text has `, `
+    between its labels, whose order does not count.
 
     >>> macro_f1([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     0.3333333333333333
-    >>> macro_f1([Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))], multi_label=True)
+    >>> outcomes = [Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))]
+    >>> macro_f1(outcomes, multi_label=True)
     0.6666666666666666
     """
     rows = per_class(outcomes, multi_label=multi_label)
@@ -100,20 +101,21 @@ def macro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float
 
 
 def micro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float:
-    r"""Micro-averaged F1: all classes counted together (`labels_`: all labels, several an example); 0 to 1.
+    r"""Micro-averaged F1: all classes counted together (`labels_`: all labels); 0 to 1.
 
     .. math:: \frac{2 \sum_c tp_c}{\sum_c (2\, tp_c + fp_c + fn_c)}
 
-    Sebastiani 2002, section 7.1 (https://arxiv.org/abs/cs/0110053). With one label for each example every wrong answer
-    is one false positive and one false negative, so this is `accuracy@1`. Texts as for `macro_f1`.
+    Sebastiani 2002, section 7.1 (https://arxiv.org/abs/cs/0110053). With one label for each example
+    every wrong answer is one false positive and one false negative, so this is `accuracy@1`. Texts
+    as for `macro_f1`.
 
     >>> micro_f1([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     0.5
-    >>> micro_f1([Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))], multi_label=True)
+    >>> outcomes = [Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))]
+    >>> micro_f1(outcomes, multi_label=True)
     0.8
     """
-    sums = micro_sums(multi_label=multi_label)
-    return sums.value([*map(math.fsum, zip(*sums.rows(outcomes), strict=True))])
+    return micro_sums(multi_label=multi_label).over(outcomes)
 
 
 def micro_sums(*, multi_label: bool = False) -> Sums:
@@ -121,15 +123,13 @@ def micro_sums(*, multi_label: bool = False) -> Sums:
 
     def rows(outcomes: Sequence[Outcome]) -> Rows:
         pairs = _pairs(outcomes, multi_label=multi_label)
-        return [
-            (2 * len(true & predicted), len(true) + len(predicted)) for true, predicted in pairs
-        ]
+        return [(2 * len(true & output), len(true) + len(output)) for true, output in pairs]
 
     return Sums(rows, lambda sums: sums[0] / max(1, sums[1]))
 
 
 def macro_sums(*, multi_label: bool = False) -> Sums:
-    """Of each class, how often it is hit, and how often it is true or predicted."""
+    """The hits of each class, and how often it is true or predicted."""
     return Sums(partial(_class_rows, multi_label=multi_label), _mean_f1)
 
 
@@ -137,15 +137,10 @@ def _class_rows(outcomes: Sequence[Outcome], *, multi_label: bool) -> Rows:
     import numpy as np
 
     pairs = _pairs(outcomes, multi_label=multi_label)
-    place = {
-        label: at
-        for at, label in enumerate(
-            sorted({label for both in pairs for one in both for label in one})
-        )
-    }
-    rows: Any = np.zeros(
-        (len(pairs), 2 * len(place)), dtype=np.int8
-    )  # small, for thousands of labels
+    labels = sorted(set[str]().union(*(true | predicted for true, predicted in pairs)))
+    place = {label: at for at, label in enumerate(labels)}
+    # one byte for each number: there may be thousands of labels
+    rows: Any = np.zeros((len(pairs), 2 * len(place)), dtype=np.int8)
     for row, (true, predicted) in zip(rows, pairs, strict=True):
         for label in true & predicted:
             row[2 * place[label]] = 2
@@ -164,10 +159,12 @@ def labels_exact(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i [L_i = \hat L_i]
 
-    One less the subset 0/1 loss of Dembczyński et al. 2012 (https://doi.org/10.1007/s10994-012-5285-8).
-    Texts have `, ` between their labels, whose order does not count; any of several references will do.
+    One less the subset 0/1 loss of Dembczyński et al. 2012
+    (https://doi.org/10.1007/s10994-012-5285-8). Texts have `, ` between their labels, whose order
+    does not count; any of several references will do.
 
-    >>> labels_exact([Outcome(("grain, wheat",), ("wheat, grain",)), Outcome(("crude",), ("crude, gas",))])
+    >>> right = Outcome(("grain, wheat",), ("wheat, grain",))
+    >>> labels_exact([right, Outcome(("crude",), ("crude, gas",))])
     0.5
     """
     return sum(true == predicted for true, predicted in _pairs(outcomes, multi_label=True)) / len(
@@ -184,9 +181,9 @@ class ClassRow:
     count: int
     """How many examples are of this class."""
     precision: float
-    """Of the examples predicted to be of this class, the share that are; 0 where there are none."""
+    """The share of right ones among the predictions of this class; 0 where there are none."""
     recall: float
-    """Of the examples of this class, the share predicted to be; 0 where there are none."""
+    """The share of found ones among the examples of this class; 0 where there are none."""
     f1: float
     """The harmonic mean of the two."""
 
@@ -203,9 +200,10 @@ class Confusion:
 
 
 def per_class(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> list[ClassRow]:
-    """A row for each class that is true or predicted somewhere, the most frequent first, then by name.
+    """A row for each class that is true or predicted somewhere, the most frequent first.
 
-    With `multi_label`, a text is a set of labels with `, ` between them, and an example counts for each of its own.
+    With `multi_label`, a text is a set of labels with `, ` between them, and an example counts for
+    each of its own.
 
     >>> rows = per_class([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     >>> [(row.label, row.count, row.precision, row.recall) for row in rows]
@@ -232,23 +230,20 @@ def confusion(outcomes: Sequence[Outcome], *, most: int = 12) -> Confusion:
 
     Classes beyond the first `most` are put together at the end as `other`.
 
-    >>> confusion([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",)), Outcome(("sit",), ("sit",))], most=1)
+    >>> pairs = (("run", "run"), ("run", "jump"), ("sit", "sit"))
+    >>> confusion([Outcome((true,), (output,)) for true, output in pairs], most=1)
     Confusion(labels=('run', 'other'), counts=((1, 1), (0, 1)))
     """
     labels = [row.label for row in per_class(outcomes)]
     kept = labels[:most]
     place = {label: min(at, len(kept)) for at, label in enumerate(labels)}
     pairs = _pairs(outcomes, multi_label=False)
-    counted = Counter((place[true], place[found]) for (true,), (found,) in pairs)
-    names = (
-        kept
-        if len(kept) == len(labels)
-        else [*kept, _REST if _REST not in kept else f"all {_REST}"]
-    )
-    size = range(len(names))
-    return Confusion(
-        tuple(names), tuple(tuple(counted[row, column] for column in size) for row in size)
-    )
+    counted = Counter((place[true], place[output]) for (true,), (output,) in pairs)
+    if len(kept) < len(labels):
+        kept = [*kept, _REST if _REST not in kept else f"all {_REST}"]
+    size = range(len(kept))
+    counts = tuple(tuple(counted[row, column] for column in size) for row in size)
+    return Confusion(tuple(kept), counts)
 
 
 def labels_of(text: str) -> Labels:
@@ -265,14 +260,12 @@ def _pairs(outcomes: Sequence[Outcome], *, multi_label: bool) -> list[tuple[Labe
     for number, outcome in enumerate(outcomes, start=1):
         if not outcome.candidates:
             raise DataError(
-                f"Classes are counted from the model's outputs, but example {number} of {len(outcomes)} has no "
-                "candidates. Give at least one; the empty text is one."
+                f"Classes are counted from the model's outputs, but example {number} of "
+                f"{len(outcomes)} has no candidates. Give at least one; the empty text is one."
             )
     read = labels_of if multi_label else lambda text: frozenset([text])
-    pairs = [
-        ([read(text) for text in outcome.references], read(outcome.candidates[0]))
-        for outcome in outcomes
-    ]
-    return [
-        (predicted if predicted in rights else rights[0], predicted) for rights, predicted in pairs
-    ]
+    pairs = []
+    for outcome in outcomes:
+        rights, predicted = [*map(read, outcome.references)], read(outcome.candidates[0])
+        pairs.append((predicted if predicted in rights else rights[0], predicted))
+    return pairs

@@ -1,4 +1,4 @@
-"""Whether attention lies where it should: on aligned words, on the object of a word, on the rationale of a document."""
+"""Metrics of attention: its weight on aligned words, on a word's object, on a rationale."""
 
 import math
 from collections.abc import Sequence
@@ -7,16 +7,16 @@ from typing import Any, Final, Literal
 
 from sixjars.data.alignment.symmetry import USUAL, symmetrized
 from sixjars.data.annotations import Links
-from sixjars.errors import DataError, ShapeError
 from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight, Rows, Sums
+from sixjars_runtime.errors import DataError, ShapeError
 
 Level = Literal["sentence", "word", "near"]
 Known = Literal["focus", "rationale"]
 Box = tuple[int, float, float, float, float]
-"""Which word, and the left, top, right and bottom of its object as fractions of the image's width and height."""
+"""The number of a word; left, top, right and bottom of its object, as fractions of the image."""
 
 EVEN: Final = 1 - 1e-6
-"""The weights of an output word, added up, but for rounding."""
+"""The sum of the weights of an output word, less some rounding."""
 
 
 def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -24,32 +24,32 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}, \quad S \subseteq P
 
-    Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus.
-    Links that are sure count as possible whether `possible` repeats them or not. 0 where there are no links at all.
-    Outcomes whose true links are not known (`sure` is `None`) are left out. The links of a model are those of its
-    weights, which are computed before a word is known; `posterior_error_rate` is the same after it is known.
+    Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus. Links
+    that are sure count as possible whether `possible` repeats them or not. 0 where there are no
+    links at all. Outcomes whose true links are not known (`sure` is `None`) are left out. The links
+    of a model are those of its weights, which are computed before a word is known;
+    `posterior_error_rate` is the same after it is known.
 
     >>> right = frozenset({(0, 0), (1, 2)})
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
     0.5
     """
-    return ALIGNMENT_ERRORS.value(
-        [*map(math.fsum, zip(*ALIGNMENT_ERRORS.rows(outcomes), strict=True))]
-    )
+    return ALIGNMENT_ERRORS.over(outcomes)
 
 
 def linked(
     weights: Sequence[Sequence[float]], source: Sequence[int], target: Sequence[int]
 ) -> Links:
-    """Links between words from the weights between their tokens, as pairs of numbers (source word, target word).
+    """Links between words, (source word, target word), from the weights between their tokens.
 
-    Each target word is linked to the source word with the most weight, and each source word to the target word that
-    gives it the most, if that is no less than an even share; the first of equal ones. The two become one as they do in
-    `sixjars align`. That one matrix gives both directions is from Jalili Sabet et al. 2020
-    (https://aclanthology.org/2020.findings-emnlp.147/).
+    Each target word is linked to the source word with the most weight, and each source word to the
+    target word that gives it the most, if that is no less than an even share; the first of equal
+    ones. The two become one as they do in `sixjars align`. That one matrix gives both directions is
+    from Jalili Sabet et al. 2020 (https://aclanthology.org/2020.findings-emnlp.147/).
 
-    `weights` has a row for each target token; `source` and `target` have the word of each token. A source word has the
-    sum of its tokens, a target word the mean. Rows beyond the target, as that of `<stop>`, have no link.
+    `weights` has a row for each target token; `source` and `target` have the word of each token. A
+    source word has the sum of its tokens, a target word the mean. Rows beyond the target, as that
+    of `<stop>`, have no link.
 
     >>> sorted(linked([[0.4, 0.3, 0.3], [0.9, 0.1, 0.0]], [0, 1, 1], [0, 1]))
     [(0, 1), (1, 0)]
@@ -61,46 +61,44 @@ def linked(
     for word, of_word in rows.items():
         sums: dict[int, float] = {}
         for row in of_word:
-            for weight, over in zip(row, source, strict=False):  # what was cut off has no weight
+            for weight, over in zip(row, source, strict=False):  # a source cut off has no weight
                 sums[over] = sums.get(over, 0.0) + weight / len(of_word)
         if any(sums.values()):
             forward.add((max(sums, key=sums.__getitem__), word))
         for over, weight in sums.items():
             if weight > best.get(over, (EVEN / len(sums), word))[0]:
                 best[over] = weight, word
-    return symmetrized(
-        frozenset(forward), frozenset((over, word) for over, (_, word) in best.items()), USUAL
-    )
+    backward = frozenset((over, word) for over, (_, word) in best.items())
+    return symmetrized(frozenset(forward), backward, USUAL)
 
 
 def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
-    r"""As `alignment_error_rate`, with links of posterior attention, which knows the word: `linked` of these weights.
+    r"""The `alignment_error_rate` of posterior attention, whose weights know the output word.
 
     .. math:: P(a_t = j | y_1 .. y_t, x)
 
-    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX); see `evaluation.posterior`.
+    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX); see
+    `evaluation.posterior`.
 
-    >>> posterior_error_rate([Outcome(("a b",), explained=frozenset({(0, 0)}), sure=frozenset({(0, 0), (1, 1)}))])
+    >>> found, true = frozenset({(0, 0)}), frozenset({(0, 0), (1, 1)})
+    >>> posterior_error_rate([Outcome(("a b",), explained=found, sure=true)])
     0.33333333333333337
     """
-    return POSTERIOR_ERRORS.value(
-        [*map(math.fsum, zip(*POSTERIOR_ERRORS.rows(outcomes), strict=True))]
-    )
+    return POSTERIOR_ERRORS.over(outcomes)
 
 
 def _links(outcomes: Sequence[Outcome], *, explained: bool) -> Rows:
-    """Links that are right, and how many there are."""
+    """The numbers of right links, and of all links, of each outcome."""
     rows = []
     for outcome in outcomes:
         if outcome.sure is None:
             rows.append((0, 0))
             continue
-        found = outcome.explained if explained and outcome.explained is not None else outcome.links
-        assert found is not None
+        links = outcome.explained if explained and outcome.explained is not None else outcome.links
+        assert links is not None
         possible = outcome.sure | (outcome.possible or frozenset())
-        rows.append(
-            (len(found & outcome.sure) + len(found & possible), len(found) + len(outcome.sure))
-        )
+        right = len(links & outcome.sure) + len(links & possible)
+        rows.append((right, len(links) + len(outcome.sure)))
     return rows
 
 
@@ -113,17 +111,18 @@ POSTERIOR_ERRORS: Final = Sums(partial(_links, explained=True), _error)
 
 
 def object_focus(outcomes: Sequence[Outcome]) -> float:
-    r"""Attention weight in the box of a word's object, relative to evenly spread attention; 1 is chance.
+    r"""Attention weight in the box of a word's object, relative to even attention; 1 is chance.
 
     .. math:: \frac{1}{|W|} \sum_{t \in W}
               \frac{\sum_j \alpha_{tj} \, |cell_j \cap box_t| \, / \, |cell_j|}{|box_t|}
 
-    `W` are the words that have a true box, `|box_t|` is the box's share of the image. The mean of this over
-    the outcomes that have such words. The weight inside the box is the attention correctness of Liu, Mao, Sha &
-    Yuille 2017 (https://arxiv.org/abs/1605.09553); the division makes small and large objects comparable:
-    the most is one over the box's share.
+    `W` are the words that have a true box, `|box_t|` is the box's share of the image. The mean of
+    this over the outcomes that have such words. The weight inside the box is the attention
+    correctness of Liu, Mao, Sha & Yuille 2017 (https://arxiv.org/abs/1605.09553); the division
+    makes small and large objects comparable: the most is one over the box's share.
 
-    >>> object_focus([Outcome(("a dog",), focus=3.0), Outcome(("so what",)), Outcome(("a cow",), focus=1.0)])
+    >>> dog, cow = Outcome(("a dog",), focus=3.0), Outcome(("a cow",), focus=1.0)
+    >>> object_focus([dog, Outcome(("so what",)), cow])
     2.0
     """
     return _mean(_known(outcomes, "focus"))
@@ -134,9 +133,9 @@ def focus_of(
 ) -> float | None:
     """The `object_focus` of one example: the mean over its boxes; nothing without boxes.
 
-    `weights` has a row for each word, with a weight for each cell of the grid of `(rows, columns)`, row by row.
-    A cell that is partly in a box gives that share of its weight. A box is cut off at the edges of the image.
-    A word with two boxes counts twice, once for each.
+    `weights` has a row for each word, with a weight for each cell of the grid of `(rows, columns)`,
+    row by row. A cell that is partly in a box gives that share of its weight. A box is cut off at
+    the edges of the image. A word with two boxes counts twice, once for each.
 
     >>> focus_of([[0.25, 0.75]], (1, 2), [(0, 0.5, 0.0, 1.0, 1.0)])
     1.5
@@ -155,12 +154,13 @@ def _focus(weights: Sequence[Sequence[float]], grid: tuple[int, int], box: Box) 
     left, top, right, bottom = (min(1.0, max(0.0, side)) for side in sides)
     if right <= left or bottom <= top:
         raise DataError(
-            f"the box {tuple(sides)} of word {word} covers nothing of the image. Give shares from 0 to 1."
+            f"the box {tuple(sides)} of word {word} covers nothing of the image. "
+            "Give shares from 0 to 1."
         )
     across, down = _covered(grid[1], left, right), _covered(grid[0], top, bottom)
     inside = [high * wide for high in down for wide in across]
-    weight = math.fsum(one * share for one, share in zip(weights[word], inside, strict=True))
-    return weight / ((right - left) * (bottom - top))
+    total = math.fsum(weight * part for weight, part in zip(weights[word], inside, strict=True))
+    return total / ((right - left) * (bottom - top))
 
 
 def _covered(count: int, low: float, high: float) -> list[float]:
@@ -171,14 +171,14 @@ def _covered(count: int, low: float, high: float) -> list[float]:
 def rationale_weight(
     weights: Sequence[float], of: Sequence[int], sentence: int, word: int
 ) -> RationaleWeight | None:
-    r"""Attention weight on the rationale, from the weights of a whole document; nothing where it is cut off there.
+    r"""Attention weight on the rationale of a document; nothing where the rationale is cut off.
 
     .. math:: A_k = \sum_{j \in k} \alpha_j, \qquad \frac{\alpha_{k,w}}{A_k}, \qquad
               \frac{\alpha_{k,w-1} + \alpha_{k,w} + \alpha_{k,w+1}}{A_k}
 
-    `weights` has a weight for each real position of the document and `of` the number of its sentence; `word`
-    is a position in the sentence, and both are counted from 0. Neighbours are words of the same sentence. The
-    shares are 0 where the sentence has no weight.
+    `weights` has a weight for each real position of the document and `of` the number of its
+    sentence; `word` is a position in the sentence, and both are counted from 0. Neighbours are
+    words of the same sentence. The shares are 0 where the sentence has no weight.
 
     >>> rationale_weight([0.25, 0.25, 0.375, 0.125], of=[0, 1, 1, 1], sentence=1, word=1)
     RationaleWeight(sentence=0.75, word=0.5, near=1.0)
@@ -194,39 +194,39 @@ def rationale_weight(
 
 
 def rationale_mean(outcomes: Sequence[Outcome], *, level: Level) -> float:
-    r"""Attention weight on the rationale, averaged over the documents whose rationale is known; 0 to 1.
+    r"""Mean attention weight on the rationale, over documents whose rationale is known; 0 to 1.
 
     .. math:: \frac{1}{|K|} \sum_{i \in K} a_i
 
-    `a` is the weight on the sentence of the rationale, of 1 for the whole document; or of that weight the share on the
-    word of the rationale, or on it and its neighbours (`rationale_weight` has the equations). The weights are the
-    products of both levels in Yang et al. 2016 (https://aclanthology.org/N16-1174/). Evenly spread attention would
-    give one over the number of sentences, or of words.
+    `a` is the weight on the sentence of the rationale, of 1 for the whole document; or of that
+    weight the share on the word of the rationale, or on it and its neighbours (`rationale_weight`
+    has the equations). The weights are the products of both levels in Yang et al. 2016
+    (https://aclanthology.org/N16-1174/). Evenly spread attention would give one over the number of
+    sentences, or of words.
 
     >>> from sixjars.evaluation.metrics.outcome import RationaleWeight
-    >>> found = [Outcome(("sport",), rationale=RationaleWeight(0.5, 0.25, 0.5)), Outcome(("music",))]
-    >>> rationale_mean(found, level="word")
+    >>> known = Outcome(("sport",), rationale=RationaleWeight(0.5, 0.25, 0.5))
+    >>> rationale_mean([known, Outcome(("music",))], level="word")
     0.25
     """
     return _mean([getattr(weight, level) for weight in _known(outcomes, "rationale")])
 
 
 def how_known(outcomes: Sequence[Outcome], *, how: str, need: Known) -> tuple[str, ...]:
-    """The mean depends on which examples have boxes or a rationale, so their number is in the signature."""
+    """The signature of a mean over the examples that have boxes or a rationale: it counts them."""
     return how, f"with {'boxes' if need == 'focus' else 'rationales'}:{len(_known(outcomes, need))}"
 
 
 def how_linked(outcomes: Sequence[Outcome], *, by: str) -> tuple[str, ...]:
-    """What links words, and how many outcomes have true links, where some have none."""
+    """The signature: the weights that link words, and the number of outcomes with links."""
     known = sum(outcome.sure is not None for outcome in outcomes)
-    how = "corpus", by, USUAL
-    return how if known == len(outcomes) else (*how, f"with links:{known}")
+    signature = "corpus", by, USUAL
+    return signature if known == len(outcomes) else (*signature, f"with links:{known}")
 
 
 def _known(outcomes: Sequence[Outcome], need: Known) -> list[Any]:
-    return [
-        found for found in (getattr(outcome, need) for outcome in outcomes) if found is not None
-    ]
+    facts = (getattr(outcome, need) for outcome in outcomes)
+    return [fact for fact in facts if fact is not None]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -234,34 +234,33 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def boxes_of(text: str, count: int, name: str) -> tuple[Box, ...]:
-    """`2:0.1,0.1,0.4,0.3 ...`; the output called `name` has `count` words.
+    """Read `2:0.1,0.1,0.4,0.3 ...`; the output called `name` has `count` words.
 
     >>> boxes_of("0:0.1,0.2,0.5,0.6", 1, "label")
     ((0, 0.1, 0.2, 0.5, 0.6),)
     """
     try:
-        pairs = [pair.split(":") for pair in text.split()]
-        found = [(int(word), [float(share) for share in place.split(",")]) for word, place in pairs]
-        boxes = tuple(
-            (word, left, top, right, bottom) for word, (left, top, right, bottom) in found
-        )
-        if not all(_covers(box) for box in boxes):
+        boxes = []
+        for pair in text.split():
+            word, place = pair.split(":")
+            left, top, right, bottom = map(float, place.split(","))
+            boxes.append((int(word), left, top, right, bottom))
+        if not all(map(_covers, boxes)):
             raise ValueError("a box that covers nothing of the image")
     except ValueError:
-        message = (
+        raise ValueError(
             f"boxes {text!r} must be like `2:0.1,0.1,0.4,0.3`: word, left, top, right, bottom."
-        )
-        raise ValueError(message) from None
+        ) from None
     over = [word for word, *_ in boxes if not 0 <= word < count]
     if over:
         raise ValueError(
             f"a box belongs to word {over[0]}, but the {name} has {count} (counted from 0)."
         )
-    return boxes
+    return tuple(boxes)
 
 
 def rationale_of(text: str, count: int) -> tuple[int, int] | None:
-    """`2 5`, sentence and word; the source has `count` sentences. Nothing where there is no text.
+    """Read `2 5`, sentence and word; the source has `count` sentences. Nothing for an empty text.
 
     >>> rationale_of("2 5", 3)
     (2, 5)
@@ -282,6 +281,5 @@ def rationale_of(text: str, count: int) -> tuple[int, int] | None:
 
 
 def _covers(box: Box) -> bool:
-    """Whether some of the image is in a box."""
     _, left, top, right, bottom = box
     return max(left, 0.0) < min(right, 1.0) and max(top, 0.0) < min(bottom, 1.0)

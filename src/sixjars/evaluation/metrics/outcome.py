@@ -1,5 +1,6 @@
-"""What a metric reads, how a metric is declared, and what comes out."""
+"""The values around metrics: `Outcome` in, `Metric`, `Score` out."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
@@ -12,14 +13,14 @@ Better = Literal["higher", "lower"]
 @final
 @dataclass(frozen=True)
 class RationaleWeight:
-    """Attention weight on the rationale of a document: its sentence, its word, the word's neighbours."""
+    """Attention weight on the rationale of a document: its sentence, its word, and neighbours."""
 
     sentence: float
     """Weight on all words of the sentence, of 1 for the whole document."""
     word: float
-    """Of that, the share on the word itself."""
+    """The share of that on the word itself."""
     near: float
-    """And the share on it and the words beside it."""
+    """The share on the word and those beside it."""
 
 
 @final
@@ -42,7 +43,7 @@ class Outcome:
     links: Links | None = None
     """Predicted links: (source word, target word), both counted from 0."""
     explained: Links | None = None
-    """Those of posterior attention, where they are others."""
+    """Links of posterior attention, where they differ."""
     sure: Links | None = None
     """True links."""
     possible: Links | None = None
@@ -50,7 +51,7 @@ class Outcome:
     familiar: bool | None = None
     """Whether the best candidate is in the training data."""
     focus: float | None = None
-    """Attention weight on the words' objects, relative to evenly spread attention; nothing where no word has a box."""
+    """Attention weight on the words' objects, relative to even attention; nothing without boxes."""
     given: str | None = None
     """The model's input: the text of its first field."""
     rationale: RationaleWeight | None = None
@@ -65,18 +66,23 @@ How = tuple[str, ...] | Callable[[Sequence[Outcome]], str | tuple[str, ...]]
 @final
 @dataclass(frozen=True)
 class Sums:
-    """A metric of sums over the examples, as a rate: so it can be computed of any choice of them at once.
+    """A metric computed from sums over the examples, so that resamples of them are cheap.
 
-    >>> letters = Sums(lambda them: [(len(one.candidates[0]), 1) for one in them], lambda sums: sums[0] / sums[1])
-    >>> rows = letters.rows([Outcome(("x",), ("ab",)), Outcome(("x",), ("a",))])
-    >>> letters.value([sum(column) for column in zip(*rows)])
+    >>> def lengths(outcomes):
+    ...     return [(len(outcome.candidates[0]), 1) for outcome in outcomes]
+    >>> letters = Sums(lengths, lambda sums: sums[0] / sums[1])
+    >>> letters.over([Outcome(("x",), ("ab",)), Outcome(("x",), ("a",))])
     1.5
     """
 
     rows: Callable[[Sequence[Outcome]], Rows]
-    """What each example adds to each sum."""
+    """The summands of each example."""
     value: Callable[[Sequence[float]], float]
     """The value, of the sums."""
+
+    def over(self, outcomes: Sequence[Outcome]) -> float:
+        """The value for all these outcomes together."""
+        return self.value([*map(math.fsum, zip(*self.rows(outcomes), strict=True))])
 
 
 @final
@@ -85,29 +91,30 @@ class Metric:
     """One row of the table of metrics, or one of yours.
 
     >>> from sixjars import score
-    >>> loud = Metric("loud", lambda outcomes: sum(one.candidates[0].isupper() for one in outcomes) / len(outcomes))
-    >>> score([Outcome(("YES",), ("YES",))], [loud])[0].value
+    >>> def loud(outcomes):
+    ...     return sum(outcome.candidates[0].isupper() for outcome in outcomes) / len(outcomes)
+    >>> score([Outcome(("YES",), ("YES",))], [Metric("loud", loud)])[0].value
     1.0
     """
 
     name: str
-    """As recipes write it."""
+    """The name in recipes."""
     compute: Compute
-    """The value, for one outcome or more that have what the metric needs; `score` checks that first."""
+    """The value, for at least one outcome; `score` checks first that all have what it needs."""
     better: Better = "higher"
     """Which way is good."""
     needs: frozenset[Need] = frozenset({"candidates"})
-    """What every outcome must have, besides its references; of `focus` and `rationale`, one outcome at least."""
+    """What every outcome (of `focus` and `rationale`: one of them) has besides its references."""
     how: How = ()
-    """How the value is computed, for its signature: two values compare only when these are equal."""
+    """How the value is computed, for its signature: values compare only when these are equal."""
     nbest: int = 1
     """How many candidates it needs."""
     per_example: bool = True
-    """Whether one example by itself has a value; not where it is of all together, as BLEU or the mean F1 of classes."""
+    """Whether one example by itself has a value; not for BLEU, or the mean F1 of classes."""
     slow: bool = False
-    """Whether it takes so long that it waits for the end of training, unless `learning.metric` names it."""
+    """Whether it waits for the end of training, unless `learning.metric` names it."""
     sums: Sums | None = None
-    """The same value from sums, for its interval; a mean of the values of the examples needs none."""
+    """The same value from sums, for its interval; a mean over the examples needs none."""
 
 
 @final
@@ -126,7 +133,7 @@ class Score:
 @final
 @dataclass(frozen=True)
 class Interval:
-    """The 95 % bootstrap interval of a score: how far it may be off by the choice of the examples."""
+    """The 95 % bootstrap interval of a score, as far as the choice of examples goes."""
 
     low: float
     high: float

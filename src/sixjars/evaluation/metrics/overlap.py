@@ -1,4 +1,4 @@
-"""How much the output shares with the references, and how many edits it is away from them.
+"""Metrics of the overlap of outputs with references, and of the edits between them.
 
 BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load when first used.
 """
@@ -6,6 +6,7 @@ BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load 
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import zip_longest
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 SacreName = Literal["bleu", "chrf", "ter"]
 REMEMBERED = 300_000
-"""Letters of references that are read once and not again for every score; more would take much memory."""
+"""Characters of references whose n-grams are kept between scores: time against memory."""
 
 
 def bleu(outcomes: Sequence[Outcome]) -> float:
@@ -25,8 +26,8 @@ def bleu(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: 100 \cdot \min(1, e^{1 - r/c}) \cdot \exp\Bigl(\tfrac14 \sum_{n=1}^4 \log p_n\Bigr)
 
-    The outputs have `c` words, the references nearest in length have `r`. Papineni et al. 2002, section 2.3
-    (https://aclanthology.org/P02-1040/), computed over the whole corpus as in Post 2018
+    The outputs have `c` words, the references nearest in length have `r`. Papineni et al. 2002,
+    section 2.3 (https://aclanthology.org/P02-1040/), computed over the whole corpus as in Post 2018
     (https://aclanthology.org/W18-6319/). 0 where nothing matches, so also when all texts are empty;
     and 0 where no output has four words, however right it is: use chrF there.
     """
@@ -34,7 +35,7 @@ def bleu(outcomes: Sequence[Outcome]) -> float:
 
 
 def chrf(outcomes: Sequence[Outcome]) -> float:
-    r"""Character F-score (chrF): of character n-grams up to six, recall counting twice as much; 0 to 100.
+    r"""Character F-score (chrF): character n-grams up to six, recall counting twice; 0 to 100.
 
     .. math:: 100 \cdot \frac{(1 + \beta^2) \, P R}{\beta^2 P + R}, \quad \beta = 2
 
@@ -45,38 +46,33 @@ def chrf(outcomes: Sequence[Outcome]) -> float:
 
 
 def ter(outcomes: Sequence[Outcome]) -> float:
-    r"""Translation edit rate: word edits (moving a phrase is one edit), in percent of the reference's length.
+    r"""Translation edit rate: word edits (a moved phrase is one), in percent of reference length.
 
     .. math:: 100 \cdot \frac{\sum_i \min_{r \in R_i} \mathrm{edits}(\hat y_i, r)}
               {\sum_i \mathrm{mean}_{r \in R_i} |r|}
 
-    Snover et al. 2006 (https://aclanthology.org/2006.amta-papers.25/). Capitals do not count; may exceed 100.
-    When all references are empty: 0 if all candidates are empty too, else 100.
+    Snover et al. 2006 (https://aclanthology.org/2006.amta-papers.25/). Capitals do not count; may
+    exceed 100. When all references are empty: 0 if all candidates are empty too, else 100.
     """
     return _sacre(outcomes, "ter")
 
 
 def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
-    """Sacrebleu takes a list of all first references, one of all second ones, and None where there is no such."""
-    streams, texts = _streams(outcomes), [outcome.candidates[0] for outcome in outcomes]
+    """The score of sacrebleu, with what it knows of the references cached where they are few."""
+    streams = _streams(outcomes)
+    texts = [outcome.candidates[0] for outcome in outcomes]
     if sum(len(text or "") for stream in streams for text in stream) > REMEMBERED:
         return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
     return float(_knowing(name, tuple(map(tuple, streams))).corpus_score(texts, None).score)
 
 
 def _streams(outcomes: Sequence[Outcome]) -> list[list[str | None]]:
-    width = max(len(outcome.references) for outcome in outcomes)
-    return [
-        [
-            outcome.references[place] if place < len(outcome.references) else None
-            for outcome in outcomes
-        ]
-        for place in range(width)
-    ]
+    """All first references, all second ones, and so on, with None where an example has fewer."""
+    return [*map(list, zip_longest(*(outcome.references for outcome in outcomes)))]
 
 
 def sacre_sums(name: SacreName) -> Sums:
-    """What sacrebleu adds up over the sentences, and what it makes of the sums."""
+    """The sums that sacrebleu computes a metric from."""
     return Sums(partial(_sacre_rows, name=name), partial(_sacre_value, name=name))
 
 
@@ -97,7 +93,7 @@ def _plain(name: SacreName) -> "SacreMetric":
 
 @lru_cache(maxsize=3)
 def _knowing(name: SacreName, streams: tuple[tuple[str | None, ...], ...]) -> "SacreMetric":
-    """With what it has found out about the references, which are half of the work and the same after every epoch."""
+    """A metric that keeps the n-grams of its references: half of the work of every epoch."""
     return _sacre_metric(name, references=list(map(list, streams)))
 
 
@@ -120,16 +116,17 @@ def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:
 
 
 def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
-    r"""ROUGE: F1 of shared stems (1), pairs (2) or longest subsequence (L); `_spaces`: words, not stems; 0 to 1.
+    r"""ROUGE: F1 of shared stems (1), pairs (2) or longest subsequence (L), or of words; 0 to 1.
 
     .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
               P = \frac{m(\hat y_i, r)}{|\hat y_i|}, \; R = \frac{m(\hat y_i, r)}{|r|}
 
-    `m` is how many n-grams both have, repeats counted, or the length of their longest common subsequence. Lin 2004,
-    sections 2 and 3.1 (https://aclanthology.org/W04-1013/), with equal weight for P and R and Porter stems as in its
-    ROUGE-1.5.5 script; each text is one sentence. Computed by rouge-score with its own tokenizer, which keeps the
-    letters a to z and digits alone, so that nothing of a Hindi text is left. Names that end in `_spaces` split words
-    at spaces and do not stem, for texts in any script. A text without n-grams shares nothing: 0.
+    `m` is how many n-grams both have, repeats counted, or the length of their longest common
+    subsequence. Lin 2004, sections 2 and 3.1 (https://aclanthology.org/W04-1013/), with equal
+    weight for P and R and Porter stems as in its ROUGE-1.5.5 script; each text is one sentence.
+    Computed by rouge-score with its own tokenizer, which keeps the letters a to z and digits alone,
+    so that nothing of a Hindi text is left. Names that end in `_spaces` split words at spaces and
+    do not stem, for texts in any script. A text without n-grams shares nothing: 0.
 
     >>> rouge([Outcome(("main ghar जा रहा",), ("Main जा रहा",))], name="rouge1_spaces")
     0.8571428571428571
@@ -138,9 +135,8 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
 
     kind, _, spaces = name.partition("_")
     words = SimpleNamespace(tokenize=lambda text: text.lower().split()) if spaces else None
-    scorer = RougeScorer(
-        [kind], use_stemmer=True, tokenizer=words
-    )  # a tokenizer of its own stems for itself
+    # a tokenizer of its own stems for itself
+    scorer = RougeScorer([kind], use_stemmer=True, tokenizer=words)
     best = (
         scorer.score_multi(outcome.references, outcome.candidates[0])[kind].fmeasure
         for outcome in outcomes
@@ -150,39 +146,48 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
 
 def rouge_how(_: Sequence[Outcome], *, name: str) -> tuple[str, ...]:
     """The tokenizer, and the version of the library."""
-    how = ("tok:spaces", "no stems") if name.endswith("_spaces") else ("tok:a-z0-9", "Porter stems")
-    return "F1", "best reference", *how, "case:lower", f"rouge-score:{version_of('rouge-score')}"
+    tokenizer = (
+        ("tok:spaces", "no stems") if name.endswith("_spaces") else ("tok:a-z0-9", "Porter stems")
+    )
+    return (
+        "F1",
+        "best reference",
+        *tokenizer,
+        "case:lower",
+        f"rouge-score:{version_of('rouge-score')}",
+    )
 
 
 def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     r"""Levenshtein distance in characters, for each character of the references.
 
-    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
+    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad
+              r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
 
     The distance `d` is that of Levenshtein 1966, "Binary codes capable of correcting deletions,
-    insertions, and reversals". A character is a Unicode code point: a vowel sign of Devanagari counts, and so
-    does a space. Of references that are equally near, the longest one is counted. The rate may exceed 1.
-    When every reference is empty: 0 if every candidate is empty too, else 1, as in sacrebleu's TER.
+    insertions, and reversals". A character is a Unicode code point: a vowel sign of Devanagari
+    counts, and so does a space. Of references that are equally near, the longest one is counted.
+    The rate may exceed 1. When every reference is empty: 0 if every candidate is empty too, else 1,
+    as in sacrebleu's TER.
 
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5
     """
-    return CHARACTER_ERRORS.value(
-        [*map(math.fsum, zip(*CHARACTER_ERRORS.rows(outcomes), strict=True))]
-    )
+    return CHARACTER_ERRORS.over(outcomes)
 
 
 def word_error_rate(outcomes: Sequence[Outcome]) -> float:
     r"""Levenshtein distance in words, for each word of the references.
 
-    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
+    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad
+              r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
 
     Levenshtein 1966, over words split at spaces; otherwise as `character_error_rate`.
 
     >>> word_error_rate([Outcome(("I am going home",), ("I going to home",))])
     0.5
     """
-    return WORD_ERRORS.value([*map(math.fsum, zip(*WORD_ERRORS.rows(outcomes), strict=True))])
+    return WORD_ERRORS.over(outcomes)
 
 
 def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> Rows:
@@ -193,10 +198,9 @@ def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -
     for outcome in outcomes:
         output = units(outcome.candidates[0])
         references = [units(reference) for reference in outcome.references]
-        fewest, shortfall = min(
-            (distance(output, reference), -len(reference)) for reference in references
-        )
-        rows.append((fewest, -shortfall))
+        # of references that are equally near, the longest
+        edits, length = min((distance(output, words), -len(words)) for words in references)
+        rows.append((edits, -length))
     return rows
 
 

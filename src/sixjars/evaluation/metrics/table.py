@@ -1,19 +1,19 @@
-"""Every metric by name: this table is the whole registry. Right answers are counted here."""
+"""Every metric by name: this table is the whole registry. Exact match and accuracy are here."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.evaluation.metrics import answers, attention, ngrams, novelty, overlap, tours
 from sixjars.evaluation.metrics.ngrams import WORDS
 from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, Sums
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.version import version_of
+from sixjars_runtime.errors import DataError, RecipeError, shown, unknown
 
 _ACCURACY: Final = "accuracy@"
 _ANY: Final = ("any reference", "case:mixed")
@@ -23,7 +23,11 @@ _FOCUSED: Final = partial(attention.how_known, how="weight in box / area of box"
 _EXPLAINED: Final = partial(attention.how_linked, by="posterior attention")
 _ATTENDED: Final = partial(attention.how_linked, by="attention")
 _SPACES: Final = ("tok:spaces", "case:mixed")
-_VALID: Final = "valid tours only"
+_CHARACTERS: Final = ("nearest reference", "unit:code point", "case:mixed")
+_WORDS: Final = ("nearest reference", *_SPACES)
+_PER_TOKEN: Final = ("first reference", "per token with <stop>")
+_TRUE_TOUR: Final = ("closed", "first reference", "valid tours only")
+_NEAREST_TOUR: Final = ("closed", "nearest from point 0", "valid tours only")
 _SEEN: Final = frozenset[Need]({"candidates", "familiar"})
 _INPUT: Final = frozenset[Need]({"candidates", "given"})
 _LIKELIHOOD: Final = frozenset[Need]({"likelihood"})
@@ -31,20 +35,23 @@ _LINKS: Final = frozenset[Need]({"links"})
 _FOCUS: Final = frozenset[Need]({"focus"})
 _RATIONALE: Final = frozenset[Need]({"rationale"})
 _LACKS: Final[dict[Need, str]] = {
-    "candidates": "compares outputs, but {} has no candidates. Give at least one; the empty text is one.",
-    "likelihood": "needs a log probability and at least 1 token (<stop> counts), but {} has none. Give both for the "
-    "first reference.",
-    "links": "compares predicted links with sure ones, but {} lacks one of them. Give links and sure; a set without "
-    "links is allowed.",
-    "familiar": "asks whether the best candidate is in the training data, but {} has no familiar. Give True or False.",
-    "given": "compares outputs with the input, but {} has no given. Give the text of its first input.",
+    "candidates": "compares outputs, but {} has no candidates. "
+    "Give at least one; the empty text is one.",
+    "likelihood": "needs a log probability and at least 1 token (<stop> counts), but {} has none. "
+    "Give both for the first reference.",
+    "links": "compares predicted links with sure ones, but {} lacks one of them. "
+    "Give links and sure; a set without links is allowed.",
+    "familiar": "asks whether the best candidate is in the training data, but {} has no familiar. "
+    "Give True or False.",
+    "given": "compares outputs with the input, but {} has no given. "
+    "Give the text of its first input.",
 }
 """The message for an outcome that lacks it, after the name of the metric."""
 _ONE_AT_LEAST: Final[dict[Need, str]] = {
     "focus": "words whose objects have true boxes",
     "rationale": "the attention weight on true rationales",
 }
-"""What one outcome at least must have."""
+"""The needs that at least one outcome must meet."""
 _TRUTHS: Final[dict[Need, str]] = {"links": "sure", "focus": "focus", "rationale": "rationale"}
 """Needs that an outcome may lack, and what is then nothing."""
 
@@ -54,8 +61,8 @@ def exact_match(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
 
-    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of articles,
-    punctuation and capitals. An empty candidate is right only where a reference is empty.
+    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of
+    articles, punctuation and capitals. An empty candidate is right only where a reference is empty.
 
     >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
     0.5
@@ -69,14 +76,13 @@ def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
     .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
 
     Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
-    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are compared.
+    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are
+    compared.
 
     >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
     1.0
     """
-    hits = sum(
-        not set(outcome.references).isdisjoint(outcome.candidates[:k]) for outcome in outcomes
-    )
+    hits = sum(not set(each.references).isdisjoint(each.candidates[:k]) for each in outcomes)
     return hits / len(outcomes)
 
 
@@ -85,23 +91,29 @@ def _accuracy_at(k: int) -> Metric:
 
 
 def _rouge(name: str) -> Metric:
-    return Metric(
-        name, partial(overlap.rouge, name=name), how=partial(overlap.rouge_how, name=name)
-    )
+    how = partial(overlap.rouge_how, name=name)
+    return Metric(name, partial(overlap.rouge, name=name), how=how)
 
 
-def _rationale(name: str, level: attention.Level, how: str) -> Metric:
+def _novel(name: str, n: int) -> Metric:
+    compute = partial(novelty.novel_ngrams, n=n)
+    return Metric(name, compute, needs=_INPUT, how=novelty.NOVELTY)
+
+
+def _of_labels(name: str, compute: Callable[..., float], how: str) -> Metric:
+    return Metric(f"labels_{name}", partial(compute, multi_label=True), how=(how, *_LABELS))
+
+
+def _rationale(name: str, level: attention.Level, part: str) -> Metric:
     compute = partial(attention.rationale_mean, level=level)
-    return Metric(
-        name, compute, needs=_RATIONALE, how=partial(attention.how_known, how=how, need="rationale")
-    )
+    how = partial(attention.how_known, how=part, need="rationale")
+    return Metric(name, compute, needs=_RATIONALE, how=how)
 
 
 _OF_ALL: Final = frozenset(
-    {"bleu", "bleu1", "bleu2", "bleu3", "bleu4", "cider_d", "distinct_captions", "distinct1"}
-) | {
-    *("distinct2", "vocabulary_used", "macro_f1", "micro_f1", "labels_macro_f1", "labels_micro_f1")
-}
+    "bleu bleu1 bleu2 bleu3 bleu4 cider_d distinct_captions distinct1 distinct2 vocabulary_used "
+    "macro_f1 micro_f1 labels_macro_f1 labels_micro_f1".split()
+)
 """Metrics of all examples together: one alone has no value."""
 
 _SUMS: Final[dict[str, Sums]] = {
@@ -148,57 +160,22 @@ METRICS: Final[dict[str, Metric]] = {
         ),
         Metric("macro_f1", answers.macro_f1, how=("mean of F1", *_ANY)),
         Metric("micro_f1", answers.micro_f1, how=("pooled", *_ANY)),
-        Metric(
-            "labels_macro_f1",
-            partial(answers.macro_f1, multi_label=True),
-            how=("mean of F1", *_LABELS),
-        ),
-        Metric(
-            "labels_micro_f1", partial(answers.micro_f1, multi_label=True), how=("pooled", *_LABELS)
-        ),
+        _of_labels("macro_f1", answers.macro_f1, "mean of F1"),
+        _of_labels("micro_f1", answers.micro_f1, "pooled"),
         Metric("labels_exact", answers.labels_exact, how=_LABELS),
-        Metric(
-            "character_error_rate",
-            overlap.character_error_rate,
-            "lower",
-            how=("nearest reference", "unit:code point", "case:mixed"),
-        ),
-        Metric(
-            "word_error_rate", overlap.word_error_rate, "lower", how=("nearest reference", *_SPACES)
-        ),
+        Metric("character_error_rate", overlap.character_error_rate, "lower", how=_CHARACTERS),
+        Metric("word_error_rate", overlap.word_error_rate, "lower", how=_WORDS),
         Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES),
         Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
-        Metric(
-            "perplexity",
-            answers.perplexity,
-            "lower",
-            _LIKELIHOOD,
-            ("first reference", "per token with <stop>"),
-        ),
+        Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, _PER_TOKEN),
         Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, _ATTENDED),
         Metric("posterior_error_rate", attention.posterior_error_rate, "lower", _LINKS, _EXPLAINED),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
-        Metric(
-            "tour_length_ratio",
-            tours.tour_length_ratio,
-            "lower",
-            _INPUT,
-            ("closed", "first reference", _VALID),
-        ),
-        Metric(
-            "tour_over_nearest",
-            tours.tour_over_nearest,
-            "lower",
-            _INPUT,
-            ("closed", "nearest from point 0", _VALID),
-        ),
+        Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, _TRUE_TOUR),
+        Metric("tour_over_nearest", tours.tour_over_nearest, "lower", _INPUT, _NEAREST_TOUR),
         Metric("valid_tours", tours.valid_tours, needs=_INPUT, how=("closed",)),
-        Metric(
-            "novel_bigrams", partial(novelty.novel_ngrams, n=2), needs=_INPUT, how=novelty.NOVELTY
-        ),
-        Metric(
-            "novel_trigrams", partial(novelty.novel_ngrams, n=3), needs=_INPUT, how=novelty.NOVELTY
-        ),
+        _novel("novel_bigrams", 2),
+        _novel("novel_trigrams", 3),
         Metric("copied_words", novelty.copied_words, needs=_INPUT, how=novelty.NOVELTY),
         _rationale("rationale_sentence", "sentence", "weight on the sentence that decides"),
         _rationale("rationale_word", "word", "share of its sentence"),
@@ -209,7 +186,7 @@ METRICS: Final[dict[str, Metric]] = {
 
 
 def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
-    """The metric of that name; one from outside has a path, `my_package.metrics.LOUDNESS`, or was handed over.
+    """The metric of that name; one of yours has a path, as `my_package.metrics.LOUDNESS`.
 
     >>> metric_named("accuracy@5").nbest
     5
@@ -219,32 +196,32 @@ def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
     if re.fullmatch(f"{_ACCURACY}[1-9][0-9]{{0,8}}", name):
         return _accuracy_at(int(name.removeprefix(_ACCURACY)))
     if name.startswith(_ACCURACY):
-        raise RecipeError(
-            [
-                f"metric {name!r} needs a whole number from 1 to 999999999 after the @, as accuracy@5."
-            ]
-        )
-    for one in outside.components:
-        if isinstance(one, Metric) and one.name == name:
-            return one
-    if "." in name or outside.hands(
-        name
-    ):  # called as the recipe calls it, which also expects it and chooses by it
-        found = outside.component(name, Metric, "metric", is_class=False)
-        return replace(as_metric(found), name=name)
+        numbers = "a whole number from 1 to 999999999"
+        raise RecipeError([f"metric {name!r} needs {numbers} after the @, as accuracy@5."])
+    for component in outside.components:
+        if isinstance(component, Metric) and component.name == name:
+            return component
+    if "." in name or outside.hands(name):
+        component = outside.component(name, Metric, "metric", is_class=False)
+        # the name of the recipe, whose other keys refer to it
+        return replace(as_metric(component), name=name)
     known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in METRICS]
     raise RecipeError([unknown("metric", name, known) + outside.listed])
 
 
-def as_metric(own: "Metric | Compute") -> Metric:
-    """A metric of yours: a `Metric`, or a plain function of outcomes, of which higher values are better.
+def as_metric(metric: "Metric | Compute") -> Metric:
+    """A metric of yours: a `Metric`, or a plain function of outcomes; then higher is better.
 
     >>> def loud(outcomes):
-    ...     return sum(one.candidates[0].isupper() for one in outcomes) / len(outcomes)
+    ...     return sum(outcome.candidates[0].isupper() for outcome in outcomes) / len(outcomes)
     >>> as_metric(loud).name
     'loud'
     """
-    return own if isinstance(own, Metric) else Metric(str(getattr(own, "__name__", "metric")), own)
+    return (
+        metric
+        if isinstance(metric, Metric)
+        else Metric(str(getattr(metric, "__name__", "metric")), metric)
+    )
 
 
 def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]) -> list[Score]:
@@ -253,34 +230,28 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
     >>> score([Outcome(("two", "2"), ("2",))], ["exact_match"])[0].value
     1.0
     """
-    wanted = _all_named(metrics)
+    named = _all_named(metrics)
     if not outcomes:
         raise DataError(
             "There are no outcomes, so there is nothing to score. Give at least one example."
         )
-    for metric in wanted:
+    for metric in named:
         _check(metric, outcomes)
-    return [
-        Score(
-            metric.name,
-            _value(metric, outcomes),
-            _signature(metric, outcomes),
-            metric.better,
-            len(outcomes),
-        )
-        for metric in wanted
-    ]
+    scores = []
+    for metric in named:
+        value, signature = _value(metric, outcomes), _signature(metric, outcomes)
+        scores.append(Score(metric.name, value, signature, metric.better, len(outcomes)))
+    return scores
 
 
 def is_annotated(outcome: Outcome, metric: Metric) -> bool:
     """Whether the truth that a metric compares attention with is known of an outcome."""
-    return all(
-        getattr(outcome, part) is not None for need, part in _TRUTHS.items() if need in metric.needs
-    )
+    needed = [part for need, part in _TRUTHS.items() if need in metric.needs]
+    return all(getattr(outcome, part) is not None for part in needed)
 
 
 def value_alone(metric: Metric, outcome: Outcome) -> float | None:
-    """The value of one example by itself; nothing where it has none, or what the metric needs is not known of it."""
+    """The value of one example by itself; nothing where it has none, or lacks the truth for it."""
     if not metric.per_example or not is_annotated(outcome, metric):
         return None
     value = _value(metric, [outcome])
@@ -288,7 +259,7 @@ def value_alone(metric: Metric, outcome: Outcome) -> float | None:
 
 
 def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:
-    """What a metric computes, which must be a number."""
+    """The value of a metric, which must be a number."""
     value = metric.compute(outcomes)
     try:
         return float(value)
@@ -300,32 +271,33 @@ def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:
 
 def _all_named(names: Sequence[str | Metric | Compute]) -> list[Metric]:
     """Every metric, or one error with every fault."""
-    found: list[Metric] = []
+    known: list[Metric] = []
     faults: list[str] = []
     for name in names:
         try:
-            found.append(metric_named(name) if isinstance(name, str) else as_metric(name))
+            known.append(metric_named(name) if isinstance(name, str) else as_metric(name))
         except RecipeError as error:
             faults += error.faults
     if faults:
         raise RecipeError(faults, where="the list of metrics")
-    return found
+    return known
 
 
 def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
-    """Search that finds as many hypotheses as a metric needs: greedy search becomes a beam for that."""
+    """Search settings for as many hypotheses as a metric needs: greedy search becomes a beam."""
     if nbest <= settings.nbest:
         return settings
     kind = "beam" if settings.kind == "greedy" else settings.kind
-    return settings.model_copy(
-        update={"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)}
-    )
+    wider = {"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)}
+    return settings.model_copy(update=wider)
 
 
 def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:
-    """How a value was computed, in one line: that of another library, or the metric, its settings and our version."""
-    how = metric.how(outcomes) if callable(metric.how) else metric.how
-    return how if isinstance(how, str) else "|".join([metric.name, *how, f"sixjars:{version_of()}"])
+    """How a value was computed: the signature of a library, or the metric, settings and version."""
+    parts = metric.how(outcomes) if callable(metric.how) else metric.how
+    if isinstance(parts, str):
+        return parts
+    return "|".join([metric.name, *parts, f"sixjars:{version_of()}"])
 
 
 def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
@@ -357,14 +329,12 @@ def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
 
 
 def missed_of(expected: Mapping[str, float], scores: Sequence[Score]) -> tuple[str, ...]:
-    """What the recipe expected and did not get."""
+    """A sentence for each score that is worse than the recipe expects."""
     by_name = {score.name: score for score in scores}
     missed = []
     for name, floor in expected.items():
-        found = by_name[name]
-        if found.value < floor if found.better == "higher" else found.value > floor:
-            wanted = "at least" if found.better == "higher" else "at most"
-            missed.append(
-                f"{name} is {found.value:.4g}, but the recipe expects {wanted} {floor:.4g}."
-            )
+        value, higher = by_name[name].value, by_name[name].better == "higher"
+        if value < floor if higher else value > floor:
+            limit = "at least" if higher else "at most"
+            missed.append(f"{name} is {value:.4g}, but the recipe expects {limit} {floor:.4g}.")
     return tuple(missed)

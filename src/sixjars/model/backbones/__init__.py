@@ -1,1 +1,1 @@
-"""Backbones: networks that turn pixels into maps of cells and one vector; `model/visual.py` finds them by name."""
+"""Backbones: networks from pixels to maps and one vector; `model/visual.py` finds them by name."""

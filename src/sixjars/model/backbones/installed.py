@@ -11,24 +11,25 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError
 from sixjars.model.backbones.backbone import Backbone, MapShape
 from sixjars.model.backbones.libraries import network_named, preprocessing_of
 from sixjars.model.backbones.trace import BLANKS, Trace
+from sixjars_runtime.errors import RecipeError
 
 KEPT: ContextVar[dict[str, Tensor] | None] = ContextVar("KEPT", default=None)
-"""The outputs of the layers of interest in the pass under way: of this thread alone, and never on a module."""
+"""The outputs of the chosen layers in this pass and this thread, never kept on a module."""
 
 
 @final
 class InstalledBackbone(Backbone):
-    """Any convolutional network of the user's libraries: the maps of a layer, and the input of its classifier.
+    """A convolutional network of a library: the maps of a layer, the input of the classifier.
 
-    `layer` names any submodule that outputs (N, C, h, w), such as `features.29` of torchvision/vgg16; when it is
-    absent, the last one with more than one cell that is not a pooling. The vector is the input of the last linear layer
-    (fc7 of VGG), and that layer is left out; without one it is the last vector that is computed after the maps.
+    `layer` names any submodule that outputs (N, C, h, w), such as `features.29` of
+    torchvision/vgg16; by default the last one with more than one cell that is not a pooling. The
+    vector is the input of the last linear layer (fc7 of VGG), and that layer is left out; without
+    one it is the last vector that is computed after the maps.
 
-    It is always in evaluation mode: no dropout, and normalisation by the numbers that it came with.
+    It is always in evaluation mode: no dropout, and its own statistics for normalisation.
     """
 
     gain: Tensor
@@ -43,11 +44,11 @@ class InstalledBackbone(Backbone):
         pretrained: bool = True,
     ) -> None:
         super().__init__()
-        wanted = preprocessing_of(name)
-        self.usual_size = size or wanted.size
-        self.blue_first = wanted.blue_first
-        self.register_buffer("gain", torch.tensor(wanted.gain).view(-1, 1, 1))
-        self.register_buffer("shift", torch.tensor(wanted.shift).view(-1, 1, 1))
+        preprocessing = preprocessing_of(name)
+        self.usual_size = size or preprocessing.size
+        self.blue_first = preprocessing.blue_first
+        self.register_buffer("gain", torch.tensor(preprocessing.gain).view(-1, 1, 1))
+        self.register_buffer("shift", torch.tensor(preprocessing.shift).view(-1, 1, 1))
         self.model = network_named(name, pretrained=pretrained)
         blank_NCHW = torch.zeros(BLANKS, 3, self.usual_size, self.usual_size)
         trace = Trace.of(self.model, name, self._ready(blank_NCHW))
@@ -62,12 +63,12 @@ class InstalledBackbone(Backbone):
 
     @classmethod
     def size_of(cls, name: str) -> int:
-        """As the library's own preprocessing makes images."""
+        """The size of images after the library's own preprocessing."""
         return preprocessing_of(name).size
 
     @classmethod
     def shape_made_by(cls, make: Callable[[], Backbone]) -> MapShape:
-        """Without memory for its weights; where the library complains, it may need real numbers while it is built."""
+        """The shape, without memory for the weights, unless the library needs real numbers."""
         try:
             with torch.device("meta"):
                 return make().shape
@@ -89,12 +90,12 @@ class InstalledBackbone(Backbone):
         return kept["maps"].to(self.gain.dtype).contiguous(), vector_NK.to(self.gain.dtype)
 
     def _ready(self, pixels: Tensor) -> Tensor:
-        """As the network needs them."""
+        """The pixels as the network needs them."""
         colours_NCHW = pixels.flip(1) if self.blue_first else pixels
         return colours_NCHW.to(self.gain.dtype) * self.gain + self.shift
 
     def train(self, mode: bool = True) -> Self:  # noqa: FBT001, FBT002 - as torch has it
-        """Always evaluation mode, whatever the caller sets."""
+        """Stay in evaluation mode, whatever the caller sets."""
         return super().train(mode=False)
 
 

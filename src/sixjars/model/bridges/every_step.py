@@ -1,4 +1,4 @@
-"""Every-step conditioning (option 2): the encoder's summary is an input of every step of the decoder.
+"""Every-step conditioning (option 2): the summary is an input of every step of the decoder.
 
 Dims: B batch, N queries of each source, K summary features, H state features.
 """
@@ -16,12 +16,12 @@ from sixjars.model.layers import Start, StateProjection, for_queries
 class EveryStep(Bridge):
     """s_0 = h_T, s_t = RNN(s_{t-1}, [E_dec[y_{t-1}], h_T]).
 
-    Cho et al. 2014 (https://arxiv.org/abs/1406.1078), section 2.2, with the summary given to the cell and not to the
-    output layer.
+    Cho et al. 2014 (https://arxiv.org/abs/1406.1078), section 2.2, with the summary given to the
+    cell and not to the output layer.
 
     >>> import torch
     >>> bridge = EveryStep(summary_size=4, state_size=6)
-    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
+    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3) > 0, torch.randn(2, 4))
     >>> torch.equal(bridge.step(torch.randn(2, 6), bridge.start(source)).vector, source.summary)
     True
     """

@@ -1,4 +1,4 @@
-"""Initial-state conditioning (option 1): the encoder's summary makes the decoder's initial state, and no more.
+"""Initial-state conditioning (option 1): the decoder's initial state is made of the summary.
 
 Dims: B batch, K summary features, H state features.
 """
@@ -16,12 +16,13 @@ from sixjars.model.layers import Start, StateProjection, for_queries
 class InitialState(Bridge):
     """s_0 = h_T, s_t = RNN(s_{t-1}, E_dec[y_{t-1}]).
 
-    Sutskever, Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215). `state_count` is how many vectors the decoder's
-    initial state has: its layers, twice that for an LSTM. `start="linear"` fits any sizes by tanh(W_0 h_T + b_0).
+    Sutskever, Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215). `state_count` is the number of
+    vectors in the decoder's initial state: its layers, twice that for an LSTM. `start="linear"`
+    fits any sizes by tanh(W_0 h_T + b_0).
 
     >>> import torch
     >>> bridge = InitialState(summary_size=4, state_size=4, start="copy")
-    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
+    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3) > 0, torch.randn(2, 4))
     >>> torch.equal(bridge.start(source).first_state, source.summary)
     True
     """
@@ -36,7 +37,7 @@ class InitialState(Bridge):
         self.first = StateProjection(summary_size, state_size, state_count, start)
 
     def start(self, encoded: Encoded) -> Prepared:
-        """The initial state; the rest is handed on unused."""
+        """The initial state; the steps do not use the rest."""
         return Prepared(self.first(encoded.summary), encoded.summary, encoded.memory, encoded.mask)
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:

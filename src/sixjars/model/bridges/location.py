@@ -1,7 +1,7 @@
-r"""Location-sensitive attention: the score of a position also depends on where attention was before.
+r"""Location-sensitive attention: the score of a position depends on attention before, too.
 
-Dims: B batch, N queries of each source, R = B * N, S source positions, D source features, H decoder features,
-      A attention features, W = 2 * radius + 1 positions of a window.
+Dims: B batch, N queries of each source, R = B * N, S source positions, D source features, H decoder
+      features, A attention features, W = 2 * radius + 1 positions of a window.
 """
 
 from collections.abc import Mapping
@@ -27,18 +27,19 @@ from sixjars.model.layers import (
 
 @final
 class LocationAttention(Bridge):
-    r"""e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j + F_att z_jt), α_jt = softmax_j(e_jt), c_t = Σ_j α_jt h_j.
+    r"""e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j + F_att z_jt), α_jt = softmax_j(e_jt).
 
-    z_jt has the last weights α_{i,t-1} and the coverage κ_it = Σ_{τ<t} α_iτ of the positions i around j, `radius` on
-    each side. So the score knows where attention was and what it has left out, which helps most with sources longer
-    than those of the training set.
+    c_t = Σ_j α_jt h_j. z_jt has the last weights α_{i,t-1} and the coverage κ_it = Σ_{τ<t} α_iτ of
+    the positions i around j, `radius` on each side. So the score knows where attention was and what
+    it has left out, which helps most with sources longer than those of the training set.
 
-    The last weights are from Chorowski et al. 2015 (https://arxiv.org/abs/1506.07503), equations 8 and 9; coverage is
-    from Tu et al. 2016 (https://arxiv.org/abs/1601.04811), section 3.1. Where we differ: one matrix, F_att, is both
-    the convolution and the layer behind it.
+    The last weights are from Chorowski et al. 2015 (https://arxiv.org/abs/1506.07503), equations 8
+    and 9; coverage is from Tu et al. 2016 (https://arxiv.org/abs/1601.04811), section 3.1. Where we
+    differ: one matrix, F_att, is both the convolution and the layer behind it.
 
     >>> attention = LocationAttention(source_size=4, state_size=6, size=5, radius=1)
-    >>> prepared = attention.start(Encoded(torch.randn(2, 3, 4), torch.ones(2, 3) > 0, torch.randn(2, 4)))
+    >>> memory, mask = torch.randn(2, 3, 4), torch.ones(2, 3) > 0
+    >>> prepared = attention.start(Encoded(memory, mask, torch.randn(2, 4)))
     >>> first = attention.step(torch.randn(2, 6), prepared)
     >>> second = attention.step_from(torch.randn(2, 6), prepared, first.attended)
     >>> second.attended[:, 1].allclose(first.weights + second.weights)
@@ -70,34 +71,34 @@ class LocationAttention(Bridge):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """A label is output at one step, before which there is none."""
+        """Report a decoder of one step, before which there is no attention."""
         if plan.decoder.searches:
             return super().misfits(plan)
-        kind = plan.kind("decoder")
-        return [
-            f"model.bridge: location needs a decoder that outputs several tokens, but it is {kind}; use attention."
-        ]
+        need = "needs a decoder that outputs several tokens"
+        return [f"model.bridge: location {need}, but it is {plan.kind('decoder')}; use attention."]
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys."""
-        first, keys = self.first(encoded.summary), self.score.keys(encoded.memory)
+        first = self.first(encoded.summary)
+        keys = self.score.keys(encoded.memory)
         return Prepared(first, encoded.summary, encoded.memory, encoded.mask, keys)
 
     def first_attended(self, prepared: Prepared) -> Tensor:
-        """Nowhere."""
+        """No attention: zeros (B, 2, S)."""
         rows, positions = prepared.mask.shape
         return wide(prepared.memory[:0]).new_zeros(rows, 2, positions)
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
-        """A first step."""
+        """A first step, before which there was no attention."""
         return self.step_from(query, prepared, for_queries(self.first_attended(prepared), query))
 
     def step_from(self, query: Tensor, prepared: Prepared, attended: Tensor | None) -> Context:
-        """Score every position by what it holds and by what was attended to around it."""
+        """Score every position by its vector and by the attention around it so far."""
         assert prepared.keys is not None
         if attended is None:
             return self.step(query, prepared)
-        sources, memory_BSD = prepared.mask.shape[0], prepared.memory
+        sources = prepared.mask.shape[0]
+        memory_BSD = prepared.memory
         around_R2SW = F.pad(attended, (self.radius, self.radius)).unfold(2, 2 * self.radius + 1, 1)
         located_RSA = self.location(around_R2SW.transpose(1, 2).flatten(2).to(memory_BSD.dtype))
         query_BN1A = by_source(self.score.query(query), sources).unsqueeze(2)
@@ -110,7 +111,7 @@ class LocationAttention(Bridge):
         return Context(vectors_BND.flatten(0, 1), weights_RS, after_R2S)
 
     def equations(self) -> list[str]:
-        """Initial state, what was attended to around a position, scores, weights and context vector."""
+        """Initial state, attention around a position, scores, weights and context vector."""
         around = f"j-{self.radius}..j+{self.radius}" if self.radius else "j"
         score = self.score.equation(self.query_letter, "h_j").removesuffix(")")
         return [

@@ -1,7 +1,7 @@
-"""Attention pooling: the summary is a weighted sum of all positions, with a learned query.
+"""Attention pooling: the summary is a weighted sum of all positions, by a learned query.
 
-Dims: B batch, S source positions, D source features, P segments of a row, F features of what is pooled,
-      H state features, A attention features.
+Dims: B batch, S source positions, D source features, P segments of a row, F features of what is
+      pooled, H state features, A attention features.
 """
 
 from typing import final
@@ -21,22 +21,23 @@ from sixjars.model.layers import Start, StateProjection, for_queries, masked_sof
 class AttentionPooling(Bridge):
     r"""α_j = softmax_j(u_poolᵀ tanh(W_pool h_j + b_pool)), s_0 from Σ_j α_j h_j.
 
-    Initial-state conditioning with another summary: Yang et al. 2016 (https://aclanthology.org/N16-1174/), section
-    2.2, for positions of any kind. The query u_pool is the same for every source and every step, so it is computed
-    once.
+    Initial-state conditioning with another summary: Yang et al. 2016
+    (https://aclanthology.org/N16-1174/), section 2.2, for positions of any kind. The query u_pool
+    is the same for every source and every step, so it is computed once.
 
-    Where the encoder has an upper level, its segments are pooled and not the positions,
-    β_n = softmax_n(u_poolᵀ tanh(W_pool g_n + b_pool)) and s_0 from Σ_n β_n g_n: the sentences of that paper. The weight
-    of a position is that of its segment times that of the position within it, or an even share where the encoder has
-    no such weights.
+    Where the encoder has an upper level, its segments are pooled and not the positions, β_n =
+    softmax_n(u_poolᵀ tanh(W_pool g_n + b_pool)) and s_0 from Σ_n β_n g_n: the sentences of that
+    paper. The weight of a position is that of its segment times that of the position within it, or
+    an even share where the encoder has no such weights.
 
-    With `join_summary` the initial state is made from [Σ_j α_j h_j, h_T]: attention and the encoder's summary together.
+    With `join_summary` the initial state is made from [Σ_j α_j h_j, h_T]: attention and the
+    encoder's summary together.
 
     >>> bridge = AttentionPooling(source_size=4, state_size=4, start="copy")
-    >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
-    >>> prepared = bridge.start(source)
+    >>> memory, mask = torch.randn(2, 3, 4), torch.ones(2, 3) > 0
+    >>> prepared = bridge.start(Encoded(memory, mask, torch.randn(2, 4)))
     >>> weights = bridge.step(prepared.first_state, prepared).weights
-    >>> torch.allclose(prepared.first_state, (weights.unsqueeze(-1) * source.memory).sum(1), atol=1e-5)
+    >>> torch.allclose(prepared.first_state, (weights.unsqueeze(-1) * memory).sum(1), atol=1e-5)
     True
     """
 
@@ -68,7 +69,7 @@ class AttentionPooling(Bridge):
         self.first = StateProjection(first_size, state_size, state_count, start)
 
     def start(self, encoded: Encoded) -> Prepared:
-        """Pool every position, or every segment; the weights of the positions are handed on as the keys."""
+        """Pool every position or segment; `keys` of the result are the weights of positions."""
         memory_BSD, mask_BS = encoded.memory, encoded.mask
         if not self.segment_size:
             pooled_BF, weights_BS = self._pooled(memory_BSD, mask_BS)
@@ -78,9 +79,8 @@ class AttentionPooling(Bridge):
             pooled_BF, shares_BP = self._pooled(level.memory, level.mask)
             within_BS = level.weights
             if within_BS is None:
-                within_BS = softmax_in_segments(
-                    torch.zeros_like(mask_BS, dtype=memory_BSD.dtype), mask_BS, level
-                )
+                even_BS = torch.zeros_like(mask_BS, dtype=memory_BSD.dtype)
+                within_BS = softmax_in_segments(even_BS, mask_BS, level)
             weights_BS = shares_BP.gather(1, level.segment_of) * within_BS * mask_BS
         if self.reads_summary:
             pooled_BF = torch.cat([pooled_BF, encoded.summary], dim=-1)
@@ -94,17 +94,18 @@ class AttentionPooling(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """A context of no features, and the weights of the start."""
         assert prepared.keys is not None
-        return Context(
-            for_queries(prepared.summary[:, :0], query), for_queries(prepared.keys, query)
-        )
+        nothing = prepared.summary[:, :0]
+        return Context(for_queries(nothing, query), for_queries(prepared.keys, query))
 
     def equations(self) -> list[str]:
         """The pooled summary, and the initial state made from it."""
         at, state, weight = ("n", "g", "β") if self.segment_size else ("j", "h", "α")
-        words = "α_j = β_n ω_nk, where word j is word k of segment n; ω_nk = 1 / K where the encoder computes none"
-        return [
+        words = (
+            "α_j = β_n ω_nk, where word j is word k of segment n; ω_nk = 1 / K where the encoder "
+        )
+        lines = [
             f"{weight}_{at} = softmax_{at}(u_poolᵀ tanh(W_pool {state}_{at} + b_pool))",
             f"h_pool = Σ_{at} {weight}_{at} {state}_{at}",
             *self.first.equations("[h_pool, h_T]" if self.reads_summary else "h_pool"),
-            *([words] if self.segment_size else []),
         ]
+        return [*lines, f"{words}computes none"] if self.segment_size else lines

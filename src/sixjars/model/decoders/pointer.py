@@ -1,8 +1,8 @@
 r"""Outputs source positions, one after the other, each at most once.
 
-Dims: B batch, S source positions, T target positions, D source features, C context features, H state features,
-      A attention features, G gate features, V = 4 + S tokens, N rows of each source, R = B * N
-      rows open in search.
+Dims: B batch, S source positions, T target positions, D source features, C context features,
+      H state features, A attention features, G gate features, V = 4 + S tokens, N rows of each
+      source, R = B * N rows open in search.
 """
 
 from collections.abc import Mapping
@@ -16,38 +16,41 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.searching import SpecialTokens
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
 from sixjars.model.layers import by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
+from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 
 
 @final
 @dataclass(frozen=True)
 class PointerState(Rows):
-    """What a pointer remembers between steps."""
+    """The state of a pointer between steps."""
 
     state: State
-    """Of its recurrent network."""
+    """The state of its recurrent network."""
     chosen: Tensor
-    """True where a position was pointed at, (R, S)."""
+    """True where a position has been pointed at, (R, S)."""
 
 
 @final
 class PointerDecoder(Generator):
-    r"""u_jt = v_ptrᵀ tanh(W_1 h_j + W_2 s_t), P(y_t = j | y_1..y_{t-1}, x) = softmax_j(u_jt): attention is the output.
+    r"""u_jt = v_ptrᵀ tanh(W_1 h_j + W_2 s_t), P(y_t = j | y_1..y_{t-1}, x) = softmax_j(u_jt).
 
-    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), equation 3; token 4 + j points at position j.
-    The input of a step is the memory h_j of the position before, and the context of the bridge. A position that was
-    chosen cannot be chosen again, neither in training nor in use (theirs may be, and search rules it out). With
-    `visits: all`, `<stop>` comes when and only when nothing is left. With `visits: some` it has a learned key and
+    Attention is the output: Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134),
+    equation 3; token 4 + j points at position j. The input of a step is the memory h_j of the
+    position before, and the context of the bridge. No position can be chosen twice, neither in
+    training nor in prediction (theirs may be, and search rules it out). With `visits: all`,
+    `<stop>` comes when and only when nothing is left. With `visits: some` it has a learned key and
     competes with the positions from the second step on.
 
-    `teach` scores all steps at once. Where the bridge does not follow the state, the recurrence too is one call.
+    `teach` scores all steps at once. Where the bridge does not follow the state, the recurrence too
+    is one call.
 
     >>> from sixjars import InitialState
-    >>> decoder = PointerDecoder(bridge=InitialState(summary_size=4, state_size=6), source_size=4, size=6)
-    >>> source = Encoded(torch.randn(1, 3, 4), torch.ones(1, 3, dtype=torch.bool), torch.randn(1, 4))
+    >>> bridge = InitialState(summary_size=4, state_size=6)
+    >>> decoder = PointerDecoder(bridge=bridge, source_size=4, size=6)
+    >>> source = Encoded(torch.randn(1, 3, 4), torch.ones(1, 3) > 0, torch.randn(1, 4))
     >>> decoder.teach(source, Padded.of([[6, 4, 5, 2]])).weights[0] > 0
     tensor([[ True,  True,  True],
             [ True,  True, False],
@@ -87,9 +90,8 @@ class PointerDecoder(Generator):
         self.query = nn.Linear(size, attention, bias=False)  # W_2
         self.score = nn.Linear(attention, 1, bias=False)  # v_ptr
         self.go = nn.Parameter(torch.randn(source_size) * source_size**-0.5)  # h_go
-        self.stop = (
-            nn.Parameter(torch.randn(attention) * attention**-0.5) if visits == "some" else None
-        )  # k_stop
+        stop = torch.randn(attention) * attention**-0.5 if visits == "some" else None
+        self.stop = None if stop is None else nn.Parameter(stop)  # k_stop
 
     @classmethod
     def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,16 +100,15 @@ class PointerDecoder(Generator):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """A pointer has no vocabulary to smooth over."""
-        if plan.smoothing:
-            return [
-                "loss.smoothing: a pointer has no vocabulary to spread the probability over; remove it."
-            ]
-        return []
+        """Report smoothing, which needs a vocabulary."""
+        if not plan.smoothing:
+            return []
+        why = "a pointer has no vocabulary to spread the probability over; remove it."
+        return [f"loss.smoothing: {why}"]
 
     @property
     def has_attention(self) -> bool:
-        """Attention is its output."""
+        """True: attention is its output."""
         return True
 
     @classmethod
@@ -116,7 +117,7 @@ class PointerDecoder(Generator):
         return {"cell": "gru", "size": size, "attention": size, "dropout": dropout}
 
     def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
-        """Teacher forcing: logits (B, T, V) of a whole target, each step given the true position before it."""
+        """Teacher forcing: logits (B, T, V), each step given the true position before it."""
         first, prepared = self.start(encoded)
         previous_BT = shift_right(target.values, GO)
         pointed_BTS = self._pointed(previous_BT, encoded.mask.unsqueeze(1))
@@ -124,12 +125,11 @@ class PointerDecoder(Generator):
         states_BTH, _ = self.rnn.unroll(inputs_BTD, first.state, self.bridge, prepared)
         chosen_BTS = pointed_BTS.int().cumsum(1) > 0
         logits_BTV, _ = self._logits(states_BTH, chosen_BTS, prepared)
-        return DecoderOutput(
-            logits_BTV, torch.softmax(wide(logits_BTV), dim=-1)[..., len(SPECIAL) :]
-        )
+        weights_BTS = torch.softmax(wide(logits_BTV), dim=-1)[..., len(SPECIAL) :]
+        return DecoderOutput(logits_BTV, weights_BTS)
 
     def longest(self, encoded: Encoded) -> int:
-        """Every position once and `<stop>`, whatever the settings say: half a tour is none."""
+        """Every position once and `<stop>`, whatever the settings say."""
         return encoded.mask.shape[1] + 1
 
     def start(self, encoded: Encoded) -> tuple[PointerState, Prepared]:
@@ -140,51 +140,46 @@ class PointerDecoder(Generator):
 
     @property
     def grouped(self) -> bool:
-        """As its bridge is."""
+        """Whether its bridge is."""
         return self.bridge.grouped
 
     def step(
         self, token: Tensor, state: PointerState, prepared: Prepared
     ) -> tuple[StepOutput, PointerState]:
-        """One token of each row (R,), and what may follow it (R, V); -inf is what may not."""
-        sources = prepared.rows  # whose N rows take the place of the steps of a target
+        """The next tokens (R, V) after one of each row (R,); -inf where one may not follow."""
+        sources = prepared.rows  # N rows of a source take the place of the steps of a target
         token_BN = by_source(token, sources)
         pointed_BNS = self._pointed(token_BN, prepared.mask.unsqueeze(1))
         inputs_BND = self._inputs(token_BN, pointed_BNS, prepared.memory)
         after, _ = self.rnn.step(inputs_BND.flatten(0, 1), state.state, self.bridge, prepared)
         chosen_BNS = by_source(state.chosen, sources) | pointed_BNS
-        logits_BNV, may_BNV = self._logits(
-            by_source(after.hidden[:, -1], sources), chosen_BNS, prepared
-        )
-        log_probabilities_BNV = torch.log_softmax(wide(logits_BNV), dim=-1).masked_fill(
-            ~may_BNV, -torch.inf
-        )
-        log_probabilities_RV = log_probabilities_BNV.flatten(0, 1)
-        weights_RS = log_probabilities_RV[:, len(SPECIAL) :].exp()
-        return StepOutput(log_probabilities_RV, weights_RS), PointerState(
-            after, chosen_BNS.flatten(0, 1)
-        )
+        states_BNH = by_source(after.hidden[:, -1], sources)
+        logits_BNV, may_BNV = self._logits(states_BNH, chosen_BNS, prepared)
+        log_BNV = torch.log_softmax(wide(logits_BNV), dim=-1).masked_fill(~may_BNV, -torch.inf)
+        log_RV = log_BNV.flatten(0, 1)
+        output = StepOutput(log_RV, log_RV[:, len(SPECIAL) :].exp())
+        return output, PointerState(after, chosen_BNS.flatten(0, 1))
 
     @staticmethod
     def _pointed(tokens: Tensor, mask: Tensor) -> Tensor:
-        """Which real position each token points at: one more dimension, S, True once or (a special token) nowhere."""
+        """Where each token points, (…, S): once True, or nowhere for a special token."""
         places_S = torch.arange(mask.shape[-1], device=mask.device) + len(SPECIAL)
         return (tokens.unsqueeze(-1) == places_S) & mask
 
     def _inputs(self, tokens_BT: Tensor, pointed_BTS: Tensor, memory_BSD: Tensor) -> Tensor:
         """The memory of the positions pointed at, (B, T, D); h_go for `<go>`."""
-        found_BTD = torch.bmm(pointed_BTS.to(memory_BSD.dtype), memory_BSD)
-        return torch.where((tokens_BT == GO).unsqueeze(-1), self.go.to(found_BTD.dtype), found_BTD)
+        memory_BTD = torch.bmm(pointed_BTS.to(memory_BSD.dtype), memory_BSD)
+        is_first_BT1 = (tokens_BT == GO).unsqueeze(-1)
+        return torch.where(is_first_BT1, self.go.to(memory_BTD.dtype), memory_BTD)
 
     def _logits(
         self, states_BTH: Tensor, chosen_BTS: Tensor, prepared: Prepared
     ) -> tuple[Tensor, Tensor]:
-        """The logit of every token, the lowest there is where it may not come; and whether it may. Both (B, T, V)."""
+        """The logits, and which tokens may come, (B, T, V) each; the lowest number elsewhere."""
         assert prepared.pointer_keys is not None
         query_BTA = self.query(self.dropout(states_BTH))
-        scores_BTS = self.score(
-            torch.tanh(prepared.pointer_keys.unsqueeze(1) + query_BTA.unsqueeze(2))
-        ).squeeze(-1)
+        mixed_BTSA = prepared.pointer_keys.unsqueeze(1) + query_BTA.unsqueeze(2)
+        scores_BTS = self.score(torch.tanh(mixed_BTSA)).squeeze(-1)
         free_BTS = prepared.mask.unsqueeze(1) & ~chosen_BTS
         ends_BT1 = ~free_BTS.any(-1, keepdim=True)
         stop_BT1 = scores_BTS.new_zeros(ends_BT1.shape)
@@ -193,21 +188,20 @@ class PointerDecoder(Generator):
             stop_BT1 = self.score(torch.tanh(self.stop + query_BTA))
         around = (STOP, len(SPECIAL) - STOP - 1)  # of the special tokens only <stop> may come
         may_BTV = torch.cat([F.pad(ends_BT1, around), free_BTS], dim=-1)
-        # The lowest number and not -inf, which times the 0 of a padded target would be NaN in the loss.
+        # Not -inf, which times the 0 of a padded target would be NaN in the loss.
         logits_BTV = torch.cat([F.pad(stop_BT1, around), scores_BTS], dim=-1)
         return logits_BTV.masked_fill(~may_BTV, torch.finfo(logits_BTV.dtype).min), may_BTV
 
     def equations(self) -> list[str]:
         """The recurrence, the scores, and the distribution over positions."""
         reads = "[h_{y_{t-1}}, c_t]" if self.bridge.context_size else "h_{y_{t-1}}"
-        stop = [] if self.stop is None else ["u_stop,t = v_ptrᵀ tanh(k_stop + W_2 s_t)"]
-        over = "over positions not chosen yet" + (
-            "; <stop> when none is left" if self.stop is None else " and, from t = 2 on, <stop>"
-        )
-        return [
+        lines = [
             "h_{y_0} = h_go",
             *self.rnn.equations(reads=reads),
             "u_jt = v_ptrᵀ tanh(W_1 h_j + W_2 s_t)",
-            *stop,
-            f"P(y_t = j | y_1..y_{{t-1}}, x) = softmax_j(u_jt), {over}",
         ]
+        over = "over positions not chosen yet; <stop> when none is left"
+        if self.stop is not None:
+            lines.append("u_stop,t = v_ptrᵀ tanh(k_stop + W_2 s_t)")
+            over = "over positions not chosen yet and, from t = 2 on, <stop>"
+        return [*lines, f"P(y_t = j | y_1..y_{{t-1}}, x) = softmax_j(u_jt), {over}"]

@@ -1,8 +1,8 @@
 r"""Generates a sequence, one token after the other.
 
-Dims: B batch, S source positions, T target positions, E embedding features, C context features, H state features,
-      G gate features, I input features of the copy gate, V vocabulary, W = V + S all that can be output when copying,
-      N rows of each source, R = B * N rows open in search.
+Dims: B batch, S source positions, T target positions, E embedding features, C context features,
+      H state features, G gate features, I input features of the copy gate, V vocabulary, W = V +
+      S all that can be output when copying, N rows of each source, R = B * N rows open in search.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,9 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.searching import SpecialTokens
-from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import (
     Context,
     DecoderOutput,
@@ -32,18 +30,21 @@ from sixjars.model.conditional import QUERY, ConditionalRecurrent
 from sixjars.model.fast.compiled import log_probabilities
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
+from sixjars_runtime.errors import ShapeError
+from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK
 
 LOWEST = -80.0
-"""Of a gate: e^80 is still a number of 32 bits."""
+"""The lowest logit of a gate that is used: e^80 is still a 32-bit float."""
 
 
 @final
 class CopyGate(nn.Module):
     r"""P(y_t) = p_gen,t P_V(y_t) + (1 - p_gen,t) Σ_{j: x_j = y_t} α_jt.
 
-    p_gen,t = σ(w_genᵀ [s_t, c_t, E_dec[y_{t-1}]] + b_gen): See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368),
-    equations 8 and 9. A word of the source that is not in the vocabulary can be output too: its number is V plus the
-    first position at which it stands, so there are V + S numbers to output.
+    p_gen,t = σ(w_genᵀ [s_t, c_t, E_dec[y_{t-1}]] + b_gen): See, Liu & Manning 2017
+    (https://arxiv.org/abs/1704.04368), equations 8 and 9. A word of the source outside the
+    vocabulary can be output too: its number is V plus its first position, so there are V + S
+    numbers to output.
     """
 
     letters: ClassVar[Mapping[str, str]] = {"gate.weight": "w_gen", "gate.bias": "b_gen"}
@@ -57,8 +58,8 @@ class CopyGate(nn.Module):
     ) -> Tensor:
         """Log P of all numbers, (B, T, V + S).
 
-        From the logits of the vocabulary (B, T, V), the inputs of the gate (B, T, I), the attention weights (B, T, S)
-        and the numbers of what stands at each source position (B, S).
+        `logits` are of the vocabulary (B, T, V), `inputs` of the gate (B, T, I), `weights` of
+        attention (B, T, S), and `copy_ids` the numbers of the source positions (B, S).
         """
         if weights is None or copy_ids is None:
             raise ShapeError(
@@ -68,20 +69,19 @@ class CopyGate(nn.Module):
         generated_BTV = self._share(gate_BT1) * torch.softmax(wide(logits), dim=-1)
         all_BTW = nn.functional.pad(generated_BTV, (0, copy_ids.shape[1]))
         copied_BTS = self._share(-gate_BT1) * wide(weights)  # 1 - σ would be 0 long before σ(-x) is
-        # Added, not put: a word that stands at several positions has the weight of all of them.
-        whole_BTW = all_BTW.scatter_add(2, copy_ids.unsqueeze(1).expand_as(copied_BTS), copied_BTS)
+        # Added, for a word that stands at several positions has the weight of all of them.
+        ids_BTS = copy_ids.unsqueeze(1).expand_as(copied_BTS)
+        whole_BTW = all_BTW.scatter_add(2, ids_BTS, copied_BTS)
         return whole_BTW.clamp(min=torch.finfo(whole_BTW.dtype).tiny).log()
 
     def _share(self, gate: Tensor) -> Tensor:
-        """σ of a gate; in use written out: the sigmoid of some runtimes of exported graphs has few digits near 0."""
-        return (
-            torch.sigmoid(gate)
-            if self.training
-            else 1.0 / (1.0 + torch.exp(-gate.clamp(min=LOWEST)))
-        )
+        """σ of a gate, in use written out: runtimes of exported graphs have few digits near 0."""
+        if self.training:
+            return torch.sigmoid(gate)
+        return 1.0 / (1.0 + torch.exp(-gate.clamp(min=LOWEST)))
 
     def equations(self) -> list[str]:
-        """The gate, and the two distributions that it mixes."""
+        """The gate, and the mixture of both distributions."""
         gate = "p_gen,t = σ(w_genᵀ [s_t, c_t, E_dec[y_{t-1}]] + b_gen)"
         mixed = "P(y_t | y_1..y_{t-1}, x) = p_gen,t P_V(y_t) + (1 - p_gen,t) Σ_{j: x_j = y_t} α_jt"
         return [gate, mixed, "a word outside the vocabulary is <unk> in E_dec, and 0 in P_V"]
@@ -89,20 +89,24 @@ class CopyGate(nn.Module):
 
 @final
 class SequenceDecoder(Generator):
-    r"""s_t = RNN(s_{t-1}, [E_dec[y_{t-1}], c_t]), P(y_t | y_1..y_{t-1}, x) = softmax(V_out s_t + b_out).
+    r"""s_t = RNN(s_{t-1}, [E_dec[y_{t-1}], c_t]): generates one token after the other.
 
-    What c_t is (nothing, the summary, or the context vector of attention) depends on the bridge. With `tied`, V_out is
-    the matrix of the embeddings (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the hidden size must be
-    theirs. With `copying`, words of the source that are attended to can be output too (see `CopyGate`). With
-    `conditional`, attention receives a state that has read E_dec[y_{t-1}] (see `ConditionalRecurrent`).
+    P(y_t | y_1..y_{t-1}, x) = softmax(V_out s_t + b_out). c_t depends on the bridge: nothing, the
+    summary, or the context vector of attention. With `tied`, V_out is the matrix of the embeddings
+    (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the hidden size must be theirs. With
+    `copying`, words of the source that are attended to can be output too (see `CopyGate`). With
+    `conditional`, attention receives a state that has read E_dec[y_{t-1}] (see
+    `ConditionalRecurrent`).
 
-    `teach` does everything that does not depend on the previous state for all steps at once: the embeddings' share
-    of the gates, and the output layer. Where the bridge does not follow the state, the recurrence too is one call.
+    `teach` computes what does not depend on the last state for all steps at once: the embeddings'
+    share of the gates, and the output layer. Where the bridge does not follow the state, the
+    recurrence too is one call.
 
     >>> from sixjars import InitialState
     >>> words = WordEmbedding(vocabulary=9, size=5)
-    >>> decoder = SequenceDecoder(bridge=InitialState(summary_size=4, state_size=6), embedding=words, size=6)
-    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
+    >>> bridge = InitialState(summary_size=4, state_size=6)
+    >>> decoder = SequenceDecoder(bridge=bridge, embedding=words, size=6)
+    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3) > 0, torch.randn(2, 4))
     >>> decoder.teach(source, Padded.of([[5, 6, 2], [7, 2]])).logits.shape
     torch.Size([2, 3, 9])
     """
@@ -132,29 +136,26 @@ class SequenceDecoder(Generator):
         self.tied = tied
         self.conditional = conditional
         width = embedding.size + bridge.context_size
+        stack: dict[str, Any] = {"cell": cell, "size": size, "layers": layers, "dropout": dropout}
         self.rnn: Recurrent | ConditionalRecurrent
         if conditional:
             if not bridge.follows_state:
                 needs = "conditional: true needs a bridge of kind attention, location or two_level"
                 raise ShapeError(f"{needs}, but it is {type(bridge).__name__}.")
             bridge.query_letter = QUERY
-            sizes = {
-                "input_size": embedding.size,
-                "context_size": bridge.context_size,
-                "size": size,
-            }
-            self.rnn = ConditionalRecurrent(cell=cell, **sizes, layers=layers, dropout=dropout)
-        else:
-            self.rnn = Recurrent(
-                cell=cell, input_size=width, size=size, layers=layers, dropout=dropout
+            self.rnn = ConditionalRecurrent(
+                input_size=embedding.size, context_size=bridge.context_size, **stack
             )
+        else:
+            self.rnn = Recurrent(input_size=width, **stack)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(size, embedding.table.num_embeddings)  # V_out, b_out
         if tied:
             if size != embedding.size:
                 raise ShapeError(
-                    f"tied: true needs embeddings of the hidden size, but decoder.size is {size} and "
-                    f"decoder.embedding.size is {embedding.size}."
+                    f"tied: true needs embeddings of the hidden size, but decoder.size is {size} "
+                    f"and decoder.embedding.size is {embedding.size}. "
+                    "Make them equal, or use tied: false."
                 )
             del self.output.weight
         self.copy_gate = CopyGate(inputs=size + width) if copying else None
@@ -166,23 +167,20 @@ class SequenceDecoder(Generator):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """Both need attention at every step; copying also a text to copy from, and a loss that spreads nothing."""
+        """Report copying and `conditional` without attention, and copying without a text."""
         settings, faults = plan.settings["decoder"], []
         if not plan.bridge.follows_state:
-            needs = f"needs a bridge of kind attention, location or two_level, but it is {plan.kind('bridge')}."
-            faults = [
-                f"model.decoder.{key}: {needs}"
-                for key in ("copying", "conditional")
-                if settings[key]
-            ]
+            needs = "needs a bridge of kind attention, location or two_level"
+            keys = [key for key in ("copying", "conditional") if settings[key]]
+            bridge = plan.kind("bridge")
+            faults = [f"model.decoder.{key}: {needs}, but it is {bridge}." for key in keys]
         if not settings["copying"]:
             return faults
         source = next(iter(plan.inputs.values()), None)
         faults += [f"model.decoder.copying: {fault}" for fault in plan.output.copy_misfits(source)]
         if plan.smoothing:
-            faults.append(
-                "loss.smoothing: a decoder that copies cannot output every word of every source; remove it."
-            )
+            why = "a decoder that copies cannot output every word of every source; remove it."
+            faults.append(f"loss.smoothing: {why}")
         return faults
 
     @classmethod
@@ -191,13 +189,12 @@ class SequenceDecoder(Generator):
         return {"cell": "gru", "size": size, "dropout": dropout, "embedding": {"size": size // 2}}
 
     def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
-        """Teacher forcing: logits (B, T, V) of a whole target, each step given the true token before it."""
+        """Teacher forcing: logits (B, T, V), each step given the true token before it."""
         state, prepared = self.start(encoded)
         embedded_BTE = self._embedded(shift_right(target.values, GO))
         states_BTH, context = self.rnn.unroll(embedded_BTE, state, self.bridge, prepared)
-        return DecoderOutput(
-            self._scores(states_BTH, embedded_BTE, context, prepared), context.weights
-        )
+        scores = self._scores(states_BTH, embedded_BTE, context, prepared)
+        return DecoderOutput(scores, context.weights)
 
     def start(self, encoded: Encoded) -> tuple[State, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
@@ -207,31 +204,28 @@ class SequenceDecoder(Generator):
 
     @property
     def grouped(self) -> bool:
-        """As its bridge is."""
+        """Whether its bridge is."""
         return self.bridge.grouped
 
     def step(self, token: Tensor, state: State, prepared: Prepared) -> tuple[StepOutput, State]:
-        """One token of each row (R,), and what may follow it (R, V)."""
+        """The next tokens (R, V) after one of each row (R,)."""
         embedded_RE = self._embedded(token)
         after, context = self.rnn.step(embedded_RE, state, self.bridge, prepared)
-        # The rows of a source take the place of the steps of a target: all share what is prepared for it.
+        # The rows of a source take the place of the steps of a target: they share its keys.
         by = partial(by_source, sources=prepared.rows)
-        output = DecoderOutput(
-            self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared)
-        )
+        states_BNH, embedded_BNE = by(after.hidden[:, -1]), by(embedded_RE)
+        scores = self._scores(states_BNH, embedded_BNE, context.mapped(by), prepared)
+        output = DecoderOutput(scores)
         logits_RV = output.logits.flatten(0, 1)
-        if logits_RV.is_cuda:  # elsewhere a kernel overwrites them by their log softmax
+        if logits_RV.is_cuda:  # elsewhere a kernel replaces them by their log softmax
             return StepOutput(logits_RV, context.weights, are_logits=True), after
         return StepOutput(log_probabilities(logits_RV), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
-        """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""
-        known = (
-            tokens
-            if self.copy_gate is None
-            else tokens.masked_fill(tokens >= self.output.out_features, UNK)
-        )
-        embedded: Tensor = self.embedding(known)
+        """The embeddings of the last tokens; copied ones outside the vocabulary are `<unk>`."""
+        if self.copy_gate is not None:
+            tokens = tokens.masked_fill(tokens >= self.output.out_features, UNK)
+        embedded: Tensor = self.embedding(tokens)
         return embedded
 
     def _scores(
@@ -242,18 +236,15 @@ class SequenceDecoder(Generator):
         if self.copy_gate is None:
             return linear
         inputs_BTI = torch.cat([states, context.vector, embedded], dim=-1)
-        mixed: Tensor = self.copy_gate(
-            linear.logits(), inputs_BTI, context.weights, prepared.copy_ids
-        )
+        gate, copy_ids = self.copy_gate, prepared.copy_ids
+        mixed: Tensor = gate(linear.logits(), inputs_BTI, context.weights, copy_ids)
         return mixed
 
     def equations(self) -> list[str]:
         """The recurrence, the output layer, and the copy gate."""
-        reads = (
-            "[E_dec[y_{t-1}], c_t]"
-            if self.bridge.context_size and not self.conditional
-            else "E_dec[y_{t-1}]"
-        )
+        reads = "E_dec[y_{t-1}]"
+        if self.bridge.context_size and not self.conditional:
+            reads = f"[{reads}, c_t]"
         matrix = "E_dec" if self.tied else "V_out"
         output = "P(y_t | y_1..y_{t-1}, x)" if self.copy_gate is None else "P_V(y_t)"
         return [

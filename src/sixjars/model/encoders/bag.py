@@ -1,7 +1,7 @@
-"""Words and pairs of words without their order: what a linear classifier knows, and vectors to attend to.
+"""Bags of words and pairs of words: TF-IDF evidence, and word vectors to attend to.
 
-Dims: B batch, S source positions, M words and pairs at them, E embedding features, D features of the memory,
-      N features of the evidence.
+Dims: B batch, S source positions, M words and pairs at them, E embedding features, D features of
+      the memory, N features of the evidence.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,40 +13,44 @@ from torch import Tensor, nn
 
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Share, Size
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.frequencies import inverse_frequency, occurrences, texts_with, weighing_column
 from sixjars.model.layers import WordEmbedding
+from sixjars_runtime.special_tokens import SPECIAL
 
 SCALE: Final = 20.0
-"""Of the evidence. Its features have length 1 in all, as TF-IDF vectors do, so with Adam's small steps the logits of a
-linear layer above would grow too slowly; with 60 it learns rows by heart (film reviews: 0.816 in place of 0.830)."""
+"""The factor of the evidence. Its vector has length 1, as TF-IDF vectors do, so with Adam's small
+steps the logits of a linear layer above would grow too slowly; 60 overfits (film reviews: 0.816 in
+place of 0.830)."""
 EVIDENCE: Final = 16
-"""Numbers of the evidence where nobody says otherwise: a linear classifier of rank 16."""
+"""The default size of the evidence: a linear classifier of rank 16."""
 LABEL_DROPOUT: Final = 0.5
-"""Of what a label is chosen from: as good as 0.3 or better by up to half a point on four corpora. Dropout on the
-vectors of the words won nothing besides, and drawing it was half of the time of training."""
+"""Dropout before the label: as good as 0.3 or better by up to half a point on four corpora. Dropout
+on the word vectors gained nothing more, and drawing it was half of the time of training."""
 FACTORS: Final = (1_000_003, 10_007)
-"""Of the two words of a pair in its hash. Products stay below 2^53 for vocabularies up to 2^32, so that JavaScript,
-whose numbers are 64-bit floats, computes the same."""
+"""The factors of the two words in the hash of a pair. Products stay below 2^53 for vocabularies up
+to 2^32, so that JavaScript, whose numbers are 64-bit floats, computes the same."""
 
 
 @final
 class NgramVectors(nn.Module):
-    r"""z = λ Σ_j (w_j V[x_j] + w′_j V′[q_j]) / sqrt(Σ_j (τ_j w_j² + τ′_j w′_j²)), where q_j is the pair x_j, x_{j+1}.
+    r"""z = λ Σ_j (w_j V[x_j] + w′_j V′[q_j]) / sqrt(Σ_j (τ_j w_j² + τ′_j w′_j²)).
 
-    A vector for each word and each pair of words, as in fastText (Joulin et al. 2017,
-    https://aclanthology.org/E17-2068) but for the weights and the norm, which are those of TF-IDF: a linear layer above
-    is a linear classifier of TF-IDF vectors, of as high a rank as z has numbers. What stands τ times in a text counts
-    1 + log τ times (Manning, Raghavan & Schütze 2008, section 6.4.1): a review that says 'film' ten times is no more
-    about films than others. On 1,600 film reviews a linear classifier gains 3.5 points of accuracy by it. Pairs share
-    `buckets` vectors by their hash (Weinberger et al. 2009, https://arxiv.org/abs/0902.2206).
+    q_j is the pair x_j, x_{j+1}. There is a vector for each word and each pair of words, as in
+    fastText (Joulin et al. 2017, https://aclanthology.org/E17-2068) but for the weights and the
+    norm, which are those of TF-IDF: a linear layer above is a linear classifier of TF-IDF vectors,
+    whose rank is the size of z. A word that stands τ times in a text counts 1 + log τ times
+    (Manning, Raghavan & Schütze 2008, section 6.4.1): a review that says 'film' ten times is no
+    more about films than others. On 1,600 film reviews a linear classifier gains 3.5 points of
+    accuracy by it. Pairs share `buckets` vectors by their hash (Weinberger et al. 2009,
+    https://arxiv.org/abs/0902.2206).
 
-    `dropout` leaves out words and pairs in training, which is the adaptive regularization of Wager, Wang & Liang 2013
-    (https://arxiv.org/abs/1307.1493): frequent words may not do all the work.
+    `dropout` leaves out words and pairs in training, which is the adaptive regularization of Wager,
+    Wang & Liang 2013 (https://arxiv.org/abs/1307.1493): frequent words alone may not decide.
 
-    Words and pairs have tables of their own, so that a vocabulary may grow in fine-tuning and every pair keeps its row.
+    Words and pairs have tables of their own, so that a vocabulary may grow in fine-tuning and every
+    pair keeps its row.
 
     >>> ngrams = NgramVectors(vocabulary=10, size=2, buckets=8)
     >>> texts = Padded.of([[5, 6, 7], [8]])
@@ -77,19 +81,17 @@ class NgramVectors(nn.Module):
         self.words = nn.Embedding(vocabulary, size)  # E_gram1
         self.pairs = nn.Embedding(1 + buckets, size)  # E_gram2; pair 0 is none
         for table in (self.words, self.pairs):
-            nn.init.normal_(
-                table.weight, std=0.01
-            )  # nearly no evidence before something is learned
+            nn.init.normal_(table.weight, std=0.01)  # nearly no evidence at first
         self.word_weights: Tensor
         self.pair_weights: Tensor
-        self.register_buffer(
-            "word_weights", weighing_column(torch.ones(vocabulary), len(SPECIAL))
-        )  # E_idf1
-        self.register_buffer("pair_weights", weighing_column(torch.ones(1 + buckets), 1))  # E_idf2
+        word_weights = weighing_column(torch.ones(vocabulary), len(SPECIAL))
+        pair_weights = weighing_column(torch.ones(1 + buckets), 1)
+        self.register_buffer("word_weights", word_weights)  # E_idf1
+        self.register_buffer("pair_weights", pair_weights)  # E_idf2
         self.dropout = nn.Dropout(dropout)
 
     def features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The numbers of the word and of the pair at each position, (B, S) each; 0, which weighs nothing, for none."""
+        """The word and the pair at each position, (B, S) each; 0, whose weight is 0, for none."""
         words_BS = ids * mask
         next_BS = nn.functional.pad(words_BS[:, 1:], (0, 1))
         first, second = FACTORS
@@ -99,13 +101,12 @@ class NgramVectors(nn.Module):
         return words_BS, hashed_BS * whole_BS
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Token ids (B, S) to evidence (B, N)."""
+        """The evidence (B, N) of token ids (B, S)."""
         words_BS, pairs_BS = self.features(ids, mask)
-        weights_BM = torch.cat(
-            [self.word_weights[words_BS], self.pair_weights[pairs_BS]], dim=1
-        ).squeeze(-1)
+        columns = self.word_weights[words_BS], self.pair_weights[pairs_BS]
+        weights_BM = torch.cat(columns, dim=1).squeeze(-1)
         counts_BM = torch.cat([occurrences(words_BS), occurrences(pairs_BS)], dim=1).float()
-        # Dropout scales what it keeps, which the norm takes back: it only chooses.
+        # Dropout scales what it keeps, but the norm undoes that: it only selects.
         weights_BM = self.dropout(weights_BM * (1 + counts_BM.log()) / counts_BM)
         length_B1 = (counts_BM * weights_BM.square()).sum(1, keepdim=True).clamp(min=1e-12).sqrt()
         vectors_BMN = torch.cat([self.words(words_BS), self.pairs(pairs_BS)], dim=1)
@@ -113,9 +114,9 @@ class NgramVectors(nn.Module):
 
     @torch.no_grad()
     def count(self, texts: Iterable[Padded]) -> None:
-        """Weights log((1 + n) / (1 + n_g)) + 1 of what n_g of n training texts have; 0 of what none has.
+        """Set the weights to log((1 + n) / (1 + n_g)) + 1, where n_g of n training texts have g.
 
-        As in scikit-learn's TfidfVectorizer: what training never saw says nothing.
+        As in scikit-learn's TfidfVectorizer; a weight is 0 where no text has the word or pair.
         """
         word_counts = torch.zeros(len(self.word_weights), dtype=torch.float64)
         pair_counts = torch.zeros(len(self.pair_weights), dtype=torch.float64)
@@ -125,11 +126,11 @@ class NgramVectors(nn.Module):
             word_counts += texts_with(words_BS, len(word_counts))
             pair_counts += texts_with(pairs_BS, len(pair_counts))
             total += text.rows
-        self.word_weights.copy_(
-            weighing_column(inverse_frequency(word_counts, total), len(SPECIAL))
-        )
-        self.pair_weights.copy_(weighing_column(inverse_frequency(pair_counts, total), 1))
-        # Rows that weigh nothing are never learned: zeros take no room in a compressed page.
+        word_weights = inverse_frequency(word_counts, total)
+        pair_weights = inverse_frequency(pair_counts, total)
+        self.word_weights.copy_(weighing_column(word_weights, len(SPECIAL)))
+        self.pair_weights.copy_(weighing_column(pair_weights, 1))
+        # Rows without a weight are never learned: zeros take no room in a compressed page.
         self.words.weight[self.word_weights.squeeze(1) == 0] = 0.0
         self.pairs.weight[self.pair_weights.squeeze(1) == 0] = 0.0
 
@@ -152,9 +153,9 @@ class NgramVectors(nn.Module):
 class BagEncoder(Encoder):
     """h_j = E_enc[x_j]; h_T = z, the evidence of all words and pairs of words.
 
-    Without any recurrence, so it is trained in seconds. With the bridge `pooling` and `join_summary: true`, a label is
-    chosen by attention over the words and by the evidence together, as in wide and deep learning (Cheng et al. 2016,
-    https://arxiv.org/abs/1606.07792).
+    Without any recurrence, so it is trained in seconds. With the bridge `pooling` and
+    `join_summary: true`, a label is chosen by attention over the words and by the evidence
+    together, as in wide and deep learning (Cheng et al. 2016, https://arxiv.org/abs/1606.07792).
 
     >>> words = WordEmbedding(vocabulary=10, size=3)
     >>> encoder = BagEncoder(embedding=words, ngrams=NgramVectors(vocabulary=10, size=2, buckets=8))
@@ -180,17 +181,17 @@ class BagEncoder(Encoder):
 
     @classmethod
     def companions(cls, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Attention over the words and the evidence, straight to the label: a layer between them only overfits."""
+        """Attention over the words beside the evidence; a layer before the label overfits."""
         size = settings["embedding"]["size"] + settings["ngrams"]["size"]
         bridge = {"kind": "pooling", "start": "copy", "join_summary": True}
         return {"bridge": bridge, "decoder": {"size": size, "dropout": LABEL_DROPOUT}}
 
     def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
-        """How many training texts have each word and each pair."""
+        """Count the training texts that have each word and each pair."""
         self.ngrams.count(batch["source"] for batch in inputs)
 
     def forward(self, source: Padded) -> Encoded:
-        """Token ids (B, S) to the vector of each word (B, S, E) and the evidence (B, N)."""
+        """The vector of each word (B, S, E) and the evidence (B, N) of token ids (B, S)."""
         memory_BSE = self.embedding(source.values) * source.mask.unsqueeze(-1)
         return Encoded(memory_BSE, source.mask, self.ngrams(source.values, source.mask))
 
@@ -201,10 +202,11 @@ class BagEncoder(Encoder):
 
 @final
 class WideDeepEncoder(Encoder):
-    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_rnn, z]: a recurrence with the evidence of words and pairs beside it.
+    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_rnn, z]: a recurrence, and the evidence of words.
 
-    Wide and deep learning: Cheng et al. 2016 (https://arxiv.org/abs/1606.07792). The bridge `pooling` with
-    `join_summary: true` hands attention over the states and the evidence to the label.
+    Wide and deep learning: Cheng et al. 2016 (https://arxiv.org/abs/1606.07792). With the bridge
+    `pooling` and `join_summary: true` a label is chosen by attention over the states and by the
+    evidence.
 
     >>> deep = TextEncoder(embedding=WordEmbedding(vocabulary=10, size=3), size=4)
     >>> encoder = WideDeepEncoder(deep=deep, ngrams=NgramVectors(vocabulary=10, size=2, buckets=8))
@@ -223,20 +225,19 @@ class WideDeepEncoder(Encoder):
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
-        """As the encoder of a text."""
+        """The settings of the encoder of a text."""
         return {"deep": TextEncoder.suggest(size, dropout, labels=labels)}
 
     def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
-        """How many training texts have each word and each pair."""
+        """Count the training texts that have each word and each pair."""
         self.ngrams.count(batch["source"] for batch in inputs)
 
     def forward(self, source: Padded) -> Encoded:
-        """Token ids (B, S) to annotations (B, S, D) and the summary with the evidence."""
+        """The annotations (B, S, D) of token ids (B, S), and the summary with the evidence."""
         encoded = self.deep(source)
         evidence_BN = self.ngrams(source.values, source.mask)
-        return Encoded(
-            encoded.memory, source.mask, torch.cat([encoded.summary, evidence_BN], dim=-1)
-        )
+        summary = torch.cat([encoded.summary, evidence_BN], dim=-1)
+        return Encoded(encoded.memory, source.mask, summary)
 
     def equations(self) -> list[str]:
         """The recurrence, the evidence, and both."""

@@ -18,14 +18,16 @@ from sixjars.model.visual import VisualInput
 
 @final
 class ImageEncoder(Encoder):
-    r"""h_j = norm(r_j) for each cell of the image, h_T = norm(v) for the whole, with r_1..r_S, v = CNN(I).
+    r"""h_j = norm(r_j), h_T = norm(v), r_1..r_S, v = CNN(I): the cells of an image and the whole.
 
     Vinyals et al. 2015 (https://arxiv.org/abs/1411.4555) condition the decoder on v; Xu et al. 2015
-    (https://arxiv.org/abs/1502.03044) let it attend to the cells r_j. Features of different backbones differ in scale,
-    so both are normalised (Ba, Kiros & Hinton 2016, https://arxiv.org/abs/1607.06450).
+    (https://arxiv.org/abs/1502.03044) let it attend to the cells r_j. Features of different
+    backbones differ in scale, so both are normalised (Ba, Kiros & Hinton 2016,
+    https://arxiv.org/abs/1607.06450).
 
     >>> encoder = ImageEncoder(backbone=VisualInput(pixels=16, widths=(4, 8)))
-    >>> image = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
+    >>> pixels = torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8)
+    >>> image = Padded(pixels, torch.ones(2, 1, dtype=torch.bool))
     >>> encoder(image).memory.shape, encoder(image).layout.shape
     (torch.Size([2, 16, 8]), (4, 4))
     """
@@ -41,7 +43,8 @@ class ImageEncoder(Encoder):
         super().__init__()
         self.backbone = backbone
         self.dropout = nn.Dropout(dropout)
-        self.output_size, self.summary_size = backbone.shape.channels, backbone.shape.vector
+        self.output_size = backbone.shape.channels
+        self.summary_size = backbone.shape.vector
         self.attendable = backbone.attendable
         self.cells = nn.LayerNorm(self.output_size)  # γ_r, δ_r
         self.whole = nn.LayerNorm(self.summary_size)  # γ_v, δ_v
@@ -52,31 +55,34 @@ class ImageEncoder(Encoder):
         return {"backbone": {"name": "efficientnet_lite0", "layer": "head"}, "dropout": dropout}
 
     def forward(self, image: Padded) -> Encoded:
-        """The one frame of each image to its cells (B, S, D), row by row, and a summary (B, K)."""
+        """The cells (B, S, D), row by row, and the summary (B, K) of an image, its one frame."""
         cells_BSD, mask_BS, vector_BK = self.backbone.regions(image)
         memory_BSD = self.dropout(self.cells(cells_BSD)) * mask_BS.unsqueeze(-1)
         summary_BK = self.dropout(self.whole(vector_BK))
         return Encoded(memory_BSD, mask_BS, summary_BK, self.backbone.layout)
 
     def equations(self) -> list[str]:
-        """The features, and their normalisation."""
+        """The features and their normalisation."""
         cells = ["h_j = γ_r ⊙ norm(r_j) + δ_r"] if self.attendable else []
         return [*self.backbone.equations(), NORM, *cells, "h_T = γ_v ⊙ norm(v) + δ_v"]
 
 
 @final
 class ImageQuestionEncoder(Encoder):
-    r"""v̂ = CNN(I), q_k = RNN(q_{k-1}, E_q[x_k]), h_T = [q_T, v̂]; the cells of the image can be attended to.
+    r"""v̂ = CNN(I), q_k = RNN(q_{k-1}, E_q[x_k]), h_T = [q_T, v̂]: the memory is the image's cells.
 
     Ren, Kiros & Zemel 2015 (https://arxiv.org/abs/1505.02074) and Antol et al. 2015
-    (https://arxiv.org/abs/1505.00468). With `summary="question"` the summary is q_T alone, so that the question is
-    the query of attention, as Yang et al. 2016 (https://arxiv.org/abs/1511.02274) do with one layer.
+    (https://arxiv.org/abs/1505.00468). With `summary="question"` the summary is q_T alone, so that
+    the question is the query of attention, as Yang et al. 2016 (https://arxiv.org/abs/1511.02274)
+    do with one layer.
 
     >>> from sixjars import VisualInput, WordEmbedding
     >>> image = ImageEncoder(backbone=VisualInput(pixels=16, widths=(4, 8)))
     >>> question = TextEncoder(embedding=WordEmbedding(vocabulary=10, size=3), size=5)
-    >>> pixels = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
-    >>> encoded = ImageQuestionEncoder(image=image, question=question)(pixels, Padded.of([[5, 6], [7]]))
+    >>> values = torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8)
+    >>> pixels = Padded(values, torch.ones(2, 1, dtype=torch.bool))
+    >>> encoder = ImageQuestionEncoder(image=image, question=question)
+    >>> encoded = encoder(pixels, Padded.of([[5, 6], [7]]))
     >>> encoded.memory.shape, encoded.summary.shape
     (torch.Size([2, 16, 8]), torch.Size([2, 133]))
     """
@@ -100,7 +106,7 @@ class ImageQuestionEncoder(Encoder):
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
-        """As each encoder alone."""
+        """The settings of each encoder alone."""
         return {
             "image": ImageEncoder.suggest(size, dropout, labels=labels),
             "question": TextEncoder.suggest(size, dropout, labels=labels),
@@ -116,22 +122,20 @@ class ImageQuestionEncoder(Encoder):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """The question is in the summary alone."""
+        """Report bridges that would leave out the question, which is in the summary alone."""
         faults, bridge = [], plan.kind("bridge")
         if not plan.bridge.reads_summary:
             reason = f"{bridge} ignores the summary, which alone holds the question"
             faults.append(f"model.bridge: {reason}; use attention, with summary: question.")
         if plan.settings["encoder"].get("summary") == "question" and not plan.bridge.follows_state:
-            faults.append(
-                f"model.encoder.summary: question needs a bridge of kind attention, but it is {bridge}."
-            )
+            need = "question needs a bridge of kind attention"
+            faults.append(f"model.encoder.summary: {need}, but it is {bridge}.")
         return faults
 
     def equations(self) -> list[str]:
-        """Image, question, and how they are joined."""
-        both = self.summary == "both"
-        image = [
-            line.replace("h_T", "v̂") for line in self.image.equations() if both or "h_T" not in line
-        ]
+        """The image, the question, and the summary made of them."""
+        is_joint = self.summary == "both"
+        image = [line for line in self.image.equations() if is_joint or "h_T" not in line]
+        image = [line.replace("h_T", "v̂") for line in image]
         question = self.question.equations(state="q", at="k", summary="q_T")
-        return [*image, *question, "h_T = [q_T, v̂]" if both else "h_T = q_T"]
+        return [*image, *question, "h_T = [q_T, v̂]" if is_joint else "h_T = q_T"]

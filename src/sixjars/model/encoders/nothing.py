@@ -31,7 +31,7 @@ class NothingEncoder(Encoder):
 
     @classmethod
     def inputs(cls) -> tuple[str, ...]:
-        """It encodes no field; rows without positions only say how many there are."""
+        """No field: rows without positions only give their number."""
         return ()
 
     @classmethod
@@ -47,5 +47,5 @@ class NothingEncoder(Encoder):
         return Encoded(memory_BSD, nowhere_BS, self.start.expand(rows, -1))
 
     def equations(self) -> list[str]:
-        """The one line: there is nothing to encode."""
+        """The learned summary."""
         return ["h_T = z: no encoder, for there is no input; z is a learned vector"]

@@ -1,7 +1,7 @@
-"""How much two sentences have in common: a few numbers of which most is known before anything is learned.
+"""The overlap of two sentences: a few numbers that are useful before anything is learned.
 
-Dims: B batch, K words of the first sentence, S words of the second, N words of either, E embedding features,
-      O = 9 numbers, R pairs of training.
+Dims: B batch, K words of the first sentence, S words of the second, N words of either, E embedding
+      features, O = 9 numbers, R pairs of training.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,31 +11,31 @@ from typing import ClassVar, Final, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Padded
 from sixjars.model.frequencies import inverse_frequency, texts_with, weighing_column
+from sixjars_runtime.special_tokens import SPECIAL
 
 NUMBERS: Final = 9
-"""O."""
+"""O, the number of numbers."""
 WORDS_OF_A_UNIT: Final = 10
-"""Lengths are divided by it: sentences have about as many words, and the other numbers are at most 1."""
+"""Lengths are divided by about the length of a sentence: the other numbers are at most 1."""
 SCALE: Final = 3.0
-"""Of the numbers, so that they are learned before the comparisons of words beside them: 0.790 in place of
-0.776 on 1,000 pairs of SICK."""
+"""The factor of the numbers, so that they are learned before the comparisons of words: 0.790 in
+place of 0.776 on 1,000 pairs of SICK."""
 LEAST_SPREAD: Final = 1e-3
-"""A number that is the same in all of the training set is not blown up."""
+"""The least divisor, for a number that is the same in all of the training set."""
 
 
 @final
 @dataclass(frozen=True)
 class _Words:
-    """The words of one sentence as they are compared."""
+    """The words of one sentence, prepared to be compared."""
 
     ids: Tensor
-    """(B, N), 0 for padding."""
+    """Token ids, 0 for padding, (B, N)."""
     mask: Tensor
     weights: Tensor
-    """(B, N): 0 for padding, for <unk>, and for what no training sentence has."""
+    """0 for padding, for `<unk>`, and for words that no training sentence has, (B, N)."""
     units: Tensor
     """Vectors of length 1, (B, N, E)."""
 
@@ -47,7 +47,7 @@ class _Words:
 
     @property
     def counts(self) -> Tensor:
-        """Which words weigh something, (B, N)."""
+        """Whether a word has a weight, (B, N)."""
         return self.weights > 0
 
     def sum(self) -> Tensor:
@@ -55,18 +55,19 @@ class _Words:
         return (self.weights.unsqueeze(1) @ self.units).squeeze(1)
 
     def mean_of(self, values: Tensor) -> Tensor:
-        """The weighted mean of a value of each word, (B,); 0 where no word weighs anything."""
+        """The weighted mean of a value of each word, (B,); 0 where no word has a weight."""
         return (self.weights * values).sum(1) / self.weights.sum(1).clamp(min=1e-6)
 
 
 @final
 class WordOverlap(nn.Module):
-    r"""o: how near the words of two sentences are by the cosine of their vectors, weighted by how rare they are.
+    r"""o: the similarity of two sentences by the cosines of their words, weighted by IDF.
 
-    The cosine of both weighted means; for each sentence how near its words are to the nearest word of the other, on
-    average and at least; which share of it the other has too; its length. Such numbers are what classifiers of
-    entailment and paraphrase were made of before networks (Corley & Mihalcea 2005, https://aclanthology.org/W05-1203);
-    with pretrained vectors a few hundred pairs suffice to use them. They are standardized by the training set.
+    The numbers are the cosine of both weighted means; and for each sentence the mean and the least
+    cosine of its words with the nearest word of the other, the share of it that the other has too,
+    and its length. Classifiers of entailment and paraphrase were made of such numbers before
+    networks (Corley & Mihalcea 2005, https://aclanthology.org/W05-1203); with pretrained vectors a
+    few hundred pairs suffice to use them. They are standardized by the training set.
 
     >>> overlap = WordOverlap(vocabulary=9)
     >>> overlap(torch.eye(9), Padded.of([[5, 6, 7], [8]]), Padded.of([[5, 6], [7]])).shape
@@ -80,18 +81,17 @@ class WordOverlap(nn.Module):
         self.word_weights: Tensor
         self.mean: Tensor
         self.spread: Tensor
-        self.register_buffer(
-            "word_weights", weighing_column(torch.ones(vocabulary), len(SPECIAL))
-        )  # E_idf
+        word_weights = weighing_column(torch.ones(vocabulary), len(SPECIAL))
+        self.register_buffer("word_weights", word_weights)  # E_idf
         self.register_buffer("mean", torch.zeros(NUMBERS))  # μ_o
         self.register_buffer("spread", torch.ones(NUMBERS))  # σ_o
 
     def forward(self, vectors: Tensor, first: Padded, second: Padded) -> Tensor:
-        """The vectors of all words (V, E) and two sentences to (B, O). The vectors do not learn by it."""
+        """The numbers (B, O) by the vectors of all words (V, E), which do not learn by it."""
         return SCALE * (self.measured(vectors, first, second) - self.mean) / self.spread
 
     def measured(self, vectors: Tensor, first: Padded, second: Padded) -> Tensor:
-        """The numbers as they are, (B, O)."""
+        """The numbers before they are standardized, (B, O)."""
         left = _Words.of(vectors.detach(), self.word_weights, first)
         right = _Words.of(vectors.detach(), self.word_weights, second)
         cosines_BKS = left.units @ right.units.transpose(1, 2)
@@ -111,17 +111,37 @@ class WordOverlap(nn.Module):
             ]
         return torch.stack(numbers, dim=1)
 
+    def equations(self) -> list[str]:
+        """The nine numbers; x̂_nk is the vector of a word divided by its length, m_nk whether both sentences have it."""
+        return [
+            "w_nk = E_idf[x_nk] / Σ_k E_idf[x_nk], or 0 where no word of the sentence counts: E_idf of a word is "
+            "log((1 + L) / (1 + M)) + 1 where M of L training sentences have it, 0 where none has",
+            "q_n = Σ_k w_nk x̂_nk",
+            "ρ_kj = x̂_{1k}ᵀ x̂_{2j}, or -1 where w_{1k} or w_{2j} is 0",
+            "o_1 = q_1ᵀ q_2 / sqrt((q_1ᵀ q_1) (q_2ᵀ q_2)), or 0 where q_1 or q_2 is 0",
+            *(
+                line
+                for number, n, word, other, count in ((2, 1, "k", "j", "K"), (6, 2, "j", "k", "S"))
+                for line in (
+                    f"o_{number} = Σ_{word} w_{{{n}{word}}} max_{other} ρ_kj",
+                    f"o_{number + 1} = min_{word} max_{other} ρ_kj, over words whose w is above 0; 1 where none is",
+                    f"o_{number + 2} = Σ_{word} w_{{{n}{word}}} m_{{{n}{word}}}",
+                    f"o_{number + 3} = {count} / {WORDS_OF_A_UNIT}",
+                )
+            ),
+            f"o = {SCALE:g} ([{', '.join(f'o_{number}' for number in range(1, NUMBERS + 1))}] - μ_o) / σ_o: "
+            "μ_o and σ_o are mean and spread over the training pairs",
+        ]
+
     @torch.no_grad()
     def count(self, vectors: Tensor, pairs: Iterable[tuple[Padded, Padded]]) -> None:
-        """Take the weights of words, log((1 + n) / (1 + n_x)) + 1, and mean and spread of the numbers."""
-        kept = list(pairs)
+        """Set the weights of words, log((1 + n) / (1 + n_x)) + 1, and mean and spread."""
+        pairs = list(pairs)
         word_counts = torch.zeros(len(self.word_weights), dtype=torch.float64)
-        for sentence in (sentence for pair in kept for sentence in pair):
+        for sentence in (sentence for pair in pairs for sentence in pair):
             word_counts += texts_with(sentence.values * sentence.mask, len(word_counts))
-        sentences = sum(2 * first.rows for first, _ in kept)
-        self.word_weights.copy_(
-            weighing_column(inverse_frequency(word_counts, sentences), len(SPECIAL))
-        )
-        numbers_RO = torch.cat([self.measured(vectors, first, second) for first, second in kept])
+        weights = inverse_frequency(word_counts, sum(2 * first.rows for first, _ in pairs))
+        self.word_weights.copy_(weighing_column(weights, len(SPECIAL)))
+        numbers_RO = torch.cat([self.measured(vectors, first, second) for first, second in pairs])
         self.mean.copy_(numbers_RO.mean(0))
         self.spread.copy_(numbers_RO.std(0, correction=0).clamp(min=LEAST_SPREAD))

@@ -1,8 +1,8 @@
 """Two sentences, encoded by one network and compared.
 
-Dims: B batch, K words of the first sentence, S words of the second, D features of a word, M features of the memory,
-      E embedding features, F features of a comparison, N words of either sentence,
-      O numbers of their overlap.
+Dims: B batch, K words of the first sentence, S words of the second, D features of a word,
+      M features of the memory, E embedding features, F features of a comparison, N words of either
+      sentence, O numbers of their overlap.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,34 +12,38 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.flow.contracts import Encoder, ModelPlan
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.encoders.overlap import NUMBERS, WordOverlap
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import masked_softmax
+from sixjars_runtime.special_tokens import SPECIAL
 
 
 @final
 class PairEncoder(Encoder):
-    r"""h_nk = RNN(h_{n,k-1}, E_enc[x_nk]) for both sentences, n = 1 and 2; h_T = [z_1, z_2, abs(z_1 - z_2), z_1 ⊙ z_2].
+    r"""h_nk = RNN(h_{n,k-1}, E_enc[x_nk]), h_T = [z_1, z_2, abs(z_1 - z_2), z_1 ⊙ z_2].
 
-    One network encodes both sentences, so z_1 and z_2 can be compared: Conneau et al. 2017
-    (https://arxiv.org/abs/1705.02364), section 3.1, with the last states in place of a maximum over all.
+    One network encodes both sentences, n = 1 and 2, so z_1 and z_2 can be compared: Conneau et al.
+    2017 (https://arxiv.org/abs/1705.02364), section 3.1, with the last states in place of a maximum
+    over all.
 
-    For a bridge with attention each word of the second sentence is compared with the first: β_jk = softmax_k(h_2jᵀ
-    h_1k), a_j = Σ_k β_jk h_1k, and h_j = [h_2j, a_j, abs(h_2j - a_j), h_2j ⊙ a_j]. Such attention by word is that of
-    Rocktäschel et al. 2016 (https://arxiv.org/abs/1509.06664), section 2.4; score and comparison are as in Chen et al.
-    2017 (https://arxiv.org/abs/1609.06038), equations 11 to 14, without their second recurrence.
+    For a bridge with attention each word of the second sentence is compared with the first: β_jk =
+    softmax_k(h_2jᵀ h_1k), a_j = Σ_k β_jk h_1k, and h_j = [h_2j, a_j, abs(h_2j - a_j), h_2j ⊙ a_j].
+    Such attention by word is that of Rocktäschel et al. 2016 (https://arxiv.org/abs/1509.06664),
+    section 2.4; score and comparison are as in Chen et al. 2017 (https://arxiv.org/abs/1609.06038),
+    equations 11 to 14, without their second recurrence.
 
-    With `compare: words` each word is told whether the other sentence has it too (m_nk is 1 then, else 0), as the
-    features of word overlap in linear models tell; the words of the first sentence are compared as well, and the
-    summary is the mean and the maximum over the comparisons of each sentence, passed through one layer: equations 16
-    to 20 of that paper. Beside it stand a few numbers that say how much the sentences overlap (`WordOverlap`). So it
-    learns from a few hundred pairs what the last states of two recurrences do not learn from thousands.
+    With `compare: words` each word has a feature of whether the other sentence has it too (m_nk is
+    1 then, else 0), like the features of word overlap in linear models; the words of the first
+    sentence are compared as well, and the summary is the mean and the maximum over the comparisons
+    of each sentence, passed through one layer: equations 16 to 20 of that paper. A few numbers of
+    the overlap of the sentences are added (`WordOverlap`). So it learns from a few hundred pairs
+    what the last states of two recurrences do not learn from thousands.
 
     >>> from sixjars import WordEmbedding
     >>> sentence = TextEncoder(embedding=WordEmbedding(vocabulary=10, size=3), size=5)
-    >>> encoded = PairEncoder(sentence=sentence)(Padded.of([[5, 6, 7], [8]]), Padded.of([[5, 6], [7]]))
+    >>> first, second = Padded.of([[5, 6, 7], [8]]), Padded.of([[5, 6], [7]])
+    >>> encoded = PairEncoder(sentence=sentence)(first, second)
     >>> encoded.memory.shape, encoded.summary.shape
     (torch.Size([2, 2, 20]), torch.Size([2, 20]))
     """
@@ -59,13 +63,12 @@ class PairEncoder(Encoder):
         super().__init__()
         self.sentence = sentence
         self.output_size = 4 * sentence.output_size
-        self.summary_size = 4 * (
-            sentence.summary_size if compare == "summaries" else sentence.output_size
-        )
+        by_words = compare == "words"
+        self.summary_size = 4 * (sentence.output_size if by_words else sentence.summary_size)
         self.shared_word: nn.Parameter | None = None
         self.comparison: nn.Linear | None = None
         self.overlap: WordOverlap | None = None
-        if compare == "words":
+        if by_words:
             size = sentence.output_size
             vector_E = torch.randn(sentence.embedding.size) * sentence.embedding.size**-0.5
             self.shared_word = nn.Parameter(vector_E)  # e_same
@@ -80,56 +83,53 @@ class PairEncoder(Encoder):
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
-        """As the encoder of one text, word compared with word."""
+        """The settings of the encoder of one text, and the comparison of words."""
         return {"sentence": TextEncoder.suggest(size, dropout, labels=labels), "compare": "words"}
 
     @classmethod
     def companions(cls, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """The summary holds all comparisons of words already: attention over them was a point worse."""
+        """No attention: the summary has all comparisons of words; it was a point worse."""
         return {"bridge": {"kind": "initial"}}
 
     def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
-        """How many sentences of the training set have each word, and how much its pairs overlap."""
+        """Count the training sentences that have each word, and measure how pairs overlap."""
         if self.overlap is not None:
             pairs = ((batch["sentence1"], batch["sentence2"]) for batch in inputs)
             self.overlap.count(self.sentence.embedding.matrix(), pairs)
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """The words of both must have the same numbers."""
+        """Report sentences whose words have different numbers."""
         first, second = plan.inputs.values()
         return first.vocabulary_misfits(second)
 
     def forward(self, sentence1: Padded, sentence2: Padded) -> Encoded:
-        """Token ids (B, K) and (B, S) to comparisons of the second's words (B, S, M) and of both sentences."""
+        """The comparisons of the second sentence's words (B, S, M), and those of both sentences."""
         first = self._encoded(sentence1, sentence2)
         second = self._encoded(sentence2, sentence1)
         memory_BSM = _aligned(second, first)
         if self.overlap is None:
             return Encoded(memory_BSM, second.mask, _compared(first.summary, second.summary))
         overlap_BO = self.overlap(self.sentence.embedding.matrix(), sentence1, sentence2)
-        summaries = [
-            self._pooled(_aligned(first, second), first.mask),
-            self._pooled(memory_BSM, second.mask),
-        ]
-        return Encoded(memory_BSM, second.mask, torch.cat([*summaries, overlap_BO], dim=-1))
+        first_BF = self._pooled(_aligned(first, second), first.mask)
+        second_BF = self._pooled(memory_BSM, second.mask)
+        summary = torch.cat([first_BF, second_BF, overlap_BO], dim=-1)
+        return Encoded(memory_BSM, second.mask, summary)
 
     def _encoded(self, sentence: Padded, other: Padded) -> Encoded:
-        """The states of one sentence, whose words know whether the other sentence has them."""
+        """The states of a sentence; with `compare: words` it has the feature of shared words."""
         if self.shared_word is None:
             return self.sentence(sentence)  # type: ignore[no-any-return]
-        # Of unit length, as they are compared: longer ones learn rows by heart before the overlap is learned.
+        # Of unit length: longer vectors overfit before the overlap is learned.
         vectors_BNE = nn.functional.normalize(self.sentence.embedding(sentence.values), dim=-1)
-        is_shared_BN1 = _shared(sentence, other).unsqueeze(-1)
-        states, summary = self.sentence.rnn(
-            vectors_BNE + is_shared_BN1 * self.shared_word, sentence.mask
-        )
+        vectors_BNE = vectors_BNE + _shared(sentence, other).unsqueeze(-1) * self.shared_word
+        states, summary = self.sentence.rnn(vectors_BNE, sentence.mask)
         return Encoded(states, sentence.mask, summary)
 
     def _pooled(self, comparisons: Tensor, mask: Tensor) -> Tensor:
         """The mean and the maximum over the words of relu(W_cmp h + b_cmp), (B, 2F)."""
         assert self.comparison is not None
-        # 0 is the least that relu gives, so padding is never the maximum where there is a word.
+        # relu gives at least 0, so padding is never the maximum where there is a word.
         compared_BNF = torch.relu(self.comparison(comparisons)) * mask.unsqueeze(-1)
         count_B1 = mask.sum(1, keepdim=True).clamp(min=1)
         return torch.cat([compared_BNF.sum(1) / count_B1, compared_BNF.amax(1)], dim=-1)
@@ -141,39 +141,41 @@ class PairEncoder(Encoder):
             "a_j = Σ_k β_jk h_{1k}",
             "h_j = [h_{2j}, a_j, abs(h_{2j} - a_j), h_{2j} ⊙ a_j]",
         ]
-        if self.comparison is None:
+        if self.overlap is None:
             words = self.sentence.equations(at="nk", summary="z_n")
             return [*words, *align, "h_T = [z_1, z_2, abs(z_1 - z_2), z_1 ⊙ z_2]"]
         embedding, rnn = self.sentence.embedding, self.sentence.rnn
-        reads = f"(E_{rnn.tag}[x_nk] + m_nk e_same)"
+        vector = f"E_{rnn.tag}[x_nk]"
         return [
             *embedding.equations(),
-            "m_nk is 1 where the other sentence has the word x_nk too, else 0; <unk> is never the same word",
-            *rnn.equations(reads=reads, state="h", at="nk", summary=""),
+            "m_nk is 1 where the other sentence has the word x_nk too, else 0; "
+            "<unk> is never the same word",
+            f"x̂_nk = {vector} / sqrt({vector}ᵀ {vector})",
+            *rnn.equations(reads="(x̂_nk + m_nk e_same)", state="h", at="nk", summary=""),
             *align,
             "v_j = relu(W_cmp h_j + b_cmp)",
             "γ_kj = softmax_j(h_{2j}ᵀ h_{1k})",
             "a′_k = Σ_j γ_kj h_{2j}",
             "u_k = relu(W_cmp [h_{1k}, a′_k, abs(h_{1k} - a′_k), h_{1k} ⊙ a′_k] + b_cmp)",
-            "h_T = [mean_k u_k, max_k u_k, mean_j v_j, max_j v_j]",
+            *self.overlap.equations(),
+            "h_T = [mean_k u_k, max_k u_k, mean_j v_j, max_j v_j, o]",
         ]
 
 
 def _aligned(sentence: Encoded, other: Encoded) -> Tensor:
-    """Each word beside the words of the other sentence that it attends to, (B, N, M)."""
-    weights = masked_softmax(
-        sentence.memory @ other.memory.transpose(1, 2), other.mask.unsqueeze(1)
-    )
+    """Each word with its attention to the words of the other sentence, compared, (B, N, M)."""
+    scores = sentence.memory @ other.memory.transpose(1, 2)
+    weights = masked_softmax(scores, other.mask.unsqueeze(1))
     return _compared(sentence.memory, weights @ other.memory * sentence.mask.unsqueeze(-1))
 
 
 def _shared(sentence: Padded, other: Padded) -> Tensor:
-    """Whether each word of a sentence, (B, N), is one of the other sentence; an unknown word never is."""
+    """Whether the other sentence has each word of a sentence, (B, N); `<unk>` is never shared."""
     ids_BN = sentence.values * sentence.mask
     pairs_BNM = ids_BN.unsqueeze(2) == (other.values * other.mask).unsqueeze(1)
     return pairs_BNM.any(2) & (ids_BN >= len(SPECIAL))
 
 
 def _compared(left: Tensor, right: Tensor) -> Tensor:
-    """Both, their distance and their product, side by side."""
+    """Two vectors, their distance and their product, side by side."""
     return torch.cat([left, right, (left - right).abs(), left * right], dim=-1)

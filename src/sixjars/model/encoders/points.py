@@ -1,4 +1,4 @@
-"""Points of the plane, or of any number of dimensions, encoded by a recurrent network in the order they are given.
+"""Points of any number of dimensions, encoded by a recurrent network in their order.
 
 Dims: B batch, S points, N dimensions of a point, E embedding features, D source features.
 """
@@ -15,10 +15,10 @@ from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
 @final
 class PointsEncoder(Encoder):
-    r"""x_j = W_e p_j + b_e, h_j = RNN(h_{j-1}, x_j), in one or both directions, in one or several layers.
+    r"""x_j = W_e p_j + b_e, h_j = RNN(h_{j-1}, x_j), in one or both directions.
 
-    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 2.3. A number to be sorted is a point
-    of one dimension.
+    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 2.3. A number to be
+    sorted is a point of one dimension.
 
     >>> import torch
     >>> points = Padded(torch.rand(2, 5, 2), torch.ones(2, 5, dtype=torch.bool))
@@ -48,16 +48,11 @@ class PointsEncoder(Encoder):
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
         """Half the size in each direction."""
         half = size // 2
-        return {
-            "embedding": half,
-            "cell": "gru",
-            "size": half,
-            "direction": "both",
-            "dropout": dropout,
-        }
+        rnn = {"cell": "gru", "size": half, "direction": "both", "dropout": dropout}
+        return {"embedding": half, **rnn}
 
     def forward(self, points: Padded) -> Encoded:
-        """Coordinates (B, S, N) to annotations (B, S, D) and a summary (B, D)."""
+        """The annotations (B, S, D) and the summary (B, D) of coordinates (B, S, N)."""
         embedded_BSE = self.embedding(points.values.to(self.embedding.weight.dtype))
         memory_BSD, summary_BD = self.rnn(embedded_BSE, points.mask)
         return Encoded(memory_BSD, points.mask, summary_BD, Layout("points"))

@@ -1,4 +1,5 @@
-"""The fast path of recurrences: the backward pass written by hand, attention and cells as one kernel each on CUDA.
+"""The fast path of recurrences: hand-written backward passes, and cells and attention as kernels.
 
-`model.recurrent` holds the reference, which computes the same; `docs/how_it_is_fast.md` derives what is done here.
+`model.recurrent` holds the reference, which computes the same; `docs/how_it_is_fast.md` derives
+these equations.
 """

@@ -1,33 +1,38 @@
-/* One step of additive attention and the softmax cross entropy, forwards and back; and the log softmax in use.
+/* A step of additive attention and the softmax cross entropy, forwards and back; the log softmax.
 
-   Dims: B batch, R rows (B, or those of search), S source positions, A attention features, D source features,
-         V vocabulary. `steps.py` and `loss.py` have the equations. */
+   Dims: B batch, R rows (B, or those of search), S source positions, A attention features,
+         D source features, V vocabulary. `steps.py` and `loss.py` have the equations. */
 
 #include "kernels.h"
 
-/* Additive attention. With g = 1 / (1 + e^2q e^2k), tanh(q + k) = 1 - 2g, e = -2 V_attᵀ g less what is the same for all j, and
-   1 - tanh² = 4 (g - g²). Where a key is too large for that, g - ½ = -tanh(q + k) / 2 takes the place of g. */
+/* Additive attention. With g = 1 / (1 + e^2q e^2k), tanh(q + k) = 1 - 2g, 1 - tanh² = 4 (g - g²),
+   and e = -2 V_attᵀ g without a term that is the same for all j. Where a key is too large for that,
+   g - ½ = -tanh(q + k) / 2 takes the place of g. */
 
 typedef struct {
-    whole threads, rows, of_each, positions, size, width, raised; /* R, R / B, S, A, D; whether keys are e^2k */
+    /* R, R / B, S, A, D; whether keys are e^2k */
+    whole threads, rows, of_each, positions, size, width, raised;
     Placed query, weights, context;
     const float *keys, *memory, *score;
     const uint8_t *mask;
     float *scratch; /* (R, A) */
 } Attend;
 
-/* What a query is multiplied by or added to, for all positions. */
+/* The query as a factor or a summand, for all positions. */
 static inline void opened(whole A, const float *query, whole raised, numbers q)
 {
     if (raised)
 #pragma omp simd
-        for (whole a = 0; a < A; a++)
-            q[a] = exponential(2.0f * (query[a] < -42.0f ? -42.0f : query[a] > 42.0f ? 42.0f : query[a]));
+        for (whole a = 0; a < A; a++) {
+            float kept = query[a] < -42.0f ? -42.0f : query[a] > 42.0f ? 42.0f : query[a];
+            q[a] = exponential(2.0f * kept);
+        }
     else
         memcpy(q, query, (size_t)A * sizeof *q);
 }
 
-static inline float scored(whole A, const float *q, const float *key, const float *score, whole raised)
+static inline float scored(whole A, const float *q, const float *key, const float *score,
+                           whole raised)
 {
     float total = 0.0f;
     if (raised)
@@ -86,12 +91,14 @@ typedef struct {
     Placed query, weights, d_context, d_weights, d_query;
     const float *keys, *memory, *score;
     const uint8_t *mask;
-    float *scratch, *d_scores, *d_keys, *d_score; /* (B, A), (B, S), and sums over steps (B, S, A) and (B, A) */
+    /* (B, A), (B, S), and sums over steps (B, S, A) and (B, A) */
+    float *scratch, *d_scores, *d_keys, *d_score;
 } AttendBack;
 
-/* δe of a row, from δc and what else the weights gave. */
+/* δe of a row, from δc and other gradients of the weights. */
 static inline void scores_back(
-    whole S, whole D, const float *memory, const uint8_t *mask, const float *weights, const float *d_context,
+    whole S, whole D, const float *memory, const uint8_t *mask, const float *weights,
+    const float *d_context,
     const float *d_weights, numbers d_scores)
 {
     float mean = 0.0f;
@@ -108,9 +115,10 @@ static inline void scores_back(
     for (whole s = 0; s < S; s++) d_scores[s] = weights[s] * (d_scores[s] - mean);
 }
 
-/* What one position adds to δq, δV_att and δk, each up to a factor that is the same for all. */
+/* Add the gradients of a position to δq, δV_att and δk, each up to a factor that all share. */
 static inline void position_back(
-    whole A, float d, const float *q, const float *key, whole raised, numbers d_query, numbers d_key, numbers d_score)
+    whole A, float d, const float *q, const float *key, whole raised,
+    numbers d_query, numbers d_key, numbers d_score)
 {
     if (raised)
 #pragma omp simd
@@ -146,7 +154,8 @@ static void attend_rows_back(const void *data, whole begin, whole end)
         for (whole s = 0; s < S; s++)
             if (d_scores[s] != 0.0f)
                 position_back(
-                    A, d_scores[s], q, keys + s * A, one->raised, d_query, one->d_keys + (row * S + s) * A,
+                    A, d_scores[s], q, keys + s * A, one->raised, d_query,
+                    one->d_keys + (row * S + s) * A,
                     one->d_score + row * A);
         for (whole a = 0; a < A; a++) d_query[a] *= 4.0f * score[a];
     }
@@ -157,7 +166,8 @@ void attend_back(const AttendBack *one)
     spread(attend_rows_back, one, one->rows, one->positions * one->size, one->threads);
 }
 
-/* Softmax cross entropy: the loss of each row, smoothed times its factor, and plain; δz in the place of z. */
+/* Softmax cross entropy: the smoothed loss of each row times its factor, and the plain one; δz
+   overwrites z. */
 
 typedef struct {
     whole threads, rows, vocabulary;
@@ -174,7 +184,8 @@ static void entropy_rows(const void *data, whole begin, whole end)
     whole V = one->vocabulary;
     float smoothing = (float)one->smoothing;
     for (whole row = begin; row < end; row++) {
-        float *z = one->logits + row * V, highest = -INFINITY, total = 0.0f, sum = 0.0f, f = one->factor[row];
+        float *z = one->logits + row * V, f = one->factor[row];
+        float highest = -INFINITY, total = 0.0f, sum = 0.0f;
         whole truth = one->truth[row];
         float own = z[truth];
 #pragma omp simd reduction(max : highest) reduction(+ : sum)
@@ -190,14 +201,18 @@ static void entropy_rows(const void *data, whole begin, whole end)
         }
         float most = highest + logf(total), times = f / total, less = f * smoothing / (float)V;
         one->plain[row] = most - own;
-        float spread = smoothing == 0.0f ? 0.0f : smoothing * (most - sum / (float)V); /* the sum may be infinite */
+        /* The sum may be infinite. */
+        float spread = smoothing == 0.0f ? 0.0f : smoothing * (most - sum / (float)V);
         one->loss[row] = f * ((1.0f - smoothing) * (most - own) + spread);
         for (whole v = 0; v < V; v++) z[v] = z[v] * times - less;
         z[truth] -= f * (1.0f - smoothing);
     }
 }
 
-void entropy(const Entropy *one) { spread(entropy_rows, one, one->rows, one->vocabulary, one->threads); }
+void entropy(const Entropy *one)
+{
+    spread(entropy_rows, one, one->rows, one->vocabulary, one->threads);
+}
 
 /* Log softmax of each row, in its place. */
 
@@ -221,4 +236,7 @@ static void log_softmax_rows(const void *data, whole begin, whole end)
     }
 }
 
-void log_softmax(const LogSoftmax *one) { spread(log_softmax_rows, one, one->rows, one->vocabulary, one->threads); }
+void log_softmax(const LogSoftmax *one)
+{
+    spread(log_softmax_rows, one, one->rows, one->vocabulary, one->threads);
+}

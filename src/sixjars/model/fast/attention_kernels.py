@@ -1,9 +1,11 @@
-"""Additive attention as Triton kernels: one for each step and direction, and one for the keys. Imported only on CUDA.
+"""Additive attention as Triton kernels, for a step, its gradients, and the keys. CUDA only.
 
-Dims: B batch, R rows open in search, S source positions, T steps, A attention features, D source features.
+Dims: B batch, R rows open in search, S source positions, T steps, A attention features, D source
+      features.
 
-`contracts` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where torch operations
-would write the tanh of every position and feature to memory at each step, these kernels compute it again.
+`contracts` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where
+torch operations would write the tanh of every position and feature to memory at each step, these
+kernels compute it again.
 """
 
 from typing import Any, final
@@ -14,22 +16,22 @@ import triton.language as tl
 from torch import Tensor
 
 from sixjars.model.fast.contracts import Sources
-from sixjars.model.fast.steps import Attending
+from sixjars.model.fast.steps import Attending, dense_sources
 
 LONGEST = 1024
 """The most positions of a source that one program can hold."""
 NUMBERS = 2**14
-"""Of a block of positions and features that one program holds at a time. Sums over a block cost more than its reads."""
+"""The size of a block of positions and features that a program holds: its sums cost the most."""
 
 
 def _chunk(size: int, most: int) -> int:
-    """How many features of so many are in a block: a power of 2, which tensor shapes of kernels must be."""
+    """The features in a block: a power of 2, as Triton needs it, of at least 16."""
     return max(min(1 << (size - 1).bit_length(), most), 16)
 
 
 @triton.jit
 def _tanh(x, QUICK: tl.constexpr):
-    """In 32 bits; `QUICK` where 11 bits are enough, because it is stored in 16."""
+    """Tanh in 32 bits; `QUICK` where 11 bits are enough, because 16 are stored."""
     if QUICK:
         return tl.inline_asm_elementwise(
             "tanh.approx.f32 $0, $1;", "=r,r", [x], tl.float32, True, 1
@@ -40,11 +42,11 @@ def _tanh(x, QUICK: tl.constexpr):
 @triton.jit
 def _attend_kernel(
     query, keys, memory, mask, score, weights, context, query_b, S, rows,
-    A: tl.constexpr, D: tl.constexpr, QUICK: tl.constexpr, POSITIONS: tl.constexpr, A_CHUNK: tl.constexpr,
-    D_CHUNK: tl.constexpr,
+    A: tl.constexpr, D: tl.constexpr, QUICK: tl.constexpr, POSITIONS: tl.constexpr,
+    A_CHUNK: tl.constexpr, D_CHUNK: tl.constexpr,
 ):  # fmt: skip
     row, at_S = tl.program_id(0).to(tl.int64), tl.arange(0, POSITIONS)
-    source = row // rows  # a source has several rows in search
+    source = row // rows  # in search a source has several rows
     inside_S = at_S < S
     real_S = tl.load(mask + source * S + at_S, inside_S, 0) != 0
     terms = tl.zeros([POSITIONS, A_CHUNK], tl.float32)
@@ -52,10 +54,9 @@ def _attend_kernel(
         a = begin + tl.arange(0, A_CHUNK)
         q = tl.load(query + row * query_b + a, a < A, 0.0).to(tl.float32)
         v = tl.load(score + a, a < A, 0.0).to(tl.float32)
-        both = real_S[:, None] & (a < A)[None, :]
-        k = tl.load(keys + source * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(
-            tl.float32
-        )
+        inside = real_S[:, None] & (a < A)[None, :]
+        place = source * S * A + at_S[:, None] * A + a[None, :]
+        k = tl.load(keys + place, inside, 0.0).to(tl.float32)
         terms += _tanh(k + q[None, :], QUICK) * v[None, :]
     scores_S = tl.sum(terms, axis=1)
     highest = tl.max(tl.where(real_S, scores_S, -float("inf")), axis=0)
@@ -65,18 +66,17 @@ def _attend_kernel(
     tl.store(weights + row * S + at_S, weights_S, inside_S)
     for begin in tl.static_range(0, D, D_CHUNK):
         d = begin + tl.arange(0, D_CHUNK)
-        both = real_S[:, None] & (d < D)[None, :]
-        h = tl.load(memory + source * S * D + at_S[:, None] * D + d[None, :], both, 0.0).to(
-            tl.float32
-        )
+        inside = real_S[:, None] & (d < D)[None, :]
+        place = source * S * D + at_S[:, None] * D + d[None, :]
+        h = tl.load(memory + place, inside, 0.0).to(tl.float32)
         tl.store(context + row * D + d, tl.sum(h * weights_S[:, None], axis=0), d < D)
 
 
 @triton.jit
 def _attend_back_kernel(
-    d_context, d_weights, weights, query, keys, memory, score, d_scores, d_query, query_b, d_query_b, S,
-    A: tl.constexpr, D: tl.constexpr, READ: tl.constexpr, QUICK: tl.constexpr, POSITIONS: tl.constexpr,
-    A_CHUNK: tl.constexpr, D_CHUNK: tl.constexpr,
+    d_context, d_weights, weights, query, keys, memory, score, d_scores, d_query, query_b,
+    d_query_b, S, A: tl.constexpr, D: tl.constexpr, READ: tl.constexpr, QUICK: tl.constexpr,
+    POSITIONS: tl.constexpr, A_CHUNK: tl.constexpr, D_CHUNK: tl.constexpr,
 ):  # fmt: skip
     row, at_S = tl.program_id(0).to(tl.int64), tl.arange(0, POSITIONS)
     inside_S = at_S < S
@@ -84,8 +84,10 @@ def _attend_back_kernel(
     terms = tl.zeros([POSITIONS, D_CHUNK], tl.float32)
     for begin in tl.static_range(0, D, D_CHUNK):
         d = begin + tl.arange(0, D_CHUNK)
-        both = inside_S[:, None] & (d < D)[None, :]
-        h = tl.load(memory + row * S * D + at_S[:, None] * D + d[None, :], both, 0.0).to(tl.float32)
+        inside = inside_S[:, None] & (d < D)[None, :]
+        h = tl.load(memory + row * S * D + at_S[:, None] * D + d[None, :], inside, 0.0).to(
+            tl.float32
+        )
         c = tl.load(d_context + row * D + d, d < D, 0.0).to(tl.float32)
         terms += h * c[None, :]
     d_weights_S = tl.sum(terms, axis=1)
@@ -97,14 +99,11 @@ def _attend_back_kernel(
         a = begin + tl.arange(0, A_CHUNK)
         q = tl.load(query + row * query_b + a, a < A, 0.0).to(tl.float32)
         v = tl.load(score + a, a < A, 0.0).to(tl.float32)
-        both = inside_S[:, None] & (a < A)[None, :]
-        k = tl.load(keys + row * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(tl.float32)
+        inside = inside_S[:, None] & (a < A)[None, :]
+        k = tl.load(keys + row * S * A + at_S[:, None] * A + a[None, :], inside, 0.0).to(tl.float32)
         tanh = _tanh(k + q[None, :], QUICK)
-        tl.store(
-            d_query + row * d_query_b + a,
-            v * tl.sum(d_scores_S[:, None] * (1.0 - tanh * tanh), axis=0),
-            a < A,
-        )
+        d_q = v * tl.sum(d_scores_S[:, None] * (1.0 - tanh * tanh), axis=0)
+        tl.store(d_query + row * d_query_b + a, d_q, a < A)
 
 
 @triton.jit
@@ -115,9 +114,9 @@ def _keys_kernel(
     row, a = tl.program_id(0).to(tl.int64), tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
     at_S = tl.program_id(2) * POSITIONS + tl.arange(0, POSITIONS)
     inside_S, inside_A = at_S < S, a < A
-    both = inside_S[:, None] & inside_A[None, :]
+    inside = inside_S[:, None] & inside_A[None, :]
     place = row * S * A + at_S[:, None] * A + a[None, :]
-    k = tl.load(keys + place, both, 0.0).to(tl.float32)
+    k = tl.load(keys + place, inside, 0.0).to(tl.float32)
     v = tl.load(score + a, inside_A, 0.0).to(tl.float32)
     d_k, d_v = tl.zeros([POSITIONS, CHUNK], tl.float32), tl.zeros([POSITIONS, CHUNK], tl.float32)
     for step in range(T):
@@ -126,32 +125,32 @@ def _keys_kernel(
         tanh = _tanh(k + q[None, :], QUICK)
         d_v += e[:, None] * tanh
         d_k += e[:, None] * (1.0 - tanh * tanh)
-    tl.store(d_keys + place, d_k * v[None, :], both)
-    tl.store(
-        d_score + (tl.program_id(2) * tl.num_programs(0) + row) * A + a,
-        tl.sum(d_v, axis=0),
-        inside_A,
-    )
+    tl.store(d_keys + place, d_k * v[None, :], inside)
+    part = tl.program_id(2) * tl.num_programs(0) + row
+    tl.store(d_score + part * A + a, tl.sum(d_v, axis=0), inside_A)
 
 
 def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
     """The sizes of a kernel whose programs hold so many numbers of the memory at a time."""
     positions = max(triton.next_power_of_2(keys.shape[1]), 16)
-    quick = keys.dtype in {torch.bfloat16, torch.float16}
-    sizes = {"A": keys.shape[2], "D": memory.shape[2], "QUICK": quick, "POSITIONS": positions}
-    chunks = {"A_CHUNK": _chunk(keys.shape[2], NUMBERS // positions)}
-    return (
-        sizes | chunks | {"D_CHUNK": _chunk(memory.shape[2], numbers // positions), "num_warps": 4}
-    )
+    return {
+        "A": keys.shape[2],
+        "D": memory.shape[2],
+        "QUICK": keys.dtype in {torch.bfloat16, torch.float16},
+        "POSITIONS": positions,
+        "A_CHUNK": _chunk(keys.shape[2], NUMBERS // positions),
+        "D_CHUNK": _chunk(memory.shape[2], numbers // positions),
+        "num_warps": 4,
+    }
 
 
 def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
-    """One step of search: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source."""
-    keys, memory, mask, score = (tensor.contiguous() for tensor in sources if tensor is not None)
+    """One step of search: contexts (R, D) and weights (R, S) of queries U_att s (R, A)."""
+    keys, memory, mask, score = dense_sources(sources)
     (rows, _), (batch, positions, width) = query.shape, memory.shape
     context_RD, weights_RS = memory.new_empty(rows, width), memory.new_empty(rows, positions)
     _attend_kernel[rows,](
-        query, keys, memory, mask.view(torch.uint8), score, weights_RS, context_RD, query.stride(0), positions,
+        query, keys, memory, mask, score, weights_RS, context_RD, query.stride(0), positions,
         rows // batch, **_flags(keys, memory, 2 * NUMBERS),
     )  # fmt: skip
     return context_RD, weights_RS
@@ -159,18 +158,10 @@ def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
 
 @final
 class FusedAdditive(Attending):
-    """The additive score, the softmax and the context of a step as one kernel, and one more for their gradients."""
+    """The additive score, softmax and context of a step as one kernel; all gradients as another."""
 
     def __init__(self, sources: Sources, steps: int) -> None:
-        keys, memory, mask, score = sources
-        assert score is not None
-        dense = Sources(
-            keys.contiguous(),
-            memory.contiguous(),
-            mask.contiguous().view(torch.uint8),
-            score.contiguous(),
-        )
-        super().__init__(dense, steps)
+        super().__init__(dense_sources(sources), steps)
         flags = self._flags(NUMBERS)
         self.quick, self.positions = flags["QUICK"], flags["POSITIONS"]
 
@@ -178,37 +169,36 @@ class FusedAdditive(Attending):
         return _flags(self.sources.keys, self.sources.memory, numbers)
 
     def forward(self, at: int, query: Tensor) -> Tensor:
-        """One kernel."""
+        """The context, (B, D)."""
         context_BD = self.contexts[at]
         _attend_kernel[len(query),](
-            query, *self.sources, self.weights[at], context_BD, query.stride(0), self.weights.shape[2], 1,
-            **self._flags(2 * NUMBERS),
+            query, *self.sources, self.weights[at], context_BD, query.stride(0),
+            self.weights.shape[2], 1, **self._flags(2 * NUMBERS),
         )  # fmt: skip
         return context_BD
 
     def backward(self, at: int, queries: Tensor, d_weights: Tensor | None, d_query: Tensor) -> None:
-        """One kernel."""
+        """Write δq_t and δe_t."""
         keys, memory, _, score = self.sources
         weights_BS, query = self.weights[at], queries[at]
         others = weights_BS if d_weights is None else d_weights.contiguous()
         _attend_back_kernel[len(d_query),](
-            self.d_contexts[at], others, weights_BS, query, keys, memory, score, self.d_scores[at], d_query,
-            query.stride(0), d_query.stride(0), self.weights.shape[2], READ=d_weights is not None,
-            **self._flags(NUMBERS // 2),
+            self.d_contexts[at], others, weights_BS, query, keys, memory, score, self.d_scores[at],
+            d_query, query.stride(0), d_query.stride(0), self.weights.shape[2],
+            READ=d_weights is not None, **self._flags(NUMBERS // 2),
         )  # fmt: skip
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
-        """δk and δV_att: each program goes through all steps for its keys, so nothing is added up in memory."""
+        """δk and δV_att: a program goes through all steps for its keys, and sums in registers."""
         keys, _, _, score = self.sources
         rows, positions, size = keys.shape
         wide, chunk = min(self.positions, 32), 64
         parts = triton.cdiv(positions, wide)
-        d_keys, d_score = (
-            torch.empty_like(keys),
-            keys.new_empty(parts * rows, size, dtype=torch.float32),
-        )
+        d_keys = torch.empty_like(keys)
+        d_score = keys.new_empty(parts * rows, size, dtype=torch.float32)
         _keys_kernel[rows, triton.cdiv(size, chunk), parts](
-            queries, keys, score, self.d_scores, d_keys, d_score, queries.stride(0), queries.stride(1),
-            self.d_scores.stride(0), len(queries), positions, size, QUICK=self.quick, POSITIONS=wide, CHUNK=chunk,
+            queries, keys, score, self.d_scores, d_keys, d_score, queries.stride(0),
+            queries.stride(1), self.d_scores.stride(0), len(queries), positions, size,
+            QUICK=self.quick, POSITIONS=wide, CHUNK=chunk,
         )  # fmt: skip
         return d_keys, d_score.sum(0).to(keys.dtype)

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.model.fast.contracts import Cell, Saved, Summands
+from sixjars.model.fast.contracts import Back, Cell, Made, Memory, Saved, Summands
 
 
 @triton.jit
@@ -22,7 +22,7 @@ def _tanh(x):
 
 @triton.jit
 def _at(pointer, row, batch, outer, inner, at):
-    """Where the features `at` of a row stand: of (K, B, …), `outer` and `inner` are the strides of K and B."""
+    """The features `at` of a row of (K, B, …); `outer` and `inner` are the strides of K and B."""
     return pointer + (row // batch) * outer + (row % batch) * inner + at
 
 
@@ -32,10 +32,10 @@ def _read(pointer, inside):
 
 
 @triton.jit
-def _gate(given, more, recurrent, bias, inside, MORE: tl.constexpr):
+def _gate(given, extra, recurrent, bias, inside, EXTRA: tl.constexpr):
     total = _read(given, inside) + _read(recurrent, inside) + _read(bias, inside)
-    if MORE:
-        total += _read(more, inside)
+    if EXTRA:
+        total += _read(extra, inside)
     return total
 
 
@@ -51,21 +51,22 @@ def _gradient(output, passed, kept, place, inside, PARTS: tl.constexpr):
 
 @triton.jit
 def _gru_kernel(
-    given, given_k, given_b, more, bias, recurrent, recurrent_k, recurrent_b, hidden, hidden_k, hidden_b,
-    after, after_k, after_b, saved, batch, H, MORE: tl.constexpr, BLOCK: tl.constexpr,
+    given, given_k, given_b, extra, bias, recurrent, recurrent_k, recurrent_b,
+    hidden, hidden_k, hidden_b, after, after_k, after_b, saved,
+    batch, H, EXTRA: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < H
     given = _at(given, row, batch, given_k, given_b, at)
     recurrent = _at(recurrent, row, batch, recurrent_k, recurrent_b, at)
     bias += (row // batch) * 3 * H + at
-    more += row * 3 * H + at
-    reset = tl.sigmoid(_gate(given, more, recurrent, bias, inside, MORE))
-    update = tl.sigmoid(_gate(given + H, more + H, recurrent + H, bias + H, inside, MORE))
+    extra += row * 3 * H + at
+    reset = tl.sigmoid(_gate(given, extra, recurrent, bias, inside, EXTRA))
+    update = tl.sigmoid(_gate(given + H, extra + H, recurrent + H, bias + H, inside, EXTRA))
     passed = _read(recurrent + 2 * H, inside) + _read(bias + 2 * H, inside)
     offered = _read(given + 2 * H, inside)
-    if MORE:
-        offered += _read(more + 2 * H, inside)
+    if EXTRA:
+        offered += _read(extra + 2 * H, inside)
     new = _tanh(offered + reset * passed)
     before = _read(_at(hidden, row, batch, hidden_k, hidden_b, at), inside)
     tl.store(_at(after, row, batch, after_k, after_b, at), new + update * (before - new), inside)
@@ -79,19 +80,17 @@ def _gru_kernel(
 
 @triton.jit
 def _gru_back_kernel(
-    output, output_k, output_b, passed, kept, given, given_k, given_b, recurrent, recurrent_k, recurrent_b, saved,
-    d_hidden, batch, H, PARTS: tl.constexpr, BLOCK: tl.constexpr,
+    output, output_k, output_b, passed, kept, given, given_k, given_b,
+    recurrent, recurrent_k, recurrent_b, saved, d_hidden,
+    batch, H, PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < H
     output = _at(output, row, batch, output_k, output_b, at)
     d_after = _gradient(output, passed, kept, row * H + at, inside, PARTS)
     saved += row * 5 * H + at
-    reset, update, new = (
-        _read(saved, inside),
-        _read(saved + H, inside),
-        _read(saved + 2 * H, inside),
-    )
+    reset, update = _read(saved, inside), _read(saved + H, inside)
+    new = _read(saved + 2 * H, inside)
     d_new = d_after * (1.0 - update) * (1.0 - new * new)
     d_reset = d_new * _read(saved + 3 * H, inside) * reset * (1.0 - reset)
     d_update = d_after * (_read(saved + 4 * H, inside) - new) * update * (1.0 - update)
@@ -108,21 +107,22 @@ def _gru_back_kernel(
 
 @triton.jit
 def _lstm_kernel(
-    given, given_k, given_b, more, bias, recurrent, recurrent_k, recurrent_b, memory, memory_k, memory_b,
-    after, after_k, after_b, cell, saved, batch, H, MORE: tl.constexpr, BLOCK: tl.constexpr,
+    given, given_k, given_b, extra, bias, recurrent, recurrent_k, recurrent_b,
+    memory, memory_k, memory_b, after, after_k, after_b, cell, saved,
+    batch, H, EXTRA: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < H
     given = _at(given, row, batch, given_k, given_b, at)
     recurrent = _at(recurrent, row, batch, recurrent_k, recurrent_b, at)
     bias += (row // batch) * 4 * H + at
-    more += row * 4 * H + at
-    enter = tl.sigmoid(_gate(given, more, recurrent, bias, inside, MORE))
-    forget = tl.sigmoid(_gate(given + H, more + H, recurrent + H, bias + H, inside, MORE))
-    new = _tanh(_gate(given + 2 * H, more + 2 * H, recurrent + 2 * H, bias + 2 * H, inside, MORE))
-    output = tl.sigmoid(
-        _gate(given + 3 * H, more + 3 * H, recurrent + 3 * H, bias + 3 * H, inside, MORE)
-    )
+    extra += row * 4 * H + at
+    enter = tl.sigmoid(_gate(given, extra, recurrent, bias, inside, EXTRA))
+    forget = tl.sigmoid(_gate(given + H, extra + H, recurrent + H, bias + H, inside, EXTRA))
+    new = _tanh(_gate(given + 2 * H, extra + 2 * H, recurrent + 2 * H, bias + 2 * H, inside, EXTRA))
+    last = 3 * H
+    total = _gate(given + last, extra + last, recurrent + last, bias + last, inside, EXTRA)
+    output = tl.sigmoid(total)
     before = _read(_at(memory, row, batch, memory_k, memory_b, at), inside)
     kept = forget * before + enter * new
     shown = _tanh(kept)
@@ -139,8 +139,8 @@ def _lstm_kernel(
 
 @triton.jit
 def _lstm_back_kernel(
-    output, output_k, output_b, passed, kept, given, given_k, given_b, saved, d_memory, d_before, batch, H,
-    PARTS: tl.constexpr, MEMORY: tl.constexpr, BLOCK: tl.constexpr,
+    output, output_k, output_b, passed, kept, given, given_k, given_b, saved, d_memory, d_before,
+    batch, H, PARTS: tl.constexpr, MEMORY: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < H
@@ -150,16 +150,9 @@ def _lstm_back_kernel(
     if MEMORY:
         d_cell += _read(d_memory + row * H + at, inside)
     saved += row * 6 * H + at
-    enter, forget, new = (
-        _read(saved, inside),
-        _read(saved + H, inside),
-        _read(saved + 2 * H, inside),
-    )
-    out, shown, before = (
-        _read(saved + 3 * H, inside),
-        _read(saved + 4 * H, inside),
-        _read(saved + 5 * H, inside),
-    )
+    enter, forget = _read(saved, inside), _read(saved + H, inside)
+    new, out = _read(saved + 2 * H, inside), _read(saved + 3 * H, inside)
+    shown, before = _read(saved + 4 * H, inside), _read(saved + 5 * H, inside)
     d_cell += d_after * out * (1.0 - shown * shown)
     given = _at(given, row, batch, given_k, given_b, at)
     tl.store(given, d_cell * new * enter * (1.0 - enter), inside)
@@ -171,49 +164,42 @@ def _lstm_back_kernel(
 
 def _placed(*tensors: Tensor) -> list[Tensor | int]:
     """Each tensor, (K, B, …) or (B, …), with its strides of K and B."""
-    return [
-        part
-        for one in tensors
-        for part in (one, one.stride(0) if one.dim() > 2 else 0, one.stride(-2))
-    ]
+    places: list[Tensor | int] = []
+    for tensor in tensors:
+        places += [tensor, tensor.stride(0) if tensor.dim() > 2 else 0, tensor.stride(-2)]
+    return places
 
 
 def _given(given: Summands, recurrent: Summands) -> tuple[list[Any], dict[str, bool]]:
-    """The summands as a kernel wants them: g, what is added to it or nothing, and b'."""
-    more = given[1] if len(given) > 1 else given[0]
-    return [*_placed(given[0]), more, recurrent[1].contiguous()], {"MORE": len(given) > 1}
+    """The arguments of a kernel for its summands: g, another to be added to it if any, and b'."""
+    extra = given[1] if len(given) > 1 else given[0]
+    return [*_placed(given[0]), extra, recurrent[1].contiguous()], {"EXTRA": len(given) > 1}
 
 
 def _later(d_after: Summands) -> tuple[list[Any], dict[str, int]]:
-    """The summands of a gradient as a kernel wants them: the first with its strides, and up to two dense ones."""
+    """The arguments of a kernel for a gradient: the first summand with strides, two dense ones."""
     output, *later = d_after
     filled = [*later, output, output][:2]
     return [*_placed(output), *filled], {"PARTS": len(d_after)}
 
 
 def _launch(kernel: Any, like: Tensor, *arguments: Any, **flags: Any) -> None:
-    """A kernel with a program for each row and block of features of a tensor (…, B, H)."""
+    """Launch a kernel, a program for each row and block of features of a tensor (…, B, H)."""
     batch, size = like.shape[-2:]
     block = min(triton.next_power_of_2(size), 512)
-    kernel[like.numel() // size, triton.cdiv(size, block)](
-        *arguments, batch, size, BLOCK=block, **flags
-    )
+    grid = like.numel() // size, triton.cdiv(size, block)
+    kernel[grid](*arguments, batch, size, BLOCK=block, **flags)
 
 
 @final
 class FusedGRU(Cell):
-    """A GRU, one kernel for a step."""
+    """A GRU: one kernel for each step."""
 
     gives_alike = False
 
     def forward(
-        self,
-        given: Summands,
-        recurrent: Summands,
-        hidden: Tensor,
-        memory: Tensor | None,
-        after: Tensor,
-    ) -> tuple[Tensor | None, Saved]:
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """As `PlainGRU`."""
         saved = hidden.new_empty(*hidden.shape[:-1], 5 * hidden.shape[-1])
         reads, flags = _given(given, recurrent)
@@ -221,79 +207,42 @@ class FusedGRU(Cell):
         return None, (saved,)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Tensor | None,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
-    ) -> tuple[Tensor | None, Tensor | None]:
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
+    ) -> Back:
         """As `PlainGRU`."""
         d_hidden = d_after[0].new_empty(d_after[0].shape)
         reads, flags = _later(d_after)
-        _launch(
-            _gru_back_kernel,
-            d_hidden,
-            *reads,
-            *_placed(d_given, d_recurrent),
-            *saved,
-            d_hidden,
-            **flags,
-        )
+        places = _placed(d_given, d_recur)
+        _launch(_gru_back_kernel, d_hidden, *reads, *places, *saved, d_hidden, **flags)
         return d_hidden, None
 
 
 @final
 class FusedLSTM(Cell):
-    """An LSTM, one kernel for a step; its memory cell has 32 bits."""
+    """An LSTM: one kernel for each step; its memory cell has 32 bits."""
 
     def forward(
-        self,
-        given: Summands,
-        recurrent: Summands,
-        hidden: Tensor,
-        memory: Tensor | None,
-        after: Tensor,
-    ) -> tuple[Tensor | None, Saved]:
+        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
+    ) -> Made:
         """As `PlainLSTM`."""
         assert memory is not None
         cell = hidden.new_empty(hidden.shape, dtype=torch.float32)
         saved = hidden.new_empty(*hidden.shape[:-1], 6 * hidden.shape[-1])
         reads, flags = _given(given, recurrent)
-        _launch(
-            _lstm_kernel,
-            hidden,
-            *reads,
-            *_placed(recurrent[0], memory, after),
-            cell,
-            saved,
-            **flags,
-        )
+        places = _placed(recurrent[0], memory, after)
+        _launch(_lstm_kernel, hidden, *reads, *places, cell, saved, **flags)
         return cell, (saved,)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Tensor | None,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
-    ) -> tuple[Tensor | None, Tensor | None]:
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
+    ) -> Back:
         """As `PlainLSTM`."""
         d_before = d_after[0].new_empty(d_after[0].shape, dtype=torch.float32)
         d_cell = d_before if d_memory is None else d_memory
-        (reads, flags), remembers = _later(d_after), d_memory is not None
-        _launch(
-            _lstm_back_kernel,
-            d_before,
-            *reads,
-            *_placed(d_given),
-            *saved,
-            d_cell,
-            d_before,
-            MEMORY=remembers,
-            **flags,
-        )
+        reads, flags = _later(d_after)
+        flags["MEMORY"] = d_memory is not None
+        written = *saved, d_cell, d_before
+        _launch(_lstm_back_kernel, d_before, *reads, *_placed(d_given), *written, **flags)
         return None, d_before
 
 

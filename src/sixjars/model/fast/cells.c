@@ -2,11 +2,13 @@
 
    Dims: K recurrences, B batch, R rows (K times B), H state features, G gate features (3H or 4H).
 
-   `steps.py` has the equations. The given and the recurrent have one summand or two, a gradient of the state up to three. */
+   `steps.py` has the equations. The given and the recurrent have one summand or two, a gradient of
+   the state up to three. */
 
 #include "kernels.h"
 
-/* GRU. `saved` has o, i, n and r_n of each row, (R, 4H); nothing where no backward pass comes: one summand each then. */
+/* GRU. `saved` has o, i, n and r_n of each row, (R, 4H); without a backward pass it is nothing, and
+   there is one summand each. */
 
 typedef struct {
     whole threads, rows, batch, size;
@@ -15,7 +17,8 @@ typedef struct {
 } Gru;
 
 static inline __attribute__((always_inline)) void gru_row(
-    whole H, const float *given, const float *more, const float *recurrent, const float *bias, const float *before,
+    whole H, const float *given, const float *more, const float *recurrent, const float *bias,
+    const float *before,
     numbers after, numbers saved)
 {
 #pragma omp simd
@@ -41,7 +44,8 @@ static void gru_rows(const void *data, whole begin, whole end)
     for (whole row = begin; row < end; row++) {
         whole batch = one->batch, H = one->size;
         const float *given = at(&one->given, row, batch), *more = at(&one->more, row, batch);
-        const float *recurrent = at(&one->recurrent, row, batch), *bias = at(&one->bias, row, batch);
+        const float *recurrent = at(&one->recurrent, row, batch);
+        const float *bias = at(&one->bias, row, batch);
         const float *before = at(&one->hidden, row, batch);
         float *after = at(&one->after, row, batch), *saved = one->saved + row * 4 * H;
         if (!one->saved) gru_row(H, given, 0, recurrent, 0, before, after, 0);
@@ -62,7 +66,8 @@ typedef struct {
 } GruBack;
 
 /* δh' of a row, the sum of one to three, into `total`. */
-static inline void summed(whole H, const float *output, const float *passed, const float *kept, numbers total)
+static inline void summed(whole H, const float *output, const float *passed, const float *kept,
+                          numbers total)
 {
     if (passed && kept)
         for (whole i = 0; i < H; i++) total[i] = output[i] + passed[i] + kept[i];
@@ -73,11 +78,13 @@ static inline void summed(whole H, const float *output, const float *passed, con
 }
 
 static inline void gru_row_back(
-    whole H, const float *saved, const float *before, numbers d_given, numbers d_recurrent, numbers d_hidden)
+    whole H, const float *saved, const float *before, numbers d_given, numbers d_recurrent,
+    numbers d_hidden)
 {
 #pragma omp simd
     for (whole i = 0; i < H; i++) {
-        float reset = saved[i], update = saved[H + i], fresh = saved[2 * H + i], passed = saved[3 * H + i];
+        float reset = saved[i], update = saved[H + i], fresh = saved[2 * H + i],
+            passed = saved[3 * H + i];
         float d_after = d_hidden[i], kept = d_after * update;
         float d_new = (d_after - kept) * (1.0f - fresh * fresh);
         float d_reset = d_new * passed * (reset - reset * reset);
@@ -96,16 +103,21 @@ static void gru_rows_back(const void *data, whole begin, whole end)
     for (whole row = begin; row < end; row++) {
         whole batch = one->batch, H = one->size;
         float *d_hidden = one->d_hidden + row * H;
-        summed(H, at(&one->output, row, batch), at(&one->passed, row, batch), at(&one->kept, row, batch), d_hidden);
+        const float *passed = at(&one->passed, row, batch), *kept = at(&one->kept, row, batch);
+        summed(H, at(&one->output, row, batch), passed, kept, d_hidden);
         gru_row_back(
-            H, one->saved + row * 4 * H, at(&one->hidden, row, batch), at(&one->d_given, row, batch),
+            H, one->saved + row * 4 * H, at(&one->hidden, row, batch),
+            at(&one->d_given, row, batch),
             at(&one->d_recurrent, row, batch), d_hidden);
     }
 }
 
-void gru_back(const GruBack *one) { spread(gru_rows_back, one, one->rows, 2 * one->size, one->threads); }
+void gru_back(const GruBack *one)
+{
+    spread(gru_rows_back, one, one->rows, 2 * one->size, one->threads);
+}
 
-/* LSTM. `saved` has i, f, n, o and tanh m' of each row, (R, 5H); nothing where no backward pass comes. */
+/* LSTM. `saved` has i, f, n, o and tanh m' of each row, (R, 5H); nothing without a gradient. */
 
 typedef struct {
     whole threads, rows, batch, size;
@@ -114,7 +126,8 @@ typedef struct {
 } Lstm;
 
 static inline __attribute__((always_inline)) void lstm_row(
-    whole H, const float *given, const float *more, const float *recurrent, const float *bias, const float *before,
+    whole H, const float *given, const float *more, const float *recurrent, const float *bias,
+    const float *before,
     numbers after, numbers cell, numbers saved)
 {
 #pragma omp simd
@@ -143,11 +156,14 @@ static void lstm_rows(const void *data, whole begin, whole end)
     for (whole row = begin; row < end; row++) {
         whole batch = one->batch, H = one->size;
         const float *given = at(&one->given, row, batch), *more = at(&one->more, row, batch);
-        const float *recurrent = at(&one->recurrent, row, batch), *bias = at(&one->bias, row, batch);
+        const float *recurrent = at(&one->recurrent, row, batch);
+        const float *bias = at(&one->bias, row, batch);
         const float *before = at(&one->memory, row, batch);
-        float *after = at(&one->after, row, batch), *cell = one->cell + row * H, *saved = one->saved + row * 5 * H;
+        float *after = at(&one->after, row, batch), *cell = one->cell + row * H,
+            *saved = one->saved + row * 5 * H;
         if (!one->saved) lstm_row(H, given, 0, recurrent, 0, before, after, cell, 0);
-        else if (more && bias) lstm_row(H, given, more, recurrent, bias, before, after, cell, saved);
+        else if (more && bias)
+            lstm_row(H, given, more, recurrent, bias, before, after, cell, saved);
         else if (more) lstm_row(H, given, more, recurrent, 0, before, after, cell, saved);
         else if (bias) lstm_row(H, given, 0, recurrent, bias, before, after, cell, saved);
         else lstm_row(H, given, 0, recurrent, 0, before, after, cell, saved);
@@ -164,12 +180,14 @@ typedef struct {
 } LstmBack;
 
 static inline __attribute__((always_inline)) void lstm_row_back(
-    whole H, const float *output, const float *passed, const float *before, const float *d_memory, const float *saved,
+    whole H, const float *output, const float *passed, const float *before, const float *d_memory,
+    const float *saved,
     numbers d_given, numbers d_before)
 {
 #pragma omp simd
     for (whole i = 0; i < H; i++) {
-        float enter = saved[i], forget = saved[H + i], fresh = saved[2 * H + i], out = saved[3 * H + i];
+        float enter = saved[i], forget = saved[H + i], fresh = saved[2 * H + i],
+            out = saved[3 * H + i];
         float shown = saved[4 * H + i], d_after = output[i] + plus(passed, i);
         float d_cell = plus(d_memory, i) + d_after * out * (1.0f - shown * shown);
         d_given[i] = d_cell * fresh * (enter - enter * enter);
@@ -186,14 +204,19 @@ static void lstm_rows_back(const void *data, whole begin, whole end)
     for (whole row = begin; row < end; row++) {
         whole batch = one->batch, H = one->size;
         const float *output = at(&one->output, row, batch), *passed = at(&one->passed, row, batch);
-        const float *before = at(&one->memory, row, batch), *d_memory = at(&one->d_memory, row, batch);
+        const float *before = at(&one->memory, row, batch);
+        const float *d_memory = at(&one->d_memory, row, batch);
         const float *saved = one->saved + row * 5 * H;
         float *d_given = at(&one->d_given, row, batch), *d_before = one->d_before + row * H;
-        if (passed && d_memory) lstm_row_back(H, output, passed, before, d_memory, saved, d_given, d_before);
+        if (passed && d_memory)
+            lstm_row_back(H, output, passed, before, d_memory, saved, d_given, d_before);
         else if (passed) lstm_row_back(H, output, passed, before, 0, saved, d_given, d_before);
         else if (d_memory) lstm_row_back(H, output, 0, before, d_memory, saved, d_given, d_before);
         else lstm_row_back(H, output, 0, before, 0, saved, d_given, d_before);
     }
 }
 
-void lstm_back(const LstmBack *one) { spread(lstm_rows_back, one, one->rows, 3 * one->size, one->threads); }
+void lstm_back(const LstmBack *one)
+{
+    spread(lstm_rows_back, one, one->rows, 3 * one->size, one->threads);
+}

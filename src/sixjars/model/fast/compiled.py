@@ -1,9 +1,9 @@
-r"""The kernels of `cells.c` and `attention.c` as cells, attention and loss: for 32-bit floats on a CPU.
+r"""The kernels of `cells.c` and `attention.c` for 32-bit floats on a CPU: cells, attention, loss.
 
-Dims: K recurrences, B batch, R rows (K times B, or of search), H state features, S source positions, T steps,
-      A attention features, D source features, V vocabulary, N tokens.
+Dims: K recurrences, B batch, R rows (K times B, or of search), H state features, S source
+      positions, T steps, A attention features, D source features, V vocabulary, N tokens.
 
-`steps` has the equations. `model.compiling` compiles and loads them; where it did not, nothing here is used.
+`steps` has the equations. `model.compiling` compiles and loads them; without it, none is used.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ from sixjars.model.fast.contracts import (
     Sources,
     Summands,
 )
-from sixjars.model.fast.steps import Attending, summed
+from sixjars.model.fast.steps import Attending, dense_sources, summed
 from sixjars.model.layers import key_powers
 
 RECORDS = {
@@ -45,7 +45,7 @@ NOWHERE: Place = (0, 0, 0)
 
 @final
 class Library:
-    """The kernels that are loaded, if they are: `ready` is that of this process."""
+    """The loaded kernels; `ready` is the library of this process, or None."""
 
     ready: "Library | None" = None
 
@@ -56,18 +56,18 @@ class Library:
             call.argtypes, call.restype = [ctypes.c_char_p], None
 
     def run(self, name: str, *fields: Any) -> None:
-        """One kernel, by as many threads as torch has."""
+        """Run one kernel, with as many threads as torch has."""
         self.calls[name](RECORDS[name].pack(torch.get_num_threads(), *fields))
 
 
 def kernels_for(like: Tensor) -> Library | None:
-    """The kernels, where they are loaded and made for such a tensor; one that is only traced has no numbers."""
+    """The kernels, where they are loaded and fit such a tensor; a traced one has no data."""
     fits = like.dtype == torch.float32 and like.device.type == "cpu" and type(like) in _PLAIN
     return Library.ready if fits else None
 
 
 def used_for(like: Tensor) -> Library | None:
-    """The same in use, when nothing is learned, traced, or cast to fewer bits."""
+    """The kernels for prediction: without gradients, tracing and casts to fewer bits."""
     traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-untyped-call,attr-defined]
     other = torch.is_grad_enabled() or traced or torch.is_autocast_enabled("cpu")
     return None if other else kernels_for(like)
@@ -77,13 +77,13 @@ _PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def _place(tensor: Tensor) -> Place:
-    """Where a tensor, (K, B, …) or (B, …), begins, and its strides of K and B."""
+    """The address of a tensor, (K, B, …) or (B, …), and its strides of K and B."""
     strides = tensor.stride()
     return tensor.data_ptr(), strides[0] if len(strides) > 2 else 0, strides[-2]
 
 
 def _dense(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The same with features side by side."""
+    """The same tensors with features side by side."""
     return tuple(tensor if tensor.stride(-1) == 1 else tensor.contiguous() for tensor in tensors)
 
 
@@ -92,13 +92,12 @@ def _given(given: Summands, recurrent: Summands) -> tuple[tuple[Tensor, ...], tu
 
     b', the second of r, is the same for all rows of a recurrence.
     """
-    kept = _dense(*given, *recurrent)
-    first, own = kept[0], kept[len(given)]
-    more = _place(kept[1]) if len(given) > 1 else NOWHERE
+    held = _dense(*given, *recurrent)
+    second = _place(held[1]) if len(given) > 1 else NOWHERE
     bias = NOWHERE
     if len(recurrent) > 1:
-        bias = kept[-1].data_ptr(), kept[-1].stride(0) if kept[-1].dim() > 1 else 0, 0
-    return kept, (*_place(first), *more, *_place(own), *bias)
+        bias = held[-1].data_ptr(), held[-1].stride(0) if held[-1].dim() > 1 else 0, 0
+    return held, (*_place(held[0]), *second, *_place(held[len(given)]), *bias)
 
 
 def _sizes(like: Tensor) -> tuple[int, int, int]:
@@ -108,16 +107,15 @@ def _sizes(like: Tensor) -> tuple[int, int, int]:
 
 
 def _later(d_after: Summands, most: int) -> tuple[tuple[Tensor, ...], list[Place]]:
-    """The summands of a gradient, to be held while a kernel reads them, and as many places; those beyond are added."""
-    held = _dense(
-        *d_after[: most - 1], *([summed(d_after[most - 1 :])] if len(d_after) >= most else [])
-    )
+    """The first summands of a gradient and the sum of the others, to be held, and their places."""
+    rest = d_after[most - 1 :]
+    held = _dense(*d_after[: most - 1], *([summed(rest)] if rest else []))
     return held, [*map(_place, held), *[NOWHERE] * (most - len(held))]
 
 
 @final
 class CompiledGRU(Cell):
-    """A GRU, one kernel for a step."""
+    """A GRU: one kernel for each step."""
 
     gives_alike = False
 
@@ -128,32 +126,28 @@ class CompiledGRU(Cell):
         self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
     ) -> Made:
         """As `PlainGRU`."""
-        (hidden,), sizes = _dense(hidden), _sizes(hidden)
+        hidden = _dense(hidden)[0]
+        sizes = _sizes(hidden)
         saved = hidden.new_empty(sizes[0], 4 * sizes[2])
         _held, places = _given(given, recurrent)
         self.run("gru", *sizes, *places, *_place(hidden), *_place(after), saved.data_ptr())
         return None, (saved, hidden)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """As `PlainGRU`."""
-        made, hidden = saved
+        gates, hidden = saved
         d_hidden = hidden.new_empty(hidden.shape)
         _held, (output, passed, own) = _later(d_after, 3)
-        places = *output, *passed, *own, *_place(hidden), *_place(d_given), *_place(d_recurrent)
-        self.run("gru_back", *_sizes(hidden), *places, made.data_ptr(), d_hidden.data_ptr())
+        places = *output, *passed, *own, *_place(hidden), *_place(d_given), *_place(d_recur)
+        self.run("gru_back", *_sizes(hidden), *places, gates.data_ptr(), d_hidden.data_ptr())
         return d_hidden, None
 
 
 @final
 class CompiledLSTM(Cell):
-    """An LSTM, one kernel for a step."""
+    """An LSTM: one kernel for each step."""
 
     def __init__(self, kernels: Library) -> None:
         self.run = kernels.run
@@ -163,35 +157,25 @@ class CompiledLSTM(Cell):
     ) -> Made:
         """As `PlainLSTM`."""
         assert memory is not None
-        (memory,), sizes = _dense(memory), _sizes(hidden)
-        cell, saved = hidden.new_empty(hidden.shape), hidden.new_empty(sizes[0], 5 * sizes[2])
+        memory = _dense(memory)[0]
+        sizes = _sizes(hidden)
+        cell = hidden.new_empty(hidden.shape)
+        saved = hidden.new_empty(sizes[0], 5 * sizes[2])
         _held, places = _given(given, recurrent)
-        self.run(
-            "lstm",
-            *sizes,
-            *places,
-            *_place(memory),
-            *_place(after),
-            cell.data_ptr(),
-            saved.data_ptr(),
-        )
+        places = *places, *_place(memory), *_place(after)
+        self.run("lstm", *sizes, *places, cell.data_ptr(), saved.data_ptr())
         return cell, (saved, memory)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
         """As `PlainLSTM`."""
-        made, memory = saved
+        gates, memory = saved
         d_before = memory.new_empty(memory.shape)
         _held, (output, passed) = _later(d_after, 2)
         others = NOWHERE if d_memory is None else _place(d_memory)
         places = *output, *passed, *_place(memory), *others, *_place(d_given)
-        self.run("lstm_back", *_sizes(memory), *places, made.data_ptr(), d_before.data_ptr())
+        self.run("lstm_back", *_sizes(memory), *places, gates.data_ptr(), d_before.data_ptr())
         return None, d_before
 
 
@@ -208,124 +192,108 @@ def compiled_cell(name: str, like: Tensor) -> Cell | None:
 def compiled_step(
     name: str, given: Tensor, recurrent: Tensor, before: LayerState
 ) -> LayerState | None:
-    """The state (B, H) after a step in use, from g and r (B, G); nothing where it has no kernel."""
-    kernels, (hidden, memory) = used_for(given), before
-    states = [one for one in before if one is not None]
-    fits = all(one.dtype == torch.float32 and len(one) == len(given) for one in states)
+    """The state (B, H) after a step of prediction, from g and r (B, G); None without a kernel."""
+    kernels = used_for(given)
+    hidden, memory = before
+    states = [state for state in before if state is not None]
+    fits = all(state.dtype == torch.float32 and len(state) == len(given) for state in states)
     if kernels is None or name not in COMPILED or not fits or given.shape != recurrent.shape:
         return None
-    held = _dense(given, recurrent, hidden if memory is None else memory)
+    given, recurrent, start = _dense(given, recurrent, states[-1])
     after = torch.empty_like(hidden, memory_format=torch.contiguous_format)
     cell = None if memory is None else torch.empty_like(after)
-    places = (
-        *_place(held[0]),
-        *NOWHERE,
-        *_place(held[1]),
-        *NOWHERE,
-        *_place(held[2]),
-        *_place(after),
-    )
-    kernels.run(name, *_sizes(after), *places, *(() if cell is None else (cell.data_ptr(),)), 0)
+    cells = () if cell is None else (cell.data_ptr(),)
+    places = *_place(given), *NOWHERE, *_place(recurrent), *NOWHERE, *_place(start), *_place(after)
+    kernels.run(name, *_sizes(after), *places, *cells, 0)
     return after, cell
 
 
 def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]:
-    """What a kernel reads, all of it dense, and the powers of the keys, or the keys where those are not exact."""
-    keys, memory, mask, score = sources
-    assert score is not None
-    dense = Sources(
-        keys.contiguous(),
-        memory.contiguous(),
-        mask.contiguous().view(torch.uint8),
-        score.contiguous(),
-    )
-    return dense, dense.keys if raised is None else raised.contiguous()
+    """Dense sources, and the powers of the keys, or the keys where these are not exact."""
+    read = dense_sources(sources)
+    return read, read.keys if raised is None else raised.contiguous()
 
 
 def attend(
     query: Tensor, sources: Sources, raised: Tensor | None, kernels: Library
 ) -> tuple[Tensor, Tensor] | None:
-    """One step in use: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source.
+    """One step of prediction: contexts (R, D) and weights (R, S) of queries U_att s (R, A).
 
-    Nothing where these do not fit together: torch says why.
+    Each source has R / B of the queries. None where the tensors do not fit together: torch then
+    says why.
     """
-    read, batch = [query, sources.keys, sources.memory, sources.score], len(sources.mask)
-    wide = (
-        all(one is not None and one.dtype == torch.float32 for one in read)
-        and sources.mask.dtype == torch.bool
-    )
-    if not wide or batch == 0 or len(query) % batch or query.shape[1:] != sources.keys.shape[2:]:
+    read = [query, sources.keys, sources.memory, sources.score]
+    are_floats = all(tensor is not None and tensor.dtype == torch.float32 for tensor in read)
+    batch = len(sources.mask)
+    if not are_floats or sources.mask.dtype != torch.bool or batch == 0:
+        return None
+    if len(query) % batch or query.shape[1:] != sources.keys.shape[2:]:
         return None
     dense, keys = _attended(sources, raised)
-    (query,), (_, positions, width) = _dense(query), dense.memory.shape
+    assert dense.score is not None
+    query = _dense(query)[0]
     rows, size = query.shape
-    context_RD, weights_RS, scratch_RA = (
-        query.new_empty(rows, count) for count in (width, positions, size)
-    )
+    _, positions, width = dense.memory.shape
+    context_RD = query.new_empty(rows, width)
+    weights_RS = query.new_empty(rows, positions)
+    scratch_RA = query.new_empty(rows, size)
     sizes = rows, rows // batch, positions, size, width, raised is not None
     places = *_place(query), *_place(weights_RS), *_place(context_RD)
-    others = (keys, dense.memory, dense.score, dense.mask, scratch_RA)
-    kernels.run("attend", *sizes, *places, *(one.data_ptr() for one in others if one is not None))
+    others = keys, dense.memory, dense.score, dense.mask, scratch_RA
+    kernels.run("attend", *sizes, *places, *(tensor.data_ptr() for tensor in others))
     return context_RD, weights_RS
 
 
 @final
 class CompiledAdditive(Attending):
-    """The additive score, the softmax and the context of a step as one kernel, and one more for all their gradients."""
+    """Additive score, softmax and context of a step as one kernel; all gradients as another."""
 
     def __init__(self, sources: Sources, steps: int, kernels: Library) -> None:
         raised = key_powers(sources.keys)
         dense, self.keys = _attended(sources, raised)
         super().__init__(dense, steps)
         assert dense.score is not None
-        self.run, self.score, self.is_raised = kernels.run, dense.score, raised is not None
-        (rows, positions, size), width = self.keys.shape, dense.memory.shape[2]
-        self.sizes, self.rows = (positions, size, width, self.is_raised), rows
-        self.reads = [one.data_ptr() for one in (self.keys, dense.memory, self.score, dense.mask)]
-        self.scratch_BA = self.score.new_empty(rows, size)
+        self.run = kernels.run
+        self.score = dense.score
+        self.rows, positions, size = self.keys.shape
+        self.sizes = positions, size, dense.memory.shape[2], raised is not None
+        reads = self.keys, dense.memory, self.score, dense.mask
+        self.reads = [tensor.data_ptr() for tensor in reads]
+        self.scratch_BA = self.score.new_empty(self.rows, size)
         self.sums: tuple[Tensor, Tensor] | None = None
 
     def forward(self, at: int, query: Tensor) -> Tensor:
-        """One kernel."""
+        """The context, (B, D)."""
         context_BD, weights_BS = self.contexts[at], self.weights[at]
         places = *_place(query), *_place(weights_BS), *_place(context_BD)
-        self.run(
-            "attend", self.rows, 1, *self.sizes, *places, *self.reads, self.scratch_BA.data_ptr()
-        )
+        sizes = self.rows, 1, *self.sizes
+        self.run("attend", *sizes, *places, *self.reads, self.scratch_BA.data_ptr())
         return context_BD
 
     def backward(self, at: int, queries: Tensor, d_weights: Tensor | None, d_query: Tensor) -> None:
-        """One kernel, which also adds to the gradients of keys and V_att."""
-        if self.sums is None:  # another backward pass begins at zero
-            self.sums = torch.zeros_like(self.keys), torch.zeros_like(self.scratch_BA)
-        (others,) = (None,) if d_weights is None else _dense(d_weights)
+        """The gradient of the query; those of keys and V_att are added to the sums."""
+        self.sums = self._sums()
+        if d_weights is not None:
+            d_weights = _dense(d_weights)[0]
+        extra = NOWHERE if d_weights is None else _place(d_weights)
         read = *_place(queries[at]), *_place(self.weights[at]), *_place(self.d_contexts[at])
-        extra = NOWHERE if others is None else _place(others)
-        written = (one.data_ptr() for one in (self.scratch_BA, self.d_scores[at], *self.sums))
-        self.run(
-            "attend_back",
-            self.rows,
-            *self.sizes,
-            *read,
-            *extra,
-            *_place(d_query),
-            *self.reads,
-            *written,
-        )
+        places = *read, *extra, *_place(d_query)
+        written = (each.data_ptr() for each in (self.scratch_BA, self.d_scores[at], *self.sums))
+        self.run("attend_back", self.rows, *self.sizes, *places, *self.reads, *written)
+
+    def _sums(self) -> tuple[Tensor, Tensor]:
+        """The sums over the steps so far; zeros where a backward pass begins."""
+        return self.sums or (torch.zeros_like(self.keys), torch.zeros_like(self.scratch_BA))
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The sums over all steps, times what all their summands have in common."""
-        sums, self.sums = self.sums, None
-        d_keys, d_score = (
-            (torch.zeros_like(self.keys), torch.zeros_like(self.scratch_BA))
-            if sums is None
-            else sums
-        )
+        """The sums over all steps, times the factor that all summands share."""
+        d_keys, d_score = self._sums()
+        self.sums = None
         return d_keys.mul_(4.0 * self.score), d_score.sum(0).mul_(-2.0)
 
 
 def compiled_attention(sources: Sources, steps: int) -> Attending | None:
-    """The attention of a batch by the additive score, where there are kernels for its tensors."""
+    """The additive attention of a batch, where there are kernels for its tensors."""
     kernels = kernels_for(sources.keys)
     return None if kernels is None else CompiledAdditive(sources, steps, kernels)
 
@@ -333,32 +301,29 @@ def compiled_attention(sources: Sources, steps: int) -> Attending | None:
 def gradient(
     logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float, kernels: Library
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each token, (N,), smoothed and plain; and the gradient of the logits, (N, V), in their place."""
+    """The smoothed and the plain loss, (N,) each; the gradient, (N, V), overwrites the logits."""
     logits, truth, factor = logits.contiguous(), truth.contiguous(), factor.contiguous()
     rows, vocabulary = logits.shape
     loss_N, plain_N = logits.new_empty(rows), logits.new_empty(rows)
-    places = (one.data_ptr() for one in (logits, truth, factor, loss_N, plain_N))
+    places = (each.data_ptr() for each in (logits, truth, factor, loss_N, plain_N))
     kernels.run("entropy", rows, vocabulary, smoothing, *places)
     return loss_N, plain_N, logits
 
 
 def fits_loss(logits: Tensor, truth: Tensor, factor: Tensor) -> bool:
-    """Whether a kernel may read them: tokens (N,) of the vocabulary as 64-bit numbers, and as many 32-bit factors."""
-    if (
-        truth.dtype != torch.int64
-        or factor.dtype != torch.float32
-        or not 0 < len(logits) == len(truth) == len(factor)
-    ):
+    """Whether a kernel may read them: 64-bit tokens (N,) of the vocabulary, 32-bit factors."""
+    if truth.dtype != torch.int64 or factor.dtype != torch.float32:
+        return False
+    if not 0 < len(logits) == len(truth) == len(factor):
         return False
     return 0 <= int(truth.amin()) and int(truth.amax()) < logits.shape[1]
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """The log softmax of each row of logits (R, V), in 32 bits at least; in use a kernel overwrites them."""
+    """The log softmax of each row (R, V), in 32 bits at least; a kernel overwrites the logits."""
     kernels = used_for(logits)
     if kernels is None or not logits.is_contiguous() or logits.dim() != 2:
-        return torch.log_softmax(
-            logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32)
-        )
+        dtype = torch.promote_types(logits.dtype, torch.float32)
+        return torch.log_softmax(logits, dim=-1, dtype=dtype)
     kernels.run("log_softmax", *logits.shape, logits.data_ptr())
     return logits

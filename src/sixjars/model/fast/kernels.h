@@ -1,10 +1,10 @@
-/* What the kernels of a CPU share: threads, exponentials, and where the rows of a tensor lie.
+/* Threads, exponentials and the rows of tensors, for the kernels of a CPU.
 
    Dims: K recurrences, B batch.
 
-   Everything is a 32-bit float. Every row is computed by itself, in the same order whatever the number of threads is.
-   Each kernel gets one record, which Python packs: all fields have 8 bytes. No option may let the compiler assume that
-   numbers are finite: a loss that is NaN must stay one. */
+   Everything is a 32-bit float. Every row is computed by itself, in the same order with any number
+   of threads. Each kernel gets one record, which Python packs: all fields have 8 bytes. No option
+   may let the compiler assume that numbers are finite: a loss that is NaN must stay one. */
 
 #include <math.h>
 #include <stdint.h>
@@ -13,7 +13,8 @@
 typedef int64_t whole;
 typedef float *restrict numbers;
 
-/* Threads: those of the OpenMP that torch has loaded, if it has. A second OpenMP in a process could be very slow. */
+/* Threads: those of the OpenMP that torch has loaded, if it has one. A second OpenMP in a process
+   could be very slow. */
 
 #ifdef __linux__
 extern void GOMP_parallel(void (*)(void *), void *, unsigned, unsigned) __attribute__((weak));
@@ -37,13 +38,14 @@ static void share(void *data)
 }
 #endif
 
-/* Numbers to compute below which a second thread costs more than it does. */
+/* The fewest numbers to compute for which a second thread costs less than it gains. */
 enum { FEWEST = 1 << 13 };
 
 static void spread(Work work, const void *given, whole rows, whole each, whole threads)
 {
 #ifdef __linux__
-    if (threads > 1 && rows > 1 && rows * each >= FEWEST && GOMP_parallel && omp_get_num_threads && omp_get_thread_num) {
+    int loaded = GOMP_parallel && omp_get_num_threads && omp_get_thread_num;
+    if (threads > 1 && rows > 1 && rows * each >= FEWEST && loaded) {
         Shared all = {work, given, rows};
         GOMP_parallel(share, &all, (unsigned)threads, 0);
         return;
@@ -52,15 +54,17 @@ static void spread(Work work, const void *given, whole rows, whole each, whole t
     work(given, 0, rows);
 }
 
-/* e^x = 2^n e^r with |r| <= ln 2 / 2, where e^r = 1 + r + r² p(r). Its relative error is below 2e-7. */
+/* e^x = 2^n e^r with |r| <= ln 2 / 2, e^r = 1 + r + r² p(r); relative error below 2e-7. */
 static inline float exponential(float x)
 {
     float kept = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-    float whole_part = kept == kept ? kept * 1.44269504f + 127.5f : 0.0f; /* NaN is no whole number */
+    /* NaN is no whole number */
+    float whole_part = kept == kept ? kept * 1.44269504f + 127.5f : 0.0f;
     int32_t n = (int32_t)whole_part;
     float times = (float)(n - 127);
     float r = kept - times * 0.693359375f + times * 2.12194440e-4f;
-    float p = 0.499999926f + r * (0.166665087f + r * (0.0416685283f + r * (0.00837013481f + r * 0.00138116623f)));
+    float p = 0.0416685283f + r * (0.00837013481f + r * 0.00138116623f);
+    p = 0.499999926f + r * (0.166665087f + r * p);
     uint32_t bits = (uint32_t)n << 23;
     float power;
     memcpy(&power, &bits, sizeof power);
@@ -74,7 +78,8 @@ static inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 static inline float tangent(float x)
 {
     float z = x * x, large = 1.0f - 2.0f / (1.0f + exponential(2.0f * x));
-    float p = -0.333332839f + z * (0.133314913f + z * (-0.0537434981f + z * (0.0206505872f + z * -0.00571704495f)));
+    float p = -0.0537434981f + z * (0.0206505872f + z * -0.00571704495f);
+    p = -0.333332839f + z * (0.133314913f + z * p);
     return z < 0.390625f ? x + x * z * p : large;
 }
 

@@ -1,7 +1,8 @@
-r"""One step of a cell, one step of attention, and their backward passes by hand, as torch operations.
+r"""One step of a cell or of attention and its hand-written backward pass, in torch operations.
 
-Dims: K recurrences, B batch, H state features, G gate features (H times 1, 3 or 4), S source positions, T steps,
-      A attention features, D source features, I input features, O output features.
+Dims: K recurrences, B batch, H state features, G gate features (H times 1, 3 or 4), S source
+      positions, T steps, A attention features, D source features, I input features, O output
+      features.
 
 `contracts` has the equations.
 """
@@ -19,20 +20,19 @@ from sixjars.model.processor import FEWEST_STEPS
 
 
 def summed(parts: Summands) -> Tensor:
-    """Their sum; of a bias (K, G) too, which is the same for all rows."""
+    """The sum of the summands, one of which may be a bias (K, G) of all rows."""
     total = parts[0]
     for part in parts[1:]:
-        total = total + (
-            part if part.dim() == total.dim() or part.dim() == 1 else part.unsqueeze(1)
-        )
+        total = total + (part if part.dim() in {1, total.dim()} else part.unsqueeze(1))
     return total
 
 
 @final
 class Factor:
-    """W, (O, I) or (K, O, I), by which rows are multiplied step after step, and by its transpose on the way back.
+    """W, (O, I) or (K, O, I), by which rows are multiplied at every step, and back by Wᵀ.
 
-    A product reorders its matrix for the processor first. On a CPU a large one is reordered once, for all steps.
+    A product reorders its matrix for the processor first; on a CPU a large one is reordered once,
+    for all steps.
     """
 
     def __init__(self, weight: Tensor) -> None:
@@ -46,51 +46,47 @@ class Factor:
 
     @cached_property
     def _turned(self) -> list[Any]:
-        return [
-            torch.ops.mkldnn._reorder_linear_weight(matrix.t(), None) for matrix in self.matrices
-        ]
+        turned = (matrix.t() for matrix in self.matrices)
+        return [torch.ops.mkldnn._reorder_linear_weight(matrix, None) for matrix in turned]
 
     def times(
         self, rows: Tensor, *, bias: Tensor | None = None, out: Tensor | None = None
     ) -> Tensor:
-        """Rows times Wᵀ, plus b, (…, I) -> (…, O), into `out` where it is given."""
+        """Rows times Wᵀ, plus b, (…, I) -> (…, O), into `out` if given."""
         if self.packs:
             return _by_matrices(rows, self._packed, bias, out)
+        if bias is not None:
+            return torch.addmm(bias, rows, self.weight.t())
         multiply = torch.mm if self.weight.dim() == 2 else torch.bmm
-        return (
-            multiply(rows, self.weight.mT, out=out)
-            if bias is None
-            else torch.addmm(bias, rows, self.weight.t())
-        )
+        return multiply(rows, self.weight.mT, out=out)
 
     def back(self, rows: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Rows times W, (…, O) -> (…, I), into `out` where it is given."""
+        """Rows times W, (…, O) -> (…, I), into `out` if given."""
         if self.packs:
             return _by_matrices(rows, self._turned, None, out)
-        return (torch.mm if self.weight.dim() == 2 else torch.bmm)(rows, self.weight, out=out)
+        multiply = torch.mm if self.weight.dim() == 2 else torch.bmm
+        return multiply(rows, self.weight, out=out)
 
     def plus(self, given: Tensor, rows: Tensor) -> Summands:
-        """Given (B, O) and rows times Wᵀ, whose sum is made at once, or by the kernel that reads it."""
-        return (
-            (product(rows, self._packed[0], total=given),)
-            if self.packs
-            else (given, self.times(rows))
-        )
+        """Given (B, O) and rows times Wᵀ, as one sum or as two for the kernel that reads them."""
+        if self.packs:
+            return (product(rows, self._packed[0], total=given),)
+        return given, self.times(rows)
 
 
 def _by_matrices(
     rows: Tensor, matrices: list[Any], bias: Tensor | None, out: Tensor | None
 ) -> Tensor:
     if len(matrices) == 1:
-        made = product(rows, matrices[0], None if bias is None else bias.view(-1))
-        return made if out is None else out.copy_(made)
+        outputs = product(rows, matrices[0], None if bias is None else bias.view(-1))
+        return outputs if out is None else out.copy_(outputs)
     biases = [None] * len(matrices) if bias is None else bias
     return torch.stack([product(*of) for of in zip(rows, matrices, biases, strict=True)], out=out)
 
 
 @final
 class PlainRNN(Cell):
-    """As `torch.nn.RNN`."""
+    """The cell of `torch.nn.RNN`."""
 
     def forward(
         self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
@@ -100,14 +96,9 @@ class PlainRNN(Cell):
         return None, (after,)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
-        """Nothing of the state before is kept beside W."""
+        """δg, which is δr; nothing of the state before passes beside W."""
         (after,) = saved
         torch.mul(summed(d_after), 1.0 - after * after, out=d_given)
         return None, None
@@ -115,15 +106,16 @@ class PlainRNN(Cell):
 
 @final
 class PlainGRU(Cell):
-    """As `torch.nn.GRU`."""
+    """The cell of `torch.nn.GRU`."""
 
     gives_alike = False
 
     def forward(
         self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
     ) -> Made:
-        """The reset gate multiplies after W."""
-        size, given_G, recurrent_G = hidden.shape[-1], summed(given), summed(recurrent)
+        """The new state; the reset gate multiplies after W."""
+        size = hidden.shape[-1]
+        given_G, recurrent_G = summed(given), summed(recurrent)
         gates = (given_G[..., : 2 * size] + recurrent_G[..., : 2 * size]).sigmoid_()
         reset, update = gates.chunk(2, dim=-1)
         recurrent_new = recurrent_G[..., 2 * size :]
@@ -132,16 +124,12 @@ class PlainGRU(Cell):
         return None, (gates, new, recurrent_new, hidden)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
-        """The recurrent's candidate passes through the reset gate; the other gates are alike."""
+        """δg and δr: the candidate of δr passes the reset gate, the others are the same."""
         gates, new, recurrent_new, hidden = saved
-        size, d_hidden = hidden.shape[-1], summed(d_after)
+        size = hidden.shape[-1]
+        d_hidden = summed(d_after)
         kept = d_hidden * gates[..., size:]
         d_reset, d_update, d_new = d_given.chunk(3, dim=-1)
         torch.ops.aten.tanh_backward(d_hidden - kept, new, grad_input=d_new)
@@ -149,19 +137,19 @@ class PlainGRU(Cell):
         torch.mul(d_hidden, hidden - new, out=d_update)
         d_gates = d_given[..., : 2 * size]
         torch.ops.aten.sigmoid_backward(d_gates, gates, grad_input=d_gates)
-        d_recurrent[..., : 2 * size] = d_given[..., : 2 * size]
-        torch.mul(d_new, gates[..., :size], out=d_recurrent[..., 2 * size :])
+        d_recur[..., : 2 * size] = d_given[..., : 2 * size]
+        torch.mul(d_new, gates[..., :size], out=d_recur[..., 2 * size :])
         return kept, None
 
 
 @final
 class PlainLSTM(Cell):
-    """As `torch.nn.LSTM`."""
+    """The cell of `torch.nn.LSTM`."""
 
     def forward(
         self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor
     ) -> Made:
-        """Its gates in torch's order: enter, forget, new, output."""
+        """The new state; the gates are in torch's order: enter, forget, new, output."""
         assert memory is not None
         gates = summed((*given, *recurrent))
         enter, forget, new, output = gates.chunk(4, dim=-1)
@@ -174,14 +162,9 @@ class PlainLSTM(Cell):
         return cell, (gates, shown, memory)
 
     def backward(
-        self,
-        d_after: Summands,
-        d_memory: Memory,
-        saved: Saved,
-        d_given: Tensor,
-        d_recurrent: Tensor,
+        self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recur: Tensor
     ) -> Back:
-        """The memory cell has a gradient of its own."""
+        """δg, which is δr, and the gradient of the memory cell."""
         gates, shown, memory = saved
         enter, forget, new, output = gates.chunk(4, dim=-1)
         d_hidden = summed(d_after)
@@ -199,8 +182,16 @@ class PlainLSTM(Cell):
 CELLS: dict[str, Cell] = {"rnn": PlainRNN(), "gru": PlainGRU(), "lstm": PlainLSTM()}
 
 
+def dense_sources(sources: Sources) -> Sources:
+    """The sources of the additive score as a kernel reads them, the mask as bytes."""
+    assert sources.score is not None
+    mask = sources.mask.contiguous().view(torch.uint8)
+    keys, memory = sources.keys.contiguous(), sources.memory.contiguous()
+    return Sources(keys, memory, mask, sources.score.contiguous())
+
+
 class Attending(ABC):
-    """The attention of one batch, from its first step to the gradients of what it read."""
+    """The attention of one batch, from its first step to the gradients of its inputs."""
 
     def __init__(self, sources: Sources, steps: int) -> None:
         self.sources = sources
@@ -213,32 +204,30 @@ class Attending(ABC):
 
     @abstractmethod
     def forward(self, at: int, query: Tensor) -> Tensor:
-        """c_t, (B, D), of the queries q_t, (B, A); the weights are kept."""
+        """c_t, (B, D), of the queries q_t, (B, A); the weights are saved."""
 
     @abstractmethod
     def backward(self, at: int, queries: Tensor, d_weights: Tensor | None, d_query: Tensor) -> None:
-        """δq_t, (B, A), into its place, from δc_t, the queries of all steps and what else the weights gave, (B, S)."""
+        """Write δq_t, (B, A), from δc_t, all queries and other gradients of the weights, (B, S)."""
 
     @abstractmethod
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
-        """δk, (B, S, A), and δV_att, (A,), when all steps have been gone back; from the queries of all, (T, B, A)."""
+        """δk, (B, S, A), and δV_att, (A,), after all steps, from all queries, (T, B, A)."""
 
     def upper_gradients(self, queries: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """The same of the upper level, where there is one."""
+        """The key gradients of the upper level, where there is one."""
         return None, None
 
     def summed_memory(self, at: int, weights: Tensor) -> Tensor:
-        """c_t, (B, D), by these weights, (B, S), which are kept."""
-        context_BD, self.weights[at] = self.contexts[at], weights
-        torch.bmm(
-            weights.to(context_BD.dtype).unsqueeze(1),
-            self.sources.memory,
-            out=context_BD.unsqueeze(1),
-        )
+        """c_t, (B, D), by the weights (B, S), which are saved."""
+        context_BD = self.contexts[at]
+        self.weights[at] = weights
+        weights_B1S = weights.to(context_BD.dtype).unsqueeze(1)
+        torch.bmm(weights_B1S, self.sources.memory, out=context_BD.unsqueeze(1))
         return context_BD
 
     def weight_gradients(self, at: int, d_weights: Tensor | None) -> Tensor:
-        """δα_t, (B, S), from δc_t and what else the weights gave."""
+        """δα_t, (B, S), from δc_t and other gradients of the weights."""
         d_weights_BS = wide(_products(self.d_contexts[at], self.sources.memory))
         return d_weights_BS if d_weights is None else d_weights_BS + d_weights
 
@@ -249,14 +238,14 @@ class Attending(ABC):
 
 
 def _products(rows: Tensor, others: Tensor) -> Tensor:
-    """Of each row (B, F) with others of its own (B, S, F): (B, S). The order of the factors matters much on a CPU."""
+    """The products of rows (B, F) and vectors (B, S, F), (B, S), in the order that is fast."""
     if rows.is_cuda:
         return torch.bmm(others, rows.unsqueeze(2)).squeeze(2)
     return torch.bmm(rows.unsqueeze(1), others.mT).squeeze(1)
 
 
 class Plain(Attending):
-    """As torch operations: for a CPU, for other scores, and to check the kernels by."""
+    """Attention in torch operations: for CPUs, other scores, and to check the kernels."""
 
     @abstractmethod
     def scores(self, query: Tensor) -> Tensor:
@@ -267,12 +256,13 @@ class Plain(Attending):
         """δq_t, (B, A), from δe_t, (B, S)."""
 
     def forward(self, at: int, query: Tensor) -> Tensor:
-        """Scores, weights and context one after the other."""
+        """c_t, (B, D), by scores and softmax."""
         return self.summed_memory(at, masked_softmax(wide(self.scores(query)), self.sources.mask))
 
     def backward(self, at: int, queries: Tensor, d_weights: Tensor | None, d_query: Tensor) -> None:
-        """The same backwards."""
-        weights_BS, d_weights_BS = self.weights[at], self.weight_gradients(at, d_weights)
+        """Write δq_t and δe_t."""
+        weights_BS = self.weights[at]
+        d_weights_BS = self.weight_gradients(at, d_weights)
         mean_B1 = (weights_BS * d_weights_BS).sum(1, keepdim=True)
         torch.mul(weights_BS, d_weights_BS - mean_B1, out=self.d_scores[at])
         d_query.copy_(self.query_gradient(queries[at], self.d_scores[at].to(d_query.dtype)))
@@ -280,7 +270,7 @@ class Plain(Attending):
 
 @final
 class Product(Plain):
-    """The scores dot and general."""
+    """The dot and general scores."""
 
     def scores(self, query: Tensor) -> Tensor:
         """q_tᵀ k_j."""
@@ -292,56 +282,50 @@ class Product(Plain):
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
         """Σ_t δe_jt q_t."""
-        return torch.bmm(
-            self.d_scores.permute(1, 2, 0).to(queries.dtype), queries.transpose(0, 1)
-        ), None
+        d_scores_BST = self.d_scores.permute(1, 2, 0).to(queries.dtype)
+        return torch.bmm(d_scores_BST, queries.transpose(0, 1)), None
 
 
 @final
 class Additive(Plain):
     """The additive score, by g = 1 / (1 + e^2q e^2k), of which tanh(q + k) is 1 - 2 g.
 
-    So e = ΣV_att - 2 V_attᵀ g, whose first part no softmax sees, and 1 - tanh² = 4 (g - g²). What each position and
-    feature has is not kept but computed again.
+    So e = ΣV_att - 2 V_attᵀ g, whose first part no softmax sees, and 1 - tanh² = 4 (g - g²). The
+    values of g are not kept but computed again.
     """
 
     def __init__(self, sources: Sources, steps: int) -> None:
         super().__init__(sources, steps)
         assert sources.score is not None
-        self.score, self.raised = sources.score, key_powers(sources.keys)
-        self.g_BSA, self.one, self.twice = (
-            torch.empty_like(sources.keys),
-            self.score.new_ones(()),
-            -2.0 * self.score,
-        )
+        self.score = sources.score
+        self.raised = key_powers(sources.keys)
+        self.g_BSA = torch.empty_like(sources.keys)
+        self.one, self.twice = self.score.new_ones(()), -2.0 * self.score
         self.d_keys, self.d_score = torch.zeros_like(sources.keys), torch.zeros_like(self.score)
 
     def _g(self, query: Tensor) -> Tensor:
-        """Of a query, in the place of that of the query before. Without powers it is g - ½, which is more exact."""
+        """G of a query, over that of the last one; g - ½ without powers, which is more exact."""
         if self.raised is None:
-            return (
-                torch.add(self.sources.keys, query.unsqueeze(1), out=self.g_BSA).tanh_().mul_(-0.5)
-            )
-        return torch.addcmul(
-            self.one, self.raised, powers(query).unsqueeze(1), out=self.g_BSA
-        ).reciprocal_()
+            torch.add(self.sources.keys, query.unsqueeze(1), out=self.g_BSA)
+            return self.g_BSA.tanh_().mul_(-0.5)
+        torch.addcmul(self.one, self.raised, powers(query).unsqueeze(1), out=self.g_BSA)
+        return self.g_BSA.reciprocal_()
 
     def scores(self, query: Tensor) -> Tensor:
-        """V_attᵀ tanh(q_t + k_j), or less ΣV_att."""
+        """V_attᵀ tanh(q_t + k_j), or without ΣV_att."""
         return self._g(query) @ self.twice
 
     def query_gradient(self, query: Tensor, d_scores: Tensor) -> Tensor:
-        """Also adds to the gradients of keys and V_att, while g of the step is at hand. Σ_j δe_jt is 0."""
+        """δq_t; the gradients of keys and V_att grow by those of the step. Σ_j δe_jt is 0."""
         g_BSA = self._g(query)
         self.d_score += d_scores.flatten() @ g_BSA.flatten(0, 1)
-        slope_BSA = torch.addcmul(
-            0.25 * self.one if self.raised is None else g_BSA, g_BSA, g_BSA, value=-1.0, out=g_BSA
-        )
+        first = 0.25 * self.one if self.raised is None else g_BSA
+        slope_BSA = torch.addcmul(first, g_BSA, g_BSA, value=-1.0, out=g_BSA)
         self.d_keys.addcmul_(slope_BSA, d_scores.unsqueeze(2))
         return torch.bmm(d_scores.unsqueeze(1), slope_BSA).squeeze(1) * (4.0 * self.score)
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
-        """They are ready; another backward pass begins at zero."""
+        """The gradients of all steps; the sums start again at zero."""
         d_keys, d_score = self.d_keys * (4.0 * self.score), -2.0 * self.d_score
         self.d_keys, self.d_score = torch.zeros_like(d_keys), torch.zeros_like(d_score)
         return d_keys, d_score

@@ -1,4 +1,4 @@
-"""How far the answers of an exported run are those of torch."""
+"""The agreement of the answers of an exported run with those of torch."""
 
 import json
 import os
@@ -12,15 +12,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
-from sixjars.errors import RunError
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.predict import Predictor
 from sixjars.runs.scored_files import file_dataset
+from sixjars_runtime.errors import RunError
 
 EXAMPLES = 200
-"""How many are compared at most."""
+"""The most examples that are compared."""
 LEAST = 0.98
 """The share of answers that must stay the same with fewer bits."""
 BEGIN = 2
@@ -32,16 +32,17 @@ PROGRAM = """
 import json, sys
 import sixjars_runtime
 model, inputs = sixjars_runtime.load(sys.argv[1]), json.load(sys.stdin)
-found = model.nbest(inputs) + [model.nbest([one])[0] for one in inputs[:int(sys.argv[2])]]
-json.dump([[[one.text, one.error is None, one.log_probability] for one in few] for few in found], sys.stdout)
+rows = model.nbest(inputs) + [model.nbest([each])[0] for each in inputs[:int(sys.argv[2])]]
+plain = [[[one.text, one.error is None, one.log_probability] for one in row] for row in rows]
+json.dump(plain, sys.stdout)
 """
-"""What a process without torch answers."""
+"""A program that answers without torch."""
 
 
 @final
 @dataclass(frozen=True)
 class Agreement:
-    """What was found on some examples.
+    """How many answers are the same, and how much their probabilities differ.
 
     >>> print(Agreement(examples=200, same=199, difference=3e-6))
     199 of 200 answers are those of torch (99.5 %), with log P at most 3.0e-06 away
@@ -56,13 +57,13 @@ class Agreement:
     def check(self) -> None:
         """Refuse to change too many answers."""
         if self.same < LEAST * self.examples:
-            raise RunError(
-                f"with int8 only {self}, but {LEAST:.0%} must be; nothing was written. Use --precision 32."
-            )
+            missed = f"with int8 only {self}, but {LEAST:.0%} must be"
+            raise RunError(f"{missed}; nothing was written. Use --precision 32.")
 
     def __str__(self) -> str:
-        share = f"{self.same} of {self.examples} answers are those of torch ({self.same / self.examples:.1%})"
-        return f"{share}, with log P at most {self.difference:.1e} away".replace("%)", " %)")
+        share = f"{self.same / self.examples:.1%}".replace("%", " %")
+        answers = f"{self.same} of {self.examples} answers are those of torch ({share})"
+        return f"{answers}, with log P at most {self.difference:.1e} away"
 
 
 def compare(
@@ -72,56 +73,44 @@ def compare(
     data: str | os.PathLike[str] | None,
     search: SearchSettings | None = None,
 ) -> Agreement:
-    """The answers of the exported run beside those of torch, with the search of the run or another."""
-    draws = (
-        search or predictor.recipe.evaluation.search
-    ).kind == "sample"  # which depends on the number of an input
+    """Compare the answers of the exported run with torch's, by the run's search or another."""
     with examples_of(run, predictor, data) as inputs:
         ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
-        again = (
-            [predictor.nbest([one], search=search)[0] for one in inputs[:ALONE]]
-            if draws
-            else ours[:ALONE]
-        )
-    same, difference = 0, 0.0
-    for at in range(len(inputs)):
-        both = list(zip([*ours, *again][at :: len(inputs)], theirs[at :: len(inputs)], strict=True))
-        if all(
-            [[one.text, one.error is None] for one in own] == [few[:2] for few in other]
-            for own, other in both
-        ):
-            pairs = (
-                (one.log_probability, few[2])
-                for own, other in both
-                for one, few in zip(own, other, strict=True)
-            )
-            difference = max(difference, *(abs(one - two) for one, two in pairs))
+        again = ours[:ALONE]
+        # samples depend on the number of an input
+        if (search or predictor.recipe.evaluation.search).kind == "sample":
+            again = [predictor.nbest([each], search=search)[0] for each in inputs[:ALONE]]
+    count = len(inputs)
+    same = 0
+    difference = 0.0
+    for at in range(count):
+        # the answers to an input, and those to it alone
+        expected = [each for predictions in [*ours, *again][at::count] for each in predictions]
+        outputs = [each for answered in theirs[at::count] for each in answered]
+        texts = [[each.text, each.error is None] for each in expected]
+        if texts == [output[:2] for output in outputs]:
+            pairs = zip(expected, outputs, strict=True)
+            gaps = (abs(each.log_probability - output[2]) for each, output in pairs)
+            difference = max(difference, *gaps)
             same += 1
-    return Agreement(len(inputs), same, difference)
+    return Agreement(count, same, difference)
 
 
 def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
-    """Text, whether there is one, and log P of what a process without torch answers.
+    """The answers of a process without torch: text, whether there is one, and log P.
 
     Behind the answers to all inputs are those to the first of them, each given alone.
     """
-    import sixjars_runtime
-
-    place = Path(sixjars_runtime.__file__).parents[1]
-    paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command, given = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)], json.dumps(inputs)
     done = subprocess.run(
-        command,
-        input=given,
+        [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)],
+        input=json.dumps(inputs),
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": paths},
     )
     if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1][:300].rstrip(
-            "."
-        )
+        lines = done.stderr.strip().splitlines() or ["it ended without a word"]
+        reason = lines[-1][:300].rstrip(".")
         raise RunError(f"the exported model does not run in a process of its own: {reason}.")
     return list(json.loads(done.stdout))
 
@@ -130,10 +119,11 @@ def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
 def examples_of(
     run: RunFolder, predictor: Predictor, data: str | os.PathLike[str] | None
 ) -> Iterator[list[Any]]:
-    """Inputs of the test set of a run, or of other data; those in files or archives as files of their own."""
-    dataset = (
-        scored_dataset(run) if data is None else file_dataset(run, predictor.fields, Path(data))
-    )
+    """Inputs of the test set of a run, or of other data; media as files of their own."""
+    if data is None:
+        dataset = scored_dataset(run)
+    else:
+        dataset = file_dataset(run, predictor.fields, Path(data))
     count = min(EXAMPLES, len(dataset))
     if not dataset.fields.inputs:
         yield [" ".join(text.split()[:BEGIN]) for text in dataset.targets[:count]]
@@ -142,9 +132,9 @@ def examples_of(
     with TemporaryDirectory() as folder:
         for name, field in dataset.fields.inputs.items():
             for number, row in enumerate(rows if field.is_media else ()):
-                own: Any = field
+                media: Any = field
                 place = Path(folder) / f"{number}-{Path(row[name]).name}"
-                with own.files.open(row[name]) as file, place.open("wb") as copy:
+                with media.files.open(row[name]) as file, place.open("wb") as copy:
                     shutil.copyfileobj(file, copy)
                 row[name] = str(place)
         yield rows

@@ -11,40 +11,39 @@ from torch import Tensor
 
 from sixjars.data.dataset import NOTHING, Fields
 from sixjars.data.field import Field
-from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Padded, Segments
+from sixjars_runtime.exported.inputs import packed
+from sixjars_runtime.special_tokens import SPECIAL
 
 SHAPES = ((5, 9), (2, 3), (3, 11), (1, 1))
-"""Rows and most positions: the first is exported, at the others values are compared. No two sizes of the first are the
-same, those of segments included: they would be taken for one."""
-
+"""Rows and most positions: the first is exported, at the others values are compared. The sizes of
+the first, those of segments included, all differ: equal ones would be taken for one."""
 LONGER = 4
-"""Positions that each input has more than the one before it."""
+"""How many positions each input has more than the one before it."""
 
 
 def inputs_of(fields: Fields, rows: int, longest: int) -> dict[str, Padded]:
-    """Random values of each input; a row has a position less than the one before it, as long as it has any.
+    """Random values of each input; each row is shorter by one position than the one before it.
 
     Every input is longer than the one before it, for equal lengths would be taken for one.
     """
     if not fields.inputs:
         return {NOTHING: Padded.of([[] for _ in range(rows)])}
     random = torch.Generator().manual_seed(rows)
-    found = {}
+    inputs = {}
     for number, (name, field) in enumerate(fields.inputs.items()):
         most = longest + LONGER * number
-        found[name] = _padded(field, [most - row % most for row in range(rows)], random)
-    return found if fields.link is None else _copied(found, _vocabulary(fields.output), random)
+        inputs[name] = _padded(field, [most - row % most for row in range(rows)], random)
+    return inputs if fields.link is None else _copied(inputs, _vocabulary(fields.output), random)
 
 
 def _padded(field: Field, lengths: list[int], random: torch.Generator) -> Padded:
     blank = field.blank()
     mask_BS = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
     values = _random(field, (*mask_BS.shape, *blank.values.shape[2:]), blank.values.dtype, random)
-    values = values * mask_BS.view(*mask_BS.shape, *(1 for _ in blank.values.shape[2:])).to(
-        values.dtype
-    )
-    return Padded(values, mask_BS, None if blank.segments is None else _segments(lengths, mask_BS))
+    mask = mask_BS.view(*mask_BS.shape, *(1 for _ in blank.values.shape[2:]))
+    segments = None if blank.segments is None else _segments(lengths, mask_BS)
+    return Padded(values * mask.to(values.dtype), mask_BS, segments)
 
 
 def _random(
@@ -52,11 +51,9 @@ def _random(
 ) -> Tensor:
     if dtype.is_floating_point:
         return torch.randn(shape, generator=random).to(dtype)
-    least, most = (
-        (0, 256)
-        if dtype == torch.uint8
-        else (len(SPECIAL), max(len(SPECIAL) + 1, _vocabulary(field)))
-    )
+    least, most = len(SPECIAL), max(len(SPECIAL) + 1, _vocabulary(field))
+    if dtype == torch.uint8:
+        least, most = 0, 256
     return torch.randint(least, most, shape, generator=random).to(dtype)
 
 
@@ -65,17 +62,15 @@ def _vocabulary(field: Field) -> int:
 
 
 def _segments(lengths: list[int], mask_BS: Tensor) -> Segments:
-    """Each row in a segment of two thirds of its positions and others of one, all segments in one rectangle."""
-    from sixjars_runtime.inputs import packed
-
+    """A segment of two thirds of each row and others of one position, all in one rectangle."""
     longest = [-(-2 * length // 3) for length in lengths]
     cut = [[first, *[1] * (length - first)] for length, first in zip(lengths, longest, strict=True)]
-    found = [torch.from_numpy(array) for array in packed(cut, mask_BS.numpy()).values()]
-    return Segments((found[0],), *found[1:])
+    pack, *indices = (torch.from_numpy(array) for array in packed(cut, mask_BS.numpy()).values())
+    return Segments((pack,), *indices)
 
 
 def _copied(inputs: Mapping[str, Padded], size: int, random: torch.Generator) -> dict[str, Padded]:
-    """With what each position of the first input would be copied as: a known word, or its own place."""
+    """The inputs with the copy id of each position of the first: a known word, or its place."""
     (name, source), *others = inputs.items()
     known_BS = torch.randint(len(SPECIAL), size, source.mask.shape, generator=random)
     place_S = size + torch.arange(source.mask.shape[1])

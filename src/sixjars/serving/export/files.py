@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -12,7 +13,6 @@ import torch
 
 from sixjars.data.dataset import Fields
 from sixjars.data.field import Field
-from sixjars.errors import MissingExtra, RecipeError, RunError, unknown
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
@@ -30,17 +30,24 @@ from sixjars.serving.export.graphs import Function, Value, exportable, write_gra
 from sixjars.serving.export.int8 import quantise
 from sixjars.serving.export.stages import Stages
 from sixjars.serving.export.whole import search_inside, write_whole
+from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
+from sixjars_runtime.exported.inputs import READERS
+from sixjars_runtime.exported.outputs import WRITERS
+from sixjars_runtime.exported.settings import CHOOSE, ENCODER, FORMAT, SETTINGS, STEP
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
-USAGE = '`sixjars_runtime.load("OUT").predict("INPUT")` in Python (`pip install sixjars-runtime`), where OUT is this folder'
-"""How an exported run is used."""
+USAGE = (
+    '`sixjars_runtime.load("OUT").predict("INPUT")` in Python (`pip install sixjars-runtime`), '
+    "where OUT is this folder"
+)
+"""How to use an exported run."""
 
 
 @final
 @dataclass(frozen=True)
 class Exported:
-    """A folder that `sixjars_runtime.load` takes, and how far its answers are those of torch, where that was asked.
+    """A folder for `sixjars_runtime.load`, and its agreement with torch where it was checked.
 
     >>> Exported(Path("words")).agreement is None
     True
@@ -61,18 +68,19 @@ def export(
     components: Iterable[Any] = (),
     **search: Any,
 ) -> Exported:
-    """Write a run as graphs of ONNX into a new folder, with its vocabularies, settings and a model card.
+    """Write a run as ONNX graphs into a new folder, with vocabularies, settings and a model card.
 
-    With `check` the answers are compared with torch's, on the test set of the run or on `data`, a file with the same
-    columns. With `precision="int8"` the matrices of the decoder's step have 8 bits; nothing is written where fewer than
-    98 of 100 answers stay the same.
+    With `check` the answers are compared with torch's, on the test set of the run or on `data`, a
+    file with the same columns. With `precision="int8"` the matrices of the decoder's step have 8
+    bits; nothing is written where fewer than 98 of 100 answers stay the same.
 
-    With `whole="greedy"` or `"beam"`, encoder, decoder and search are one graph; settings of search may be beside it.
+    With `whole="greedy"` or `"beam"`, encoder, decoder and search are one graph; settings of search
+    may be beside it.
 
     >>> export("runs/never-made", "words")
     Traceback (most recent call last):
         ...
-    sixjars.errors.RunError: run folder runs/never-made does not exist.
+    sixjars_runtime.errors.RunError: run folder runs/never-made does not exist.
     """
     if precision not in PRECISIONS:
         raise RecipeError([unknown("precision", precision, PRECISIONS)], "export")
@@ -108,65 +116,53 @@ def _write(
     # Not the predictor's own network: on a CPU its matrices are packed, which no graph can hold.
     network = run.network(Blueprint.of(run.recipe, run.outside), predictor.fields).eval()
     exportable(network.encoder)
-    with (
-        torch.enable_grad()
-    ):  # without it, a network takes paths that depend on the values that it reads
+    # without gradients, a network takes paths that depend on the values that it reads
+    with torch.enable_grad():
         about = _write_graphs(predictor, network, folder, search)
     (folder / "fields").mkdir()
     for name, field in predictor.fields.all.items():
         (folder / "fields" / f"{name}.json").write_text(field.to_json(), encoding="utf-8")
-    (folder / "model.json").write_text(
-        json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-    card = model_card(
-        run, use=USAGE if search is None else f"{USAGE}, or with any ONNX runtime as told below"
-    )
-    more = "" if search is None else whole_card(folder, search, predictor.fields)
-    (folder / "README.md").write_text(card + more, encoding="utf-8")
+    text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
+    (folder / SETTINGS).write_text(text, encoding="utf-8")
+    card = model_card(run, use=USAGE)
+    if search is not None:
+        card = model_card(run, use=f"{USAGE}, or with any ONNX runtime as told below")
+        card += whole_card(folder, search, predictor.fields)
+    (folder / "README.md").write_text(card, encoding="utf-8")
 
 
 def need_libraries() -> None:
     """Refuse to go on without what is needed."""
-    for name in ("onnx", "onnxscript", "onnxruntime", "sixjars_runtime"):
+    for name in ("onnx", "onnxscript"):
         try:
             __import__(name)
         except ImportError:
-            raise MissingExtra(name.replace("_", "-"), "export") from None
+            raise MissingExtra(name, "export") from None
 
 
 def _check_fields(fields: Fields) -> None:
-    from sixjars_runtime.inputs import READERS
-    from sixjars_runtime.outputs import WRITERS
-
-    for some, known in ((fields.inputs.values(), READERS), ([fields.output], WRITERS)):
-        for field in some:
-            if field.kind not in known:
-                raise RunError(
-                    f"data.{field.name} is of kind {field.kind}, which cannot be exported; the runtime knows "
-                    f"{', '.join(sorted(known))}."
-                )
+    pairs = [(field, READERS) for field in fields.inputs.values()]
+    for field, known in (*pairs, (fields.output, WRITERS)):
+        if field.kind not in known:
+            raise RunError(
+                f"data.{field.name} is of kind {field.kind}, which cannot be exported; "
+                f"the runtime knows {', '.join(sorted(known))}."
+            )
 
 
 def _extractors(fields: Fields) -> dict[str, Any]:
-    """The frozen backbones that compute the features of files, by input; some extractors have no weights."""
-    found = {name: field.equipment.extractor for name, field in fields.inputs.items()}
-    return {
-        name: one for name, one in found.items() if one is not None and one.fingerprint is not None
-    }
+    """The frozen backbones that compute the features of files, by input; others have no weights."""
+    pairs = ((name, field.equipment.extractor) for name, field in fields.inputs.items())
+    return {name: each for name, each in pairs if each is not None and each.fingerprint is not None}
 
 
 def _write_backbones(extractors: Mapping[str, Any], folder: Path) -> None:
-    """Each as a graph of its own."""
     for name, extractor in extractors.items():
-        side = extractor.pixels
-        examples = [
-            {"pixels": torch.randint(0, 256, (count, 3, side, side)).byte()}
-            for count in (3, 1, 2, 5)
-        ]
+        shapes = ((count, 3, extractor.pixels, extractor.pixels) for count in (3, 1, 2, 5))
+        examples = [{"pixels": torch.randint(0, 256, shape).byte()} for shape in shapes]
+        path = folder / f"{name}.onnx"
         what = f"the backbone {extractor.name}"
-        write_graph(
-            folder / f"{name}.onnx", _features(extractor), [extractor.backbone], examples, what=what
-        )
+        write_graph(path, _features(extractor), [extractor.backbone], examples, what=what)
 
 
 def _features(extractor: Any) -> Function:
@@ -176,13 +172,12 @@ def _features(extractor: Any) -> Function:
 def _write_graphs(
     predictor: Predictor, network: Network, folder: Path, search: SearchSettings | None
 ) -> dict[str, Any]:
-    """Write the graphs of a network; returns all that the runtime must know besides them."""
+    """Write the graphs of a network; return all that the runtime must know besides them."""
     fields = predictor.fields
     examples = [inputs_of(fields, *shape) for shape in SHAPES]
     encoded = [network.encode(example) for example in examples]
-    what = " and ".join(
-        f"the {role} {type(one).__name__}" for role, one in network.named_children()
-    )
+    components = network.named_children()
+    what = " and ".join(f"the {role} {type(part).__name__}" for role, part in components)
     extractors = _extractors(fields)
     if search is not None:
         write_whole(Stages(network, search, extractors), fields, folder, what=what)
@@ -191,17 +186,12 @@ def _write_graphs(
         if network.decoder.searches:
             _write_generator(network, folder, examples, what)
         else:
-            write_graph(
-                folder / "choose.onnx",
-                lambda value: _chosen(network, value),
-                [network],
-                examples,
-                what=what,
-            )
+            choose = partial(_chosen, network)
+            write_graph(folder / CHOOSE, choose, [network], examples, what=what)
     generator = cast(Generator, network.decoder)
     searches = network.decoder.searches
     return {
-        "format": 1,
+        "format": FORMAT,
         "task": predictor.recipe.task,
         "inputs": {name: _described(field) for name, field in fields.inputs.items()},
         "output": {fields.output.name: _described(fields.output)},
@@ -227,7 +217,7 @@ def _described(field: Field) -> dict[str, Any]:
 def _write_generator(
     network: Network, folder: Path, examples: list[dict[str, Padded]], what: str
 ) -> None:
-    """The step first: what it does not read, the encoder need not give."""
+    """Write the step first, for the encoder need not give what the step does not read."""
     generator = cast(Generator, network.decoder)
 
     def encode(value: Any) -> Value:
@@ -245,10 +235,9 @@ def _write_generator(
         begun = dict(encode(example))
         rows = begun.pop("mask").shape[0]
         states.append({"token": torch.full((rows,), generator.special.go), **begun})
-    read = write_graph(folder / "step.onnx", step, [generator], states, what=what)
-    write_graph(
-        folder / "encoder.onnx", encode, [network], examples, what=what, keeps={*read, "mask"}
-    )
+    read = write_graph(folder / STEP, step, [generator], states, what=what)
+    keeps = {*read, "mask"}
+    write_graph(folder / ENCODER, encode, [network], examples, what=what, keeps=keeps)
 
 
 def _chosen(network: Network, value: Any) -> Value:
@@ -257,24 +246,23 @@ def _chosen(network: Network, value: Any) -> Value:
     blank = torch.zeros(encoded.mask.shape[0], 1, dtype=torch.long)
     output = network.decoder.teach(encoded, Padded(blank, blank == 0))
     logits = output.logits[:, 0]
-    chances = (
-        torch.nn.functional.logsigmoid(logits)
-        if output.multi_label
-        else torch.log_softmax(logits, dim=-1)
-    )
+    chances = torch.log_softmax(logits, dim=-1)
+    if output.multi_label:
+        chances = torch.nn.functional.logsigmoid(logits)
     weights = {} if output.weights is None else {"weights": output.weights[:, 0]}
     return {"log_probabilities": chances, **weights, "mask": encoded.mask.clone()}
 
 
 def _beyond(generator: Generator, encoded: list[Encoded]) -> int | None:
-    """How many tokens more than the source has positions an output may have, where the source decides."""
-    found = {
-        None if (most := generator.longest(one)) is None else most - one.mask.shape[1]
-        for one in encoded
+    """How many tokens an output may have beyond its source's positions, where that limits it."""
+    limits = {
+        None if (most := generator.longest(each)) is None else most - each.mask.shape[1]
+        for each in encoded
     }
-    if len(found) > 1:
+    if len(limits) > 1:
         name = f"the decoder {type(generator).__name__}"
         raise RunError(
-            f"{name} cannot be exported: the length of its outputs depends on more than the source's."
+            f"{name} cannot be exported: "
+            "the length of its outputs depends on more than the source's."
         )
-    return found.pop()
+    return limits.pop()

@@ -1,7 +1,8 @@
-"""Functions of values as graphs of ONNX: any batch and any length, compared with torch before a file is kept.
+"""Functions of values as ONNX graphs of any batch and length, compared with torch when written.
 
-A graph takes and gives tensors alone, so values of the waist become named tensors, and come back. Of recurrent networks
-torch's exporter has a form for any length for GRU and LSTM alone, so others are replaced.
+A graph takes and gives tensors alone, so values of the waist become named tensors, and come back.
+Of recurrent networks torch's exporter has a form for any length for GRU and LSTM alone, so others
+are replaced.
 """
 
 import logging
@@ -17,17 +18,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RunError, SixJarsError
 from sixjars.flow.values import Tensors
+from sixjars_runtime.errors import RunError, SixJarsError
 
 TOLERANCE = 1e-4
-"""The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in proportion."""
+"""The most that a number of a graph may differ from torch's; relative for numbers above 1."""
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b")
-"""What a terminal takes for a colour or another command (ECMA-48), which torch's exporter puts into its messages."""
+"""Colours and other commands of terminals (ECMA-48), which torch's exporter uses in messages."""
 Value = Mapping[str, Any]
 Function = Callable[[Any], Value]
 Sizes = tuple[int, ...]
-"""Of one dimension, in each of the examples."""
+"""The sizes of one dimension in all examples."""
 SURE = 200.0
 """σ(SURE) is 1 and σ(-SURE) is 0, to the last bit."""
 
@@ -44,10 +45,9 @@ class _Graph(nn.Module):
         self.function, self.like, self.outputs = function, like, outputs
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        found = flat(
-            self.function(filled(self.like, dict(zip(flat(self.like), tensors, strict=True))))
-        )
-        return tuple(found[name] for name in self.outputs)
+        value = filled(self.like, dict(zip(flat(self.like), tensors, strict=True)))
+        outputs = flat(self.function(value))
+        return tuple(outputs[name] for name in self.outputs)
 
 
 def write_graph(
@@ -59,34 +59,30 @@ def write_graph(
     what: str,
     keeps: Collection[str] | None = None,
 ) -> list[str]:
-    """Write a function of values, as it is at all examples; returns the names of the inputs that it reads.
+    """Write a function of values as a graph; return the names of the inputs that it reads.
 
-    A dimension that differs between examples is symbolic; those that agree in all of them are the same. `what` names
-    the components in messages. `keeps` are the outputs that somebody needs; without it all are kept.
+    A dimension that differs between examples is symbolic; those that agree in all of them are the
+    same. `what` names the components in messages. Without `keeps` all outputs are kept.
     """
     with naming(what):
         import onnx
 
-        given, made = (
-            [flat(example) for example in examples],
-            [flat(function(example)) for example in examples],
-        )
         model = graph_of(function, modules, examples, name=path.name, keeps=keeps)
         onnx.save_model(model, str(path))
-        compare(path, given, made)
-        return [one.name for one in model.graph.input]
+        compare(path, [*map(flat, examples)], [flat(function(each)) for each in examples])
+        return [value.name for value in model.graph.input]
 
 
 @contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Whatever torch, its exporter or onnxruntime make of a component that is not ours, as a sentence."""
+    """Raise faults of torch, its exporter or onnxruntime as a sentence about a component."""
     try:
         yield
     except (SixJarsError, MemoryError):
         raise
     except Exception as error:
-        said = _COLOUR.sub("", str(error)).strip() or type(error).__name__
-        reason = said.splitlines()[0].rstrip(".")[:300]
+        message = _COLOUR.sub("", str(error)).strip() or type(error).__name__
+        reason = message.splitlines()[0].rstrip(".")[:300]
         raise RunError(f"{what} cannot be exported: {reason}.") from error
 
 
@@ -98,43 +94,40 @@ def graph_of(
     name: str,
     keeps: Collection[str] | None = None,
 ) -> Any:
-    """The model of a function of values, compared with nothing yet; inputs that it does not read are left out."""
+    """The ONNX model of a function of values, without the inputs that it does not read."""
     given = [flat(example) for example in examples]
-    made = [flat(function(example)) for example in examples]
-    outputs = [one for one in made[0] if keeps is None or one in keeps]
-    names = Symbols(given)
-    model = _exported(_Graph(modules, function, examples[0], outputs), given, names)
-    names.check(name, model.graph.input, _sizes(given))
-    read = {one for node in model.graph.node for one in node.input} | {
-        one.name for one in model.graph.output
-    }
-    kept = [one for one in model.graph.input if one.name in read]
-    del model.graph.input[:], model.graph.value_info[:]
-    model.graph.input.extend(kept)
-    names.declare(model.graph.input, _sizes(given))
-    names.declare(
-        model.graph.output, _sizes([{name: one[name] for name in outputs} for one in made])
-    )
+    results = [flat(function(example)) for example in examples]
+    outputs = [key for key in results[0] if keeps is None or key in keeps]
+    symbols = Symbols(given)
+    model = _exported(_Graph(modules, function, examples[0], outputs), given, symbols)
+    graph = model.graph
+    symbols.check(name, graph.input, _sizes(given))
+    read = {key for node in graph.node for key in node.input}
+    read |= {value.name for value in graph.output}
+    kept = [value for value in graph.input if value.name in read]
+    del graph.input[:], graph.value_info[:]
+    graph.input.extend(kept)
+    symbols.declare(graph.input, _sizes(given))
+    kept_results = [{key: result[key] for key in outputs} for result in results]
+    symbols.declare(graph.output, _sizes(kept_results))
     return model
 
 
-def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], names: "Symbols") -> Any:
-    """The model as torch writes it."""
-    arguments = tuple(
-        tensor.clone() for tensor in given[0].values()
-    )  # one that is there twice would be a constant
-    dimensions = {size: torch.export.Dim(name) for size, name in names.known.items()}
+def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], symbols: "Symbols") -> Any:
+    # copies, for a tensor that is given twice would be a constant
+    arguments = tuple(tensor.clone() for tensor in given[0].values())
+    dimensions = {size: torch.export.Dim(name) for size, name in symbols.known.items()}
     dynamic = tuple(
         {axis: dimensions[size] for axis, size in enumerate(sizes) if size in dimensions}
         for sizes in _sizes(given).values()
     )
     named: dict[str, Any] = {"input_names": list(given[0]), "output_names": list(graph.outputs)}
     for operator in (torch.ops.aten.gru.input, torch.ops.aten.lstm.input):
-        operator._dispatch_cache.clear()  # else one that was exported before is unrolled, and takes one length alone
+        # else an operator that was exported before is unrolled, and takes one length alone
+        operator._dispatch_cache.clear()
+    options: dict[str, Any] = {"dynamo": True, "verbose": False, "dynamic_shapes": (dynamic,)}
     with _quiet():
-        program = torch.onnx.export(
-            graph.eval(), arguments, dynamic_shapes=(dynamic,), **named, dynamo=True, verbose=False
-        )
+        program = torch.onnx.export(graph.eval(), arguments, **named, **options)
     assert program is not None
     return program.model_proto
 
@@ -151,49 +144,43 @@ class Symbols:
                     self.known[size] = f"{name}_{axis}".replace(".", "_") if self.known else "rows"
 
     def check(self, graph: str, inputs: Any, sizes: Mapping[str, Sequence[Sizes]]) -> None:
-        """Refuse a graph that takes one size alone where there may be any: torch fixes a size without a word."""
+        """Refuse a graph that takes one size alone: torch fixes a size without a word."""
         for value in inputs:
-            for dimension, size in zip(
-                value.type.tensor_type.shape.dim, sizes[value.name], strict=True
-            ):
+            dimensions = value.type.tensor_type.shape.dim
+            for dimension, size in zip(dimensions, sizes[value.name], strict=True):
                 if size in self.known and not dimension.dim_param:
                     raise RunError(
                         f"the graph {graph} would take {value.name} with {dimension.dim_value} "
-                        f"{self.known[size]} alone, and not any number; a component of this model cannot be exported."
+                        f"{self.known[size]} alone, and not any number; "
+                        "a component of this model cannot be exported."
                     )
 
     def declare(self, values: Any, sizes: Mapping[str, Sequence[Sizes]]) -> None:
         """Write down the dimensions of inputs or outputs, which torch does not always know."""
         for value in values:
-            for axis, (dimension, size) in enumerate(
-                zip(value.type.tensor_type.shape.dim, sizes[value.name], strict=True)
-            ):
+            dimensions = value.type.tensor_type.shape.dim
+            pairs = zip(dimensions, sizes[value.name], strict=True)
+            for axis, (dimension, size) in enumerate(pairs):
                 if len(set(size)) > 1:
-                    dimension.dim_param = self.known.setdefault(
-                        size, f"{value.name}_{axis}".replace(".", "_")
-                    )
+                    name = f"{value.name}_{axis}".replace(".", "_")
+                    dimension.dim_param = self.known.setdefault(size, name)
                 else:
                     dimension.dim_value = size[0]
 
 
-def _sizes(found: Sequence[Mapping[str, Tensor]]) -> dict[str, list[Sizes]]:
-    """The size of each dimension of each tensor, in every example."""
-    shapes = {name: [one[name].shape for one in found] for name in found[0]}
-    return {name: list(zip(*of, strict=True)) for name, of in shapes.items()}
+def _sizes(examples: Sequence[Mapping[str, Tensor]]) -> dict[str, list[Sizes]]:
+    names = examples[0]
+    return {name: [*zip(*(each[name].shape for each in examples), strict=True)] for name in names}
 
 
 def compare(
-    path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Mapping[str, Tensor]]
+    path: Path, given: Sequence[Mapping[str, Tensor]], expected: Sequence[Mapping[str, Tensor]]
 ) -> None:
     """Refuse a file whose values are not those of torch at every example."""
     session = session_of(path)
-    names, outputs = (
-        [one.name for one in some] for some in (session.get_inputs(), session.get_outputs())
-    )
-    for tensors, wanted in zip(given, made, strict=True):
-        found = session.run(outputs, {name: tensors[name].detach().numpy() for name in names})
-        for name, values in zip(outputs, found, strict=True):
-            true = wanted[name].detach().numpy()
+    for tensors, true_values in zip(given, expected, strict=True):
+        for name, values in outputs_of(session, tensors).items():
+            true = true_values[name].detach().numpy()
             near = TOLERANCE if true.dtype.kind == "f" else 0.0
             if values.shape != true.shape or not np.allclose(values, true, near, near):
                 shapes = f"{values.shape} and {true.shape}"
@@ -202,8 +189,15 @@ def compare(
                 )
 
 
+def outputs_of(session: Any, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The outputs of a session by name, for those of the tensors that it reads."""
+    inputs = {value.name: tensors[value.name].detach().numpy() for value in session.get_inputs()}
+    names = [value.name for value in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
 def session_of(path: Path) -> Any:
-    """A file, ready to be run."""
+    """A session of onnxruntime that runs a file on the CPU."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -213,7 +207,6 @@ def session_of(path: Path) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what torch says of itself while it exports."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -225,7 +218,7 @@ def _quiet() -> Iterator[None]:
 
 
 def flat(value: Any, name: str = "") -> dict[str, Tensor]:
-    """Every tensor of a value by name; one inside another value has both names, with a dot between them.
+    """Every tensor of a value by name, with dots between the names of values inside others.
 
     >>> import torch
     >>> from sixjars import State
@@ -234,35 +227,34 @@ def flat(value: Any, name: str = "") -> dict[str, Tensor]:
     """
     if isinstance(value, Tensor):
         return {name: value}
-    inner = ((f"{name}.{key}" if name else key, one) for key, one in _inside(value))
-    return {key: tensor for outer, one in inner for key, tensor in flat(one, outer).items()}
+    tensors: dict[str, Tensor] = {}
+    for key, inner in _inside(value):
+        tensors |= flat(inner, f"{name}.{key}" if name else key)
+    return tensors
 
 
 def filled(value: Any, tensors: Mapping[str, Tensor], name: str = "") -> Any:
     """The same value made of other tensors."""
     if isinstance(value, Tensor):
         return tensors[name]
-    made = {
-        key: filled(one, tensors, f"{name}.{key}" if name else key) for key, one in _inside(value)
+    parts = {
+        key: filled(inner, tensors, f"{name}.{key}" if name else key)
+        for key, inner in _inside(value)
     }
     if isinstance(value, Tensors):
-        return replace(value, **made)
-    return (
-        tuple(made.values())
-        if isinstance(value, tuple)
-        else made
-        if isinstance(value, Mapping)
-        else value
-    )
+        return replace(value, **parts)
+    if isinstance(value, tuple):
+        return tuple(parts.values())
+    return parts if isinstance(value, Mapping) else value
 
 
 def _inside(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Tensors):
-        yield from ((one.name, getattr(value, one.name)) for one in fields(value))
+        yield from ((field.name, getattr(value, field.name)) for field in fields(value))
     elif isinstance(value, Mapping):
         yield from value.items()
     elif isinstance(value, tuple):
-        yield from ((str(at), one) for at, one in enumerate(value))
+        yield from ((str(at), inner) for at, inner in enumerate(value))
 
 
 def exportable(module: nn.Module) -> None:
@@ -271,11 +263,12 @@ def exportable(module: nn.Module) -> None:
         for name, inner in list(owner.named_children()):
             if isinstance(inner, nn.RNN) and inner.nonlinearity == "tanh":
                 setattr(owner, name, as_gru(inner))
-                owner.by_hand = False  # type: ignore[assignment] # of our own networks: let torch's stack compute it, whatever its kind
+                # networks of the toolkit compute by hand else, and not by torch's own stack
+                owner.by_hand = False  # type: ignore[assignment]
 
 
 def as_gru(rnn: nn.RNN) -> nn.GRU:
-    """h_t = tanh(U x_t + W h_{t-1} + b) as a GRU whose reset gate is always 1 and whose update gate is always 0.
+    """h_t = tanh(U x_t + W h_{t-1} + b) as a GRU with reset gates of 1 and update gates of 0.
 
     >>> rnn = nn.RNN(3, 4, num_layers=2, bidirectional=True)
     >>> inputs = torch.randn(5, 2, 3)
@@ -283,15 +276,14 @@ def as_gru(rnn: nn.RNN) -> nn.GRU:
     True
     """
     sizes = rnn.input_size, rnn.hidden_size, rnn.num_layers
-    gru = nn.GRU(
-        *sizes, batch_first=rnn.batch_first, dropout=rnn.dropout, bidirectional=rnn.bidirectional
-    )
-    own = dict(rnn.named_parameters())
+    options = {"batch_first": rnn.batch_first, "bidirectional": rnn.bidirectional}
+    gru = nn.GRU(*sizes, dropout=rnn.dropout, **options)
+    weights = dict(rnn.named_parameters())
     with torch.no_grad():
         for name, weight in gru.named_parameters():
             reset, update, new = weight.zero_().chunk(3)
-            if name in own:
-                new.copy_(own[name])
+            if name in weights:
+                new.copy_(weights[name])
             if name.startswith("bias_ih"):
                 reset.fill_(SURE)
                 update.fill_(-SURE)

@@ -1,7 +1,10 @@
-// What each kind of field is asked with, on the page of a server and on a static one. A control has
+// What each kind of field is asked with, on the page of a server and on a static one.
+// only: input/points, input/image, input/video, segments/turns
+// A control has
 //   element, value() (the text or file of the input; nothing while there is none), put(text) (gives it an example),
 //   needs() (what to do while there is no input; nothing where what is shown still holds),
 // calls `changed` when there is something new, and may have submit(), answered(text) and failed().
+// end: input/points, input/image, input/video, segments/turns
 const MEANT = { // by segments; `begins` where a model reads nothing
   none: "a text",
   // only: segments/lines

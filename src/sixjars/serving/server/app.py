@@ -1,4 +1,4 @@
-"""The application: what is asked at which path, and how it is answered."""
+"""The application: its paths, their requests and their responses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,6 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from pydantic_core import to_json
 
-from sixjars.errors import TOO_LARGE, SixJarsError, memory_is_short
 from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
 from sixjars.serving.server.bodies import predict_body, stream_body
 from sixjars.serving.server.guard import Guard
@@ -38,41 +37,38 @@ from sixjars.serving.server.served import Asked, Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
 from sixjars.version import version_of
+from sixjars_runtime.errors import TOO_LARGE, SixJarsError, memory_is_short
 
+_STATUSES = {
+    400: "A form that cannot be read.",
+    401: "The token is missing or wrong.",
+    403: "From a page of another origin, or under another name.",
+    404: "There is no such model.",
+    405: "Another method than that of this path, which `Allow` names.",
+    408: "The request took too long to arrive.",
+    413: "The request is too large.",
+    415: "Neither JSON nor a form with files.",
+    422: "The request, or its search, makes no sense.",
+    503: "Too many wait; come again after the seconds in Retry-After.",
+    504: "It took longer than the time limit.",
+}
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Refusal, "description": "A form that cannot be read."},
-    401: {"model": Refusal, "description": "The token is missing or wrong."},
-    403: {"model": Refusal, "description": "From a page of another origin, or under another name."},
-    404: {"model": Refusal, "description": "There is no such model."},
-    405: {
-        "model": Refusal,
-        "description": "Another method than that of this path, which `Allow` names.",
-    },
-    408: {"model": Refusal, "description": "The request took too long to arrive."},
-    413: {"model": Refusal, "description": "The request is too large."},
-    415: {"model": Refusal, "description": "Neither JSON nor a form with files."},
-    422: {"model": Refusal, "description": "The request, or its search, makes no sense."},
-    503: {
-        "model": Refusal,
-        "description": "Too many wait; come again after the seconds in Retry-After.",
-    },
-    504: {"model": Refusal, "description": "It took longer than the time limit."},
+    status: {"model": Refusal, "description": text} for status, text in _STATUSES.items()
 }
-STAYED = {
-    "model": Refusal,
-    "description": "A run stays as it was, or they are being read again already.",
+_STAYED = "A run stays as it was, or they are being read again already."
+RELOADS: dict[int | str, dict[str, Any]] = {
+    200: {"model": ReloadResponse},
+    409: {"model": Refusal, "description": _STAYED},
 }
+_EVENTS = "`token` after each step, then `end` (or `error`)."
 EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "content": {"text/event-stream": {}},
-        "description": "`token` after each step, then `end` (or `error`).",
-    }
+    200: {"content": {"text/event-stream": {}}, "description": _EVENTS}
 }
 
 
 @contextmanager
 def told_as(status: int) -> Iterator[None]:
-    """What is wrong becomes an answer with that status."""
+    """Raise errors of the toolkit as a response with that status."""
     try:
         yield
     except SixJarsError as error:
@@ -81,27 +77,25 @@ def told_as(status: int) -> Iterator[None]:
 
 @final
 class Serving:
-    """All runs of a server, each with its batches; made in the event loop."""
+    """All runs of a server, each with its batches; to be created in the event loop."""
 
     def __init__(self, runs: Sequence[Served], settings: ServerSettings, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
         self.runs = {run.name: run for run in runs}
         self.batchers = {
-            run.name: Batcher(run.work, settings, self._told(run.name)) for run in runs
+            run.name: Batcher(run.work, settings, partial(self._count, run.name)) for run in runs
         }
         self.reloading = False
 
-    def _told(self, name: str) -> Callable[[Sequence[Job], float], None]:
-        def told(jobs: Sequence[Job], seconds: float) -> None:
-            count = sum(len(job.inputs) for job in jobs)
-            self.metrics.add("sixjars_inputs_total", count, model=name)
-            self.metrics.add("sixjars_compute_seconds_total", seconds, model=name)
-            self.metrics.see("sixjars_batch_inputs", count, SIZES, model=name)
-
-        return told
+    def _count(self, name: str, jobs: Sequence[Job], seconds: float) -> None:
+        """Add a batch to the metrics of a run."""
+        count = sum(len(job.inputs) for job in jobs)
+        self.metrics.add("sixjars_inputs_total", count, model=name)
+        self.metrics.add("sixjars_compute_seconds_total", seconds, model=name)
+        self.metrics.see("sixjars_batch_inputs", count, SIZES, model=name)
 
     def named(self, name: str | None) -> Served:
-        """The run that is meant."""
+        """The run of that name; without a name, the only one."""
         if name is None and len(self.runs) == 1:
             return next(iter(self.runs.values()))
         if name is None:
@@ -113,20 +107,18 @@ class Serving:
         return self.runs[name]
 
     async def answer(self, run: Served, asked: Asked) -> Any:
-        """What the run answers; 503 where too many wait, 504 after the time limit."""
-        batcher, most = (
-            self.batchers[run.name],
-            asked.how.most_streams if asked.tell is not None else None,
-        )
+        """The prediction of a run; 503 where too many wait, 504 after the time limit."""
+        batcher = self.batchers[run.name]
+        streams = asked.tell is not None
+        most = asked.how.most_streams if streams else None
+        limit = self.settings.time_limit
         try:
-            async with asyncio.timeout(self.settings.time_limit):
+            async with asyncio.timeout(limit):
                 return await batcher.answer(
-                    asked.inputs, asked.how, asked, streams=asked.tell is not None, most=most
+                    asked.inputs, asked.how, asked, streams=streams, most=most
                 )
         except TimeoutError:
-            raise HTTPException(
-                504, f"this took longer than {self.settings.time_limit:g} seconds."
-            ) from None
+            raise HTTPException(504, f"this took longer than {limit:g} seconds.") from None
         except Full:
             raise _busy("too many inputs wait; try again later.") from None
         except Closed:
@@ -141,7 +133,7 @@ class Serving:
     def asked(
         self, message: PredictRequest, uploads: Uploads, *, streams: bool = False
     ) -> tuple[Served, Asked]:
-        """The run and what it is asked."""
+        """The run of a message, and its inputs."""
         run = self.named(message.model)
         with told_as(422):
             how = run.how(message, streams=streams)
@@ -149,7 +141,7 @@ class Serving:
         return run, Asked(inputs, how, uploads.names)
 
     async def reload(self, name: str | None) -> list[str]:
-        """Read one run again, or all; those that cannot be read stay as they were, and it is told why."""
+        """Read one run again, or all; 409 with sentences about those that stay as they were."""
         runs = [self.named(name)] if name is not None else list(self.runs.values())
         if self.reloading:
             raise HTTPException(
@@ -165,22 +157,20 @@ class Serving:
         return [run.name for run in runs]
 
     async def _reloaded(self, run: Served) -> str | None:
-        """Why it stays as it was, if it does."""
+        """Read a run again; return a sentence where it stays as it was."""
         fault = None
         try:
             await asyncio.to_thread(run.reload)
         except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
-            told = (
-                sentence_of(error)
-                if isinstance(error, SixJarsError)
-                else f"{type(error).__name__}: {error}"
-            )
-            fault = f"{run.name} stays as it was: {told}"
+            reason = f"{type(error).__name__}: {error}"
+            if isinstance(error, SixJarsError):
+                reason = sentence_of(error)
+            fault = f"{run.name} stays as it was: {reason}"
         self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(fault is None).lower())
         return fault
 
     async def close(self) -> None:
-        """Answer what was accepted."""
+        """Wait until all accepted requests are answered."""
         await asyncio.gather(*(batcher.close() for batcher in self.batchers.values()))
 
 
@@ -208,14 +198,8 @@ def application(
         yield
         await serving.close()
 
-    app = FastAPI(
-        title="sixjars",
-        version=version_of(),
-        lifespan=living,
-        docs_url=None,
-        redoc_url=None,
-        responses=REFUSALS,
-    )
+    about: dict[str, Any] = {"title": "sixjars", "version": version_of(), "responses": REFUSALS}
+    app = FastAPI(**about, lifespan=living, docs_url=None, redoc_url=None)
     guard = Guard(app, settings, metrics)
     _answering(app, state, [run.message() for run in runs], settings)
     _telling(app, state, guard)
@@ -228,19 +212,16 @@ def _answering(
     runs: Sequence[ModelMessage],
     settings: ServerSettings,
 ) -> None:
-    """The paths that compute; what OpenAPI says of them depends on the runs."""
+    """Add the paths that compute; their schema in OpenAPI depends on the runs."""
+    predicted: dict[int | str, dict[str, Any]] = {200: {"model": PredictResponse}}
 
-    @app.post(
-        "/v1/predict",
-        openapi_extra=predict_body(runs, settings),
-        responses={200: {"model": PredictResponse}},
-    )
+    @app.post("/v1/predict", openapi_extra=predict_body(runs, settings), responses=predicted)
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
             run, asked = state["serving"].asked(message, uploads)
-            found = await while_there(request, state["serving"].answer(run, asked))
-        return _json({"model": run.name, "predictions": found})
+            rows = await while_there(request, state["serving"].answer(run, asked))
+        return _json({"model": run.name, "predictions": rows})
 
     @app.post("/v1/stream", openapi_extra=stream_body(runs, settings), responses=EVENTS)
     async def stream(request: Request) -> Response:
@@ -253,33 +234,26 @@ def _answering(
                 run.check_stream(asked)
             events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
         await while_there(request, events.begin())
-        return StreamingResponse(
-            events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
-        )
+        headers = {"X-Accel-Buffering": "no"}
+        return StreamingResponse(events.lines(), headers=headers, media_type="text/event-stream")
 
-    @app.post(
-        "/v1/reload",
-        openapi_extra=RELOAD_BODY,
-        responses={200: {"model": ReloadResponse}, 409: STAYED},
-    )
+    @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses=RELOADS)
     async def reload(request: Request) -> Response:
         """Read runs again from their folders, without losing a request."""
         async with in_time(settings):
             body = await request.body()
-        return _json(
-            {"reloaded": await state["serving"].reload(message_of(ReloadRequest, body).model)}
-        )
+        name = message_of(ReloadRequest, body).model
+        return _json({"reloaded": await state["serving"].reload(name)})
 
 
 def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
-    """The paths that tell something."""
+    """Add the paths that inform: models, health, metrics, and the live page."""
 
     @app.get("/v1/models", responses={200: {"model": ModelsResponse}})
     async def models() -> Response:
         """The runs that are served, and what each is asked."""
-        return _json(
-            {"models": [run.message().model_dump() for run in state["serving"].runs.values()]}
-        )
+        runs = state["serving"].runs.values()
+        return _json({"models": [run.message().model_dump() for run in runs]})
 
     @app.get("/healthz", response_class=PlainTextResponse)
     async def healthz() -> str:

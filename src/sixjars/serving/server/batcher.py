@@ -1,10 +1,12 @@
-"""Requests become batches: those that wait and are asked the same way are computed together.
+"""Batches of requests: those that wait for the same search are computed together.
 
-Each run has one thread that computes, so a batch is formed of all that came while the one before it was computed. A
-batch waits for more only where the last one held several requests, and no longer than for as many as those.
+Each run has one thread that computes, so a batch is formed of all that came while the one before it
+was computed. A batch waits for more only where the last one held several requests, and no longer
+than for as many as those.
 
-A batch of streams takes long, for its tokens are wanted as they are written. So between two of its steps the others
-have their turn: a batch of those that wait, and then the streams for as long as that took.
+A batch of streams takes long, for its tokens are wanted as they are written. So between two of its
+steps the others have their turn: a batch of those that wait, and then the streams for as long as
+that took.
 """
 
 import asyncio
@@ -39,20 +41,20 @@ class Job:
     """Only jobs of which this is the same are computed together."""
     answered: "asyncio.Future[Any]"
     more: Any = None
-    """What else the work needs to know of it."""
+    """Other values that the work needs."""
     streams: bool = False
     """Whether others may be computed between its steps."""
     most: int | None = None
-    """Most inputs that are computed together with it; as many as the settings allow where it is absent."""
+    """Most inputs that are computed with it; as many as the settings allow where it is absent."""
     came: float = field(default_factory=monotonic)
 
     @property
     def given_up(self) -> bool:
-        """Whether nobody waits for it any longer: whoever did went away, or was answered."""
+        """Whether nobody waits for it any longer, gone away or answered."""
         return self.answered.done()
 
     def answer(self, result: Any) -> None:
-        """Tell whoever waits, if anybody does; an exception is raised there. Called in the event loop."""
+        """Set the result, or raise an exception where it is awaited. Called in the event loop."""
         if self.given_up:
             return
         if isinstance(result, BaseException):
@@ -61,7 +63,7 @@ class Job:
             self.answered.set_result(result)
 
     def answer_now(self, result: Any) -> None:
-        """The same while others of its batch go on; called by the thread that computes."""
+        """Set the result while others of its batch go on; called by the thread that computes."""
         with suppress(RuntimeError):  # the loop has ended, and nobody waits
             self.answered.get_loop().call_soon_threadsafe(self.answer, result)
 
@@ -69,17 +71,17 @@ class Job:
 Results = list[tuple[Job, Any]]
 """The answer to each job of a batch; or an exception in its place."""
 Work = Callable[[Sequence[Job], Callable[[], None]], Results]
-"""Computes a batch; of streams, it calls what it is given after each step."""
+"""Computes a batch; it calls its second argument after each step of streams."""
 
 
 @final
 class Batcher:
-    """The line in front of one run, and the thread that computes; `told` gets each batch and its seconds."""
+    """The queue of one run, and its thread; `report` is called with each batch and its seconds."""
 
     def __init__(
-        self, work: Work, settings: ServerSettings, told: Callable[[Sequence[Job], float], None]
+        self, work: Work, settings: ServerSettings, report: Callable[[Sequence[Job], float], None]
     ) -> None:
-        self._work, self._settings, self._told = work, settings, told
+        self._work, self._settings, self._report = work, settings, report
         self._loop = asyncio.get_running_loop()
         self._line: deque[Job] = deque()
         self._change = Condition()
@@ -87,7 +89,7 @@ class Batcher:
         self._wanted = 0
         """Jobs that are worth waiting for."""
         self._others_from = self._lent = 0.0
-        """While streams are computed: from when on others have their turn, and the seconds that those took."""
+        """While streams are computed: when others have their turn, and the seconds they took."""
         self._thread = Thread(target=self._compute, name="sixjars-batches", daemon=True)
         self._thread.start()
 
@@ -120,7 +122,7 @@ class Batcher:
             if self._closing:
                 raise Closed
             if self._waiting() + len(inputs) > self._settings.queue:
-                self._line = deque(one for one in self._line if not one.given_up)
+                self._line = deque(waiting for waiting in self._line if not waiting.given_up)
             if self._waiting() + len(inputs) > self._settings.queue:
                 raise Full
             self._line.append(job)
@@ -142,10 +144,11 @@ class Batcher:
                 self._compute_batch(batch, self._others)
 
     def _compute_batch(self, batch: list[Job], between: Callable[[], None]) -> None:
-        began, lent = monotonic(), self._lent
+        began = monotonic()
+        lent = self._lent
         try:
             results = self._work(batch, between)
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told; the thread must live on
+        except BaseException as error:  # noqa: BLE001 - raised where a job is awaited; the thread lives on
             results = [(job, error) for job in batch]
         seconds = monotonic() - began - (self._lent - lent)
         with suppress(RuntimeError):  # the loop has ended, and nobody waits
@@ -167,7 +170,7 @@ class Batcher:
     def _deliver(self, results: Results, seconds: float) -> None:
         for job, result in results:
             job.answer(result)
-        self._told([job for job, _ in results], seconds)
+        self._report([job for job, _ in results], seconds)
 
     def _next(self) -> list[Job] | None:
         """The next batch; empty where all of it was given up, nothing at the end."""
@@ -179,11 +182,9 @@ class Batcher:
                 self._change.wait()
                 self._idle = False
             until = monotonic() + self._settings.wait_ms / 1000
-            while (
-                self._wanted > len(self._line)
-                and not self._closing
-                and (left := until - monotonic()) > 0
-            ):
+            while self._wanted > len(self._line) and not self._closing:
+                if (left := until - monotonic()) <= 0:
+                    break
                 self._change.wait(left)
             batch = self._taken(self._line[0])
             self._wanted = len(batch) if len(batch) > 1 else 0
@@ -191,7 +192,9 @@ class Batcher:
 
     def _taken(self, first: Job) -> list[Job]:
         """A job, and the others behind it that can be computed with it; the rest stays in line."""
-        batch, rest, room = [first], deque[Job](), self._settings.batch
+        batch = [first]
+        rest = deque[Job]()
+        room = self._settings.batch
         room = (room if first.most is None else min(room, first.most)) - len(first.inputs)
         for job in self._line:
             if job is first:

@@ -1,4 +1,4 @@
-"""The bodies of requests as OpenAPI describes them: narrow enough that what fits is accepted by the runs served."""
+"""The bodies of requests in OpenAPI: what fits them is accepted by the runs that are served."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,34 +6,28 @@ from typing import Any
 from sixjars.serving.server.messages import ModelMessage, PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 
+_BEAM = {"search": {"kind": "beam", "width": 5}, "nbest": 3}
+_SENTENCES = {"sentence1": "A dog runs.", "sentence2": "An animal moves."}
+_TURNS = ["hello", "hello, how can I help?", "where is the station"]
 EXAMPLES: dict[str, Any] = {
     "texts": {"value": {"inputs": ["I am going home", "my sister is reading a book"]}},
-    "beam": {
-        "value": {
-            "model": "en-hi",
-            "inputs": ["I am going home"],
-            "search": {"kind": "beam", "width": 5},
-            "nbest": 3,
-        }
-    },
+    "beam": {"value": {"model": "en-hi", "inputs": ["I am going home"], **_BEAM}},
     "attention": {"value": {"inputs": ["I am going home"], "weights": True}},
-    "fields": {
-        "value": {"inputs": [{"sentence1": "A dog runs.", "sentence2": "An animal moves."}]}
-    },
-    "turns": {"value": {"inputs": [["hello", "hello, how can I help?", "where is the station"]]}},
+    "fields": {"value": {"inputs": [_SENTENCES]}},
+    "turns": {"value": {"inputs": [_TURNS]}},
     "points": {"value": {"inputs": [[[0.1, 0.7], [0.3, 0.2], [0.9, 0.5]]]}},
 }
 STREAMED = ("attention", "turns", "points")
-"""Those with one input."""
+"""Examples with one input."""
 
 
 def predict_body(runs: Sequence[ModelMessage], settings: ServerSettings) -> dict[str, Any]:
-    """That of a prediction."""
+    """The body of a prediction."""
     return {"requestBody": _body(EXAMPLES, runs, settings, settings.max_inputs)}
 
 
 def stream_body(runs: Sequence[ModelMessage], settings: ServerSettings) -> dict[str, Any]:
-    """That of a stream, which has one input and one output."""
+    """The body of a stream, which has one input and one output."""
     return {"requestBody": _body({name: EXAMPLES[name] for name in STREAMED}, runs, settings, 1)}
 
 
@@ -42,11 +36,8 @@ def _body(
 ) -> dict[str, Any]:
     """The two forms of a request: JSON, or a form with files and the same JSON in it."""
     schema = _schema(runs, settings, most)
-    files = {
-        "type": "array",
-        "items": {"type": "string", "format": "binary"},
-        "maxItems": settings.max_inputs,
-    }
+    file = {"type": "string", "format": "binary"}
+    files = {"type": "array", "items": file, "maxItems": settings.max_inputs}
     form: dict[str, Any] = {
         "type": "object",
         "properties": {"request": schema | {"description": "The same JSON."}, "files": files},
@@ -54,39 +45,32 @@ def _body(
     }
     if len(runs) == 1 and len(runs[0].inputs) == 1 and runs[0].inputs[0].file:
         inputs = {"anyOf": [schema["properties"]["inputs"], {"type": "null"}]}
-        without = {
-            **schema,
-            "properties": {**schema["properties"], "inputs": inputs},
-            "required": [],
-        }
+        properties = {**schema["properties"], "inputs": inputs}
+        without = {**schema, "properties": properties, "required": []}
         alone = {"files": files | {"minItems": 1, "maxItems": most}, "request": without}
         asked = {"properties": {"request": schema}, "required": ["request"]}
         form["properties"] = {"files": files, "request": without}
         form["anyOf"] = [asked, {"properties": alone, "required": ["files"]}]
     else:
         form["required"] = ["request"]
-    return {
-        "required": True,
-        "content": {
-            "application/json": {"schema": schema, "examples": _named(examples, runs)},
-            "multipart/form-data": {
-                "schema": form,
-                "encoding": {"request": {"contentType": "application/json"}},
-            },
-        },
+    encoding = {"request": {"contentType": "application/json"}}
+    content = {
+        "application/json": {"schema": schema, "examples": _named(examples, runs)},
+        "multipart/form-data": {"schema": form, "encoding": encoding},
     }
+    return {"required": True, "content": content}
 
 
 def _schema(runs: Sequence[ModelMessage], settings: ServerSettings, most: int) -> dict[str, Any]:
     """A request in JSON; where several runs are served, it names one."""
     schema = PredictRequest.model_json_schema()
     properties = dict(schema["properties"])
-    [items] = [one["items"] for one in properties["inputs"]["anyOf"] if one.get("type") == "array"]
-    properties["inputs"] = {"type": "array", "items": items, "minItems": 1, "maxItems": most}
+    [array] = [part for part in properties["inputs"]["anyOf"] if part.get("type") == "array"]
+    length = {"minItems": 1, "maxItems": most}
+    properties["inputs"] = {"type": "array", "items": array["items"], **length}
     searches = any(run.searches for run in runs)
-    nbest = (
-        1 if most == 1 and searches else settings.max_search
-    )  # a stream of labels has as many as are asked for
+    # a stream has one output that is searched for, or as many labels as are asked for
+    nbest = 1 if most == 1 and searches else settings.max_search
     limits = {"type": "integer", "minimum": 1, "maximum": nbest}
     properties["nbest"] = properties["nbest"] | {"anyOf": [limits, {"type": "null"}]}
     properties["search"] = _search(runs, settings, properties["search"], streams=most == 1)
@@ -110,7 +94,7 @@ def _search(
             "additionalProperties": False,
             "description": "No run that is served searches.",
         }
-    properties = {name: dict(one) for name, one in schema["properties"].items()}
+    properties = {name: dict(part) for name, part in schema["properties"].items()}
     for name in ("width", "nbest"):
         properties[name]["maximum"] = settings.max_search
     if streams:
@@ -121,10 +105,11 @@ def _search(
 
 def _named(examples: Mapping[str, Any], runs: Sequence[ModelMessage]) -> dict[str, Any]:
     """The examples with the name of a run; settings of search only where a run has a search."""
-    searches, found = any(run.searches for run in runs), {}
+    searches = any(run.searches for run in runs)
+    name = runs[0].name
+    named = {}
     for key, example in examples.items():
-        value = {name: one for name, one in example["value"].items() if name != "model"}
-        if "search" in value and not searches:
-            continue
-        found[key] = {"value": value if len(runs) == 1 else {"model": runs[0].name, **value}}
-    return found
+        value = {part: inner for part, inner in example["value"].items() if part != "model"}
+        if searches or "search" not in value:
+            named[key] = {"value": value if len(runs) == 1 else {"model": name, **value}}
+    return named

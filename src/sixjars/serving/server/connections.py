@@ -1,7 +1,7 @@
-"""Connections are bounded too: one that asks for nothing is closed, and there are never more than some.
+"""Bounded connections: their number is limited, and one without a request is closed.
 
-uvicorn closes a connection that is silent after an answer. One that is silent before its first request, or sends the
-head of a request too slowly, would stay for ever.
+uvicorn closes a connection that is silent after an answer. One that is silent before its first
+request, or sends the head of a request too slowly, would stay for ever.
 """
 
 from asyncio import TimerHandle, Transport
@@ -25,42 +25,40 @@ _Protocol: Any = AutoHTTPProtocol
 
 
 def most_of(settings: ServerSettings) -> int:
-    """How many connections there may be: twice as many as requests, if the system allows so many files."""
-    wanted = 2 * (settings.queue + settings.batch)
+    """The most connections: twice as many as requests, if the system allows so many files."""
+    most = 2 * (settings.queue + settings.batch)
     try:
         import resource
     except ImportError:  # Windows
-        return wanted
+        return most
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return (
-        wanted if files == resource.RLIM_INFINITY else min(wanted, max(files - SPARE, files // 2))
-    )
+    return most if files == resource.RLIM_INFINITY else min(most, max(files - SPARE, files // 2))
 
 
 def bounded(most: int, head: float = HEAD) -> Any:
-    """What makes the connections of a server: at most so many, with so many seconds for the head of a request."""
+    """A class of connections: at most so many, with so many seconds for the head of a request."""
     return partial(Connection, most=most, head=head)
 
 
 @final
 class Connection(_Protocol):  # type: ignore[misc]
-    """One connection. For one too many, the one that has been idle for longest is closed; if none is, it gets 503."""
+    """One connection; for one too many, the longest idle one is closed, or it gets 503 itself."""
 
-    def __init__(self, *given: Any, most: int, head: float, **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(self, *arguments: Any, most: int, head: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.most, self.head = most, head
         self.since: float = self.loop.time()
         self.deadline: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:
-        """It is counted, and has to ask for something soon."""
+        """Count the connection, and start the time for its first request."""
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > self.most:
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """A head that is complete came in time; the next has as long from its first byte."""
+        """Stop the time at a complete head, and start it at the first byte of the next."""
         super().data_received(data)
         if self.asks:
             self._forget()
@@ -68,18 +66,18 @@ class Connection(_Protocol):  # type: ignore[misc]
             self._wait()
 
     def on_response_complete(self) -> None:
-        """Now it may ask again."""
+        """Note from when on the connection is idle."""
         self.since = self.loop.time()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It waits for nothing any longer."""
+        """Stop the time."""
         self._forget()
         super().connection_lost(exc)
 
     @property
     def asks(self) -> bool:
-        """Whether a request of it is not answered yet."""
+        """Whether a request of this connection is not answered yet."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _wait(self) -> None:
@@ -96,9 +94,9 @@ class Connection(_Protocol):  # type: ignore[misc]
             self.transport.close()
 
     def _make_room(self) -> None:
-        idle = [one for one in self.connections if one is not self and not one.asks]
+        idle = [other for other in self.connections if other is not self and not other.asks]
         if idle:
-            min(idle, key=lambda one: (one.cycle is not None, one.since)).transport.abort()
+            min(idle, key=lambda other: (other.cycle is not None, other.since)).transport.abort()
         else:
             self.transport.write(REFUSAL)
             self.transport.close()

@@ -1,9 +1,9 @@
-"""Who may ask, and how much they may send: checked before anything else reads a request.
+"""Which requests are let through, and how much they may send; checked before all else.
 
-A page of somebody else that is open in a browser on this machine could send requests to a server on loopback. So there
-the name in `Host` must be that of this machine (a name that somebody made point to it is refused), unless there is a
-token, which no such page knows: a proxy passes its own name on. And whatever changes or computes something must not
-come from a page of another origin.
+A page of somebody else that is open in a browser on this machine could send requests to a server on
+loopback. So there the name in `Host` must be that of this machine (a name that somebody made point
+to it is refused), unless there is a token, which no such page knows: a proxy passes its own name
+on. And whatever changes or computes something must not come from a page of another origin.
 """
 
 import asyncio
@@ -24,22 +24,16 @@ from sixjars.serving.server.metrics import SECONDS, Metrics
 from sixjars.serving.server.settings import ServerSettings
 
 OPEN: Final = {"/", "/healthz", "/readyz"}
-"""What needs no token: the page itself, which asks for one, and whether the server is well."""
-KNOWN: Final = {
-    *OPEN,
-    "/v1/predict",
-    "/v1/stream",
-    "/v1/models",
-    "/v1/reload",
-    "/metrics",
-    "/openapi.json",
-}
+"""Paths without a token: the page itself, which asks for one, and the health of the server."""
+KNOWN: Final = OPEN | set(
+    "/v1/predict /v1/stream /v1/models /v1/reload /metrics /openapi.json".split()
+)
 """Paths that are counted under their own name."""
 LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 SITES: Final = {None, "none", "same-origin"}
-"""What a browser tells of where a request comes from, if it is no page of others."""
+"""Values of `Sec-Fetch-Site` of requests that do not come from other pages."""
 DRAINING: Final = 2.0
-"""Seconds that are spent on reading what was refused."""
+"""Seconds for reading the rest of a request that was refused."""
 READS: Final = {"GET", "HEAD", "OPTIONS"}
 HEADERS: Final = [
     (b"x-content-type-options", b"nosniff"),
@@ -50,7 +44,7 @@ HEADERS: Final = [
 
 @final
 class Guard:
-    """In front of the application: refuses, counts, and limits what is read of a body."""
+    """The guard of the application: it refuses and counts requests, and limits their bodies."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
@@ -58,14 +52,16 @@ class Guard:
         self.held = 0
         """Bytes of all their bodies."""
         self.ending: Callable[[], bool] = lambda: False
-        """Whether the server is about to end; then answers tell that their connection does."""
+        """Whether the server is about to end; then responses close their connections."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Refuse a request, or hand it to the application with a limit on its body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status, body = monotonic(), 500, _Body(receive)
+        began = monotonic()
+        status = 500
+        body = _Body(receive)
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -77,10 +73,10 @@ class Guard:
 
         self.in_progress += 1
         try:
-            headers = {
-                name.decode("latin-1").lower(): value.decode("latin-1")
-                for name, value in scope["headers"]
-            }
+            pairs = (
+                (key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"]
+            )
+            headers = {key.lower(): value for key, value in pairs}
             refused = self.refused(scope["method"], scope["path"], headers)
             body.most = self._most(headers)
             if refused is not None:
@@ -97,9 +93,9 @@ class Guard:
 
     def refused(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """The status and the sentence, if a request is refused."""
-        found = self._stranger(method, path, headers)
-        if found is not None:
-            return found
+        refusal = self._stranger(method, path, headers)
+        if refusal is not None:
+            return refusal
         if self.in_progress > self.settings.queue + self.settings.batch and path not in OPEN:
             return 503, "too many requests at once; try again later."
         size = headers.get("content-length", "0")
@@ -110,40 +106,37 @@ class Guard:
     def _stranger(
         self, method: str, path: str, headers: Mapping[str, str]
     ) -> tuple[int, str] | None:
-        """Under another name, from a page of others, or without the token."""
+        """The refusal of another name, a page of another origin, or a missing token."""
         host = headers.get("host", "")
-        if (
-            self.settings.loopback
-            and self.settings.token is None
-            and _name(host) not in LOOPBACK | {self.settings.host}
-        ):
-            return (
-                403,
-                "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost.",
-            )
+        settings = self.settings
+        known = LOOPBACK | {settings.host}
+        if settings.loopback and settings.token is None and _name(host) not in known:
+            addresses = "http://127.0.0.1 or http://localhost"
+            return 403, f"this server answers on loopback only: ask for {addresses}."
         if method not in READS:
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
             if origin not in (None, f"http://{host}", f"https://{host}") or site not in SITES:
                 return 403, "a page of another origin may not send requests to this server."
-        if self.settings.token is not None and path not in OPEN and not self._is_known(headers):
+        if settings.token is not None and path not in OPEN and not self._is_known(headers):
             return 401, "send the token of this server: Authorization: Bearer TOKEN."
         return None
 
     def _is_known(self, headers: Mapping[str, str]) -> bool:
-        """Compared in constant time."""
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        wanted = (self.settings.token or "").encode()
-        return hmac.compare_digest(given.strip().encode(), wanted) and kind.lower() == "bearer"
+        """Whether the token is right, compared in constant time."""
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        expected = (self.settings.token or "").encode()
+        return hmac.compare_digest(token.strip().encode(), expected) and kind.lower() == "bearer"
 
     def _most(self, headers: Mapping[str, str]) -> int:
         form = headers.get("content-type", "").lower().startswith("multipart/")
         return self.settings.upload_bytes if form else self.settings.json_bytes
 
     def _too_large(self, most: int) -> str:
-        return f"the request is larger than the {most / (1 << 20):g} megabytes that this server allows; send less."
+        size = f"{most / (1 << 20):g} megabytes"
+        return f"the request is larger than the {size} that this server allows; send less."
 
     async def _received(self, body: "_Body") -> Message:
-        """What comes next of a body, if that is not too much, whatever the sender announced."""
+        """The next part of a body, if it is not too much, whatever the sender announced."""
         message = await body.receive()
         size = len(message.get("body", b""))
         body.read, self.held = body.read + size, self.held + size
@@ -153,9 +146,8 @@ class Guard:
             await drained(body.receive, body.most)
         if body.read > body.most:
             raise HTTPException(413, self._too_large(body.most))
-        raise HTTPException(
-            503, "too large requests at once; try again later.", {"Retry-After": "1"}
-        )
+        detail = "too large requests at once; try again later."
+        raise HTTPException(503, detail, {"Retry-After": "1"})
 
 
 @final
@@ -181,7 +173,7 @@ def _name(host: str) -> str:
 
 
 async def drained(receive: Receive, most: int) -> None:
-    """Read on for a moment, for nothing: where a connection is closed before that, the sender may never see why."""
+    """Read on for a moment: if a connection is closed before that, the sender may not see why."""
     read = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAINING):
@@ -192,8 +184,7 @@ async def drained(receive: Receive, most: int) -> None:
 async def _refuse(send: Send, status: int, sentence: str) -> None:
     body = json.dumps({"detail": sentence}).encode()
     headers: list[Any] = [(b"content-type", b"application/json")]
-    headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(
-        status, []
-    )
+    extra = {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}
+    headers += extra.get(status, [])
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

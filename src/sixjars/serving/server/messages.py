@@ -1,4 +1,4 @@
-"""What is sent and received, as OpenAPI describes it."""
+"""The messages of requests and responses, as OpenAPI describes them."""
 
 from typing import Annotated, Any
 
@@ -10,19 +10,20 @@ from sixjars.recipe.sections import SearchSettings
 InputValue = Annotated[
     Any, WithJsonSchema({"description": "A text, a list of them, or an object of them by field."})
 ]
-"""One input. What is wrong with it is told beside it, so that it does not spoil the others."""
+"""One input. Its error stands in its own prediction, so that the others are not lost."""
 
 
 def _whole(value: Any) -> Any:
-    """2.0 is a whole number of JSON."""
+    """A number such as 2.0, which JSON does not tell from 2, as a whole one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _whole_numbers(values: Any) -> Any:
-    """The settings that are whole numbers as such."""
+    """Settings of search with whole numbers where their defaults are."""
     if not isinstance(values, dict):
         return values
-    whole = {name for name, one in SearchSettings.model_fields.items() if type(one.default) is int}
+    fields = SearchSettings.model_fields.items()
+    whole = {name for name, field in fields if type(field.default) is int}
     return {name: _whole(value) if name in whole else value for name, value in values.items()}
 
 
@@ -39,8 +40,9 @@ class PredictRequest(Settings):
     model: str | None = None
     """The name of a run; may be left out where there is one."""
     inputs: list[InputValue] | None = None
-    """The inputs: a text each, a list of sentences, turns or points, or an object of them by field. An image or a video
-    is the name of an uploaded file; without inputs, each uploaded file is one."""
+    """The inputs: a text each, a list of sentences, turns or points, or an object of them by field.
+    An image or a video is the name of an uploaded file; without inputs, each uploaded file is
+    one."""
     search: SearchKeys = {}
     """Settings of search; those that are left out are the run's own."""
     nbest: Annotated[StrictInt, BeforeValidator(_whole)] | None = None
@@ -141,14 +143,8 @@ class Refusal(Settings):
     detail: Annotated[str, Field(examples=["there is no model 'en-fr'; there are: en-hi."])]
 
 
-RELOAD_BODY = {
-    "requestBody": {
-        "required": False,
-        "content": {
-            "application/json": {
-                "schema": ReloadRequest.model_json_schema(),
-                "examples": {"one": {"value": {"model": "en-hi"}}, "all": {"value": {}}},
-            }
-        },
-    }
+_RELOAD = {
+    "schema": ReloadRequest.model_json_schema(),
+    "examples": {"one": {"value": {"model": "en-hi"}}, "all": {"value": {}}},
 }
+RELOAD_BODY = {"requestBody": {"required": False, "content": {"application/json": _RELOAD}}}

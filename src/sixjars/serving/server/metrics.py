@@ -1,4 +1,4 @@
-"""What a server counts, in the text format of Prometheus."""
+"""Counters of a server in the text format of Prometheus."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -35,29 +35,29 @@ class Metrics:
         self._sums: dict[tuple[str, Labels], float] = defaultdict(float)
 
     def add(self, name: str, count: float = 1, **labels: str) -> None:
-        """Count on."""
+        """Add to a counter."""
         self._counters[name, tuple(labels.items())] += count
 
     def see(self, name: str, value: float, bounds: tuple[float, ...], **labels: str) -> None:
-        """One value of a histogram."""
+        """Add a value to a histogram."""
         key = name, tuple(labels.items())
-        self._histograms[key][
-            next((bound for bound in bounds if value <= bound), float("inf"))
-        ] += 1
+        bound = next((bound for bound in bounds if value <= bound), float("inf"))
+        self._histograms[key][bound] += 1
         self._sums[key] += value
 
     def text(self, gauges: Mapping[tuple[str, Labels], float]) -> str:
-        """All of it, with values that are measured now."""
+        """All counters and histograms, and gauges that are measured now, as a text."""
         lines: dict[str, list[str]] = defaultdict(list)
         for (name, labels), value in [*self._counters.items(), *gauges.items()]:
             lines[name].append(f"{name}{_labels(labels)} {value:.15g}")
         for (name, labels), counts in self._histograms.items():
             lines[name] += self._histogram(name, labels, counts)
-        whole = []
-        for name, own in lines.items():
-            kind, _, told = HELP[name].partition(" ")
-            whole += [f"# HELP {name} {told}", f"# TYPE {name} {kind}", *own]
-        return "".join(f"{line}\n" for line in whole)
+        text = ""
+        for name, values in lines.items():
+            kind, _, about = HELP[name].partition(" ")
+            head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+            text += "".join(f"{line}\n" for line in (*head, *values))
+        return text
 
     def _histogram(self, name: str, labels: Labels, counts: Counter[float]) -> Iterator[str]:
         total = 0
@@ -70,9 +70,6 @@ class Metrics:
 
 
 def _labels(labels: Labels) -> str:
-    escaped = (
-        (key, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"))
-        for key, value in labels
-    )
-    inside = ",".join(f'{key}="{value}"' for key, value in escaped)
+    marks = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+    inside = ",".join(f'{key}="{value.translate(marks)}"' for key, value in labels)
     return f"{{{inside}}}" if inside else ""

@@ -1,4 +1,4 @@
-"""The live page: one document without anything outside of it. Views and inputs are those that other pages have too."""
+"""The live page: one document that loads nothing else; views and inputs are shared."""
 
 from base64 import b64encode
 from functools import cache
@@ -10,12 +10,9 @@ from sixjars.serving.pages import live, script, style
 @cache
 def page() -> str:
     """The whole document."""
-    own = style() + live("serving.server", "page.css")
-    return (
-        live("serving.server", "page.html")
-        .replace("/* style */", own)
-        .replace("/* script */", _script())
-    )
+    styles = style() + live("serving.server", "page.css")
+    html = live("serving.server", "page.html").replace("/* style */", styles)
+    return html.replace("/* script */", _script())
 
 
 @cache
@@ -23,8 +20,9 @@ def policy() -> str:
     """What a browser may load and run: this script and no other, and answers of this server."""
     hashed = b64encode(sha256(_script().encode()).digest()).decode()
     return (
-        f"default-src 'none'; script-src 'sha256-{hashed}'; style-src 'unsafe-inline'; img-src data: blob:; "
-        "media-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src 'sha256-{hashed}'; style-src 'unsafe-inline'; "
+        "img-src data: blob:; media-src blob:; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
     )
 
 

@@ -1,4 +1,4 @@
-"""From the bytes of a request to inputs: JSON, or a form with files that are kept until it is answered."""
+"""The inputs of a request: JSON, or a form with files that are kept until the response."""
 
 import asyncio
 import re
@@ -17,11 +17,11 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import ClientDisconnect
 
 from sixjars.data.field import Field
-from sixjars.errors import shown
 from sixjars.recipe.files import checked
 from sixjars.runs.requests import Input, Unreadable
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.settings import ServerSettings
+from sixjars_runtime.errors import shown
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -30,39 +30,35 @@ FORM, JSON = "multipart/form-data", "application/json"
 
 @final
 class Uploads:
-    """Files of one request, in a folder of their own under names of our own."""
+    """The files of one request, in a folder of their own under new names."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
         self.names: dict[str, str] = {}
-        """By path, the name that the sender gave."""
+        """The sender's names, by path."""
 
     def add(self, file: UploadFile) -> None:
-        """Keep one."""
+        """Keep a file."""
         assert self.folder is not None
-        given = plain_name(file.filename)
-        path = self.folder / f"{uuid4().hex}{ending_of(given)}"
+        name = plain_name(file.filename)
+        path = self.folder / f"{uuid4().hex}{ending_of(name)}"
         with path.open("wb") as target:
             shutil.copyfileobj(file.file, target)
-        self.names[str(path)] = given
+        self.names[str(path)] = name
 
     def path(self, name: object) -> str | Unreadable:
-        """Where the file of that name is; a sentence where there is none, or several."""
-        wanted = plain_name(name) if isinstance(name, str) else None
-        found = [path for path, given in self.names.items() if given == wanted]
-        if len(found) == 1:
-            return found[0]
-        there = (
-            f"uploaded are: {', '.join(self.names.values())}"
-            if self.names
-            else "no file was uploaded"
-        )
-        wrong = (
-            "is the name of several uploaded files; give each its own"
-            if found
-            else f"is no uploaded file; {there}"
-        )
-        return Unreadable(f"{shown(name)} {wrong}.")
+        """The path of the file of that name; a sentence where there is none, or several."""
+        plain = plain_name(name) if isinstance(name, str) else None
+        paths = [path for path, given in self.names.items() if given == plain]
+        if len(paths) == 1:
+            return paths[0]
+        if paths:
+            fault = "is the name of several uploaded files; give each its own"
+        elif self.names:
+            fault = f"is no uploaded file; uploaded are: {', '.join(self.names.values())}"
+        else:
+            fault = "is no uploaded file; no file was uploaded"
+        return Unreadable(f"{shown(name)} {fault}.")
 
 
 def plain_name(given: str | None) -> str:
@@ -72,47 +68,46 @@ def plain_name(given: str | None) -> str:
     ('cat.jpg', 'file', 100)
     """
     last = re.split(r"[/\\]", given or "")[-1]
-    return "".join(one for one in last if one.isprintable())[-100:] or "file"
+    return "".join(filter(str.isprintable, last))[-100:] or "file"
 
 
 def ending_of(name: str) -> str:
-    """How a name ends, if that is harmless: arrays are told by it.
+    """The ending of a name, if it is harmless: it distinguishes arrays from images.
 
     >>> ending_of("cat.JPG"), ending_of("x.tar.gz"), ending_of("x.☃"), ending_of("none")
     ('.JPG', '.gz', '', '')
     """
-    found = re.search(r"\.[A-Za-z0-9]{1,8}$", name)
-    return found[0] if found else ""
+    match = re.search(r"\.[A-Za-z0-9]{1,8}$", name)
+    return match[0] if match else ""
 
 
 def message_of(schema: type[M], text: bytes | str) -> M:
-    """The message that some JSON is; 422 with every fault in it."""
+    """The message in some JSON; 422 with its faults."""
     try:
         values: Any = from_json(text or b"{}", allow_inf_nan=False)
     except ValueError as error:
         raise HTTPException(422, f"the request is not JSON: {error}.") from None
-    found, faults = checked(schema, values, "request")
-    if found is None:
+    message, faults = checked(schema, values, "request")
+    if message is None:
         raise HTTPException(422, " ".join(faults[:5]))
-    return found
+    return message
 
 
 @asynccontextmanager
 async def in_time(settings: ServerSettings) -> AsyncIterator[None]:
-    """A request must not arrive too slowly; one whose sender goes away is no fault of ours."""
+    """Refuse a request that arrives too slowly, or whose sender goes away."""
     try:
         async with asyncio.timeout(settings.time_limit):
             yield
     except TimeoutError:
-        raise HTTPException(
-            408, f"the request took longer than {settings.time_limit:g} seconds to arrive."
-        ) from None
+        limit = f"{settings.time_limit:g} seconds"
+        raise HTTPException(408, f"the request took longer than {limit} to arrive.") from None
     except ClientDisconnect:
         raise _went_away() from None
 
 
 async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What is computed; it is given up where the sender of a request that was read goes away."""
+    """The result of `work`, which is given up where the sender of the request goes away."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -146,14 +141,11 @@ async def received(
     elif kind == FORM:
         with tempfile.TemporaryDirectory(prefix="sixjars-") as folder:
             async with in_time(settings):
-                parts = {
-                    "max_files": settings.max_inputs,
-                    "max_fields": 2,
-                    "max_part_size": settings.json_bytes,
-                }
-                async with request.form(**parts) as form:
-                    found = await _of_form(form, Uploads(Path(folder)))
-            yield found
+                most, size = settings.max_inputs, settings.json_bytes
+                form = request.form(max_files=most, max_fields=2, max_part_size=size)
+                async with form as parts:
+                    message = await _of_form(parts, Uploads(Path(folder)))
+            yield message
     else:
         raise HTTPException(415, f"send {JSON}, or {FORM} with files, but not {shown(kind)}.")
 
@@ -176,40 +168,42 @@ async def _of_form(form: FormData, uploads: Uploads) -> tuple[PredictRequest, Up
 def inputs_of(
     asked: PredictRequest, uploads: Uploads, fields: Mapping[str, Field], settings: ServerSettings
 ) -> list[Input]:
-    """The inputs, with paths in place of the names of files; whatever is wrong with one is told in its place."""
-    files = [name for name, own in fields.items() if own.is_media]
+    """The inputs, with paths for the names of files, and a sentence for one that is wrong."""
+    files = [name for name, field in fields.items() if field.is_media]
     given: Sequence[Any] | None = asked.inputs
     if given is None and uploads.names and list(fields) == files and len(files) == 1:
         return list(uploads.names)
     if not given:
         raise HTTPException(422, "request.inputs: give a list of at least one input.")
     if len(given) > settings.max_inputs:
-        told = f"request.inputs: there are {len(given)}, but this server allows {settings.max_inputs} in a request"
-        raise HTTPException(422, f"{told} (--max-inputs).")
-    return [_input(one, uploads, list(fields), files, settings.max_text) for one in given]
+        allowed = f"this server allows {settings.max_inputs} in a request (--max-inputs)"
+        raise HTTPException(422, f"request.inputs: there are {len(given)}, but {allowed}.")
+    return [_input(each, uploads, list(fields), files, settings.max_text) for each in given]
 
 
-def _input(one: Any, uploads: Uploads, names: list[str], files: list[str], most: int) -> Input:
-    """One input; a field that is a file is nothing but the name of an upload."""
-    if (size := _size(one)) > most:
+def _input(given: Any, uploads: Uploads, names: list[str], files: list[str], most: int) -> Input:
+    """One input; a field that is a file can only be the name of an upload."""
+    if (size := _size(given)) > most:
         return Unreadable(f"has {size} characters, but this server allows {most} (--max-text).")
-    values = one if isinstance(one, dict) else {names[0]: one} if len(names) == 1 else {}
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        found[name] = uploads.path(value) if name in files else value
-        if isinstance(found[name], Unreadable):
-            return Unreadable(f"the {name} {found[name].sentence}")
-    if files and set(found) != set(
-        names
-    ):  # a path of this machine under another name must not get through
+    if not isinstance(given, dict):
+        given_by_name = {names[0]: given} if len(names) == 1 else {}
+    else:
+        given_by_name = given
+    values: dict[str, Any] = {}
+    for name, value in given_by_name.items():
+        values[name] = uploads.path(value) if name in files else value
+        if isinstance(values[name], Unreadable):
+            return Unreadable(f"the {name} {values[name].sentence}")
+    # a path of this machine under another name must not get through
+    if files and set(values) != set(names):
         return Unreadable(f"must name {' and '.join(names)}.")
-    return found if found else one
+    return values if values else given
 
 
 def _size(value: Any) -> int:
-    """Characters of all texts in a value; a number counts as one, and so does a list or an object."""
+    """Characters of all texts in a value; a number, a list or an object counts as one more."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return 1 + sum(_size(one) for pair in value.items() for one in pair)
+        return 1 + sum(_size(key) + _size(inner) for key, inner in value.items())
     return 1 + sum(map(_size, value)) if isinstance(value, list) else 1

@@ -1,4 +1,4 @@
-"""`serve`: runs are read, a socket is opened, and requests are answered until the process is told to end."""
+"""`serve`: read runs, open a socket, and answer requests until the process is told to end."""
 
 import asyncio
 import logging
@@ -8,26 +8,27 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sixjars.errors import DataError, MissingExtra
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.compiling import compiled_for
 from sixjars.model.precision import Precision
 from sixjars.runs.predict import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
+from sixjars_runtime.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
     from sixjars.serving.server.app import Serving
     from sixjars.serving.server.guard import Guard
 
 SWITCHING = 0.001
-"""Seconds after which the thread that computes makes way for the one that reads requests; with Python's own 0.005 the
-slowest of a hundred answers takes twice as long."""
+"""Seconds after which the computing thread makes way for the one that reads requests; with Python's
+own 0.005 the slowest of a hundred answers takes twice as long."""
 BLOCKS = "40m"
-"""In which Pillow takes memory: blocks of more than 32 megabytes go back to the system when an image is done with, and
-smaller ones pile up, gigabytes of them after a few very large images."""
+"""The blocks of Pillow's memory: those of more than 32 megabytes go back to the system with their
+image; smaller ones pile up, to gigabytes after a few very large images."""
 BACKLOG = 2048
 """Connections that the system keeps until they are accepted."""
 
@@ -42,36 +43,33 @@ def serve(
     ready: Callable[[str], None] = lambda address: None,
     **settings: Any,
 ) -> None:
-    """Answer requests for one run or several, until Ctrl-C or SIGTERM; then what was accepted is still answered.
+    """Answer requests for runs until Ctrl-C or SIGTERM, and what was accepted by then.
 
-    A run is a folder or a packed file, and its name is that of the file; `NAME=RUN` gives it another. `settings` are
-    those of `ServerSettings`: host, port, token, batch and others. `ready` is called with the address. SIGHUP reads the
-    runs again.
+    A run is a folder or a packed file, and its name is that of the file; `NAME=RUN` gives it
+    another. `settings` are those of `ServerSettings`: host, port, token, batch and others. `ready`
+    is called with the address. SIGHUP reads the runs again.
 
     >>> serve([])
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: name at least one run to serve.
+    sixjars_runtime.errors.DataError: name at least one run to serve.
     """
-    wanted = checked_settings(settings)
+    checked = checked_settings(settings)
     places = named([runs] if isinstance(runs, str | os.PathLike) else runs)
     need_libraries()
     os.environ.setdefault("PILLOW_BLOCK_SIZE", BLOCKS)
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # who sent a damaged form is told
-    allowed, given = tuple(allow), tuple(components)
-
-    def opened(place: Path) -> Callable[[], Predictor]:
-        return lambda: load(
-            place, device=device, precision=precision, allow=allowed, components=given
-        )
-
+    logging.getLogger("python_multipart").setLevel(
+        logging.ERROR
+    )  # the response names the fault of a form
+    options: dict[str, Any] = {"device": device, "precision": precision}
+    options |= {"allow": tuple(allow), "components": tuple(components)}
     compiled_for(device_named(device).type, "32")  # it will answer for long
-    listener = listening(wanted)
-    with listener:
-        app = app_of({name: opened(place) for name, place in places.items()}, wanted)
+    with listening(checked) as listener:
+        openers = {name: partial(load, place, **options) for name, place in places.items()}
+        app = app_of(openers, checked)
         host, port = listener.getsockname()[:2]
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
-        run_until_told(app, listener, wanted)
+        run_until_told(app, listener, checked)
 
 
 def checked_settings(given: Mapping[str, Any]) -> ServerSettings:
@@ -88,25 +86,23 @@ def named(runs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
     >>> named(["runs/en-hi", "other=runs/x.sixjars"])
     {'en-hi': PosixPath('runs/en-hi'), 'other': PosixPath('runs/x.sixjars')}
     """
-    found: dict[str, Path] = {}
+    places: dict[str, Path] = {}
     for run in runs:
         name, equals, place = str(run).partition("=")
-        path = Path(place if equals and not Path(run).exists() else run)
-        name = (
-            name
-            if equals and not Path(run).exists()
-            else path.resolve().name.removesuffix(".sixjars")
-        )
-        if name in found:
+        path = Path(place)
+        if not equals or Path(run).exists():
+            path = Path(run)
+            name = path.resolve().name.removesuffix(".sixjars")
+        if name in places:
             raise DataError(f"two runs are called {name}; give one another name: NAME={path}.")
-        found[name] = path
-    if not found:
+        places[name] = path
+    if not places:
         raise DataError("name at least one run to serve.")
-    return found
+    return places
 
 
 def need_libraries() -> None:
-    """Refuses to go on without the libraries of a server."""
+    """Refuse to go on without the libraries of a server."""
     try:
         import fastapi  # noqa: F401
         import python_multipart  # noqa: F401
@@ -119,20 +115,22 @@ def listening(settings: ServerSettings) -> socket.socket:
     """A socket that waits for connections."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        made = socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+        address = settings.host, settings.port
+        listener = socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
-        reason = (
-            os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
-        )
-        told = f"cannot listen on {settings.host}, port {settings.port}: {reason}"
-        raise DataError(f"{told}; choose another --port or --host.") from None
-    # Connections inherit both. An answer is two writes, and without this the second may wait 40 ms for the first.
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):  # an answer that nobody reads would be kept for ever
-        made.setsockopt(
-            socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * max(settings.time_limit, 1))
-        )
-    return made
+        reason: object = error.strerror or error
+        if error.errno and error.errno > 0:
+            reason = os.strerror(error.errno)
+        place = f"{settings.host}, port {settings.port}"
+        message = f"cannot listen on {place}: {reason}; choose another --port or --host."
+        raise DataError(message) from None
+    # Connections inherit both. A response is two writes, and without this the second may wait 40 ms
+    # for the first.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # a response that nobody reads would be kept for ever
+        limit = int(1000 * max(settings.time_limit, 1))
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit)
+    return listener
 
 
 def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings) -> "Guard":
@@ -141,21 +139,20 @@ def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
     from sixjars.serving.server.served import Served
 
     def started(serving: "Serving") -> None:
-        loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        loop = asyncio.get_running_loop()
+        tasks = set[asyncio.Task[None]]()
 
         def again() -> None:
             task = loop.create_task(_reloaded(serving))
             tasks.add(task)  # or it may be collected before it ends
             task.add_done_callback(tasks.discard)
 
-        with suppress(
-            RuntimeError, ValueError, NotImplementedError, AttributeError
-        ):  # another thread, or Windows
+        # signals are refused in another thread, and on Windows
+        with suppress(RuntimeError, ValueError, NotImplementedError, AttributeError):
             loop.add_signal_handler(signal.SIGHUP, again)
 
-    return application(
-        [Served(name, opened, settings) for name, opened in runs.items()], settings, started
-    )
+    served = [Served(name, opened, settings) for name, opened in runs.items()]
+    return application(served, settings, started)
 
 
 async def _reloaded(serving: "Serving") -> None:

@@ -1,4 +1,4 @@
-"""One run that is served: what is told of it, what it is asked, and the work on a batch of requests."""
+"""One run that is served: its description, its requests, and the work on a batch of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,6 @@ from typing import Any, final
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.html import fragment
 from sixjars.drawing.view import BY_PROBABILITY, view_of
-from sixjars.errors import DataError, RecipeError, SixJarsError
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
@@ -21,11 +20,12 @@ from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import DataError, RecipeError, SixJarsError
 
 SHOWN = {"segments", "dimensions", "max_length", "multi_label"}
-"""Settings of a field that whoever asks must know; others may name files of this machine."""
+"""Settings of a field that clients must know; others may name files of this machine."""
 SHORT = ("text", "score", "log_probability", "probability", "finished")
-"""What is told of an output where nobody asked for its weights."""
+"""The values of an output where its weights were not asked for."""
 
 WITHOUT, WITH_WEIGHTS = 1 << 20, 1 << 18
 """The most tokens that all outputs of a request may have, without their weights and with them."""
@@ -39,7 +39,7 @@ class _GivenUp(Exception):
 @final
 @dataclass(frozen=True)
 class How:
-    """How some inputs are asked, and of which predictor: a run may be read again while they wait."""
+    """The predictor and the search of a request: a run may be read again while requests wait."""
 
     run: Predictor
     search: SearchSettings
@@ -48,26 +48,25 @@ class How:
 
     @property
     def most_streams(self) -> int:
-        """Most streams that are written side by side: as many as one batch of predictions has inputs."""
-        return most_together(
-            self.run.recipe.evaluation.batch_examples, self.run.fields.inputs.values()
-        )
+        """Most streams side by side: as many as one batch of predictions has inputs."""
+        most = self.run.recipe.evaluation.batch_examples
+        return most_together(most, self.run.fields.inputs.values())
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The inputs of a request, the files that were uploaded with it, and how it is asked."""
+    """The inputs of a request, the files that came with it, and how they are predicted."""
 
     inputs: Sequence[Input]
     how: How
     names: Mapping[str, str] = field(default_factory=dict)
     """Paths of uploaded files, and the names that their sender gave them."""
     tell: Callable[[Written], None] | None = None
-    """Of a stream: who is told of each step."""
+    """Called with each step of a stream."""
 
     def plain(self, sentence: str) -> str:
-        """A sentence with the names of the sender."""
+        """A sentence with the sender's names of files in place of paths."""
         for path, name in self.names.items():
             sentence = sentence.replace(path, name)
         return sentence
@@ -89,15 +88,15 @@ class Served:
         self.predictor = self._open()
 
     def message(self) -> ModelMessage:
-        """What is told of it."""
+        """The description of the run for clients."""
         run, columns = self.predictor, titles(self.predictor)
         fields = {**run.inputs, run.fields.output.name: run.fields.output}
-        sizes = {name: own.facts().get("vocabulary") for name, own in fields.items()}
+        sizes = {name: field.facts().get("vocabulary") for name, field in fields.items()}
         return ModelMessage(
             name=self.name,
             task=run.recipe.task,
             title=TASKS[run.recipe.task].title,
-            inputs=[_field(own, columns) for own in run.inputs.values()],
+            inputs=[_field(field, columns) for field in run.inputs.values()],
             output=_field(run.fields.output, columns),
             has_attention=run.has_attention,
             searches=run.ability.searches,
@@ -107,39 +106,31 @@ class Served:
         )
 
     def how(self, asked: PredictRequest, *, streams: bool = False) -> How:
-        """How a request is to be answered; SixJarsError with a sentence where it cannot be.
+        """The search for a request; `SixJarsError` with a sentence where it is refused.
 
         A stream is greedy where nothing but the run's own settings ask for a beam.
         """
-        run, given, most = self.predictor, dict(asked.search), self.settings.max_search
-        kind = given.pop("kind", None)
-        self._check_unused(asked, given, kind)
-        given |= {} if asked.nbest is None else {"nbest": asked.nbest}
-        own = run.recipe.evaluation.search
-        if streams and run.ability.searches and own.kind == "beam" and "width" not in given:
-            own = own.model_copy(update={"kind": "greedy", "nbest": 1})
-        search = search_of(own, kind, given, run.ability, "this request")
+        run = self.predictor
+        keys = dict(asked.search)
+        most = self.settings.max_search
+        kind = keys.pop("kind", None)
+        self._check_unused(asked, keys, kind)
+        keys |= {} if asked.nbest is None else {"nbest": asked.nbest}
+        base = run.recipe.evaluation.search
+        if streams and run.ability.searches and base.kind == "beam" and "width" not in keys:
+            base = base.model_copy(update={"kind": "greedy", "nbest": 1})
+        search = search_of(base, kind, keys, run.ability, "this request")
         for key in ("width", "nbest"):
-            if key in given and getattr(search, key) > most:
-                raise DataError(
-                    f"search.{key} is {getattr(search, key)}, but this server allows {most} (--max-search)."
-                )
-        longest = max(own.max_length, 1000)
+            if key in keys and (value := getattr(search, key)) > most:
+                limit = f"this server allows {most} (--max-search)"
+                raise DataError(f"search.{key} is {value}, but {limit}.")
+        longest = max(base.max_length, 1000)
         if search.max_length > longest:
             raise DataError(
                 f"search.max_length is {search.max_length}, but this server allows {longest}."
             )
-        keeps = asked.weights or asked.view
-        tokens = (
-            len(asked.inputs or ()) * search.nbest * search.max_length
-            if run.ability.searches
-            else 0
-        )
-        if tokens > (most := WITH_WEIGHTS if keeps else WITHOUT):
-            raise DataError(
-                f"the outputs of this request may have {tokens:,} tokens, but this server allows {most:,}"
-                f"{' with weights' if keeps else ''}; ask for fewer inputs or outputs, or a smaller max_length."
-            )
+        if run.ability.searches:
+            _check_size(asked, search)
         if search.coverage_penalty and not run.has_attention:
             raise DataError(
                 "search.coverage_penalty needs attention, but this run has none; leave it out."
@@ -154,18 +145,14 @@ class Served:
             raise DataError(
                 "search.kind: should be greedy, beam or sample, but is None; or leave it out."
             )
-        if asked.nbest is not None and "nbest" in given:  # the other takes its place
-            search_of(
-                self.predictor.recipe.evaluation.search,
-                kind,
-                given,
-                self.predictor.ability,
-                "this request",
-            )
+        if asked.nbest is not None and "nbest" in given:  # `request.nbest` takes its place
+            run = self.predictor
+            search_of(run.recipe.evaluation.search, kind, given, run.ability, "this request")
 
     def check_stream(self, asked: Asked) -> None:
         """Refuse what has no beginning before its end."""
-        how, count = asked.how, len(asked.inputs)
+        how = asked.how
+        count = len(asked.inputs)
         if count != 1:
             raise DataError(f"request.inputs: a stream has one input, but there are {count}.")
         if how.run.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
@@ -174,10 +161,10 @@ class Served:
             )
 
     def work(self, jobs: Sequence[Job], between: Callable[[], None]) -> Results:
-        """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer.
+        """Answer a batch; where it fails as a whole, each request is tried alone.
 
-        It ends where nobody waits any longer: what took too long would hold up all that come after it. Of streams each
-        ends so by itself. `between` is called between two steps of streams.
+        Work ends where nobody waits for it any longer: it would hold up all that come after. Each
+        stream ends so by itself. `between` is called between two steps of streams.
         """
 
         def check() -> None:
@@ -189,7 +176,7 @@ class Served:
             return list(zip(jobs, self._answers(jobs, check, between), strict=True))
         except _GivenUp as error:
             return [(job, error) for job in jobs]
-        except Exception as error:  # noqa: BLE001 - told to whoever asked
+        except Exception as error:  # noqa: BLE001 - the result of its job
             if len(jobs) == 1:
                 return [(jobs[0], error)]
             return [result for job in jobs for result in self.work([job], between)]
@@ -200,83 +187,91 @@ class Served:
         if asked[0].tell is not None:
             return _streamed(jobs, check, between)
         how, run = asked[0].how, asked[0].how.run
-        requests = [
-            run.prepare(one, number=at, search=how.search)
-            for own in asked
-            for at, one in enumerate(own.inputs)
-        ]
-        found = iter(
-            run.answers(requests, how.search, details=how.weights or how.view, check=check)
+        inputs = [pair for each in asked for pair in enumerate(each.inputs)]
+        requests = [run.prepare(given, number=at, search=how.search) for at, given in inputs]
+        details = how.weights or how.view
+        rows = iter(run.answers(requests, how.search, details=details, check=check))
+        return [[_row(run, each, next(rows)) for _ in each.inputs] for each in asked]
+
+
+def _check_size(asked: PredictRequest, search: SearchSettings) -> None:
+    """Refuse a request whose outputs may have too many tokens for the memory of a server."""
+    keeps = asked.weights or asked.view
+    most = WITH_WEIGHTS if keeps else WITHOUT
+    tokens = len(asked.inputs or ()) * search.nbest * search.max_length
+    if tokens > most:
+        allowed = f"{most:,}{' with weights' if keeps else ''}"
+        raise DataError(
+            f"the outputs of this request may have {tokens:,} tokens, but this server allows "
+            f"{allowed}; ask for fewer inputs or outputs, or a smaller max_length."
         )
-        return [[_row(run, own, next(found)) for _ in own.inputs] for own in asked]
 
 
 def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
-    """For each stream, the plain values of its input, or what was raised; each is answered as soon as it ends."""
-    how, ended = jobs[0].more.how, dict[Job, Any]()
+    """The plain values of each stream, or its error; each is answered as soon as it ends."""
+    how = jobs[0].more.how
+    ended = dict[Job, Any]()
 
     def teller(job: Job) -> Tell:
         asked: Asked = job.more
         tell = asked.tell
         assert tell is not None
 
-        def told(made: Written | Prediction | Exception) -> None:
-            if isinstance(made, Exception):
-                ended[job] = made
+        def handle(event: Written | Prediction | Exception) -> None:
+            if isinstance(event, Exception):
+                ended[job] = event
             elif job.given_up:
                 raise _GivenUp
-            elif isinstance(made, Written):
-                return tell(made)
+            elif isinstance(event, Written):
+                return tell(event)
             else:
-                ended[job] = _row(how.run, asked, [made])
+                ended[job] = _row(how.run, asked, [event])
             return job.answer_now(ended[job])
 
-        return told
+        return handle
 
     inputs, tells = [job.inputs[0] for job in jobs], [teller(job) for job in jobs]
     stepwise(how.run, inputs, how.search, tells, check=check, after=between)
     return [ended[job] for job in jobs]
 
 
-def _field(own: Any, columns: Mapping[str, str]) -> FieldMessage:
-    shown, column = own.settings.model_dump(mode="json", include=SHOWN), columns[own.name]
+def _field(field: Any, columns: Mapping[str, str]) -> FieldMessage:
     return FieldMessage(
-        name=own.name,
-        column=column,
-        kind=own.kind,
-        file=own.is_media,
-        describes=own.describe(),
-        settings=shown,
+        name=field.name,
+        column=columns[field.name],
+        kind=field.kind,
+        file=field.is_media,
+        describes=field.describe(),
+        settings=field.settings.model_dump(mode="json", include=SHOWN),
     )
 
 
-def _row(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> dict[str, Any]:
+def _row(run: Predictor, asked: Asked, predictions: Sequence[Prediction]) -> dict[str, Any]:
     """The outputs for one input as plain values."""
-    first = found[0]
+    first = predictions[0]
     if first.error is not None:
         return {"outputs": [], "error": asked.plain(first.error)}
-    values = [one.to_json() for one in found]
+    values = [prediction.to_json() for prediction in predictions]
     if not asked.how.weights:
         values = [{key: value[key] for key in SHORT} for value in values]
     row = {"outputs": values, "notes": notes_of(first)}
-    return row | ({"html": _drawn(run, asked, found)} if asked.how.view else {})
+    return row | ({"html": _drawn(run, asked, predictions)} if asked.how.view else {})
 
 
-def _drawn(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> str:
+def _drawn(run: Predictor, asked: Asked, predictions: Sequence[Prediction]) -> str:
     """Attention as HTML; the outputs alone where there is none."""
     order = order_in_words(asked.how.search) if run.ability.searches else ""
-    if not any(one.weights for one in found):
-        said = "".join(
-            f"<li>{escape(one.text)} <small>probability {one.probability:.3g}</small></li>"
-            for one in found
+    if not any(prediction.weights for prediction in predictions):
+        items = "".join(
+            f"<li>{escape(each.text)} <small>probability {each.probability:.3g}</small></li>"
+            for each in predictions
         )
-        told = f'<p class="note">{order or BY_PROBABILITY}</p>' if len(found) > 1 else ""
-        return f'<ol class="outputs">{said}</ol>{told}'
-    view = view_of(run, found, order=order)
-    own = {Path(path).name: name for path, name in asked.names.items()}
-    return fragment(
-        replace(view, inputs={key: own.get(text, text) for key, text in view.inputs.items()})
-    )
+        note = f'<p class="note">{order or BY_PROBABILITY}</p>' if len(predictions) > 1 else ""
+        return f'<ol class="outputs">{items}</ol>{note}'
+    view = view_of(run, predictions, order=order)
+    names = {Path(path).name: name for path, name in asked.names.items()}
+    inputs = {key: names.get(text, text) for key, text in view.inputs.items()}
+    return fragment(replace(view, inputs=inputs))
 
 
 def sentence_of(error: SixJarsError) -> str:

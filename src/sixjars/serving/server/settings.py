@@ -1,11 +1,11 @@
-"""Where a server listens, how it makes batches, and what it refuses. Loads nothing, so that `--help` is instant."""
+"""Settings of a server: its address, its batches, its limits. Loads nothing: `--help` is fast."""
 
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, final
 
-from sixjars.errors import DataError
+from sixjars_runtime.errors import DataError
 
 MEGABYTE: Final = 1 << 20
 
@@ -17,16 +17,16 @@ class ServerSettings:
 
     >>> ServerSettings(port=8001).loopback, ServerSettings(host="::1").loopback
     (True, True)
-    >>> ServerSettings(host="0.0.0.0")
+    >>> ServerSettings(host="0.0.0.0")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: others can reach 0.0.0.0, so requests need a token: add --token, or listen on 127.0.0.1.
+    sixjars_runtime.errors.DataError: others can reach 0.0.0.0, so requests need a token: add --token, ...
     """
 
     host: str = "127.0.0.1"
     """The address to listen on; any but loopback needs a token."""
     port: int = 8000
-    """0 for any that is free."""
+    """The port; 0 for any that is free."""
     token: str | None = None
     """What requests must carry, as `Authorization: Bearer TOKEN`."""
     batch: int = 64
@@ -49,7 +49,8 @@ class ServerSettings:
     def __post_init__(self) -> None:
         if self.token is None and not self.loopback:
             raise DataError(
-                f"others can reach {self.host}, so requests need a token: add --token, or listen on 127.0.0.1."
+                f"others can reach {self.host}, so requests need a token: "
+                "add --token, or listen on 127.0.0.1."
             )
         if self.token is not None and not re.fullmatch(r"[!-~]+", self.token):
             raise DataError(
@@ -65,9 +66,8 @@ class ServerSettings:
                 "time_limit must lie between 0 seconds and a day, and wait_ms between 0 and 1000."
             )
         if self.queue < self.max_inputs:
-            raise DataError(
-                f"queue is {self.queue}, but one request may have {self.max_inputs} inputs (max_inputs)."
-            )
+            inputs = f"{self.max_inputs} inputs (max_inputs)"
+            raise DataError(f"queue is {self.queue}, but one request may have {inputs}.")
 
     @property
     def loopback(self) -> bool:

@@ -1,4 +1,4 @@
-"""Server-sent events: one output as it is written."""
+"""Server-sent events of one output as it is written."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,10 +18,10 @@ LAST = ("end", "error")
 
 @final
 class Stream:
-    """One output in the making: `token` events, each with the text so far, then `end`; or `error`.
+    """The events of one output: `token`s, each with the text so far, then `end`; or `error`.
 
-    It is computed together with other streams, and whoever reads slowly holds up nobody. `kept` is given up when it is
-    computed: the files of the request.
+    It is computed together with other streams, and a slow reader holds up nobody. `kept`, the files
+    of the request, is closed when it is computed.
     """
 
     def __init__(
@@ -31,16 +31,16 @@ class Stream:
         self._events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
         self._told = 0
         self._first: tuple[str, Any] | None = None
-        self._task = asyncio.create_task(
-            self._compute(answer, replace(asked, tell=self._tell), kept)
-        )
+        asked = replace(asked, tell=self._tell)
+        self._task = asyncio.create_task(self._compute(answer, asked, kept))
 
-    def _tell(self, made: Written) -> None:
-        """Called by the thread that computes; where a batch failed, for some tokens again."""
-        if made.at < self._told:
+    def _tell(self, step: Written) -> None:
+        """Add an event; called by the computing thread, for a step again where a batch failed."""
+        if step.at < self._told:
             return
-        self._told, values = made.at + 1, asdict(made)
-        if made.at > 0:
+        self._told = step.at + 1
+        values = asdict(step)
+        if step.at > 0:
             del values["source"]
         with suppress(RuntimeError):  # the loop has ended, and nobody reads
             self._loop.call_soon_threadsafe(self._events.put_nowait, ("token", values))
@@ -53,13 +53,12 @@ class Stream:
                 self._events.put_nowait(("end", await answer(asked)))
             except HTTPException as error:
                 self._events.put_nowait(("error", error))
-            except Exception as error:  # noqa: BLE001 - told to whoever reads
-                self._events.put_nowait(
-                    ("error", HTTPException(500, f"this failed: {type(error).__name__}."))
-                )
+            except Exception as error:  # noqa: BLE001 - sent as an event
+                failure = HTTPException(500, f"this failed: {type(error).__name__}.")
+                self._events.put_nowait(("error", failure))
 
     async def begin(self) -> None:
-        """Wait for the first event; where that is an error, it is raised, so that it becomes the status."""
+        """Wait for the first event; an error is raised, so that it becomes the status."""
         try:
             self._first = await self._events.get()
         except asyncio.CancelledError:  # nobody waits for it any longer
@@ -77,13 +76,8 @@ class Stream:
                 name, values = event
                 if isinstance(values, HTTPException):
                     values = {"detail": values.detail, "status": values.status_code}
-                yield (
-                    b"event: "
-                    + name.encode()
-                    + b"\ndata: "
-                    + to_json(values, inf_nan_mode="null")
-                    + b"\n\n"
-                )
+                data = to_json(values, inf_nan_mode="null")
+                yield b"event: %s\ndata: %s\n\n" % (name.encode(), data)
                 if name in LAST:
                     return
                 event = await self._events.get()

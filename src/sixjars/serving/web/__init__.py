@@ -1,8 +1,9 @@
-"""A run as a static folder: a page that computes in the browser, with plain JavaScript and the run's own weights.
+"""A run as a static folder: a page that computes in the browser with plain JavaScript.
 
     index.html  script.js  model.bin
 
-The script has only the parts that a model needs, so it is small and can be read.
+`model.bin` has the run's weights. The script has only the parts that a model needs, so it is small
+and can be read.
 """
 
 import json
@@ -19,16 +20,14 @@ from typing import Any, get_args
 from torch import Tensor
 
 from sixjars.data.field import Field
-from sixjars.data.text.spelling import has_marked_words
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.view import BY_PROBABILITY
-from sixjars.errors import DataError, RunError
 from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import Features
 from sixjars.model.visual import VisualInput
 from sixjars.recipe.sections import Recipe, SearchSettings
 from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.predict import Predictor
 from sixjars.samples import generate, materialise, sample_columns
 from sixjars.serving.pages import titles
@@ -36,21 +35,23 @@ from sixjars.serving.web.features import features
 from sixjars.serving.web.packing import packed, planes
 from sixjars.serving.web.parts import SCRIPT, parts_of, script, style
 from sixjars.tasks import TASKS
+from sixjars_runtime.errors import DataError, RunError
+from sixjars_runtime.text.spelling import has_marked_words
 
 FILES = ("index.html", "script.js", "model.bin")
-"""What is written."""
+"""The files of a page."""
 PUBLIC = (
     *("kind", "segments", "max_length", "on_long", "dimensions", "multi_label"),
     *("fit", "max_pixels", "frames", "rate"),
 )
-"""Settings of a field that the page needs; others, such as names of files, are nobody else's business."""
+"""Settings of a field that the page needs; others, such as names of files, stay private."""
 
 
 def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     """Write a run as a page that runs in a browser, into a new or empty folder.
 
-    The page opens with the example, which everybody sees; two inputs have a tab between them. Where none is given,
-    synthetic data has one, and of other data no row is published.
+    The page opens with the example, which everybody sees; two inputs have a tab between them. Where
+    none is given, synthetic data has one, and of other data no row is published.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -66,81 +67,77 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
             f"{out} is there already and holds something else; choose an empty folder for the page."
         )
     parts = parts_of(opened.recipe)
-    model, predictor = (
-        Blueprint.of(opened.recipe, opened.outside).plan,
-        Predictor(opened, device="cpu"),
-    )
-    fields, columns = predictor.fields, titles(predictor)
+    predictor = Predictor(opened, device="cpu")
+    searches = predictor.network.decoder.searches
     tensors = {name: tensor.float().numpy() for name, tensor in _weights(predictor).items()}
-    inputs = [_field(field, columns) for field in fields.inputs.values()]
-    output = _field(fields.output, columns)
-    plan = {
-        "model": {role: dict(section) for role, section in model.settings.items()},
-        "inputs": inputs,
-        "output": output,
-        "positions_of": predictor.network.encoder.positions_of(),
-        "search": opened.recipe.evaluation.search.model_dump(),
-        "order": _orders(opened.recipe.evaluation.search, searches=model.decoder.searches),
+    plan = _plan(opened, predictor, searches=searches) | {
         "example": _example(predictor, example),
         "tensors": {name: tensor.shape for name, tensor in tensors.items()},
     }
     fingerprint = sha256(json.dumps(plan).encode() + planes(tensors.values())).hexdigest()
     weights = packed({"page": fingerprint, **plan}, tensors.values())
-    marked = any(has_marked_words(field["learned"] or {}) for field in (*inputs, output))
-    has = features(
-        opened.recipe,
-        searches=model.decoder.searches,
-        attends=predictor.has_attention,
-        marked=marked,
-    )
+    fields = [*plan["inputs"], plan["output"]]
+    marked = any(has_marked_words(field["learned"] or {}) for field in fields)
+    attends = predictor.has_attention
+    has = features(opened.recipe, searches=searches, attends=attends, marked=marked)
     page = _page(opened.recipe, len(weights), fingerprint, style(parts, has))
     for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
         write_whole(out / name, content)
     return out
 
 
+def _plan(run: RunFolder, predictor: Predictor, *, searches: bool) -> dict[str, Any]:
+    """All that the page must know of a model besides its weights."""
+    fields = predictor.fields
+    columns = titles(predictor)
+    sections = Blueprint.of(run.recipe, run.outside).plan.settings
+    search = run.recipe.evaluation.search
+    return {
+        "model": {role: dict(section) for role, section in sections.items()},
+        "inputs": [_field(field, columns) for field in fields.inputs.values()],
+        "output": _field(fields.output, columns),
+        "positions_of": predictor.network.encoder.positions_of(),
+        "search": search.model_dump(),
+        "order": _orders(search, searches=searches),
+    }
+
+
 def _orders(search: SearchSettings, *, searches: bool) -> dict[str, str]:
-    """What outputs are in the order of, by the kind of search."""
+    """A sentence on the order of several outputs, by the kind of search."""
     kinds = get_args(SearchSettings.model_fields["kind"].annotation)
-    said = {kind: order_in_words(search.model_copy(update={"kind": kind})) for kind in kinds}
-    return said if searches else dict.fromkeys(kinds, BY_PROBABILITY)
+    if not searches:
+        return dict.fromkeys(kinds, BY_PROBABILITY)
+    return {kind: order_in_words(search.model_copy(update={"kind": kind})) for kind in kinds}
 
 
 def _weights(run: Predictor) -> dict[str, Tensor]:
-    """Those of the network, and of a frozen backbone that computes what it reads, where that would be in it."""
-    found = dict(run.network.state_dict())
+    """The weights of the network, and of a frozen backbone whose features it reads."""
+    weights = dict(run.network.state_dict())
     extractors = [field.equipment.extractor for field in run.fields.inputs.values()]
     for path, module in run.network.named_modules():
         if isinstance(module, VisualInput) and module.backbone is None:
-            [frozen] = [one.backbone for one in extractors if isinstance(one, Features)]
-            found |= {
-                f"{path}.backbone.{name}": tensor for name, tensor in frozen.state_dict().items()
-            }
-    return found
+            [frozen] = [each.backbone for each in extractors if isinstance(each, Features)]
+            for name, tensor in frozen.state_dict().items():
+                weights[f"{path}.backbone.{name}"] = tensor
+    return weights
 
 
 def _example(run: Predictor, given: str | None) -> dict[str, str]:
-    """What the page opens with, by input: what is given, or a row that a generator draws; a file is a data URI."""
-    sample, names = run.recipe.data.sample, list(run.inputs)
+    """The example of the page, by input: as given, or a row that a generator draws."""
+    sample = run.recipe.data.sample
+    names = list(run.inputs)
     if given is not None:
         parts = given.split("\t") if len(names) > 1 else [given]
-        found = run.prepare(dict(zip(names, parts, strict=False)))
-        error = found.error or run.encode([found])[1].get(0)
+        request = run.prepare(dict(zip(names, parts, strict=False)))
+        error = request.error or run.encode([request])[1].get(0)
         if error is not None:
             raise DataError(f"the example cannot be used: {error.removeprefix('input 1: ')}")
-        return {name: _shown(run.inputs[name], text) for name, text in found.texts.items()}
+        return {name: _shown(run.inputs[name], text) for name, text in request.texts.items()}
     if sample is None or not run.fields.inputs:
         return {}
-    drawn = generate(
-        run.recipe.task,
-        size=0,
-        valid=0,
-        test=1,
-        seed=sample.seed,
-        longest=sample.longest,
-        kind=sample.kind,
-    )
-    [row], columns = drawn["test"], sample_columns(run.recipe)
+    options: dict[str, Any] = {"seed": sample.seed, "longest": sample.longest, "kind": sample.kind}
+    [row] = generate(run.recipe.task, size=0, valid=0, test=1, **options)["test"]
+    columns = sample_columns(run.recipe)
     with TemporaryDirectory() as folder:
         texts = {name: row[columns[name]] for name in names}
         for name in names:
@@ -159,13 +156,10 @@ def _shown(field: Field, text: str) -> str:
 
 def _page(recipe: Recipe, size: int, fingerprint: str, looks: str) -> bytes:
     task = TASKS[recipe.task]
-    names = {
-        "title": escape(task.name.replace("_", " ")),
-        "about": escape(task.title),
-        "size": f"{size / 1e6:.1f} MB",
-    }
+    texts = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title)}
+    texts |= {"size": f"{size / 1e6:.1f} MB", "fingerprint": fingerprint, "style": looks}
     template = Template(SCRIPT.joinpath("index.html").read_text("utf-8"))
-    return template.substitute(names, fingerprint=fingerprint, style=looks).encode()
+    return template.substitute(texts).encode()
 
 
 def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
@@ -174,9 +168,5 @@ def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
     settings = {key: values[key] for key in PUBLIC if key in values}
     settings |= {"pixels": field.facts()["pixels"]} if field.is_media else {}
     learned = json.loads(field.to_json()) if field.learns else None
-    return {
-        "name": field.name,
-        "column": columns[field.name],
-        "settings": settings,
-        "learned": learned,
-    }
+    names = {"name": field.name, "column": columns[field.name]}
+    return {**names, "settings": settings, "learned": learned}

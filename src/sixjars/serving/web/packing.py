@@ -1,7 +1,8 @@
 """The weights of a page in fewer bytes, without losing a bit.
 
-Of a 32-bit number the exponent is nearly always one of a few, and the rest looks random. So the numbers are stored by
-bytes: first the exponents of all numbers, which compress to a third, then the rest of them. A file is a gzip stream of
+Of a 32-bit number the exponent is nearly always one of a few, and the rest looks random. So the
+numbers are stored by bytes: first the exponents of all numbers, which compress to a third, then the
+rest of them. A file is a gzip stream of
 
     the length of the header, 4 bytes    the header, JSON    four planes of bytes
 """
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 GZIP = b"\x1f\x8b\x08" + bytes(5) + b"\x02\xff"
-"""What a gzip stream begins with: no name, no time."""
+"""The beginning of a gzip stream without name and time."""
 TEXT, NUMBERS = zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY
 """Texts repeat themselves; among numbers, looking for repetitions makes the result larger."""
 
@@ -31,17 +32,13 @@ def packed(header: Mapping[str, Any], tensors: Iterable[NDArray[np.float32]]) ->
     """
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     begin, numbers = pack("<I", len(text)) + text, planes(tensors)
-    ended = pack("<II", zlib.crc32(numbers, zlib.crc32(begin)), (len(begin) + len(numbers)) % 2**32)
-    return (
-        GZIP
-        + _deflated(begin, TEXT, zlib.Z_FULL_FLUSH)
-        + _deflated(numbers, NUMBERS, zlib.Z_FINISH)
-        + ended
-    )
+    checksum, size = zlib.crc32(numbers, zlib.crc32(begin)), len(begin) + len(numbers)
+    parts = _deflated(begin, TEXT, zlib.Z_FULL_FLUSH), _deflated(numbers, NUMBERS, zlib.Z_FINISH)
+    return b"".join([GZIP, *parts, pack("<II", checksum, size % 2**32)])
 
 
 def planes(tensors: Iterable[NDArray[np.float32]]) -> bytes:
-    """The bits of all numbers turned left by one, so that a byte holds a whole exponent; the first bytes come first."""
+    """The bits of all numbers, turned left by one so that each exponent is a byte, byte by byte."""
     bits = np.concatenate([np.ravel(tensor) for tensor in tensors]).astype("<f4").view("<u4")
     turned = bits << np.uint32(1) | bits >> np.uint32(31)
     return turned.astype(">u4").view(np.uint8).reshape(-1, 4).T.tobytes()
@@ -49,7 +46,6 @@ def planes(tensors: Iterable[NDArray[np.float32]]) -> bytes:
 
 def _deflated(content: bytes, strategy: int, end: int) -> bytes:
     """Compressed without a frame, so that another part may follow."""
-    made = zlib.compressobj(
-        zlib.Z_BEST_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, strategy
-    )
-    return made.compress(content) + made.flush(end)
+    level, memory = zlib.Z_BEST_COMPRESSION, zlib.DEF_MEM_LEVEL
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -zlib.MAX_WBITS, memory, strategy)
+    return compressor.compress(content) + compressor.flush(end)

@@ -1,4 +1,4 @@
-// Prose is cut into sentences by the same rule as in Python (sixjars.data.text.sentences says what it is).
+// Prose is cut into sentences by the same rule as in Python (sixjars_runtime.text.sentences says what it is).
 const listed = (text) => new Set(text.split(" "));
 const NAME_FOLLOWS = listed(
   "Mr Mrs Ms Dr Drs Prof Rev Fr Br Gen Col Maj Capt Cpt Cmdr Lt Sgt Cpl Adm Sen Sens Rep Reps Gov Govs Pres Hon " +

@@ -8,7 +8,9 @@ TOKENS.words = class extends Tokenizer {
   constructor(learned) {
     super(learned);
     this.isWhole = true;
+    // only: tokens/bpe, tokens/unigram, words/marks
     this.marked = false;
+    // end: tokens/bpe, tokens/unigram, words/marks
     // only: words/marks
     this.marked = learned.split === "punctuation" && learned.format === 2; // a run of an older version
     // end: words/marks

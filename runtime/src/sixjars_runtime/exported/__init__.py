@@ -1,0 +1,1 @@
+"""Models that `sixjars export` wrote: their files, readers of their inputs, and search."""

@@ -1,0 +1,415 @@
+"""An exported model in memory: inputs in, predictions out.
+
+Dims: B batch, S source positions, V vocabulary or labels.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars_runtime.containers import by_name, inputs_of
+from sixjars_runtime.errors import DataError, RunError, SixJarsError, shown
+from sixjars_runtime.exported.graph_checks import (
+    check_chooser,
+    check_features,
+    check_steps,
+    check_whole,
+    taken,
+)
+from sixjars_runtime.exported.graphs import Graph
+from sixjars_runtime.exported.inputs import READERS, FileReader, Reader, Row, TextReader, padded
+from sixjars_runtime.exported.outputs import WRITERS, TextWriter, Writer
+from sixjars_runtime.exported.prediction import Prediction
+from sixjars_runtime.exported.search import search
+from sixjars_runtime.exported.search.problem import Hypothesis, Tensors, hypotheses_of
+from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.settings import (
+    CHOOSE,
+    ENCODER,
+    NOTHING,
+    PREFIX,
+    SETTINGS,
+    STEP,
+    WHOLE,
+    about_of,
+    damaged,
+    learned_of,
+)
+from sixjars_runtime.memory import MANY, SearchSize, free_memory
+from sixjars_runtime.special_tokens import SPECIAL, STOP
+
+FILES_AT_ONCE: Final = 32
+"""Images or videos that are computed together."""
+T = TypeVar("T")
+LIKELY: Final = math.log(0.5)
+"""One of several labels is chosen from this log probability on."""
+
+
+@final
+class Model:
+    """An exported model in memory, as `load` gives it."""
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        self.folder = folder
+        self.about = about_of(folder)
+        self.readers: dict[str, Reader] = {
+            name: self._with_learned(READERS[field["kind"]], name, field)
+            for name, field in self.about["inputs"].items()
+        }
+        for name, reader in self.readers.items():
+            if isinstance(reader, FileReader) and (folder / f"{name}.onnx").exists():
+                reader.features = Graph(folder / f"{name}.onnx", threads)
+                check_features(reader)
+        [(self.output, field)] = self.about["output"].items()
+        self.writer: Writer = self._with_learned(WRITERS[field["kind"]], self.output, field)
+        self.searches: bool = self.about["special"] is not None
+        self.whole = (folder / WHOLE).exists()
+        with damaged(folder / SETTINGS):
+            self.settings = SearchSettings.read(self.about["search"])
+            if self.searches:
+                self.special = SpecialTokens.read(
+                    self.about["special"], self.writer.size or len(SPECIAL)
+                )
+            self._check_settings()
+        self.first = Graph(
+            folder / (WHOLE if self.whole else ENCODER if self.searches else CHOOSE), threads
+        )
+        if self.searches and not self.whole:
+            self.second = Graph(folder / STEP, threads)
+        self._check_graphs()
+
+    def _with_learned(self, kind: Callable[..., T], name: str, field: Mapping[str, Any]) -> T:
+        """Make a reader or writer with what the run's field learned."""
+        path, learned = learned_of(self.folder, name)
+        with damaged(path):
+            return kind(name, field, learned)
+
+    def _check_graphs(self) -> None:
+        """Refuse graphs that do not fit each other, the settings and the vocabularies."""
+        tensors = taken(self.readers, copies=self.about["copies"])
+        if not tensors:
+            name = PREFIX if self.whole else NOTHING
+            tensors = {f"{name}.values": (None, None), f"{name}.mask": (None, None)}
+        if self.whole:
+            check_whole(self.first, tensors)
+        elif self.searches:
+            check_steps(
+                self.first, self.second, tensors, None if self.about["copies"] else self.writer.size
+            )
+        else:
+            check_chooser(self.first, tensors, self.writer)
+
+    def _check_settings(self) -> None:
+        """Check that words can be copied, and that a penalty for coverage has attention."""
+        if self.settings.coverage_penalty and not self.about["has_attention"]:
+            raise ValueError(
+                f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention "
+                "is false"
+            )
+        texts = [
+            field
+            for field in (*self.readers.values(), self.writer)
+            if isinstance(field, TextReader | TextWriter)
+        ]
+        if self.about["copies"] and not all(field.tokenizer.can_copy for field in texts):
+            raise ValueError("copies is true, but the tokens are pieces of words")
+
+    def predict(
+        self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any
+    ) -> Any:
+        """Predict the best output for each input of a list, or for one input.
+
+        For a language model a text is how an output begins.
+
+        `search` is `greedy`, `beam` or `sample`, with settings of search beside it; without them,
+        they are the run's. With `nbest=3` there is a list of outputs in place of each best one. An
+        input that cannot be used has a prediction with an `error` and no text.
+        """
+        items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
+        options = settings if nbest is None else {**settings, "nbest": nbest}
+        hypotheses = self.nbest(items, search=search, **options)
+        answers = [few[0] for few in hypotheses] if nbest is None else hypotheses
+        return answers[0] if is_one else answers
+
+    def nbest(
+        self, inputs: Iterable[Any], *, search: str | None = None, **settings: Any
+    ) -> list[list[Prediction]]:
+        """Predict a list of outputs for each input, as many as the settings of search say."""
+        items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
+        if is_one:
+            raise DataError("give a list of inputs, not one input.")
+        chosen = self._settings(search, settings)
+        asked = [self._prepared(number, item, chosen) for number, item in enumerate(items)]
+        predictions: dict[int, list[Prediction]] = {
+            at: [item] for at, item in enumerate(asked) if isinstance(item, Prediction)
+        }
+        good = [(at, item) for at, item in enumerate(asked) if not isinstance(item, Prediction)]
+        good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
+        files = any(isinstance(reader, FileReader) for reader in self.readers.values())
+        size = (
+            min(self.about["batch_examples"], FILES_AT_ONCE)
+            if files
+            else self.about["batch_examples"]
+        )
+        for begin in range(0, len(good), size):
+            numbers, rows = zip(*good[begin : begin + size], strict=True)
+            predictions.update(zip(numbers, self._answers(numbers, rows, chosen), strict=True))
+        return [predictions[at] for at in range(len(asked))]
+
+    def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchSettings:
+        if not self.searches and (search is not None or set(settings) - {"nbest"}):
+            raise DataError(
+                "this run chooses a label; there is nothing to search. With nbest it gives the "
+                "most probable."
+            )
+        if self.about["multi_label"] and "nbest" in settings:
+            raise DataError(
+                "this run chooses all labels that apply to an input, so nbest has nothing to count."
+            )
+        if settings.get("unknown") == "replace" and not self.about["has_attention"]:
+            raise DataError(
+                "unknown=replace needs attention, but this run has none; its bridge is of another "
+                "kind."
+            )
+        chosen = (
+            self.settings.changed(search, settings)
+            if search is not None or settings
+            else self.settings
+        )
+        if self.whole and chosen != self.settings:
+            raise DataError(
+                "the search of this model is inside its graph; to choose another, export without "
+                "--whole."
+            )
+        return chosen
+
+    def _prepared(
+        self, number: int, item: Any, settings: SearchSettings
+    ) -> dict[str, Row] | Prediction:
+        """Read an input, or return a prediction that says what is wrong with it."""
+        texts: dict[str, str] = {}
+        try:
+            values = by_name(item, self.about["columns"])
+            texts = {name: self._text_of(name, value) for name, value in values.items()}
+            if not self.readers:
+                return {self.output: self._prefix(texts[self.output], settings)}
+            rows = {name: reader.read(texts[name]) for name, reader in self.readers.items()}
+            return self._copied(rows) if self.about["copies"] else rows
+        except (ValueError, SixJarsError) as error:
+            return Prediction("", inputs=texts, error=f"input {number + 1}: {error}")
+
+    def _takes(self, name: str, value: list[Any]) -> bool:
+        """Whether a list is one value of a field."""
+        try:
+            self._text_of(name, value)
+        except (ValueError, SixJarsError):
+            return False
+        return True
+
+    def _text_of(self, name: str, value: Any) -> str:
+        try:
+            if name in self.readers:
+                text = self.readers[name].text_of(value)
+            elif isinstance(value, str):
+                text = value
+            else:
+                raise ValueError(f"must be a text, but is {shown(value)}.")
+        except ValueError as error:
+            raise ValueError(f"the {name} {error}") from None
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
+        return text
+
+    def _prefix(self, text: str, settings: SearchSettings) -> Row:
+        """Read how the output of a model without input begins."""
+        assert isinstance(self.writer, TextWriter)
+        ids = self.writer.tokenizer.encode(text)
+        if len(ids) >= settings.max_length:
+            message = (
+                f"has {len(ids)} tokens, but an output has at most {settings.max_length} "
+                "(max_length)"
+            )
+            raise ValueError(f"{message}, so nothing could follow.")
+        return Row(np.array(ids, dtype=np.int64), text)
+
+    def _copied(self, rows: dict[str, Row]) -> dict[str, Row]:
+        """Return the rows, the first with what copying each of its words would output."""
+        (name, row), *_ = rows.items()
+        source, writer = self.readers[name], self.writer
+        assert isinstance(source, TextReader)
+        assert isinstance(writer, TextWriter)
+        size, first = writer.tokenizer.size, dict[int, int]()
+        ids = [
+            number for number in source.ids(row.text, writer.tokenizer, open=True) if number != STOP
+        ]
+        copies = [
+            number if number < size else size + first.setdefault(number, at)
+            for at, number in enumerate(ids)
+        ]
+        words = tuple(source.words(row.text, writer.tokenizer))
+        shown = tuple(map(writer.tokenizer.plain, words))
+        return {
+            **rows,
+            name: replace(row, names=shown, copy_ids=np.array(copies, dtype=np.int64), words=words),
+        }
+
+    def _answers(
+        self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], settings: SearchSettings
+    ) -> Iterator[list[Prediction]]:
+        """Yield the predictions for each row of one batch."""
+        columns = {name: [row[name] for row in rows] for name in self.readers}
+        if self.whole and not columns:
+            columns = {PREFIX: [row[self.output] for row in rows]}
+        columns = columns or {NOTHING: [Row(np.zeros(0, dtype=np.int64), "")] * len(rows)}
+        for name, reader in self.readers.items():
+            columns[name] = (
+                reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
+            )
+        batch = {name: padded(column) for name, column in columns.items()}
+        tensors = {
+            f"{name}.{part}": value
+            for name, parts in batch.items()
+            for part, value in parts.items()
+        }
+        outputs = self.first(tensors, rows=len(rows))
+        if self.whole:
+            hypotheses = _from_graph(outputs)
+        elif not self.searches:
+            hypotheses = self._chosen(outputs, settings.nbest)
+        else:
+            prefix = None if self.readers else padded([row[self.output] for row in rows])
+            hypotheses = self._searched(
+                outputs,
+                settings,
+                numbers,
+                None if prefix is None else (prefix["values"], prefix["mask"]),
+            )
+        for row, best, length in zip(
+            rows, hypotheses, outputs["mask"].sum(1).tolist(), strict=True
+        ):
+            if not best or any(math.isnan(hypothesis.score) for hypothesis in best):
+                raise self._no_numbers()
+            yield [self._finished(row, hypothesis, length, settings) for hypothesis in best]
+
+    def _searched(
+        self, outputs: Tensors, settings: SearchSettings, numbers: Sequence[int], prefix: Any
+    ) -> list[list[Hypothesis]]:
+        """Search for the outputs of one encoded batch."""
+        state = {name: value for name, value in outputs.items() if name.startswith("state.")}
+        prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
+
+        def step(token: NDArray[Any], state: Tensors, prepared: Tensors) -> Any:
+            outputs = self.second({"token": token, **state, **prepared}, rows=len(token))
+            scores, weights = outputs.pop("log_probabilities"), outputs.pop("weights", None)
+            if np.isnan(scores[:, 0]).any():  # then the whole row is, for its sum is
+                raise self._no_numbers()
+            return (
+                scores,
+                weights,
+                {name.replace("after.", "state.", 1): value for name, value in outputs.items()},
+            )
+
+        beyond = self.about["longest_beyond"]
+        longest = None if beyond is None else outputs["mask"].shape[1] + beyond
+        if len(numbers) * settings.rows >= MANY:
+            self._check_memory(
+                settings, state, prepared, outputs["mask"].shape[1], longest or settings.max_length
+            )
+        extra = {"mask": outputs["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
+        return search(step, state, prepared, settings, self.special, **extra)
+
+    def _no_numbers(self) -> RunError:
+        return RunError(
+            f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it "
+            "again."
+        )
+
+    def _check_memory(
+        self,
+        settings: SearchSettings,
+        state: Tensors,
+        prepared: Tensors,
+        positions: int,
+        steps: int,
+    ) -> None:
+        """Refuse a search that does not fit, before anything is copied for its rows."""
+        carried, sources = [*state.values(), *prepared.values()], len(next(iter(state.values())))
+        SearchSize(
+            sources=sources,
+            rows=settings.rows,
+            vocabulary=(self.writer.size or len(SPECIAL))
+            + positions * (self.writer.size is None or self.about["copies"]),
+            steps=steps,
+            positions=positions if self.about["has_attention"] else 0,
+            state=sum(tensor.nbytes for tensor in carried) // sources,
+            beam=settings.kind == "beam",
+        ).check(free_memory())
+
+    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[Hypothesis]]:
+        """Return the most probable labels of each row, or one set of all that apply."""
+        weights = outputs.get("weights")
+        hypotheses = []
+        for at, log_V in enumerate(outputs["log_probabilities"]):
+            attention, order_V = (
+                None if weights is None else weights[at : at + 1],
+                np.argsort(-log_V, kind="stable"),
+            )
+            chosen = [((int(label),), float(log_V[label])) for label in order_V[:nbest]]
+            if self.about["multi_label"]:
+                count = max(1, int((log_V >= LIKELY).sum()))
+                others = np.log1p(-np.exp(log_V[order_V[count:]].astype(np.float64)))
+                whole = float(log_V[order_V[:count]].sum()) + float(others.sum())
+                chosen = [(tuple(order_V[:count].tolist()), whole)]
+            hypotheses.append(
+                [Hypothesis(labels, total, total, attention) for labels, total in chosen]
+            )
+        return hypotheses
+
+    def _finished(
+        self, rows: Mapping[str, Row], hypothesis: Hypothesis, length: int, settings: SearchSettings
+    ) -> Prediction:
+        """Turn a hypothesis into a prediction, with what stands at each position of the source."""
+        source = rows.get(self.about["positions_of"])
+        name, row = next(iter(rows.items()))
+        ids: Sequence[int] = hypothesis.tokens
+        words: Sequence[str] = row.words
+        if settings.unknown == "replace" and self.readers:
+            ids, words = self.writer.replaced(ids, hypothesis.weights, self.readers[name], row)
+        stop = [STOP] if hypothesis.finished and self.searches else []
+        weights: dict[str, Any] = (
+            {} if hypothesis.weights is None else {"weights": hypothesis.weights[:, :length]}
+        )
+        return Prediction(
+            text=self.writer.decode(ids, words),
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
+            source=() if source is None else source.names,
+            tokens=tuple(self.writer.tokens([*ids, *stop], words)),
+            finished=hypothesis.finished,
+            inputs={key: value.text for key, value in rows.items()},
+            layout=tuple(self.about["layout"]),
+            segments=() if source is None else source.segments,
+            **weights,
+        )
+
+
+def _from_graph(outputs: Tensors) -> list[list[Hypothesis]]:
+    """Return what a graph with a search inside found, (B, N, …)."""
+    flat = {
+        name: tensor.reshape(-1, *tensor.shape[2:])
+        for name, tensor in outputs.items()
+        if name != "mask"
+    }
+    ends = (flat["score"], flat["log_probability"], flat["length"], flat["finished"])
+    return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), outputs["score"].shape[1])
+
+
+def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
+    """Load an exported model; `threads` compute one step together."""
+    return Model(Path(folder), threads=threads)

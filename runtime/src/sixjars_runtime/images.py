@@ -1,0 +1,331 @@
+"""Image files become squares of bytes: upright, in colour, all of one size.
+
+What cannot be read whole is refused: an image is never half grey because its file was cut off.
+
+Dims: C the colours red, green and blue, H rows, W columns.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from math import ceil
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Fit = Literal["crop", "pad", "stretch"]
+"""How another shape becomes a square: its middle, bars at the sides, or stretched."""
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom of a part of an image, in pixels."""
+IMAGE_ENDINGS: Final = frozenset(
+    ".avif .bmp .gif .jfif .jp2 .jpe .jpeg .jpg .pgm .png .pnm .ppm .tif .tiff .webp".split()
+)
+"""How the names of images end, lowercased."""
+LONGEST: Final = 65_535
+"""Pixels of a side, as in JPEG: a thread of millions of pixels would be decoded for nothing."""
+SCANS: Final = 100
+"""Of a JPEG: a progressive one has about ten, and each takes as long as the whole image."""
+_MARKER: Final = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+"""Of a JPEG: what has a length behind it, or is the end; the others stand alone, or are data."""
+LARGE: Final = 16_000_000
+"""Pixels of an image that takes hundreds of megabytes while it is decoded."""
+_FEW: Final = BoundedSemaphore(2)
+"""How many of those are decoded at a time, in all threads."""
+_FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000")
+"""What is read; Pillow knows more, but some of it starts other programs."""
+_GREY: Final = 128
+"""The bars at the sides."""
+_SPARE: Final = 2
+"""A large JPEG is decoded at 1/2, 1/4 or 1/8 of its size, but no smaller than this many times what
+is needed."""
+_GAP: Final = 3
+"""A larger image becomes smaller by averages of blocks first, but no smaller than this many times
+what is needed."""
+_REACH: Final = 1.5
+"""How far a pixel lies beyond a part of an image that cubic interpolation still reads for it, in
+new pixels."""
+_ORIENTATION: Final = 0x0112
+"""The EXIF tag that tells how the camera was held."""
+
+
+def read_image(
+    file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: int
+) -> NDArray[np.uint8]:
+    """Read an image as a network takes it: red, green and blue, (3, size, size).
+
+    `name` is what the sentence about an unreadable file begins with.
+    """
+    with _refusing(name):
+        image = _opened(file, name, max_pixels)
+        side = max(image.size) if fit == "pad" else min(image.size)
+        with decoding(*image.size):
+            return framed(_unpacked(image, name, size / side), size=size, fit=fit)
+
+
+def size_of(file: BinaryIO, name: str, *, max_pixels: int) -> tuple[int, int]:
+    """Return width and height of an image, as they are written in its file."""
+    with _refusing(name):
+        width, height = _opened(file, name, max_pixels).size
+        return width, height
+
+
+def upright(file: BinaryIO, name: str, *, max_pixels: int, longest: int = 640) -> NDArray[np.uint8]:
+    """Return the whole image as a person sees it, (H, W, 3), its longer side at most `longest`."""
+    with _refusing(name):
+        image = _opened(file, name, max_pixels)
+        image = _unpacked(image, name, longest / max(image.size))
+        image.thumbnail((longest, longest), reducing_gap=3.0)
+        return np.array(image, dtype=np.uint8)
+
+
+def placed(height: int, width: int, fit: Fit) -> tuple[float, float, float, float]:
+    """Return what the square covers of an upright image: left, top, right and bottom.
+
+    They are shares of its width and height.
+
+    With bars at the sides it is more than the image, so the shares lie outside 0 to 1.
+
+    >>> placed(100, 200, "crop")
+    (0.25, 0.0, 0.75, 1.0)
+    >>> placed(100, 200, "pad")
+    (0.0, -0.5, 1.0, 1.5)
+    """
+    if fit == "stretch":
+        return 0.0, 0.0, 1.0, 1.0
+    side = min(height, width) if fit == "crop" else max(height, width)
+    left, top = (1 - side / width) / 2, (1 - side / height) / 2
+    return left, top, 1 - left, 1 - top
+
+
+def framed(image: "Image", *, size: int, fit: Fit) -> NDArray[np.uint8]:
+    """Return an image in colour as a square, (3, size, size)."""
+    width, height = image.size
+    if fit == "pad":
+        scale = size / max(width, height)
+        top, left = _bar(height * scale, size), _bar(width * scale, size)
+        inner = _resized(image, (size - 2 * left, size - 2 * top))
+        square_HWC = np.full((size, size, 3), _GREY, dtype=np.uint8)
+        square_HWC[top : top + inner.height, left : left + inner.width] = np.asarray(inner)
+    else:
+        left_share, top_share, right_share, bottom_share = placed(height, width, fit)
+        box = (left_share * width, top_share * height, right_share * width, bottom_share * height)
+        square_HWC = np.asarray(_resized(image, (size, size), box))
+    return np.ascontiguousarray(square_HWC.transpose(2, 0, 1))
+
+
+def in_colour(image: "Image", name: str) -> "Image":
+    """Return the image in red, green and blue.
+
+    Transparent pixels lie on white, and 16 bits become 8.
+    """
+    import PIL.Image
+
+    if image.mode == "F" or image.mode.startswith("I"):
+        image = PIL.Image.fromarray(_eight_bits(image, name))
+    if image.mode in {"RGBA", "RGBa", "LA", "La", "PA"} or "transparency" in image.info:
+        clear = image.convert("RGBA")
+        image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", clear.size, "white"), clear)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def decoding(width: int, height: int) -> AbstractContextManager[object]:
+    """Wait for others before something very large is decoded, or memory would run out."""
+    return _FEW if width * height > LARGE else nullcontext()
+
+
+def need_pillow() -> None:
+    """Refuse to go on without Pillow."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        raise MissingExtra("pillow", "vision") from None
+
+
+def check_size(name: str, width: int, height: int, max_pixels: int) -> None:
+    """Refuse what would take too much memory or time, before it does."""
+    if max(width, height) > LONGEST:
+        raise DataError(
+            f"{name} has {width} x {height} pixels, but a side may have {LONGEST:,}; cut it."
+        )
+    if width * height > max_pixels:
+        raise DataError(
+            f"{name} has {width} x {height} pixels, but 'max_pixels' is {max_pixels}; make it "
+            "smaller or raise that."
+        )
+
+
+def _eight_bits(image: "Image", name: str) -> NDArray[np.uint8]:
+    """Return a grey image of 16 bits, whatever Pillow calls it, with 8 bits."""
+    grey_HW = np.asarray(image)
+    if image.mode == "F" or grey_HW.min() < 0 or grey_HW.max() > 0xFFFF:
+        raise DataError(
+            f"{name} has 32 bits for each pixel, which tells no colour; save it with 8 or 16."
+        )
+    return (grey_HW.astype(np.uint32) // 257).astype(np.uint8)
+
+
+def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
+    """Open an image, and check by its header that it can be decoded."""
+    file.seek(0)
+    if not file.read(1):
+        raise DataError(f"{name} is empty.")
+    image = _identified(file)
+    check_size(name, *image.size, max_pixels)
+    several = getattr(
+        image, "is_animated", False
+    )  # to count them would take minutes, where there are very many
+    if several and image.format == "TIFF":
+        raise DataError(
+            f"{name} has several pages; save the one that is meant as a file of its own."
+        )
+    if several and image.format != "MPO":  # a photo with previews of itself
+        raise DataError(
+            f"{name} moves: it has several frames. Videos belong to the video systems; an image is "
+            "still."
+        )
+    if image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
+        raise DataError(
+            f"{name} has more than {SCANS} scans, which would take very long to decode; save it "
+            "again."
+        )
+    return image
+
+
+def _scans(file: BinaryIO) -> int:
+    """Count how often a JPEG goes over its image, up to one more than may be.
+
+    Segments are skipped by their lengths, for they may hold anything, and so is what follows the
+    image's end.
+    """
+    place, count, start, at, block = file.tell(), 0, 0, 0, b""
+    while count <= SCANS:
+        marker = _MARKER.search(block, at)
+        if marker is None or marker.end() + 2 > len(block):
+            start += max(at, len(block) - 1, 0) if marker is None else marker.start()
+            file.seek(start)
+            block, at = file.read(1 << 20), 0
+            if len(block) < 4:
+                break
+        elif marker.group() == b"\xff\xd9":
+            break
+        else:
+            count += marker.group() == b"\xff\xda"
+            at = marker.end() + int.from_bytes(block[marker.end() : marker.end() + 2])
+    file.seek(place)
+    return count
+
+
+def _identified(file: BinaryIO) -> "Image":
+    """Return what `PIL.Image.open` does, without its warning.
+
+    It would warn the whole process before the size can be checked.
+    """
+    import PIL.Image
+
+    PIL.Image.init()
+    file.seek(0)
+    beginning = file.read(16)
+    for kind in _FORMATS:
+        factory, accepts = PIL.Image.OPEN.get(kind, (None, None))
+        accepted = accepts is None or accepts(beginning)  # a text would say why not
+        if factory is not None and accepted and not isinstance(accepted, str):
+            with suppress(
+                SyntaxError, IndexError, TypeError, struct.error
+            ):  # as Pillow does: not of this kind
+                file.seek(0)
+                image: Image = factory(file, "")
+                if (
+                    PIL.Image.MAX_IMAGE_PIXELS
+                    and image.width * image.height > 2 * PIL.Image.MAX_IMAGE_PIXELS
+                ):
+                    raise PIL.Image.DecompressionBombError
+                return image
+    raise PIL.UnidentifiedImageError
+
+
+def _unpacked(image: "Image", name: str, scale: float) -> "Image":
+    """Decode an image, upright and in colour, to be used at this scale."""
+    from PIL.Image import Transpose
+
+    width, height = (max(1, round(side * scale * _SPARE)) for side in image.size)
+    image.draft(None, (width, height))
+    image.load()
+    turns = {
+        2: Transpose.FLIP_LEFT_RIGHT,
+        3: Transpose.ROTATE_180,
+        4: Transpose.FLIP_TOP_BOTTOM,
+        5: Transpose.TRANSPOSE,
+        6: Transpose.ROTATE_270,
+        7: Transpose.TRANSVERSE,
+        8: Transpose.ROTATE_90,
+    }
+    turn = turns.get(image.getexif().get(_ORIENTATION, 1))
+    image = in_colour(image, name)
+    return image if turn is None else image.transpose(turn)
+
+
+def _bar(side: float, size: int) -> int:
+    """Return the pixels of a bar: as many at both ends, and never all of them."""
+    return min(round((size - side) / 2), (size - 1) // 2)
+
+
+def _resized(image: "Image", size: tuple[int, int], box: Box | None = None) -> "Image":
+    """Resize a part of an image by cubic interpolation, of each row, then of each column.
+
+    Pillow would do both at once, but which of them first depends on its version: from 13 on columns
+    come first where an image is tall. What lies between is rounded to bytes, so that the pixels
+    would be others.
+    """
+    from PIL.Image import Resampling
+
+    image, (left, top, right, bottom) = _averaged(image, size, box or (0, 0, *image.size))
+    rows = image.resize((size[0], image.height), Resampling.BICUBIC, (left, 0, right, image.height))
+    return rows.resize(size, Resampling.BICUBIC, (0, top, size[0], bottom))
+
+
+def _averaged(image: "Image", size: tuple[int, int], box: Box) -> "tuple[Image, Box]":
+    """Average blocks of pixels where an image is much larger than needed.
+
+    Returns the smaller image, and the box of the part in it.
+    """
+    scales = [(box[axis + 2] - box[axis]) / size[axis] for axis in (0, 1)]
+    across, down = (int(scale / _GAP) or 1 for scale in scales)
+    if across == down == 1:
+        return image, box
+    begin = [max(0, int(box[axis] - _REACH * scales[axis])) for axis in (0, 1)]
+    end = [min(image.size[axis], ceil(box[axis + 2] + _REACH * scales[axis])) for axis in (0, 1)]
+    left, top, right, bottom = (side - begin[at % 2] for at, side in enumerate(box))
+    small = image.reduce((across, down), (begin[0], begin[1], end[0], end[1]))
+    return small, (left / across, top / down, right / across, bottom / down)
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Turn every way in which a file can be no image into one sentence."""
+    need_pillow()
+    import PIL.Image
+
+    try:
+        yield
+    except (SixJarsError, MemoryError):
+        raise
+    except PIL.UnidentifiedImageError as error:
+        kinds = ", ".join(_FORMATS)
+        raise DataError(
+            f"{name} is not an image, or damaged from its first bytes; {kinds} can be read."
+        ) from error
+    except PIL.Image.DecompressionBombError as error:
+        raise DataError(
+            f"{name} has too many pixels to be decoded safely; make it smaller."
+        ) from error
+    except Exception as error:
+        reason = str(error).strip().rstrip(".") or type(error).__name__
+        raise DataError(f"{name} is broken or cut off: {reason}.") from error

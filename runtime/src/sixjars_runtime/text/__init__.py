@@ -1,0 +1,1 @@
+"""Texts: tokens and their vocabularies, segments and sentences, points written as text."""
