@@ -58,7 +58,7 @@ def test_rows_with_an_empty_cell_have_an_empty_line(call: Any, tmp_path: Path) -
     said = call("align", tmp_path / "pairs.csv", "--columns", "en,de")
     assert said.out.split("\n") == [*LINKS, "", ""]
     assert said.err.splitlines() == [
-        f"note: {tmp_path / 'pairs.csv'} has ';' between its columns, and is read so; expected was ','.",
+        f"note: {tmp_path / 'pairs.csv'} has ';' between its columns, and is read that way; ',' was expected.",
         f"note: {tmp_path / 'pairs.csv'}: 2 rows with an empty cell; an empty line of links stands for each.",
     ]
 

@@ -349,9 +349,9 @@ def test_advice_is_chosen_by_the_log(recipe: Recipe) -> None:
     assert told(stopped_early=True) == [one for one in usual if one != "more updates"]
     assert told(has_gap=False) == [one for one in usual if one != "more dropout"]
     assert told(improves=True) == ["more updates", *(one for one in usual if one != "more updates")]
-    rest = [one for one in usual if one not in ("more dropout", "more updates")]
-    overfits = told(overfits=True, stopped_early=True)
-    assert overfits == ["more dropout", "a smaller model", *rest, "more data"]
+    rest = [one for one in usual if one != "more updates"]
+    overfits = told(overfits=True, stopped_early=True)  # by the order of the page all the same
+    assert overfits == [*rest, "a smaller model", "more data"]
 
 
 def test_a_single_thing_to_try_needs_no_number() -> None:

@@ -130,8 +130,9 @@ def test_rows_that_are_wider_than_the_header(marks: str, why: str, tmp_path: Pat
     settings = DataSettings(train="unused")
     found = read(str(data), {"source": "text", "label": "label"}, settings=settings)
     sentence = (
-        f"{data}: 7 of the first 67 rows have more values than the header has names, 3 (line 62, 63, 64, 65, 66, ...), "
-        f'so values may be in the wrong columns: {why}. Enclose such texts in straight quotation marks (") and read '
+        f"{data}: 7 of the first 67 rows have more values than the header, which has 3 names "
+        f"(line 62, 63, 64, 65, 66, ...), so values may be in the wrong columns: {why}. "
+        'Enclose such texts in straight quotation marks (") and read '
         "them with `data.quotes: true`, or choose another delimiter."
     )
     assert found.notes == (sentence,)

@@ -366,3 +366,16 @@ def test_a_second_file_of_such_records_has_a_delimiter_of_its_own(tmp_path: Path
     path = mails(tmp_path / "new.csv", ";", csv.QUOTE_MINIMAL, 6, 300)
     found = refitted(path, ["Body", "Category"], TableSettings())
     assert found == {"delimiter": ";", "quotes": True}
+
+
+@pytest.mark.parametrize(
+    ("body", "settings"),
+    [('"Hi,\nwhere is ""it""?"', {"quotes": True}), ('"Hi", he said', {})],
+)
+def test_a_tsv_for_evaluation_is_read_by_its_own_quotation_marks(
+    body: str, settings: dict[str, bool], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(f"Body\tQueue\n{body}\tBilling\nHello\tOther\n", encoding="utf-8")
+    assert refitted(path, ["Body", "Queue"], TableSettings()) == settings
+    assert refitted(path, ["Body", "Queue"], TableSettings(quotes=False)) == {}

@@ -323,3 +323,28 @@ def test_outputs_and_scores_have_the_usual_spelling(tmp_path: Path) -> None:
         "Spam",
         "ham",
     ]
+
+
+def test_labels_of_a_text_that_are_not_in_the_list() -> None:
+    several = LabelField("label", LabelSettings(multi_label=True)).learned(["wheat, grain"])
+    assert several.unknown("grain, corn, Wheat") == ["corn", "Wheat"]
+    assert LabelField("label", LabelSettings(lowercase=True)).learned("ab").unknown("A") == []
+
+
+def test_why_rows_are_left_out() -> None:
+    def why(texts: list[str], **settings: Any) -> str:
+        field = LabelField("label", LabelSettings(**settings)).learned(texts)
+        return dataset(field, texts).why_dropped
+
+    most, odd = ["a", "b"] * 4, [f"odd{n}" for n in range(7)]
+    begin = "because their labels have"
+    assert why([*most, *odd], min_count=2) == (
+        f"{begin} 1 row (data.label.min_count): 'odd0', 'odd1', 'odd2', 'odd3', 'odd4' and 2 more"
+    )
+    assert why([*most, "c", "c"], min_count=3) == (
+        f"{begin} fewer than 3 rows (data.label.min_count): 'c'"
+    )
+    assert why([*most, "c"], size=2) == (
+        "because its label is not in the list (data.label.min_count, size): 'c'"
+    )
+    assert why(most) == ""

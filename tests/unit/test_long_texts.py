@@ -59,7 +59,7 @@ def test_a_long_target_is_dropped_and_counted_unless_told_otherwise() -> None:
     assert set(trained_on(data)) == {0, 2}
     assert trained_on(data)[0][1] == [*short, STOP]
     assert (data.dropped, data.usable.tolist()) == (1, [True, False, True])
-    assert data.why_dropped == "1 with more tokens than data.target.max_length (4)"
+    assert data.why_dropped == "with more tokens than data.target.max_length (4)"
     assert scored_on(data) == [[*short, STOP], [*long, STOP], [*short, STOP]]
 
 
@@ -86,8 +86,8 @@ def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) ->
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(made))
     said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "run")
     assert said.out.splitlines()[0] == (
-        "4 training rows were dropped: 3 with more tokens than data.source.max_length (5), 1 without a label that is "
-        "in the list (data.label.min_count, size)"
+        "4 training rows were left out: 3 with more tokens than data.source.max_length (5), 1 because its label has "
+        "1 row (data.label.min_count): 'odd'"
     )
 
 

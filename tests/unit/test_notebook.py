@@ -255,7 +255,7 @@ def test_wrong_arguments_are_a_sentence(
 def test_wrong_inputs_are_a_sentence(run: Run) -> None:
     none, number, wrong = run.predictor().predict([None, 5, {"text": "abc"}])
     assert none.error == "input 1: the source has no value."
-    assert number.error == "input 2: must be a text, the source, but is 5."
+    assert number.error == "input 2: the source must be a text, but is 5."
     assert wrong.error == "input 3: must name source, but has text."
 
 

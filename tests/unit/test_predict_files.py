@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import math
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import sixjars
 from sixjars.cli import streaming
 from sixjars.errors import DataError
+from sixjars.recipe.data import TableSettings
 from sixjars.runs.files import input_file
 
 from .conftest import Server
@@ -466,7 +468,7 @@ def test_texts_that_a_delimiter_cuts_are_told(call: Any, run: Path, tmp_path: Pa
     path = tmp_path / "in.csv"
     path.write_text("roman,id\nghar, namaste,1\nghar,2\n" + "ghar, kamal,3\n" * 6)
     told = (
-        f"note: {path}: 7 of 8 rows have more values than the header has names, 2 (input 1, 3, 4, 5, 6, ...), so "
+        f"note: {path}: 7 of 8 rows have more values than the header, which has 2 names (input 1, 3, 4, 5, 6, ...), so "
         "values may be in the wrong columns, and those beyond are left out: a delimiter inside a text ends it. "
         'Enclose such texts in quotation marks (").'
     )
@@ -531,3 +533,135 @@ def test_an_input_without_an_answer_has_no_probability(run: Path) -> None:
     assert wrong.error is not None
     assert math.isnan(wrong.probability)
     assert 0.0 <= right.probability <= 1.0
+
+
+QUOTED = 'Body\tid\n"Hi,\nWhere is my ""parcel""?"\t1\nHello\t2\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "quotes", "bodies"),
+    [
+        (QUOTED, True, ['Hi,\nWhere is my "parcel"?', "Hello"]),  # as the recipe says
+        (QUOTED, None, ['Hi,\nWhere is my "parcel"?', "Hello"]),  # as `new` would
+        (QUOTED, False, ['"Hi,', 'Where is my ""parcel""?"', "Hello"]),
+        ('Body\tid\n"Hi" he said\t1\n"Hello\t2\n', None, ['"Hi" he said', '"Hello']),
+    ],
+)
+def test_quotation_marks_between_tabs_are_read_as_in_training(
+    text: str, quotes: bool | None, bodies: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "in.tsv"
+    path.write_text(text, encoding="utf-8")
+    table = input_file(path, {"source": "Body"}, TableSettings(quotes=quotes))
+    assert table is not None
+    assert [row.values for row in table.rows()] == [{"source": body} for body in bodies]
+
+
+def test_a_quoted_tsv_stays_one(call: Any, run: Path, tmp_path: Path, answers: list[str]) -> None:
+    path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
+    path.write_text(f'note\troman\n"a\n""b"""\t{WORDS[0]}\nc\t{WORDS[1]}\n')
+    assert call("predict", run, "--input", path, "--output", out).code == 0
+    assert list(csv.reader(out.read_text().splitlines(keepends=True), delimiter="\t")) == [
+        ["note", "roman", "target"],
+        ['a\n"b"', WORDS[0], answers[0]],
+        ["c", WORDS[1], answers[1]],
+    ]
+
+
+LINES = "Body\nI forgot it, help\nOne, two, three\n"
+
+
+@pytest.mark.parametrize("delimiter", [";", None])
+def test_a_line_of_one_column_is_one_text(delimiter: Any, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(LINES)
+    table = input_file(path, {"source": "Body"}, TableSettings(delimiter=delimiter))
+    assert table is not None
+    assert [row.values for row in table.rows()] == [
+        {"source": "I forgot it, help"},
+        {"source": "One, two, three"},
+    ]
+    assert table.cut == 0
+    says = f"{path}: 2 of 2 rows have more values than the header, which has 1 name (input 1, 2)"
+    assert [note.partition(":  ")[0][: len(says)] for note in table.notes()] == (
+        [] if delimiter else [says]
+    )
+
+
+def test_the_delimiter_of_the_run_goes_before_others(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("I forgot it, help\nOne, two\n")
+    table = input_file(path, {"source": 1}, TableSettings(delimiter=";"))
+    assert table is not None
+    assert [row.values for row in table.rows()] == [
+        {"source": "I forgot it, help"},
+        {"source": "One, two"},
+    ]
+
+
+def test_strict_ends_with_1_where_a_delimiter_cut_texts(
+    call: Any, run: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("id,roman\n1,ghar, namaste\n")
+    assert call("predict", run, "--input", path).code == 0
+    assert call("predict", run, "--input", path, "--strict").code == 1
+    path.write_text("roman\nghar, namaste\n")
+    assert call("predict", run, "--input", path, "--strict").code == 0
+
+
+def test_labels_that_a_run_has_not_learned_are_told(call: Any, moods: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("text,mood\nword1,good\nword2,BAD\nword3,BAD\nword4,sad\nword5,bad\n")
+    told = "3 of 5 rows have labels that the run has not learned, such as 'BAD' (it knows 'bad'), 'sad'"
+    assert f"note: {told}: they count as wrong.\n" in call("evaluate", moods, "--data", path).err
+    path.write_text("text,mood\nword1,good\n")
+    assert "not learned" not in call("evaluate", moods, "--data", path).err
+
+
+def test_a_column_that_is_there_twice_is_refused_where_it_is_read(
+    call: Any, run: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("roman,id,roman\nghar,1,namaste\n")
+    told = f"{path}: column 'roman' is in the header twice; rename one."
+    assert call("predict", run, "--input", path).sentence == told
+    path.write_text("id,roman,id\n1,ghar,2\n")
+    assert call("predict", run, "--input", path).code == 0
+
+
+def test_bad_rows_of_a_file_that_is_scored_are_named(
+    call: Any, moods: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "new.csv"
+    path.write_text("text,mood\nword1,good\n,bad\nword3\nword5,bad\n")
+    skip = tmp_path / "run"
+    shutil.copytree(moods, skip)
+    recipe = skip / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("on_bad_row: error", "on_bad_row: skip"))
+    said = call("evaluate", skip, "--data", path)
+    assert (
+        f"note: {path}: 2 bad rows were skipped. Line 3: column 'text' is empty. Line 4:"
+        in said.err
+    )
+
+
+def test_a_few_unknown_tokens_are_not_worth_a_note(call: Any, run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("roman\nnamaste\n我\n" + "namaste\n" * 20, encoding="utf-8")
+    assert call("predict", run, "--input", path).err == ""
+    path.write_text("roman\nnamaste\n我\n", encoding="utf-8")
+    assert "12.5 % of the input tokens are unknown" in call("predict", run, "--input", path).err
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv"])
+def test_the_line_ends_of_windows_are_kept(
+    name: str, call: Any, run: Path, tmp_path: Path, answers: list[str]
+) -> None:
+    mark = "\t" if name == "in.tsv" else ","
+    path, out = tmp_path / name, tmp_path / f"out{name}"
+    path.write_bytes(f"id{mark}roman\r\n1{mark}{WORDS[0]}\r\n".encode())
+    assert call("predict", run, "--input", path, "--output", out).code == 0
+    assert out.read_bytes().decode() == (
+        f"id{mark}roman{mark}target\r\n1{mark}{WORDS[0]}{mark}{answers[0]}\r\n"
+    )

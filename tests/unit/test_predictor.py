@@ -136,7 +136,7 @@ def test_inputs_that_cannot_be_used(predictor: Predictor) -> None:
         "a\ud800",
     ]
     assert [found.error for found in predictor.predict(given)] == [
-        "input 1: must be a text, the source, but is 7.",
+        "input 1: the source must be a text, but is 7.",
         "input 2: must name source, but has source, colour.",
         "input 3: the source must be a text, but is 5.",
         "input 4: the source must be a text, but is ['a', 'b'].",
@@ -360,3 +360,16 @@ def test_a_language_model_on_the_command_line(call: Any, language_model: Path) -
     found = lines(call("predict", language_model, "the", "--json", "--nbest", 2).out)
     assert all(answer["source"] == [] for answer in found)
     assert all(row == [] for answer in found for row in answer["weights"])
+
+
+def test_the_path_of_a_file_is_not_classified_as_a_text(predictor: Predictor) -> None:
+    path = Path("held.csv")
+    told = "held.csv is the path of a file, but texts are read here: give a table, predict(pandas.read_csv('held.csv'))"
+    asks: list[Any] = [predictor.predict, predictor.nbest]
+    for ask in asks:
+        with pytest.raises(DataError) as caught:
+            ask(path)
+        assert str(caught.value).startswith(told)
+    [found, good] = predictor.predict([path, "ghar"])
+    assert str(found.error).startswith(f"input 1: {told}")
+    assert good.error is None

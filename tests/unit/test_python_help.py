@@ -117,7 +117,7 @@ def test_evaluate_finds_the_delimiter_of_another_file(capsys: pytest.CaptureFixt
     said = capsys.readouterr()
     assert "30 examples of semicolons.csv" in said.out
     assert (
-        "note: semicolons.csv has ';' between its columns, and is read so; expected was ','."
+        "note: semicolons.csv has ';' between its columns, and is read that way; ',' was expected."
         in said.err
     )
     assert sixjars.evaluate("run", data=write("tabs.tsv", "\t")).examples == len(ROWS)
@@ -153,8 +153,8 @@ def test_each_of_several_files_is_read_by_its_own_delimiter(
     said = capsys.readouterr().err
     assert f"{2 * len(ROWS)} training, {len(ROWS)} validation" in said
     assert [line for line in said.splitlines() if "between its columns" in line] == [
-        "note: tabs.tsv has '\\t' between its columns, and is read so; expected was ';'.",
-        "note: file.csv has ',' between its columns, and is read so; expected was ';'.",
+        "note: tabs.tsv has '\\t' between its columns, and is read that way; ';' was expected.",
+        "note: file.csv has ',' between its columns, and is read that way; ';' was expected.",
     ]
     data["train"] = ["semicolons.csv", write("typo.tsv", "\t", "txt")]
     assert told(DataError, sixjars.train, {**LABELS, "data": data}, out="typo") == (

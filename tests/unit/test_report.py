@@ -193,7 +193,7 @@ def test_which_set_chose_the_weights_and_which_rows_are_missing(tmp_path: Path) 
         "character_error_rate on it. "
         "There is no test set, so these scores are of the validation set too, and may be too good. "
         "2 bad rows were skipped in reading the data. "
-        "1 training row was dropped (1 with more tokens than data.target.max_length (9))."
+        "1 training row was left out (with more tokens than data.target.max_length (9))."
     ) in text
     out = tmp_path / "other.html"
     text = text_of(

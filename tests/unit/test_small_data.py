@@ -575,16 +575,26 @@ def test_notes_on_the_data_come_before_the_first_fold(tmp_path: Path) -> None:
     ]
 
 
-def test_the_kept_model_learns_as_long_as_was_best_on_average(tmp_path: Path) -> None:
-    """In updates of which half an epoch may be the best, and beyond the most of one fold, which has fewer rows."""
-    ends = {"steps": 9, "epochs": None, "validate_every": 1, "rate": 0.001, "metric": "loss"}
-    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, **ends})
+@pytest.mark.parametrize("ends", [{"steps": None, "epochs": 3}, {"steps": 9, "epochs": None}])
+def test_the_kept_model_learns_as_long_as_was_best_on_average(
+    ends: dict[str, int | None], tmp_path: Path
+) -> None:
+    """In updates of which half an epoch may be the best, and beyond the most of one fold, which has fewer rows.
+
+    But never more than the recipe allows.
+    """
+    how = {"validate_every": 1, "rate": 0.001, "metric": "loss"}
+    learning = {"folds": 3, **ends, **how}
+    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning=learning)
     _, said = trained(tmp_path, made)
     logs = [tmp_path / f"run/folds/{number}/log.jsonl" for number in (1, 2, 3)]
     records = [[json.loads(line) for line in log.read_text().splitlines()] for log in logs]
     best = [min(fold, key=lambda record: record["loss"])["step"] for fold in records]
-    updates = round(np.mean(best) * 3 / 2)
     assert best == [9, 9, 9]  # the loss still falls
+    if ends["steps"]:
+        assert said[-1] == "all rows, for as long as was best on average: 9 updates"
+        return
+    updates = round(np.mean(best) * 3 / 2)
     assert said[-1] == f"all rows, for as long as was best on average: {updates} updates"
     last = json.loads((tmp_path / "run/log.jsonl").read_text().splitlines()[-1])
     assert last["step"] == updates == 14

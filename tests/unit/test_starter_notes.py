@@ -226,3 +226,81 @@ def test_a_name_with_a_comma_in_it_is_one_label(tmp_path: Path) -> None:
     made = started(tmp_path / "new.yaml", task="document_classification", data=data)
     assert read_recipe(made.path).data.fields["label"].model_dump()["multi_label"] is False
     assert not any("several labels" in note for note in made.notes)
+
+
+def test_of_two_columns_the_one_whose_few_values_come_again_is_the_label(tmp_path: Path) -> None:
+    lines = [
+        f"Subject {n // 2},my parcel number {n} is late and lost,queue {n % 4}" for n in range(120)
+    ]
+    data = tmp_path / "mails.csv"
+    data.write_text("\n".join(["Betreff,Body,Warteschlange", *lines]) + "\n", encoding="utf-8")
+    told = started(tmp_path / "new.yaml", task="document_classification", data=data).notes[0]
+    why = "label = 'Warteschlange' (4 values in 120 rows, where 'Betreff' has 60)"
+    assert why in told
+
+
+def test_the_best_guess_is_what_a_question_about_the_label_says(tmp_path: Path) -> None:
+    lines = [f"topic {n % 24},my parcel number {n} is late and lost,{n % 3}x" for n in range(120)]
+    data = tmp_path / "mails.csv"
+    data.write_text("\n".join(["Betreff,Body,Warteschlange", *lines]) + "\n", encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        started(tmp_path / "new.yaml", task="document_classification", data=data)
+    assert str(caught.value).endswith(
+        "'Betreff' or 'Warteschlange'? Say it, such as --label Warteschlange "
+        "(in Python: columns={'label': 'Warteschlange'})."
+    )
+
+
+def test_labels_that_are_left_out_are_named(tmp_path: Path) -> None:
+    """Where nearly every label has one row, the usual count of rows says nothing."""
+    labels = ["good"] * 60 + ["bad"] * 12 + [f"odd{n}" for n in range(9)]
+    rows = [{"text": f"a text {n} of words", "label": label} for n, label in enumerate(labels)]
+    data = lined(tmp_path / "a.jsonl", rows)
+    told = started(tmp_path / "new.yaml", task="document_classification", data=data).notes
+    why = "a typo, or too few to learn it from"
+    named = "; ".join(f"label 'odd{n}' has 1 row: {why}" for n in range(3))
+    assert (
+        f"{named}; and 6 more. The 9 labels of 1 row are left out (min_count: 2 under label)."
+        in told
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "says"),
+    [
+        (lambda n: f"{n * 7 % 300 / 100:.2f}", "(300 in 300 rows, such as '0.00')"),
+        (lambda n: str(n * 7 % 150), "(150 in 300 rows, such as '0')"),
+        (lambda n: str(n % 5), ""),
+        (lambda n: str(n % 50), ""),
+        (lambda n: f"class {n % 50}", ""),
+    ],
+)
+def test_amounts_are_no_classes(label: Any, says: str, tmp_path: Path) -> None:
+    rows = [{"text": f"a text {n} of words", "label": label(n)} for n in range(300)]
+    data = lined(tmp_path / "a.jsonl", rows)
+    made = started(
+        tmp_path / "new.yaml", task="document_classification", data=data, columns={"label": "label"}
+    )
+    told = [note for note in made.notes if note.startswith("labels are numbers")]
+    many = "labels are numbers with many different values"
+    end = "and sixjars predicts classes: round them or put them into ranges first."
+    assert told == ([f"{many} {says}, {end}"] if says else [])
+
+
+@pytest.mark.parametrize(
+    ("rare", "typo"),
+    [
+        ("Cancellation / Delivery", False),
+        ("Biling / Delivery", True),
+        ("Billing / Delvery", True),
+        ("Billing/Delivery", True),
+        ("Billing / Delivery / Account", False),
+        ("Billing  Del ivery", True),
+    ],
+)
+def test_another_word_is_no_typo(rare: str, typo: bool, tmp_path: Path) -> None:
+    labels = ["Billing / Delivery"] * 40 + ["Account"] * 40 + [rare]
+    rows = [{"text": f"a text {n} of words", "label": label} for n, label in enumerate(labels)]
+    data = lined(tmp_path / "a.jsonl", rows)
+    told = " ".join(started(tmp_path / "new.yaml", task="document_classification", data=data).notes)
+    assert f"has 1 row: {'a typo of' if typo else 'a typo, or too few'}" in told

@@ -207,7 +207,7 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
         in call("evaluate", tmp_path / "run", "--metrics", "perplexity").sentence
     )
     assert call("predict", tmp_path / "run", "oil", "--nbest", "2").sentence == (
-        "this run chooses all labels that apply to an input, so nbest has nothing to count."
+        "this run chooses all labels that apply to an input, so nbest does not apply."
     )
     (tmp_path / "other.jsonl").write_text(
         json.dumps({"read": "oil rose", "said": ["oil", "gold"]}) + "\n"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sixjars_runtime.errors import DataError, shown
+from sixjars_runtime.errors import DataError, shown, the
 
 Key = str | int
 """The name of a column, or its number in a file without a header."""
@@ -142,10 +142,9 @@ def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
     names, item = list(columns), as_row(item, columns)
     is_value = isinstance(item, str | list | os.PathLike) or is_missing(item)
     if not isinstance(item, Mapping) and not (is_value and len(names) == 1):
-        expected = (
-            f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
-        )
-        raise ValueError(f"must be {expected} but is {shown(item)}.")
+        if len(names) == 1:
+            raise ValueError(f"{the(names[0])} must be a text, but is {shown(item)}.")
+        raise ValueError(f"must be a dict of {' and '.join(names)}, but is {shown(item)}.")
     row = {names[0]: item} if is_value else _by_field(item, columns)
     if row is None:
         raise ValueError(
@@ -153,7 +152,7 @@ def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
         )
     if empty := [name for name, value in row.items() if is_missing(value)]:
         raise ValueError(
-            f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'} no value."
+            f"{' and '.join(map(the, empty))} {'has' if len(empty) == 1 else 'have'} no value."
         )
     return {
         name: os.fspath(value) if isinstance(value, os.PathLike) else value

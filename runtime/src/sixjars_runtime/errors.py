@@ -287,6 +287,15 @@ def file_hint(got: str, files: Iterable[str]) -> str:
     return f" Did you mean {beside[guesses[0]]!r}?" if guesses else ""
 
 
+def the(name: str) -> str:
+    """A field as a sentence names it; a numbered one has no article.
+
+    >>> the("source"), the("sentence2")
+    ('the source', 'sentence2')
+    """
+    return name if name[-1:].isdigit() else f"the {name}"
+
+
 def unknown(what: str, got: object, known: Collection[str]) -> str:
     """Return a sentence for an unknown name: what it is, and what would be right.
 

@@ -109,8 +109,7 @@ def table_in(path: Path, predictor: Predictor) -> InputFile | None:
     """The table of a file with columns; None where it has one input a line, or is empty."""
     if is_empty(path):
         return None
-    data = predictor.recipe.data
-    return input_file(path, predictor.columns, header=data.header, sheet=data.sheet)
+    return input_file(path, predictor.columns, predictor.recipe.data)
 
 
 def rows_in(path: Path, table: InputFile | None) -> int:

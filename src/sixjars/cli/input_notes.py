@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, final
 
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
-from sixjars.runs.notes import cut_in_words, unknown_in_words
+from sixjars.runs.notes import MUCH, cut_in_words, unknown_in_words
 from sixjars.runs.skipped import Skipped
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 
@@ -18,8 +18,8 @@ MOST_NOTES = 3
 
 
 def note_unknown(share: float | None) -> None:
-    """A note where tokens of the inputs are unknown."""
-    if share:
+    """A note where so many tokens of the inputs are unknown that outputs may be poor."""
+    if share and share > MUCH:
         note(f"note: {unknown_in_words(share)}")
 
 
@@ -98,7 +98,10 @@ class Notes:
             note("note: further notes about single inputs are left out.")
 
     def end(self, *, strict: bool) -> bool:
-        """Print the numbers; return whether no input could be used, or if `strict`, not all."""
+        """Print the numbers; return whether no input could be used, or if `strict`, not all.
+
+        A text that a delimiter has cut cannot be used either.
+        """
         self.pace.clear()
         if self.cut > MOST_NOTES:
             note(f"note: {self.cut:,} of {self.done:,} inputs were cut.")
@@ -106,7 +109,8 @@ class Notes:
         self.unknown.note(self.table)
         if self.skipped.count:
             note(f"note: {self.skipped.in_words(self.done, 'answers')}")
-        return is_failure(self.skipped.count, self.done, strict=strict)
+        was_cut = strict and self.table is not None and self.table.cut > 0
+        return was_cut or is_failure(self.skipped.count, self.done, strict=strict)
 
 
 def is_failure(skipped: int, inputs: int, *, strict: bool) -> bool:

@@ -71,7 +71,10 @@ RunArgument = Annotated[
 ]
 StrictOption = Annotated[
     bool,
-    typer.Option("--strict", help="Exit code 1 if any input was skipped, not only if all were."),
+    typer.Option(
+        "--strict",
+        help="Exit code 1 if any input was skipped, not only if all were; of predict also if a delimiter cut one.",
+    ),
 ]
 
 

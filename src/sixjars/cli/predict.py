@@ -264,9 +264,8 @@ def table_of(
 
     if file is None or not file.is_file():
         return None
-    data = predictor.recipe.data
     columns = predictor.all_columns if with_output else predictor.columns
-    return input_file(file, columns, header=data.header, sheet=data.sheet)
+    return input_file(file, columns, predictor.recipe.data)
 
 
 @final

@@ -87,7 +87,8 @@ def show_trained(console: Console, trained: "Run") -> None:
         console.print(f"{rows} skipped")
     if trained.dropped:
         rows = f"{number_of(trained.dropped, 'training row')} {_were(trained.dropped)}"
-        console.print(f"{rows} dropped: {trained.why_dropped}")
+        between = ", " if trained.why_dropped.startswith(("because", "with")) else ": "
+        console.print(f"{rows} left out{between}{trained.why_dropped}")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     signatures = [score.signature for score in trained.scores]
     if any("search:" in text and "search:greedy" not in text for text in signatures):

@@ -141,12 +141,14 @@ class Dataset:
         usable = np.ones(len(self), dtype=bool)
         reasons: dict[str, int] = {}
         for field in self.fields.all.values():
-            before = int(usable.sum())
             try:
-                usable &= field.usable(self.table)
+                lost = usable & ~field.usable(self.table)
             except DataError as error:
                 raise DataError(f"{self.where}: {error}") from None
-            reasons[field.unusable] = reasons.get(field.unusable, 0) + before - int(usable.sum())
+            usable &= ~lost
+            if lost.any():
+                reason = field.why_unusable(self.table, np.flatnonzero(lost))
+                reasons[reason] = reasons.get(reason, 0) + int(lost.sum())
         return usable, reasons
 
     @property
@@ -190,9 +192,11 @@ class Dataset:
 
     @property
     def why_dropped(self) -> str:
-        """The dropped rows by reason, in words."""
-        counts = self._sorted_out[1].items()
-        return ", ".join(f"{count:,} {reason}" for reason, count in counts if count)
+        """The reason in words; of several, how many rows for each."""
+        reasons = self._sorted_out[1]
+        if len(reasons) < 2:
+            return "".join(reasons)
+        return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
 
     @cached_property
     def source_words_index(self) -> list[list[int]]:

@@ -29,7 +29,7 @@ from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
 from sixjars.recipe.data import FieldSettings
-from sixjars_runtime.errors import shown
+from sixjars_runtime.errors import shown, the
 
 
 class FeatureExtractor(Protocol):
@@ -171,7 +171,7 @@ class Field(ABC):
         try:
             return self.as_text(value)
         except ValueError as error:
-            raise ValueError(f"the {self.name} {error}") from None
+            raise ValueError(f"{the(self.name)} {error}") from None
 
     def arguments(self, argument: str) -> list[Any]:
         """The values of one command-line argument; JSON where a list is one value."""
@@ -183,7 +183,7 @@ class Field(ABC):
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """Raise ValueError if a text is no value of this field; `row` has the other fields."""
         if not text.strip():
-            raise ValueError(f"the {self.name} is empty.")
+            raise ValueError(f"{the(self.name)} is empty.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values pass the check; a bad one is an error, or left out and counted.
@@ -241,6 +241,10 @@ class Field(ABC):
     def usable(self, table: Table) -> NDArray[np.bool_]:
         """The rows that can be learned from: not left out by settings, and not without content."""
         return np.ones(len(table), dtype=bool)
+
+    def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
+        """What is said of some rows that are not `usable`."""
+        return self.unusable
 
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
         """Which of some rows are longer than the part that is encoded."""

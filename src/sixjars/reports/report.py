@@ -321,7 +321,7 @@ def notes_of(run: RunFolder, judged: JudgedRun, *, own: bool) -> Iterator[str]:
 def _rows(splits: Splits) -> Iterator[str]:
     yield _counted(splits.skipped, "bad row", "skipped in reading the data")
     why = f" ({splits.train.why_dropped})" if splits.train.dropped else ""
-    yield _counted(splits.train.dropped, "training row", f"dropped{why}")
+    yield _counted(splits.train.dropped, "training row", f"left out{why}")
 
 
 def _counted(count: int, row: str, end: str) -> str:

@@ -2,8 +2,8 @@
 
 Changes are in the order of measurements on real data: the one that brought most comes first. Each
 is said with the keys that a recipe needs for it, so that they can be written behind `sixjars train
-RECIPE`. What the log of a run speaks for comes before all else, and what it speaks against is left
-out.
+RECIPE`. The page has the same order. What the log of a run speaks against is left out; where it
+asks for more updates, they come first.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +21,13 @@ Values = Mapping[str, Any]
 PAGE: Final = "docs/bad_model.md"
 """The page for models that are no better than a baseline."""
 MUCH_DROPOUT: Final = 0.5
+LEAST_SIZE: Final = 16
+"""Below which a layer is not made smaller."""
+LEAST_EVIDENCE: Final = 4
+"""Below which the evidence of a bag of words is not: it is the rank of a linear classifier."""
+EVIDENCE: Final = "model.encoder.ngrams.size"
+WORD_VECTORS: Final = "model.encoder.embedding.size"
+STATE: Final = "model.decoder.size"
 SUBWORDS: Final = ("bpe", "unigram")
 SCRATCH: Final = "small"
 """The backbone that learns from the images of the recipe alone."""
@@ -61,9 +68,11 @@ def _lowercase(values: Values) -> Iterator[str]:
 
 
 def _dropout(values: Values) -> Iterator[str]:
-    """Dropout of the encoder, or else of the decoder; not of word vectors."""
+    """Dropout of the encoder, or else of the decoder, as of a bag of words; not of word vectors."""
     keys = [key for key in values if key.endswith(".dropout") and "embedding" not in key]
     of_encoder = [key for key in keys if key.startswith("model.encoder.")]
+    if values.get("model.encoder.kind") == "bag":
+        of_encoder, keys = [], [key for key in keys if key not in of_encoder]
     keys = of_encoder or [key for key in keys if key.startswith("model.")]
     if keys and max(values[key] for key in keys) < MUCH_DROPOUT:
         yield f"{keys[-1]}={MUCH_DROPOUT}"  # the last is of all that the encoder has read
@@ -78,6 +87,17 @@ def _vectors(values: Values) -> Iterator[str]:
             is_width = key.startswith("model.encoder.") and key.endswith(".embedding.size")
             if is_width and size != WIDTH:
                 yield f"{key}={WIDTH}"
+        if _copies_bag(values) and values[WORD_VECTORS] != WIDTH:
+            yield f"{STATE}={WIDTH + values[EVIDENCE]}"
+
+
+def _copies_bag(values: Values) -> bool:
+    """Whether the decoder's state is all that a bag of words gives: their sizes go together."""
+    return (
+        values.get("model.bridge.start") == "copy"
+        and values.get("model.bridge.join_summary") is True
+        and {EVIDENCE, WORD_VECTORS, STATE} <= values.keys()
+    )
 
 
 def _plain_loss(values: Values) -> Iterator[str]:
@@ -94,9 +114,26 @@ def _updates(_: Values) -> Iterator[str]:
 
 
 def _smaller(values: Values) -> Iterator[str]:
-    sizes = [key for key in ("model.encoder.size", "model.decoder.size") if key in values]
-    if sizes:
-        yield f"less {' and '.join(sizes)}"
+    """Half the size of each layer, with the sizes that must go with it."""
+    if _copies_bag(values):
+        if values[EVIDENCE] >= 2 * LEAST_EVIDENCE:
+            evidence = values[EVIDENCE] // 2
+            yield from (f"{EVIDENCE}={evidence}", f"{STATE}={values[WORD_VECTORS] + evidence}")
+        return
+    layers = ("model.encoder", "model.encoder.sentence", "model.encoder.deep", "model.decoder")
+    sizes = {
+        key: size for layer in layers if isinstance(size := values.get(key := f"{layer}.size"), int)
+    }
+    half = {key: size // 2 for key, size in sizes.items() if size >= 2 * LEAST_SIZE}
+    together = len(half) == len(sizes) > 1 and EVIDENCE not in values
+    if values.get("model.bridge.start") == "copy" and (
+        not together or any(size % 2 for size in sizes.values())
+    ):
+        return  # one size depends on the others
+    for key, size in half.items():
+        yield f"{key}={size}"
+        if key == STATE and values.get("model.decoder.tied"):
+            yield f"model.decoder.embedding.size={size}"
 
 
 def _more_data(_: Values) -> Iterator[str]:
@@ -106,7 +143,9 @@ def _more_data(_: Values) -> Iterator[str]:
 def _pairs_of_words(values: Values) -> Iterator[str]:
     # The encoder reads one text, and not yet its pairs of words.
     if "data.source.tokens" in values and "model.encoder.ngrams.size" not in values:
-        yield "'model.encoder={kind: bag}'"
+        is_wide = values.get("data.source.vectors") is not None and WORD_VECTORS in values
+        vectors = f", embedding: {{size: {values[WORD_VECTORS]}}}" if is_wide else ""
+        yield f"'model.encoder={{kind: bag{vectors}}}'"
         yield "'model.bridge={kind: pooling, join_summary: true}'"
 
 
@@ -173,13 +212,15 @@ def advice_for(topic: str, recipe: Recipe, trend: Trend | None = None) -> list[s
 
 
 def _by_log(table: Sequence[Advice], trend: Trend) -> list[Advice]:
-    """Changes that the log speaks for come first: less freedom, or more updates."""
+    """Changes in the order of the table; more updates come first where the log asks for them.
+
+    A model that overfits may also be smaller, which helps less than all that is in the table.
+    """
     against = [UPDATES] if trend.overfits or trend.stopped_early else []
     against += [] if trend.has_gap else [DROPOUT]
     left = [advice for advice in table if advice not in against]
     if trend.overfits:
-        others = [advice for advice in left if advice is not DROPOUT]
-        return [*([DROPOUT] if DROPOUT in left else []), SMALLER, *others, MORE_DATA]
+        return [*left, SMALLER, MORE_DATA]
     if trend.improves:
         return sorted(left, key=lambda advice: advice is not UPDATES)
     return left

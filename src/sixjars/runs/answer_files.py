@@ -66,20 +66,30 @@ class _Stream(Answers):
 class DelimitedAnswers(_Stream):
     """CSV or TSV."""
 
-    def __init__(self, path: Path, delimiter: str, head: str = "") -> None:
+    def __init__(
+        self,
+        path: Path,
+        delimiter: str,
+        head: str = "",
+        *,
+        quotes: bool = True,
+        line_end: str = "\n",
+    ) -> None:
         super().__init__(path, head)
         self.delimiter = delimiter
+        self.quotes = quotes
+        self.line_end = line_end
 
     def put_rows(self, rows: Sequence[Sequence[str]]) -> None:
-        """Write cells; in TSV a tab or a line break inside of one becomes a blank."""
-        if self.delimiter == "\t":
+        """Write cells; without quotation marks a tab or a line break in a cell becomes a blank."""
+        if self.delimiter == "\t" and not self.quotes:
             cleaned = (
                 (" ".join(cell.splitlines()).replace("\t", " ") for cell in row) for row in rows
             )
-            self.put("".join("\t".join(row) + "\n" for row in cleaned))
+            self.put("".join("\t".join(row) + self.line_end for row in cleaned))
             return
         text = io.StringIO()
-        csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerows(rows)
+        csv.writer(text, delimiter=self.delimiter, lineterminator=self.line_end).writerows(rows)
         self.put(text.getvalue())
 
     def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:

@@ -17,10 +17,13 @@ from typing import Any, Final, final
 from sixjars.data.bad_rows import SHOWN
 from sixjars.data.tables.delimited import DELIMITERS as MARKS
 from sixjars.data.tables.delimited import header_names
+from sixjars.data.tables.dialect import encloses
 from sixjars.data.tables.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.tables.records import DECODER, opened_parquet, wrapped_list
 from sixjars.data.tables.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, ending_of, is_windows, lines_of, opened
+from sixjars.progress import number_of
+from sixjars.recipe.data import TableSettings
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.requests import Unreadable
@@ -43,8 +46,14 @@ class Cells(InputFile):
         numbered = all(isinstance(key, int) for key in wanted.values())
         self.header = not numbered if header is None else header
         self.delimiter = ","
+        self.quotes = True
+        """Whether quotation marks enclose cells."""
         self.mark = ""
         """The beginning of answers: a byte order mark, or nothing."""
+        self.line_end = "\n"
+        """The end of each row of answers."""
+        self.has_lines = False
+        """Whether a row is a line: under a header of one name, all of the line belongs to it."""
         self._rows = self._wide = 0
         self._wide_rows: list[int] = []
         self._first: list[str] = []
@@ -54,10 +63,13 @@ class Cells(InputFile):
         """The cells of each row, the header too."""
 
     def rows(self) -> Iterator[Row]:
-        """A row that is too short has empty cells, one that is too long is cut: columns stay."""
+        """A row that is too short has empty cells, one that is too long is cut: columns stay.
+
+        Where lines have one column, what is too long is that column.
+        """
         number = 0
         places = dict[str, int]()
-        self._rows, self._wide, self._wide_rows = 0, 0, []
+        self._rows, self._wide, self._wide_rows, self.cut = 0, 0, [], 0
         try:
             for record in self.records():
                 number += 1
@@ -70,6 +82,10 @@ class Cells(InputFile):
                 if self.header and any(map(str.strip, record[len(self.names) :])):
                     self._wide += 1
                     self._wide_rows += [self._rows] if self._wide <= SHOWN else []
+                    if self._has_whole_lines:
+                        record = [self.delimiter.join(record)]
+                    else:
+                        self.cut += 1
                 cells = (record + [""] * (len(self.names) - len(record)))[: len(self.names)]
                 yield self._row_of({field: cells[place] for field, place in places.items()}, cells)
         except csv.Error as error:
@@ -81,12 +97,22 @@ class Cells(InputFile):
             return []
         have = "rows has" if self._wide == 1 else "rows have"
         places = ", ".join(map(str, self._wide_rows)) + (", ..." if self._wide > SHOWN else "")
+        if self._has_whole_lines:
+            read = "it is read as one text" if self._wide == 1 else "each is read as one text"
+            return [
+                f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header, which has 1 name "
+                f'(input {places}): {read}. If that is right, enclose such texts in quotation marks (").'
+            ]
         return [
-            f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header has "
-            f"names, {len(self.names)} (input {places}), so values may be in the wrong columns, "
-            "and those beyond are left out: a delimiter inside a text ends it. "
+            f"{self.path}: {self._wide:,} of {self._rows:,} {have} more values than the header, "
+            f"which has {number_of(len(self.names), 'name')} (input {places}), so values may be in "
+            "the wrong columns, and those beyond are left out: a delimiter inside a text ends it. "
             'Enclose such texts in quotation marks (").'
         ]
+
+    @property
+    def _has_whole_lines(self) -> bool:
+        return self.has_lines and len(self.names) == 1
 
     def _called(self, name: str) -> str:
         """A column without a header is called by its number, and by its value in the first row."""
@@ -104,11 +130,17 @@ class Cells(InputFile):
                     raise DataError(f"{self.path} {lacks}")
             return {field: int(key) - 1 for field, key in keys.items()}
         names = header_names(first, keys.values())
-        return {field: names.index(self._key(field, names)) for field in keys}
+        used = {field: self._key(field, names) for field in keys}
+        for name in used.values():
+            if names.count(name) > 1:
+                raise DataError(f"{self.path}: column {name!r} is in the header twice; rename one.")
+        return {field: names.index(name) for field, name in used.items()}
 
     def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """They begin with the header, and with the mark without which Excel misreads umlauts."""
-        answers = DelimitedAnswers(path, self.delimiter, self.mark)
+        answers = DelimitedAnswers(
+            path, self.delimiter, self.mark, quotes=self.quotes, line_end=self.line_end
+        )
         if self.header:
             answers.put_rows([[*self.names, *columns]])
         return answers
@@ -116,16 +148,20 @@ class Cells(InputFile):
 
 @final
 class Delimited(Cells):
-    """CSV or TSV. In TSV a quotation mark is an ordinary character."""
+    """CSV or TSV, read as the data of the run is where that has settings, else as it is written."""
 
     def __init__(
-        self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None
+        self, path: Path, wanted: Mapping[str, Key], delimiters: str, table: TableSettings
     ) -> None:
-        super().__init__(path, wanted, header=header)
+        super().__init__(path, wanted, header=table.header)
+        self.has_lines = True
+        if own := table.delimiter:
+            delimiters = own + delimiters.replace(own, "")
         with opened(path) as stream:
             is_marked = is_windows(stream) or stream.read(3).startswith((MARK, *UTF16))
         self.mark = "\ufeff" if is_marked else ""
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
+        self.line_end = "\r\n" if first.endswith("\r\n") else "\n"
         first = first.rstrip("\r\n")
         names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
         if names:  # which tell the right delimiter from any
@@ -134,9 +170,16 @@ class Delimited(Cells):
         for mark in delimiters:
             cells = next(csv.reader([first], delimiter=mark), [])
             spelled = {*cells, *map(str.strip, cells)}
-            if all(name & spelled for name in names) if names else mark in first:
+            if names:
+                fit = all(name & spelled for name in names)
+            else:
+                fit = mark in first or (
+                    mark == own and len(cells) >= max(map(int, wanted.values()))
+                )
+            if fit:
                 fits.append(mark)
         self.delimiter = fits[0] if fits else delimiters[0]
+        self.quotes = encloses(path, self.delimiter, table.quotes)
 
     def records(self) -> Iterator[list[str]]:
         """The cells of each line, as it is read."""
@@ -146,8 +189,8 @@ class Delimited(Cells):
                 self.read += len(raw)
                 yield self._text(number, raw)
 
-        if self.delimiter == "\t":
-            return (line.rstrip("\r\n").split("\t") for line in lines())
+        if not self.quotes:
+            return (line.rstrip("\r\n").split(self.delimiter) for line in lines())
         return csv.reader(lines(), delimiter=self.delimiter, strict=True)
 
 
@@ -292,14 +335,18 @@ def plain(value: object) -> Any:
 
 
 def input_file(
-    path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
+    path: Path, wanted: Mapping[str, Key], table: TableSettings | None = None
 ) -> InputFile | None:
-    """A file with columns, by its ending, gzipped or not; None where it has one input a line."""
+    """A file with columns, by its ending, gzipped or not; None where it has one input a line.
+
+    `table` says how the data of the run is written.
+    """
+    table = table or TableSettings()
     name, ending = path.name.lower(), ending_of(path)
     if ending in DELIMITERS:
-        return Delimited(path, wanted, DELIMITERS[ending], header=header)
+        return Delimited(path, wanted, DELIMITERS[ending], table)
     if ending in (".json", ".jsonl"):
         return JsonFile(path, wanted)
     if name.endswith(".xlsx"):
-        return ExcelFile(path, wanted, header=header, sheet=sheet)
+        return ExcelFile(path, wanted, header=table.header, sheet=table.sheet)
     return ParquetFile(path, wanted) if name.endswith(".parquet") else None

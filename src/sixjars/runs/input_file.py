@@ -38,6 +38,8 @@ class InputFile(ABC):
         """The column that each field is read from."""
         self.count: int | None = None
         """Its rows, where the file itself tells when the first is read."""
+        self.cut = 0
+        """Rows so far that have more values than the header has names: those beyond are left out."""
         self._fault = ""
         """The fault in the bytes of the row that is being read."""
 

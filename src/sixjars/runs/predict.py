@@ -14,6 +14,7 @@ from typing import Any, final, overload
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
+from sixjars.data.fields.text import TextField
 from sixjars.data.storage.cache import Examples
 from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.values import Padded
@@ -42,7 +43,7 @@ from sixjars.runs.requests import (
 )
 from sixjars.samples import sample_columns
 from sixjars_runtime.containers import inputs_of
-from sixjars_runtime.errors import DataError, SixJarsError
+from sixjars_runtime.errors import DataError, SixJarsError, the
 
 
 @final
@@ -130,6 +131,7 @@ class Predictor:
         or the run's own. With `nbest=3` there is a list of outputs in place of each best one. An
         input that cannot be used has a prediction with an `error` and no text.
         """
+        self._check_no_file(inputs)
         items, is_one = inputs_of(inputs, self.columns, self._takes)
         if nbest is not None:
             settings["nbest"] = nbest
@@ -154,6 +156,7 @@ class Predictor:
         the same answers. Without `details` a prediction has no tokens and no weights, which is
         faster. `threads` compute several batches at a time.
         """
+        self._check_no_file(inputs)
         items, is_one = inputs_of(inputs, self.columns, self._takes)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
@@ -200,6 +203,7 @@ class Predictor:
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
+            self._check_no_file(one)
             values = by_name(one, self.columns)
             texts = {name: self._text_of(name, values[name]) for name in names}
             for name, field in self.fields.inputs.items():
@@ -209,6 +213,18 @@ class Predictor:
         except (ValueError, SixJarsError) as error:
             return Request(texts, number, f"input {number + 1}: {error}")
         return Request(texts, number)
+
+    def _check_no_file(self, one: Any) -> None:
+        """Refuse the path of a file where texts are read: its name is not what is in it."""
+        if isinstance(one, os.PathLike) and all(
+            isinstance(field, TextField) for field in self.inputs.values()
+        ):
+            name = os.fspath(one)
+            raise DataError(
+                f"{name} is the path of a file, but texts are read here: give a table, "
+                f"predict(pandas.read_csv({name!r})), or its lines, predict(open({name!r}).read().splitlines()); the "
+                f"command reads files: sixjars predict {self.folder} --input {name}"
+            )
 
     def _takes(self, name: str, value: list[Any]) -> bool:
         """Whether a list is one value of a field."""
@@ -220,7 +236,7 @@ class Predictor:
 
     def _text_of(self, name: str, value: Value) -> str:
         text = self.inputs[name].text_of(value)
-        if wrong := not_utf8(text, f"the {name}"):
+        if wrong := not_utf8(text, the(name)):
             raise ValueError(wrong)
         return text
 

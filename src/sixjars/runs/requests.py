@@ -140,7 +140,7 @@ class Ability:
             )
         if self.multi_label and "nbest" in given:
             raise DataError(
-                "this run chooses all labels that apply to an input, so nbest has nothing to count."
+                "this run chooses all labels that apply to an input, so nbest does not apply."
             )
         if given.get("unknown") == "replace" and not self.has_attention:
             raise DataError(

@@ -25,6 +25,8 @@ SURE: Final = 4
 """How many names at the beginning of a field's list settle the matter by themselves."""
 LEAST_GOOD: Final = 0.9
 """The share of values that must fit a field."""
+OFTEN, SELDOM = 10, 3
+"""Rows for each of its values from which a column is clearly one of labels, and up to which it clearly is not."""
 MOST_WORDS: Final = 6
 """Words of a label on average, at most."""
 
@@ -201,16 +203,18 @@ def _by_content(
     field = FIELDS[slot.kind]
     fit: Sequence[Profile] = [column for column in free if _fits(slot, column, named=False)]
     left = [each for each in task.slots if each.name not in chosen]
+    clear: tuple[Profile, str] | None = None
     if is_label(slot):
         fit = _like_labels(fit, free)
+        clear = _clear_label(fit)
     elif _is_text(slot):
         fit = _like_texts(fit, free, left)
         clear = _text(task, slot, fit, [each for each in left if _is_text(each)])
-        if clear is not None:
-            return clear
     elif field.is_media and not fit:
         texts = [column for column in free if not column.holds]
         fit = [each for each in texts if all(isinstance(value, str) for value in each.values)]
+    if clear is not None:
+        return clear
     if not fit:
         called = [column for column in free if column.name in slot.columns]
         fit = [column for column in called if guess(slot, column) is not None]
@@ -227,6 +231,23 @@ def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Pr
     if not fit and len(free) == 1 and not free[0].holds and free[0].distinct < len(free[0].values):
         return free
     return [column for column in fit if column.holds != "numbers"] or fit
+
+
+def _clear_label(fit: Sequence[Profile]) -> tuple[Profile, str] | None:
+    """The column whose few values come again and again, where those of all others hardly do; and the reason."""
+    if len(fit) < 2:
+        return None
+    best, *others = sorted(fit, key=_share_distinct)
+    if _share_distinct(best) * OFTEN > 1 or any(
+        _share_distinct(one) * SELDOM < 1 for one in others
+    ):
+        return None
+    named = " and ".join(f"{one.called} has {one.distinct}" for one in others)
+    return best, f"{best.distinct} values in {len(best.values)} rows, where {named}"
+
+
+def _share_distinct(column: Profile) -> float:
+    return column.distinct / max(len(column.values), 1)
 
 
 def _like_texts(
@@ -261,10 +282,12 @@ def _question(slot: Slot, columns: Sequence[Profile], data: Path) -> DataError:
     twice = len({each.name for each in columns}) < len(columns) and columns[0].name is not None
     names = [f"column {each.number} ({each.name!r})" if twice else each.called for each in columns]
     which = f"{', '.join(names[:-1])} or {names[-1]}"
-    option = option_for(slot.name, columns[0].number if twice else columns[0].option)
+    best = min(columns, key=_share_distinct) if is_label(slot) else columns[0]
+    key = best.number if twice or best.name is None else best.name
+    option = option_for(slot.name, best.number if twice else best.option)
     return DataError(
         f"{data}: it is not clear which column is the {slot.name}: {which}? "
-        f"Say it, such as {option}."
+        f"Say it, such as {option} (in Python: columns={{{slot.name!r}: {key!r}}})."
     )
 
 

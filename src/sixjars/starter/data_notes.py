@@ -1,5 +1,6 @@
 """Notes on the labels and the image, video and feature files of a user's data, before training."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Final, final
 from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.storage.cache import Examples
+from sixjars.data.tables.headers import is_number
 from sixjars.data.text.label_lists import hold_lists
 from sixjars.progress import number_of
 from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError, shown
@@ -20,6 +22,10 @@ FEW: Final = 5
 """Rows of a label below which it does not count for how unbalanced labels are."""
 SELDOM: Final = 10
 """A label of few rows is named where most labels have so many times more."""
+MANY: Final = 20
+"""Labels from which numbers are rather amounts."""
+ONLY_BLANKS: Final = 0.9
+"""How alike labels of unlike numbers of words are, at the least, where one is a typo of the other."""
 NAMED: Final = 3
 """Labels, or files that cannot be used, that are named; further ones are counted."""
 COMMAS: Final = "write commas there and run `sixjars new` again"
@@ -116,12 +122,13 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
                 f"labels look like lists with {mark!r} between, such as {shown(example)}, but each "
                 f"list is a class of its own. If a row may have several labels, {advice}."
             )
+    yield from _amounts(counts)
     usual = median(counts.values()) if counts else 0
     rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
-    if rare:
-        left_out = f" A label of 1 row is left out (min_count: 2 under {field.name})."
-        sentence = _listed([_rare(label, counts) for label in rare])
-        yield sentence + (left_out if drops_single(field, texts) else "")
+    dropped = [label for label in counts if counts[label] == 1 and drops_single(field, texts)]
+    if rare or dropped:
+        named = [*rare, *(label for label in dropped if label not in rare)]
+        yield _listed([_rare(label, counts) for label in named]) + _left_out(dropped, field.name)
     yield from _differ_in_case(counts, field.name)
     blank = next((text for text in texts if counts and text != text.strip()), None)
     if blank is not None:
@@ -140,11 +147,48 @@ def _differ_in_case(counts: Mapping[str, int], field: str) -> Iterator[str]:
         )
 
 
+def _amounts(counts: Counter[str]) -> Iterator[str]:
+    """A sentence where labels are amounts, not the names of classes: numbers, of which whole ones hardly come again."""
+    if len(counts) <= MANY or not all(map(is_number, counts)):
+        return
+    parts = [label for label in counts if _has_fraction(label)]
+    if parts or len(counts) * FEW > counts.total():
+        yield (
+            f"labels are numbers with many different values ({len(counts):,} in {counts.total():,} rows, such as "
+            f"{shown((parts or [*counts])[0])}), and sixjars predicts classes: round them or put them into ranges first."
+        )
+
+
+def _has_fraction(label: str) -> bool:
+    return is_number(label) and not label.strip().lstrip("+-").isdigit()
+
+
+def _left_out(labels: Sequence[str], field: str) -> str:
+    """What a recipe does with labels of one row."""
+    if len(labels) <= NAMED:
+        return f" A label of 1 row is left out (min_count: 2 under {field})." if labels else ""
+    return f" The {len(labels)} labels of 1 row are left out (min_count: 2 under {field})."
+
+
 def _rare(label: str, counts: Mapping[str, int]) -> str:
     others = [other for other, count in counts.items() if count >= FEW]
-    near = get_close_matches(label, others, n=1)
+    near = [other for other in get_close_matches(label, others) if _may_be_typo(label, other)]
     maybe = f"a typo of {shown(near[0])}?" if near else "a typo, or too few to learn it from?"
     return f"label {shown(label)} has {number_of(counts[label], 'row')}: {maybe}"
+
+
+def _may_be_typo(label: str, other: str) -> bool:
+    """Whether two labels differ in letters, not in whole words.
+
+    >>> _may_be_typo("Biling / Delivery", "Billing / Delivery"), _may_be_typo("Return / Delivery", "Billing / Delivery")
+    (True, False)
+    """
+    words, others = (re.findall(r"\w+", one.casefold()) for one in (label, other))
+    if len(words) != len(others):  # a blank more or less
+        return bool(get_close_matches("".join(words), ["".join(others)], cutoff=ONLY_BLANKS))
+    return all(
+        get_close_matches(*pair) for pair in zip(words, ([one] for one in others), strict=True)
+    )
 
 
 def _listed(sentences: Sequence[str]) -> str:

@@ -20,11 +20,12 @@ from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
-from sixjars_runtime.errors import DataError, RunError
+from sixjars_runtime.errors import DataError, RunError, shown
 from sixjars_runtime.text.segments import SEPARATOR, text_of_labels, texts_of
 
 _FORMAT = 2
 ASSUMED = 2  # labels assumed where neither data nor recipe say how many there are
+NAMED = 5  # labels that are named where rows are left out because of them
 MULTI_LABEL_METRICS = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
 
 
@@ -71,7 +72,6 @@ class LabelField(Field):
         self.lists = "value" if settings.multi_label else "refused"
         self.folds_case = settings.lowercase
         self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
-        self.unusable = f"without a label that is in the list (data.{name}.min_count, size)"
         self.names = tuple(names)
         self._numbers: dict[str, int] = {}
         for number, label in enumerate(self.names):
@@ -141,6 +141,10 @@ class LabelField(Field):
         number = self._numbers.get(self._key(label))
         return self._key(label) if number is None else self.names[number]
 
+    def unknown(self, text: str) -> list[str]:
+        """The labels of a text that are not in the list."""
+        return [label for label in self._labels(text) if self._key(label) not in self._numbers]
+
     def normalize(self, text: str) -> str:
         """Single spaces, spelled as in the list if case does not count; several in order."""
         labels = list(map(self._named, self._labels(text)))
@@ -165,9 +169,29 @@ class LabelField(Field):
         usable = np.diff(table.ids(self.name)[1]) > 0
         if not usable.any():
             first = dict.fromkeys(table.texts(self.name, range(min(3, len(table)))))
-            shown = ", ".join(map(repr, first))
-            raise DataError(f"none of its labels ({shown}, ...) is among those that were learned.")
+            some = ", ".join(map(repr, first))
+            raise DataError(f"none of its labels ({some}, ...) is among those that were learned.")
         return usable
+
+    def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
+        """Their labels are too rare, or too many; the first of them."""
+        least = self.settings.min_count
+        counts = Counter(label for text in table.texts(self.name) for label in self.unknown(text))
+        own = (
+            label for text in table.texts(self.name, rows.tolist()) for label in self.unknown(text)
+        )
+        labels = [*dict.fromkeys(own)]
+        rare = self.settings.size is None and all(counts[label] < least for label in labels)
+        one = len(rows) == 1
+        they = "because its label" if one else "because their labels"
+        have, are = ("has", "is") if one else ("have", "are")
+        if rare:
+            few = "1 row" if least == 2 else f"fewer than {least} rows"
+            said = f"{they} {have} {few} (data.{self.name}.min_count)"
+        else:
+            said = f"{they} {are} not in the list (data.{self.name}.min_count, size)"
+        more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
+        return f"{said}: {', '.join(map(shown, labels[:NAMED]))}{more}" if labels else said
 
     def blank(self) -> Padded:
         """A row with the first label."""

@@ -22,6 +22,7 @@ from sixjars.data.tables.headers import has_header
 from sixjars.data.tables.memory import MEMORY, read_memory
 from sixjars.data.tables.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.tables.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
+from sixjars.progress import number_of
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars_runtime.errors import DataError, unknown
@@ -177,9 +178,9 @@ def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
     shown = [str(line) for line, _ in wide[:SHOWN]]
     lines = ", ".join(shown + ["..."] * (len(wide) > SHOWN))
     return [
-        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header "
-        f"has names, {names} (line {lines}), so values may be in the wrong columns: {why}. Enclose "
-        "such texts in straight quotation "
+        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header, "
+        f"which has {number_of(names, 'name')} (line {lines}), so values may be in the wrong "
+        f"columns: {why}. Enclose such texts in straight quotation "
         'marks (") and read them with `data.quotes: true`, or choose another delimiter.'
     ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.tables.delimited import DELIMITERS, header_names, records_of
+from sixjars.data.tables.delimited import DELIMITERS, header_names, is_quoted, records_of
 from sixjars.data.tables.headers import has_header, may_have_header
 from sixjars.data.tables.quoted import csv_fields
 from sixjars.data.tables.rows import Fault, Key
@@ -80,8 +80,17 @@ def of_records(
     return Dialect(delimiter, quotes, bool(names), rows, names, unclear)
 
 
+def encloses(path: Path, delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
+    """Whether quotation marks enclose fields: as is said, else between tabs as the first rows say, and yes elsewhere."""
+    if quotes is not None or delimiter != "\t":
+        return is_quoted(delimiter, quotes)
+    sample = _sample(path)
+    with_quotes, without = (_consistency(sample, delimiter, way) for way in (True, False))
+    return with_quotes > without
+
+
 def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
-    """The settings to read a file that has these columns, but not between its own delimiters.
+    """The settings to read a file that has these columns, but is written in another way.
 
     Nothing where the given settings fit, or where none do: the reader then says what is wrong.
     """
@@ -90,13 +99,16 @@ def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[s
     if usual is None or ending not in {*_USUAL, ".txt"} or not path.is_file():
         return {}
     _, first = next(records_of(path, usual, quotes=table.quotes), (0, []))
-    if isinstance(first, Fault) or _has(first, columns):
+    if isinstance(first, Fault):
         return {}
+    if _has(first, columns):
+        quotes = encloses(path, usual, table.quotes)
+        return {"quotes": True} if quotes and not is_quoted(usual, table.quotes) else {}
     dialect = dialect_of(path)
     mark = dialect.delimiter
     if not _has(dialect.names or dialect.rows[0], columns):
         return {}
-    tell(f"{path} has {mark!r} between its columns, and is read so; expected was {usual!r}.")
+    tell(f"{path} has {mark!r} between its columns, and is read that way; {usual!r} was expected.")
     return {"delimiter": mark, "quotes": dialect.quotes}
 
 
