@@ -601,19 +601,26 @@ def test_the_kept_model_learns_as_long_as_was_best_on_average(
     assert last["epoch"] == pytest.approx(np.mean([fold[-1]["epoch"] for fold in records]), rel=0.2)
 
 
+@pytest.mark.parametrize(
+    ("ends", "kept"),
+    [
+        ({"steps": None, "epochs": 4}, [3, 6, 9, 12, 15, 18]),
+        ({"steps": 12, "epochs": None}, [2, 4, 6, 8, 10, 12]),
+    ],
+)
 def test_the_kept_model_is_the_mean_of_as_late_weights_as_those_of_the_folds(
-    tmp_path: Path,
+    ends: dict[str, int | None], kept: list[int], tmp_path: Path
 ) -> None:
     """Of the folds the best three of six, which here are the last; of the kept model the last three."""
-    ends = {"steps": 12, "epochs": None, "validate_every": 2, "average": 3, "metric": "loss"}
+    how = {**ends, "validate_every": 2, "average": 3, "metric": "loss"}
     table = rows(tmp_path, {"a": 20, "b": 10})
-    made = values(tmp_path, table, learning={"folds": 3, "rate": 0.001, **ends})
+    made = values(tmp_path, table, learning={"folds": 3, "rate": 0.001, **how})
     trained(tmp_path, made)
     steps = [
         [json.loads(line)["step"] for line in (tmp_path / log).read_text().splitlines()]
         for log in ("run/folds/1/log.jsonl", "run/log.jsonl")
     ]
-    assert steps == [[2, 4, 6, 8, 10, 12], [3, 6, 9, 12, 15, 18]]
+    assert steps == [[2, 4, 6, 8, 10, 12], kept]
 
 
 def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> None:

@@ -54,11 +54,13 @@ def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
     """
     more_rows = len(folds) / (len(folds) - 1)
     learning = run.recipe.learning
-    scaled = max(1, round(more_rows * fmean(last_kept_step(fold) for fold in folds)))
+    of_folds = fmean(last_kept_step(fold) for fold in folds)
+    scaled = max(1, round(more_rows * of_folds))
     steps = min(scaled, learning.steps or scaled)
     ends: dict[str, Any] = {"steps": steps, "epochs": None, "patience": None}
     if learning.validate_every is not None:
-        ends["validate_every"] = max(1, round(more_rows * learning.validate_every))
+        share = more_rows if steps == scaled else steps / of_folds
+        ends["validate_every"] = max(1, round(share * learning.validate_every))
     learning = learning.model_copy(update=ends | {"metric": "loss"})
     return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
 
