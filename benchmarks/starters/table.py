@@ -21,7 +21,7 @@ COLUMNS: Final = (
     "best baseline",
     "which one",
     "difference",
-    "minutes",
+    "CPU minutes",
     "GB",
     "a quarter of the updates costs",
 )
@@ -81,7 +81,7 @@ def _row(name: str, size: int, seeds: Sequence[Mapping[str, Any]], machine: str)
         "–" if baseline is None else f"{baseline:.{digits}f}",
         seeds[0].get("by", "–"),
         "–" if baseline is None else f"{mean(scores) - baseline:+.{digits}f}",
-        f"{mean(line['train_s'] for line in seeds) / 60:.1f}",
+        f"{mean(line['cpu_s'] for line in seeds) / 60:.1f}",
         f"{max(line['gb'] for line in seeds):.1f}",
         f"{mean(costs):.1f}" if costs else "–",
     ]

@@ -46,7 +46,7 @@ def test_each_imports_what_it_needs(path: Path, capsys: pytest.CaptureFixture[st
 def starter_row(**changes: Any) -> str:
     row = {"set": "sick", "rows": 200, "seed": 0, "metric": "accuracy@1", "score": 0.5, "dev": 500}
     row |= {
-        "train_s": 60.0,
+        "cpu_s": 60.0,
         "gb": 0.5,
         "quarter_costs": 1.5,
         "baseline": 0.48,

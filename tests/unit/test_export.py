@@ -48,6 +48,17 @@ def test_answers_are_those_of_torch(run: Path, exported: Path, how: dict[str, An
     pairs(sixjars.load(run).nbest(texts, **how), sixjars_runtime.load(exported).nbest(texts, **how))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("cell", ["rnn", "lstm"])
+def test_a_language_model_of_each_cell_takes_any_number_of_rows(cell: str, tmp_path: Path) -> None:
+    """Those of the step's graph: torch fixes them where the code asks how many there are."""
+    few = ["data.sample.size=48", "data.sample.valid=8", "data.sample.test=8", "learning.steps=2"]
+    run = sixjars.train(f"language_model/sample_{cell}", few, out=tmp_path / "run")
+    sixjars.export(run.folder, tmp_path / "exported")
+    step = onnx.load(tmp_path / "exported/step.onnx")
+    [token] = [value for value in step.graph.input if value.name == "token"]
+    assert [dim.dim_param for dim in token.type.tensor_type.shape.dim] == ["rows"]
+
+
 def test_one_input_has_one_answer(exported: Path) -> None:
     model = sixjars_runtime.load(exported, threads=2)
     assert model.predict("ghar").text == model.predict(["ghar"])[0].text

@@ -194,10 +194,12 @@ def compiled_step(
 ) -> LayerState | None:
     """The state (B, H) after a step of prediction, from g and r (B, G); None without a kernel."""
     kernels = used_for(given)
+    # First of all: an exported graph would be fixed to the number of rows that `len` asks for.
+    if kernels is None or name not in COMPILED or given.shape != recurrent.shape:
+        return None
     hidden, memory = before
     states = [state for state in before if state is not None]
-    fits = all(state.dtype == torch.float32 and len(state) == len(given) for state in states)
-    if kernels is None or name not in COMPILED or not fits or given.shape != recurrent.shape:
+    if any(state.dtype != torch.float32 or len(state) != len(given) for state in states):
         return None
     given, recurrent, start = _dense(given, recurrent, states[-1])
     after = torch.empty_like(hidden, memory_format=torch.contiguous_format)
