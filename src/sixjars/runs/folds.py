@@ -55,12 +55,12 @@ def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
     more_rows = len(folds) / (len(folds) - 1)
     learning = run.recipe.learning
     of_folds = fmean(last_kept_step(fold) for fold in folds)
-    scaled = max(1, round(more_rows * of_folds))
-    steps = min(scaled, learning.steps or scaled)
+    steps = max(1, round(more_rows * of_folds))
+    if learning.steps is not None:
+        steps = min(steps, learning.steps)
     ends: dict[str, Any] = {"steps": steps, "epochs": None, "patience": None}
     if learning.validate_every is not None:
-        share = more_rows if steps == scaled else steps / of_folds
-        ends["validate_every"] = max(1, round(share * learning.validate_every))
+        ends["validate_every"] = max(1, round(steps / of_folds * learning.validate_every))
     learning = learning.model_copy(update=ends | {"metric": "loss"})
     return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
 
