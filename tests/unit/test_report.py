@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from typing import final
 
 import pytest
@@ -119,6 +120,33 @@ def test_every_kind_of_run(recipe: str, told: str, tmp_path: Path) -> None:
     assert html.count('class="view"') == (9 if attends else 0)
     if not attends and recipe.startswith("image"):
         assert html.count('<img class="given" src="data:image/jpeg') == 9
+
+
+@pytest.mark.usefixtures("scored_baselines")
+def test_a_cross_validated_run_leads_with_rows_held_out(tmp_path: Path) -> None:
+    """Not with the score of the rows that its model learned from, nor with baselines on these."""
+    texts = [(f"word{number % 9} end{number % 4}", "ab"[number % 2]) for number in range(40)]
+    (tmp_path / "rows.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in texts))
+    recipe: dict[str, Any] = {"task": "document_classification"}
+    fields = {"source": {"column": 1, "tokens": "words"}, "label": {"column": 2}}
+    recipe["data"] = {"train": str(tmp_path / "rows.tsv"), **fields}
+    recipe["model"] = {
+        "encoder": {"kind": "text", "size": 4, "embedding": {"size": 4}},
+        "bridge": {"kind": "initial"},
+        "decoder": {"kind": "label", "size": 4},
+    }
+    recipe["learning"] = {"folds": 2, "epochs": 3}
+    recipe["evaluation"] = {"metrics": ["accuracy@1"]}
+    run = sixjars.train(recipe, out=tmp_path / "run", device="cpu")
+    held_out, baseline = run.scores[0].value, run.baselines[0]
+    html = sixjars.report(run.folder, out=tmp_path / "r.html", device="cpu")
+    text = " ".join(text_of(html.read_text(encoding="utf-8")).split())
+    assert f"accuracy@1 {held_out:.3f} in cross-validation on 40 examples" in text
+    assert f"this model {held_out:.3f} " in text
+    assert f"{baseline.name} {baseline.value('accuracy@1'):.3f} " in text
+    (run.folder / "scores.json").write_text("{}")
+    html = sixjars.report(run.folder, out=tmp_path / "r.html", device="cpu")
+    assert "damaged or missing (scores.json)" in html.read_text(encoding="utf-8")
 
 
 def test_a_language_model_has_no_input(language_model: Path, tmp_path: Path) -> None:

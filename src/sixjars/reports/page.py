@@ -38,14 +38,17 @@ def report_page(report: Report) -> str:
 
 
 def _lead(report: Report) -> str:
-    """The first score in one sentence."""
+    """The first score in one sentence; after a cross-validation that of the rows held out."""
     bad = f" ({report.skipped:,} bad rows skipped)" if report.skipped else ""
     score, interval = report.scores[0]
     around = "" if interval is None else f" (95 % interval {between(interval)})"
-    value = f"<b>{escape(score.name)} {shown_number(score.value)}</b>{around}"
+    where = f" on {report.count:,} examples of {escape(report.where)}{bad}"
+    if report.held_out:
+        score, around = report.held_out[0], " in cross-validation"
+        where += ", each held out by one model; the scores below are of the model that learned them"
     return (
-        f"{escape(report.explanation.title)}: {value} on {report.count:,} examples of "
-        f"{escape(report.where)}{bad}; {report.explanation.count:,} trained parameters."
+        f"{escape(report.explanation.title)}: <b>{escape(score.name)} {shown_number(score.value)}"
+        f"</b>{around}{where}; {report.explanation.count:,} trained parameters."
     )
 
 
@@ -100,7 +103,8 @@ def _scores(report: Report) -> str:
     html = f"<p>{escape(' '.join(report.notes))}</p>" if report.notes else ""
     html += scores_table(report.scores)
     if report.baselines:
-        html += baselines_table(report.baselines, report.scores)
+        scores = report.held_out or [score for score, _ in report.scores]
+        html += baselines_table(report.baselines, scores)
     html += f"<p>{escape(report.beside)}</p>" if report.beside else ""
     if report.left_out:
         names = escape(", ".join(report.left_out))

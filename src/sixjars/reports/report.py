@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
 from sixjars.evaluation.metrics import Interval, Metric, Outcome
@@ -49,7 +50,7 @@ from sixjars.runs.evaluate import (
 )
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
-from sixjars.runs.folds import note_of_folds
+from sixjars.runs.folds import held_out_baselines, held_out_scores, note_of_folds
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import chosen_by, metrics_of
 from sixjars.runs.scored_files import are_files
@@ -104,11 +105,17 @@ def report(  # noqa: PLR0913 - the options of one report
     run = open_run(name, Outside(tuple(allow), tuple(components)))
     metrics, judged = _judged(run, data, device, reporter)
     try:
-        beside = baselines_beside(run, judged, metrics, reporter) if baselines else ()
         values = _Gathering(run, judged, metrics, reporter).report(name, data)
-        scores = [score for score, _ in values.scores]
+        has_learned = data is None and run.recipe.learning.folds is not None
+        held_out = held_out_scores(run) if has_learned else ()
+        beside: tuple[Baseline, ...] = ()
+        if baselines and held_out:
+            beside = held_out_baselines(run)
+        elif baselines:
+            beside = baselines_beside(run, judged, metrics, reporter)
+        scores = held_out or [score for score, _ in values.scores]
         sentence = sentence_of(beside, scores, run.recipe, trend_of(run))
-        values = replace(values, baselines=beside, beside=sentence)
+        values = replace(values, baselines=beside, beside=sentence, held_out=held_out)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -87,12 +87,10 @@ def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
     return table(head, rows, caption)
 
 
-def baselines_table(
-    baselines: Sequence[Baseline], scores: Sequence[tuple[Score, Interval | None]]
-) -> str:
+def baselines_table(baselines: Sequence[Baseline], scores: Sequence[Score]) -> str:
     """A row for the model, and one for each baseline."""
     metrics, values = [], []
-    for score, _ in scores:
+    for score in scores:
         if any(baseline.value(score.name) is not None for baseline in baselines):
             metrics.append(score.name)
             values.append(shown_number(score.value))

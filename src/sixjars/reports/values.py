@@ -128,3 +128,5 @@ class Report:
     """Simple methods without a network, scored on the same examples."""
     beside: str = ""
     """A sentence that compares the best of them with the model."""
+    held_out: Sequence[Score] = ()
+    """The means over the folds of a cross-validation, where the run learned from all examples."""

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from sixjars.evaluation.baselines.result import Baseline
-from sixjars.evaluation.metrics import Score
+from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import Reporter, number_of
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.baseline_file import read_entries
 from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.folder import RunFolder, best_first
 from sixjars.runs.recipes import chosen_by
@@ -117,14 +118,32 @@ def _mean_errors(folds: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: math.hypot(*(errors[name] for errors in folds)) / len(folds) for name in shared}
 
 
+def held_out_scores(run: RunFolder) -> tuple[Score, ...]:
+    """The means over the folds of a run, as training kept them; none where they are damaged."""
+    try:
+        kept = json.loads((run.folder / "scores.json").read_text(encoding="utf-8"))
+        scores = []
+        for name, score in kept["scores"].items():
+            better = metric_named(name, run.outside).better
+            value, signature = float(score["value"]), str(score["signature"])
+            scores.append(Score(name, value, signature, better, int(kept["examples"])))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecipeError):
+        return ()
+    return tuple(scores)
+
+
+def held_out_baselines(run: RunFolder) -> tuple[Baseline, ...]:
+    """The means of the baselines of all folds; none where a fold keeps none."""
+    folds = [read_entries(fold.folder) for fold in fold_runs(run)]
+    # The oldest entry of a fold is that of its training; those of other data may follow.
+    return mean_baselines([entries[-1].baselines for entries in folds]) if all(folds) else ()
+
+
 def note_of_folds(run: RunFolder) -> str:
     """A note with the scores of the folds, for whoever scores the model on its training rows."""
-    try:
-        kept = json.loads((run.folder / "scores.json").read_text(encoding="utf-8"))["scores"]
-        scores = ", ".join(f"{name} {score['value']:.4f}" for name, score in kept.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        scores = "damaged or missing (scores.json)"
-    held_out = f"in cross-validation, on rows not learned from: {scores}."
+    scores = ", ".join(f"{score.name} {score.value:.4f}" for score in held_out_scores(run))
+    kept = scores or "damaged or missing (scores.json)"
+    held_out = f"in cross-validation, on rows not learned from: {kept}."
     return f"the run learned from all of these rows; {held_out}"
 
 
