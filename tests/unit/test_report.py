@@ -6,8 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from typing import final
+from typing import Any, final
 
 import pytest
 import yaml
