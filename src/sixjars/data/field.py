@@ -246,6 +246,10 @@ class Field(ABC):
         """What is said of some rows that are not `usable`."""
         return self.unusable
 
+    def note_on_unknown(self, table: Table) -> str:
+        """A sentence on rows that ask for an output which was never learned; empty without any."""
+        return ""
+
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
         """Which of some rows are longer than the part that is encoded."""
         return np.zeros(len(rows), dtype=bool)

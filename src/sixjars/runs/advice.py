@@ -69,10 +69,11 @@ def _lowercase(values: Values) -> Iterator[str]:
 
 def _dropout(values: Values) -> Iterator[str]:
     """Dropout of the encoder, or else of the decoder, as of a bag of words; not of word vectors."""
-    keys = [key for key in values if key.endswith(".dropout") and "embedding" not in key]
+    keys = []
+    for key in values:
+        if key.endswith(".dropout") and "embedding" not in key and "ngrams" not in key:
+            keys.append(key)
     of_encoder = [key for key in keys if key.startswith("model.encoder.")]
-    if values.get("model.encoder.kind") == "bag":
-        of_encoder, keys = [], [key for key in keys if key not in of_encoder]
     keys = of_encoder or [key for key in keys if key.startswith("model.")]
     if keys and max(values[key] for key in keys) < MUCH_DROPOUT:
         yield f"{keys[-1]}={MUCH_DROPOUT}"  # the last is of all that the encoder has read

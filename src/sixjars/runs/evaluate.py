@@ -39,7 +39,6 @@ from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.trend import trend_of
-from sixjars.runs.unknown_labels import unknown_labels
 from sixjars_runtime.errors import DataError, RecipeError, RunError, SixJarsError
 
 LEARNED: Final = (
@@ -133,7 +132,8 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
     evaluation = evaluation_of(scored.judged, chosen, scored.dataset)
     for sentence in scored.dataset.notes:
         reporter.note(sentence)
-    if data is not None and (unknown := unknown_labels(scored.dataset)):
+    dataset = scored.dataset
+    if data is not None and (unknown := dataset.fields.output.note_on_unknown(dataset.table)):
         reporter.note(unknown)
     outcomes = scored.judged.outcomes
     for sentence in why_zero(chosen, evaluation.scores, outcomes[min(outcomes)]):

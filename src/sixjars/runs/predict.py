@@ -14,7 +14,6 @@ from typing import Any, final, overload
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
-from sixjars.data.fields.text import TextField
 from sixjars.data.storage.cache import Examples
 from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.values import Padded
@@ -216,8 +215,8 @@ class Predictor:
 
     def _check_no_file(self, one: Any) -> None:
         """Refuse the path of a file where texts are read: its name is not what is in it."""
-        if isinstance(one, os.PathLike) and all(
-            isinstance(field, TextField) for field in self.inputs.values()
+        if isinstance(one, os.PathLike) and not any(
+            field.is_media for field in self.inputs.values()
         ):
             name = os.fspath(one)
             raise DataError(

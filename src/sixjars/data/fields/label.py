@@ -193,6 +193,29 @@ class LabelField(Field):
         more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
         return f"{said}: {', '.join(map(shown, labels[:NAMED]))}{more}" if labels else said
 
+    def note_on_unknown(self, table: Table) -> str:
+        """How many rows have labels that were not learned: each counts as wrong, often unmeant."""
+        rows = 0
+        labels = Counter[str]()
+        for text in table.texts(self.name):
+            unknown = self.unknown(text)
+            rows += bool(unknown)
+            labels.update(unknown)
+        if not rows:
+            return ""
+        spelled = {name.casefold(): name for name in self.names}
+        named = []
+        for label, _ in labels.most_common(NAMED):
+            known = spelled.get(label.casefold())
+            named.append(shown(label) if known is None else f"{label!r} (it knows {known!r})")
+        listed = ", ".join(named) + (", ..." if len(labels) > NAMED else "")
+        have = "rows has labels" if rows == 1 else "rows have labels"
+        count = "are never found" if self.multi_label else "count as wrong"
+        return (
+            f"{rows:,} of {len(table):,} {have} that the run has not learned, "
+            f"such as {listed}: they {count}."
+        )
+
     def blank(self) -> Padded:
         """A row with the first label."""
         return Padded.of([[0]])
