@@ -24,7 +24,7 @@ MEASURED = [
     shlex.split(line)
     for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     for line in block.replace("\\\n", " ").splitlines()
-    if line.startswith("python ")
+    if line.startswith("python benchmarks/")
 ]
 LITTLE = ["learning.steps=2", "evaluation.search.max_length=5"]
 
