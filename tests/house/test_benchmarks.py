@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.recipes.stand_ins import stand_in
 from tests.recipes.test_real_recipes import smaller
 
 from sixjars.runs.recipes import read_recipe
+from sixjars.starter.training_time import QUARTER_COSTS
 
 kept, measure, table = map(
     importlib.import_module,
@@ -144,3 +146,10 @@ def test_fine_tuning_is_measured(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "x.png").is_file()
+
+
+def test_what_a_shorter_training_costs_is_the_mean_of_the_kept_table() -> None:
+    rows = yaml.safe_load(table.KEPT.read_text(encoding="utf-8"))["tables"]["scores"]["rows"]
+    costs = [float(row["cells"][-1]) for row in rows if row["cells"][-1] != "–"]
+    assert len(costs) > 8
+    assert round(mean(costs), 1) == QUARTER_COSTS
