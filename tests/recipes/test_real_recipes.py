@@ -16,6 +16,12 @@ from .using import SECTIONS, check_use
 REAL = [name for name in packaged() if "/sample" not in name]
 
 
+def has_vectors(name: str) -> bool:
+    """Whether the recipe starts from pretrained vectors of words."""
+    fields = read_recipe(name).data.fields.values()
+    return any(getattr(field, "vectors", None) for field in fields)
+
+
 def smaller(name: str) -> list[str]:
     """What makes a run quick: small words, few pixels."""
     recipe = read_recipe(name)
@@ -23,6 +29,8 @@ def smaller(name: str) -> list[str]:
     if media:
         frames = [f"data.{key}.frames=3" for key in media if key == "video"]
         return [f"data.{key}.size=64" for key in media] + frames
+    if has_vectors(name):  # whose size is that of the embeddings
+        return ["model.encoder.ngrams.buckets=64"] if "ngrams" in recipe.model.encoder else []
     for inside in ("words", "sentence"):
         if inside in recipe.model.encoder:
             return [f"model.encoder.{inside}.embedding.size=16"]
@@ -39,8 +47,8 @@ def test_every_stand_in_is_needed() -> None:
 
 
 def params() -> list[Any]:
-    """All recipes; the second and later ones of the same data are left to `make test-all`."""
-    first = {name.split("/")[1].split("_")[0]: name for name in reversed(REAL)}
+    """All recipes; later ones of the same data, with or without vectors, are left to `make test-all`."""
+    first = {(name.split("/")[1].split("_")[0], has_vectors(name)): name for name in reversed(REAL)}
     return [
         pytest.param(name, marks=() if name in first.values() else pytest.mark.slow)
         for name in REAL
