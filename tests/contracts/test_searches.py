@@ -14,7 +14,7 @@ import sixjars
 from sixjars import Padded, SearchSettings, SpecialTokens, State, StepOutput
 from sixjars_runtime.exported import search as light
 from sixjars_runtime.exported.search.settings import SearchSettings as LightSettings
-from sixjars_runtime.exported.search.settings import SpecialTokens as LightTokens
+from sixjars_runtime.special_tokens import SpecialTokens as LightTokens
 
 GO, STOP, PAD, UNK = 1, 2, 0, 3
 SETTINGS: list[dict[str, Any]] = [

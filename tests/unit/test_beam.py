@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from sixjars.decoding import beam_rows, search
-from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.special_tokens import SpecialTokens
 
 GO, STOP, A, B, C = range(5)
 SIZE, POSITIONS = 5, 4

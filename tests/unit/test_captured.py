@@ -17,7 +17,6 @@ from sixjars.data.packing import packed
 from sixjars.decoding.scores import banned, min_length
 from sixjars.errors import LearningError
 from sixjars.flow.contracts import Bridge
-from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import Batch, Padded, Segments, StepOutput
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, widened
@@ -32,6 +31,7 @@ from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
+from sixjars_runtime.special_tokens import SpecialTokens
 from tests.reads import Reads
 
 FEW = (

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from sixjars.decoding import beam_rows, search
 from sixjars.decoding.sampling import draw, hashed, likely
-from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import State, StepOutput
 from sixjars.recipe.sections import SearchSettings
+from sixjars_runtime.special_tokens import SpecialTokens
 
 GO, STOP = 0, 1
 SPECIAL = SpecialTokens(go=GO, stop=STOP)

@@ -13,7 +13,7 @@ import sixjars_runtime.exported.search as runtime
 from sixjars.decoding import beam_rows, search
 from sixjars.decoding.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
 from sixjars.errors import RecipeError, ShapeError
-from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime.search_ranges import (
@@ -24,6 +24,7 @@ from sixjars_runtime.search_ranges import (
     MOST_TEMPERATURE,
     MOST_TOKENS,
 )
+from sixjars_runtime.special_tokens import SpecialTokens
 
 GO, STOP = 0, 5
 SPECIAL = SpecialTokens(go=GO, stop=STOP)
@@ -356,7 +357,7 @@ def test_the_ends_of_all_ranges_give_numbers(kind: str, extreme: dict[str, float
         {},
         {},
         there,
-        runtime.settings.SpecialTokens(go=GO, stop=STOP),
+        SpecialTokens(go=GO, stop=STOP),
         mask=np.ones((1, 3), dtype=bool),
     )
     for one in (found[0], outcome[0][0]):

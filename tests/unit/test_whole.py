@@ -14,7 +14,6 @@ from onnx import TensorProto, helper
 import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError, RecipeError, RunError
-from sixjars.flow.searching import SpecialTokens
 from sixjars.runs.predict import Predictor
 from sixjars.runs.requests import Ability
 from sixjars.serving.export.agreement import answers
@@ -24,6 +23,7 @@ from sixjars.serving.export.loops import MADE, JoinedGraphs
 from sixjars.serving.export.stages import Stages
 from sixjars.serving.export.whole import _same, search_inside
 from sixjars_runtime.exported.settings import WHOLE
+from sixjars_runtime.special_tokens import SpecialTokens
 
 RULES: list[dict[str, Any]] = [
     {},

@@ -1,6 +1,7 @@
-"""The special tokens of every vocabulary, and where ordinary ids begin."""
+"""The special tokens of every vocabulary, where ordinary ids begin, and what search makes of them."""
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 PAD: Final = 0
 GO: Final = 1
@@ -8,3 +9,18 @@ STOP: Final = 2
 UNK: Final = 3
 SPECIAL: Final = ("<pad>", "<go>", "<stop>", "<unk>")
 """The special tokens, each at its id."""
+
+
+@final
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The tokens with a meaning for search."""
+
+    go: int
+    """The input of the first step; never output (unless `<stop>` is the same token)."""
+    stop: int
+    """The token that ends a hypothesis."""
+    banned: tuple[int, ...] = ()
+    """Other tokens that are never output, such as `<pad>`."""
+    unknown: int | None = None
+    """`<unk>`, where there is such a token; search settings say whether it may be output."""

@@ -30,10 +30,11 @@ from sixjars.decoding.problem import (
 from sixjars.decoding.sampling import draw, likely, row_seeds
 from sixjars.decoding.scores import NEVER, Ranking, best_tokens
 from sixjars.flow.contracts import Generator
-from sixjars.flow.searching import Hypothesis, SpecialTokens, Step
+from sixjars.flow.searching import Hypothesis, Step
 from sixjars.flow.values import Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime.memory import MANY
+from sixjars_runtime.special_tokens import SpecialTokens
 
 
 def beam_rows(settings: SearchSettings) -> int:

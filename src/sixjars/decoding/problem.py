@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from sixjars.decoding.scores import NEVER, Ranking, Rule, never_of, rule_of
-from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime.errors import ShapeError
+from sixjars_runtime.special_tokens import SpecialTokens
 
 ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]
 """A token for each row (R,), a state and the prepared sources -> scores and the state after it."""

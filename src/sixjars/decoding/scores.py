@@ -15,10 +15,10 @@ from typing import final
 import torch
 from torch import Tensor
 
-from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import Padded, Tensors
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime.errors import RecipeError
+from sixjars_runtime.special_tokens import SpecialTokens
 
 Made = int | Tensor
 """A number of steps; a tensor in a CUDA graph, which is replayed for other steps too."""

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Literal, Protocol, final
 
 from torch import Tensor, nn
 
-from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, Rows, StepOutput
+from sixjars_runtime.special_tokens import SpecialTokens
 
 Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
 """The values of a field: tokens of a vocabulary, classes of a list, positions of an input, …"""

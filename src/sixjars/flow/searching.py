@@ -10,24 +10,10 @@ from typing import Any, final
 from torch import Tensor
 
 from sixjars.flow.values import StepOutput
+from sixjars_runtime.special_tokens import SpecialTokens as SpecialTokens
 
 Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
 """All that search knows of a model: tokens (R,) and state (any `Rows`) in, scores and state out."""
-
-
-@final
-@dataclass(frozen=True)
-class SpecialTokens:
-    """The tokens with a meaning for search."""
-
-    go: int
-    """The input of the first step; never output (unless `<stop>` is the same token)."""
-    stop: int
-    """The token that ends a hypothesis."""
-    banned: tuple[int, ...] = ()
-    """Other tokens that are never output, such as `<pad>`."""
-    unknown: int | None = None
-    """`<unk>`, where there is such a token; search settings say whether it may be output."""
 
 
 @final

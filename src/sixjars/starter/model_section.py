@@ -112,7 +112,7 @@ def _evidence(classes: int, rows: int, usual: int) -> dict[str, Any]:
     """The settings of the evidence, whose size is the rank of a linear classifier.
 
     With many rows the rank is no more than the classes.
-    On 20,000 film reviews a rank of 4 was as good as 16, more pairs kept apart and more of them
+    On 20,000 movie reviews a rank of 4 was as good as 16, more pairs kept apart and more of them
     left out in training added half a point each; on 5,000 news 16 was a point better than 4.
     """
     if rows < MANY_ROWS:

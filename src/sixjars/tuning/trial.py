@@ -27,7 +27,7 @@ from sixjars_runtime.errors import (
 KEPT: Final = {"recipe.yaml", "log.jsonl"}
 """The files of a trial that stay; weights would fill the disk, and can be trained again."""
 State = Literal["complete", "pruned", "failed"]
-Told = Callable[[float], bool]
+KeepGoing = Callable[[float], bool]
 """Takes the score of a validation; returns whether the trial goes on."""
 
 
@@ -94,7 +94,7 @@ class Pruned(Exception):
 class Watching(Reporter):
     """Ends a training where its scores are too low; shows its steps and nothing else."""
 
-    def __init__(self, metric: str, goes_on: Told, memory: Memory) -> None:
+    def __init__(self, metric: str, goes_on: KeepGoing, memory: Memory) -> None:
         self.metric = metric
         self.goes_on = goes_on
         self.memory = memory
@@ -125,7 +125,7 @@ class Watching(Reporter):
             raise Pruned
 
 
-def try_order(order: Order, goes_on: Told, memory: Memory) -> End:
+def try_order(order: Order, goes_on: KeepGoing, memory: Memory) -> End:
     """Train as ordered, and return the end; an error with a sentence is an end like any other."""
     outside = Outside(order.allow, memory.components)
     recipe = recipe_of(values_of(order.recipe, "recipe"), "recipe", outside)

@@ -18,7 +18,7 @@ from typing import IO, Any, Final, final
 
 from sixjars.learning.processes import end_after
 from sixjars.progress import Reporter
-from sixjars.tuning.trial import End, Memory, Order, Told, try_order
+from sixjars.tuning.trial import End, KeepGoing, Memory, Order, try_order
 from sixjars_runtime.errors import Interrupted, RunError
 
 GO, STOP = "go\n", "stop\n"
@@ -57,7 +57,7 @@ class TrialProcess:
         self.complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         self.stopped = False
 
-    def try_order(self, order: Order, goes_on: Told) -> End:
+    def try_order(self, order: Order, goes_on: KeepGoing) -> End:
         """Run a trial and return its end; one that was stopped raises `Interrupted`."""
         child = self.child or self._started()
         if self.stopped:
@@ -111,7 +111,7 @@ class TrialProcess:
 
 
 def _spoken_with(
-    child: "subprocess.Popen[str]", order: Order, goes_on: Told, note: Note
+    child: "subprocess.Popen[str]", order: Order, goes_on: KeepGoing, note: Note
 ) -> End | None:
     """Answer each score until the end comes; None where the process ends without one."""
     assert child.stdin is not None

@@ -49,7 +49,7 @@ from sixjars.tuning.study import (
     check_unused,
     is_begun,
 )
-from sixjars.tuning.trial import End, Memory, Order, Told, try_order
+from sixjars.tuning.trial import End, KeepGoing, Memory, Order, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
 from sixjars_runtime.errors import Interrupted, RecipeError, RunError
 
@@ -63,7 +63,7 @@ OF_A_TOKEN: Final = ("loss", "perplexity")
 """Metrics whose values depend on how the outputs are cut into tokens."""
 COMBINED: Final = 100
 """Combinations of other values that a value is tried with, before it counts as impossible."""
-Try = Callable[[Order, Told], End]
+Try = Callable[[Order, KeepGoing], End]
 """Runs a trial."""
 
 
@@ -257,7 +257,7 @@ class Search:
             done = f"stopped after {len(self.study.rows())} of {self.study.trials} trials"
             raise Interrupted(f"{done}; the same command with --resume goes on.") from None
 
-    def _here(self, order: Order, goes_on: Told) -> End:
+    def _here(self, order: Order, goes_on: KeepGoing) -> End:
         what = f"trial {len(self.study.rows()) + 1} of {self.study.trials}, steps"
         return try_order(order, goes_on, replace(self.memory, what=what, notes=self.made == 0))
 
@@ -293,7 +293,7 @@ class Search:
                 raise
             self._write(self.study.end(asked, end, seconds=time.monotonic() - began))
 
-    def _ended(self, asked: Asked, goes_on: Told, try_it: Try) -> End:
+    def _ended(self, asked: Asked, goes_on: KeepGoing, try_it: Try) -> End:
         """The end of a trial; values that do not fit each other are an end too."""
         try:
             order = self.plan.order(asked)

@@ -28,7 +28,7 @@ from sixjars_runtime.exported.outputs import WRITERS, TextWriter, Writer
 from sixjars_runtime.exported.prediction import Prediction
 from sixjars_runtime.exported.search import search
 from sixjars_runtime.exported.search.problem import Hypothesis, Tensors, hypotheses_of
-from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.search.settings import SearchSettings, special_tokens_of
 from sixjars_runtime.exported.settings import (
     CHOOSE,
     ENCODER,
@@ -73,7 +73,7 @@ class Model:
         with damaged(folder / SETTINGS):
             self.settings = SearchSettings.read(self.about["search"])
             if self.searches:
-                self.special = SpecialTokens.read(
+                self.special = special_tokens_of(
                     self.about["special"], self.writer.size or len(SPECIAL)
                 )
             self._check_settings()

@@ -12,7 +12,7 @@ MOST_TOKENS: Final = 400
 MOST_TOKENS_IN_SEGMENTS: Final = 1_000
 """The same for a text in segments, which are encoded beside each other."""
 MOST_TOKENS_IN_BAG: Final = 2_000
-"""The same without a recurrence: cutting film reviews of 700 words at 400 cost 5 points."""
+"""The same without a recurrence: cutting movie reviews of 700 words at 400 cost 5 points."""
 VOCABULARIES: Final = {"characters": 1_000, "words": 20_000}
 UNSPACED_CHARACTERS: Final = 8_000  # of scripts that put no space between words
 SUBWORDS: Final = ((5_000, 2_000), (50_000, 4_000), (500_000, 8_000))

@@ -19,7 +19,7 @@ MOST_FIRST: Final = 500
 """Rows of the first attempt, where they are short; with a tenth of them the rate is chance."""
 MOST: Final = 20_000_000
 """Numbers that a baseline learns from: about a gigabyte. 50 bytes each were measured for the words
-and pairs of words of 25,000 film reviews (11 million), with what scikit-learn copies of them."""
+and pairs of words of 25,000 movie reviews (11 million), with what scikit-learn copies of them."""
 GROWTH: Final = 1.5
 """Time grows faster than rows, for more rows have more different words: with their power of 1.2 on
 AG news (500 to 5,000 rows), of 1.5 with 20 labels (8,000 to 67,000 rows)."""

@@ -15,11 +15,10 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
-from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
 from sixjars.model.layers import by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
-from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK, SpecialTokens
 
 
 @final

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
-from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import (
     Context,
     DecoderOutput,
@@ -31,7 +30,7 @@ from sixjars.model.fast.compiled import log_probabilities
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 from sixjars_runtime.errors import ShapeError
-from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK
+from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK, SpecialTokens
 
 LOWEST = -80.0
 """The lowest logit of a gate that is used: e^80 is still a 32-bit float."""

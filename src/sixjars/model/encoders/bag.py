@@ -21,7 +21,7 @@ from sixjars_runtime.special_tokens import SPECIAL
 
 SCALE: Final = 20.0
 """The factor of the evidence. Its vector has length 1, as TF-IDF vectors do, so with Adam's small
-steps the logits of a linear layer above would grow too slowly; 60 overfits (film reviews: 0.816 in
+steps the logits of a linear layer above would grow too slowly; 60 overfits (movie reviews: 0.816 in
 place of 0.830)."""
 EVIDENCE: Final = 16
 """The default size of the evidence: a linear classifier of rank 16."""
@@ -41,8 +41,8 @@ class NgramVectors(nn.Module):
     fastText (Joulin et al. 2017, https://aclanthology.org/E17-2068) but for the weights and the
     norm, which are those of TF-IDF: a linear layer above is a linear classifier of TF-IDF vectors,
     whose rank is the size of z. A word that stands τ times in a text counts 1 + log τ times
-    (Manning, Raghavan & Schütze 2008, section 6.4.1): a review that says 'film' ten times is no
-    more about films than others. On 1,600 film reviews a linear classifier gains 3.5 points of
+    (Manning, Raghavan & Schütze 2008, section 6.4.1): a review that says 'movie' ten times is no
+    more about movies than others. On 1,600 movie reviews a linear classifier gains 3.5 points of
     accuracy by it. Pairs share `buckets` vectors by their hash (Weinberger et al. 2009,
     https://arxiv.org/abs/0902.2206).
 

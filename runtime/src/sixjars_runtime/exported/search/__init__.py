@@ -23,7 +23,8 @@ from sixjars_runtime.exported.search.problem import (
 )
 from sixjars_runtime.exported.search.sampling import draw, likely, row_seeds
 from sixjars_runtime.exported.search.scores import NEVER, Bools, Floats, Ints, Ranking, best_tokens
-from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.search.settings import SearchSettings
+from sixjars_runtime.special_tokens import SpecialTokens
 
 
 def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add

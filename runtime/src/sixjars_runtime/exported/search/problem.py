@@ -22,7 +22,8 @@ from sixjars_runtime.exported.search.scores import (
     Rule,
     rule_of,
 )
-from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.search.settings import SearchSettings
+from sixjars_runtime.special_tokens import SpecialTokens
 
 Tensors = Mapping[str, NDArray[Any]]
 """Tensors by name, each with the rows as its first dimension."""

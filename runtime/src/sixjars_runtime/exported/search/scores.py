@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars_runtime.errors import DataError
-from sixjars_runtime.exported.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.exported.search.settings import SearchSettings
+from sixjars_runtime.special_tokens import SpecialTokens
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

@@ -6,6 +6,7 @@ from typing import Any, final
 
 from sixjars_runtime import search_ranges
 from sixjars_runtime.errors import DataError, shown, unknown
+from sixjars_runtime.special_tokens import SpecialTokens
 
 KINDS = ("greedy", "sample", "beam")
 """Of search."""
@@ -105,24 +106,9 @@ def _check(name: str, value: Any, *, whole: bool) -> None:
         raise DataError(f"{name!r} must be {expected}, but is {shown(value)}.")
 
 
-@final
-@dataclass(frozen=True)
-class SpecialTokens:
-    """The tokens that mean something to search."""
-
-    go: int
-    """The input of the first step; never output (unless `<stop>` is the same token)."""
-    stop: int
-    """What ends a hypothesis."""
-    banned: tuple[int, ...] = ()
-    """What else is never output, such as `<pad>`."""
-    unknown: int | None = None
-    """`<unk>`, where there is such a token."""
-
-    @classmethod
-    def read(cls, values: Mapping[str, Any], size: int) -> "SpecialTokens":
-        """Read the tokens that a file names, of a vocabulary of this size."""
-        numbers = [values["go"], values["stop"], *values["banned"], values["unknown"] or 0]
-        if wrong := [number for number in numbers if number >= size]:
-            raise DataError(f"special names the token {wrong[0]}, but there are {size:,}.")
-        return cls(values["go"], values["stop"], tuple(values["banned"]), values["unknown"])
+def special_tokens_of(values: Mapping[str, Any], size: int) -> SpecialTokens:
+    """The special tokens that a file names, of a vocabulary of this size."""
+    numbers = [values["go"], values["stop"], *values["banned"], values["unknown"] or 0]
+    if wrong := [number for number in numbers if number >= size]:
+        raise DataError(f"special names the token {wrong[0]}, but there are {size:,}.")
+    return SpecialTokens(values["go"], values["stop"], tuple(values["banned"]), values["unknown"])
