@@ -263,6 +263,10 @@ def _facts(task: Task, role: str) -> set[str]:
     return {fact for slot in slots for fact in FIELDS[slot.kind].fact_names}
 
 
+INITIAL = {"standardize"}
+"""Keys that change initial values, and no equation."""
+
+
 def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
     """What else a component can be, one key at a time."""
     for name, field in schema.model_fields.items():
@@ -270,7 +274,7 @@ def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
             yield from (
                 {name: value} for value in get_args(field.annotation) if value != field.default
             )
-        elif field.annotation is bool:
+        elif field.annotation is bool and name not in INITIAL:
             yield {name: not field.default}
         elif name == "layers":
             yield {name: 2}

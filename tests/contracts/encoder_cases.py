@@ -71,7 +71,7 @@ def ngrams(*, counted: bool = False) -> NgramVectors:
     """Evidence of words and pairs, whose weights are all 1 unless they were counted."""
     vectors = NgramVectors(vocabulary=VOCABULARY, size=3, buckets=16, dropout=0.2)
     if counted:
-        vectors.count([texts(), other_texts()])
+        vectors.count([(each, Padded.of([[0]] * each.rows)) for each in (texts(), other_texts())])
     return vectors
 
 

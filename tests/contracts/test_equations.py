@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from sixjars.flow.contracts import Bridge, Decoder, Encoder
-from sixjars.flow.values import Padded
+from sixjars.flow.values import Batch, Padded
 from sixjars.model.bridges.attention import Attention, TwoLevelAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
@@ -326,12 +326,15 @@ def test_pairs_of_sentences_by_words(
     model = Model(encoder, decoder, inputs, Padded.of([[1], [2], [3], [4], [1]]))
     if counted:
         training = (Padded.of([[5, 9, 8], [10, 11]]), Padded.of([[8, 7], [11]]))
-        encoder.count([dict(zip(inputs, training, strict=True))])
+        texts = dict(zip(inputs, training, strict=True))
+        encoder.count([Batch(texts, Padded.of([[0], [0]]), torch.arange(2))])
     compare(model)
 
 
 @pytest.mark.parametrize("deep", [False, True])
-@pytest.mark.parametrize("settings", [{}, {"join_summary": True}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"join_summary": True}, {"join_summary": True, "scale": 20.0}]
+)
 @pytest.mark.parametrize("counted", [False, True])
 def test_bags_of_words_and_pairs(deep: bool, settings: dict[str, Any], counted: bool) -> None:
     """Unknown words, words twice, and words that were counted in no text."""

@@ -79,8 +79,9 @@ def task_under(heading: str) -> Task:
 
 def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
     """A small recipe that has the component of a heading, with overrides, every default filled in."""
-    weighted = "loss.class_weights=balanced" in overrides  # which needs labels
-    task = TASKS["document_classification"] if weighted else task_under(heading)
+    needs_labels = {"loss.class_weights=balanced", "model.encoder.ngrams.weigh_by=labels"}
+    has_labels = not needs_labels.isdisjoint(overrides)
+    task = TASKS["document_classification"] if has_labels else task_under(heading)
     files = heading in ("`data`", "`data.split`", "`data.alignment`")
     fields: dict[str, dict[str, Any]] = {
         name: {"column": at} if files else {} for at, name in enumerate(names(task), start=1)
@@ -89,7 +90,7 @@ def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
     whence = {"train": "a.tsv", **below} if files else {"sample": {}}
     for kind in re.findall(r"`kind: (\w+)`", heading):
         fields[re.findall(r"`data\.(\w+)`", heading)[0]]["kind"] = kind
-    if task.encoder == "hierarchy":
+    if task.encoder == "hierarchy" and "model.encoder.ngrams.weigh_by=labels" not in overrides:
         fields["source"]["segments"] = "lines"
     values = {"task": task.name, "data": {**whence, **fields}}
     recipe = recipe_of(overridden(values, [*component_of(heading)[1], *overrides]), "a test")
@@ -180,6 +181,7 @@ def companions(heading: str, key: str, word: str) -> list[str]:
         return [f"data.{name}.vectors=words.txt" for name in texts]
     return {
         ("data.train", "null"): ["data.sample.size=9"],
+        ("model.encoder.standardize", "true"): ["data.source.vectors=words.txt"],
         ("data.source.project_vectors", "true"): ["data.source.vectors=words.txt"],
         ("model.encoder.summary", "question"): ["model.bridge.kind=attention"],
         ("model.decoder.copying", "true"): ["model.bridge.kind=attention"],

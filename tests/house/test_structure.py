@@ -25,7 +25,7 @@ SOURCES = sorted(
 MOST_LINES, MOST_PARAMETERS = 70, 7
 KERNELS = "_kernels.py"
 """Files whose functions are compiled: their parameters are tensors with their strides."""
-MOST_PARAMETERS_OF_A_COMPONENT = MOST_PARAMETERS + 1
+MOST_PARAMETERS_OF_A_COMPONENT = MOST_PARAMETERS + 2
 """Each is a key of a recipe, written there by name; a decoder is also given its bridge, which is no key."""
 BASES = {
     "sixjars.flow.contracts.Component",

@@ -1,9 +1,10 @@
 """Words and pairs of words as a linear classifier of TF-IDF vectors has them, and what is learned from them."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import yaml
 from torch import Tensor
 
 import sixjars
+from sixjars.errors import RecipeError
 from sixjars.flow.contracts import Bridge
-from sixjars.flow.values import Padded
+from sixjars.flow.values import Batch, Padded
 from sixjars.learning.checkpoints import load_tensors
+from sixjars.model import frequencies
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.build import Network
@@ -24,6 +27,7 @@ from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.encoders.bag import FACTORS, SCALE, BagEncoder, NgramVectors
 from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.frequencies import FeatureCounts
 from sixjars.model.layers import WordEmbedding
 from sixjars.serving.web.parts import SCRIPT
 from tests.unit.browser import CHROMIUM, Browser
@@ -36,6 +40,8 @@ NAMES = {
     for at, word in enumerate(sorted({word for text in TRAINING for word in text.split()}))
 }
 UNK = 3
+LABELS = Padded.of([[1], [0], [0], [1], [1]])
+"""Whether each text of TRAINING praises."""
 
 
 def padded(texts: Sequence[str]) -> Padded:
@@ -46,7 +52,7 @@ def padded(texts: Sequence[str]) -> Padded:
 def counted(buckets: int = 5000, size: int = 3) -> NgramVectors:
     """After counting, without dropout."""
     vectors = NgramVectors(vocabulary=4 + len(NAMES), size=size, buckets=buckets).eval()
-    vectors.count([padded(TRAINING)])
+    vectors.count([(padded(TRAINING), LABELS)])
     return vectors
 
 
@@ -100,10 +106,100 @@ def test_unknown_words_padding_and_the_ends_of_sentences_weigh_nothing() -> None
 
 def test_counting_in_batches_is_counting_at_once() -> None:
     whole, parts = counted(), NgramVectors(vocabulary=4 + len(NAMES), size=3, buckets=5000)
-    parts.count([padded(TRAINING[:2]), padded(TRAINING[2:3]), padded(TRAINING[3:])])
+    places = (slice(2), slice(2, 3), slice(3, None))
+    parts.count([(padded(TRAINING[at]), LABELS) for at in places])
     for name in ("word_weights", "pair_weights"):
         assert torch.equal(getattr(parts, name), getattr(whole, name))
     assert not whole.pair_weights[0]
+
+
+def ratio_by_hand(texts: Sequence[set[str]], labels: Sequence[int], feature: str) -> float:
+    """The greatest log ratio over the labels of texts that have a feature, with 4 texts more."""
+    total, ratios = len(texts), [0.0]
+    for label in {own for text, own in zip(texts, labels, strict=True) if feature in text}:
+        inside = [text for text, own in zip(texts, labels, strict=True) if own == label]
+        outside = [text for text, own in zip(texts, labels, strict=True) if own != label]
+        shares = [
+            (sum(feature in text for text in part) + 4 * len(part) / total) / (len(part) + 4)
+            for part in (inside, outside)
+        ]
+        ratios.append(math.log(shares[0] / shares[1]))
+    return max(ratios)
+
+
+def test_words_that_tell_a_label_weigh_more() -> None:
+    vectors = NgramVectors(vocabulary=4 + len(NAMES), size=3, buckets=5000, weigh_by="labels")
+    plain = counted()
+    parts = [(slice(2), [1, 0]), (slice(2, None), [0, 1, 1])]
+    vectors.count(
+        [(padded(TRAINING[at]), Padded.of([[each] for each in own])) for at, own in parts]
+    )
+    labels = [1, 0, 0, 1, 1]
+    words = [set(text.split()) for text in TRAINING]
+    pairs = [{" ".join(pair) for pair in pairwise(text.split())} for text in TRAINING]
+    for name, number in NAMES.items():
+        ratio = vectors.word_weights[number] / plain.word_weights[number]
+        assert float(ratio) == pytest.approx(ratio_by_hand(words, labels, name), abs=1e-6)
+    for name in set().union(*pairs):
+        text = padded([name])
+        number = int(vectors.features(text.values, text.mask)[1][0, 0])
+        ratio = vectors.pair_weights[number] / plain.pair_weights[number]
+        assert float(ratio) == pytest.approx(ratio_by_hand(pairs, labels, name), abs=1e-6)
+
+
+def test_several_labels_of_a_text_count_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merged after every batch, or once at the end: the counts are the same."""
+    features = torch.tensor([[1, 2], [2, 2], [3, 1]])
+    labels = Padded.of([[0, 2], [1], [2]])
+    ratios = []
+    for limit in (0, 10**6):
+        monkeypatch.setattr(frequencies, "MERGED_AT", limit)
+        counts = FeatureCounts(4)
+        for row in range(3):
+            counts.add(features[row : row + 1], labels.pick(torch.tensor([row])))
+        ratios.append(counts.label_ratio())
+    assert torch.equal(*ratios)
+    with_2 = (2 + 4 * 2 / 3) / (2 + 4) / ((0 + 4 * 1 / 3) / (1 + 4))  # both texts of label 2 have 1
+    assert float(ratios[0][1]) == pytest.approx(math.log(with_2))
+
+
+def test_standardized_vectors_begin_as_sentence_embeddings() -> None:
+    """Weighed, centred, and the mean vector of a text as long as 1 on average; <unk> is nothing."""
+    torch.manual_seed(0)
+    vocabulary = 4 + len(NAMES)
+    table = torch.randn(vocabulary, 5) + 3
+    words = WordEmbedding(
+        vocabulary=vocabulary, size=5, vectors=(torch.arange(vocabulary), table.clone())
+    )
+    encoder = BagEncoder(
+        embedding=words, ngrams=NgramVectors(vocabulary=vocabulary, size=2), standardize=True
+    )
+    texts = padded(TRAINING)
+    encoder.count([Batch({"source": texts}, LABELS, torch.arange(5))])
+    memory = encoder(texts).memory.detach()
+    means = memory.sum(1) / texts.mask.sum(1, keepdim=True)
+    assert float(means.square().sum(1).mean()) == pytest.approx(1, rel=1e-5)
+    sets = [set(text.split()) for text in TRAINING]
+    idf = {name: math.log(6 / (1 + sum(name in text for text in sets))) + 1 for name in NAMES}
+    shares = {name: idf[name] * sum(name in text for text in sets) for name in NAMES}
+    centre = sum(shares[name] * table[at] for name, at in NAMES.items()) / sum(shares.values())
+    expected = torch.stack([idf[name] * (table[at] - centre) for name, at in NAMES.items()])
+    learned = torch.stack([words.matrix()[at] for at in NAMES.values()]).detach()
+    torch.testing.assert_close(learned / learned.norm(), expected / expected.norm())
+    assert not encoder(padded(["strange"])).memory.any()
+
+
+def test_weights_by_labels_need_a_label_and_standardized_vectors_need_vectors() -> None:
+    ngrams = {"ngrams": {"weigh_by": "labels"}}
+    keys = {"task": "translation", "model.encoder": {"kind": "bag", **ngrams, "standardize": True}}
+    values = "translation/sample_initial"
+    overrides = [f"{key}={json.dumps(value)}" for key, value in keys.items()]
+    with pytest.raises(RecipeError) as caught:
+        sixjars.read_recipe(values, overrides)
+    assert "weigh_by: labels needs an output that is a label; frequency fits" in str(caught.value)
+    assert "standardize: true is for pretrained vectors, but data.source.vectors" in str(
+        caught.value
+    )
 
 
 def hashed_in_python(buckets: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -162,7 +258,7 @@ def learned(bridge: Bridge, *, pairs: bool) -> float:
         [{"source": Padded.of(rows[part])} for part in (slice(400), slice(400, None))],
         Padded.of(labels),
     )
-    encoder.count([inputs[0]])
+    encoder.count([Batch(inputs[0], target.pick(torch.arange(400)), torch.arange(400))])
     if not pairs:
         vectors.pair_weights.zero_()
     optimizer = torch.optim.Adam(network.parameters(), lr=0.02)

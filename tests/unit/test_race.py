@@ -464,6 +464,8 @@ def test_nothing_is_interrupted_after_the_end() -> None:
 
 SMALL: dict[str, Any] = {
     "data.source.vectors": None,
+    "data.source.extra_words": 0,
+    "learning.freeze": [],
     "model.encoder": {"kind": "text", "size": 8, "embedding": {"size": 8}},
     "model.bridge": {"kind": "pooling"},
     "model.decoder": {"kind": "label", "size": 8},

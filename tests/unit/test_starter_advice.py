@@ -44,7 +44,13 @@ def starter(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
     return topic, str(new(tmp_path / "new.yaml", task=request.param, data=tmp_path / "data.tsv"))
 
 
-WITHOUT_VECTORS = {".vectors": "null", ".extra_words": "0", ".embedding.frozen": "false"}
+WITHOUT_VECTORS = {
+    ".vectors": "null",
+    ".extra_words": "0",
+    ".embedding.frozen": "false",
+    ".standardize": "false",
+    ".freeze": "[]",
+}
 
 
 @pytest.mark.parametrize("without", [{}, WITHOUT_VECTORS], ids=["as written", "without vectors"])
@@ -87,6 +93,8 @@ def test_the_sizes_of_a_bag_of_words_go_together(tmp_path: Path) -> None:
             "model.encoder.embedding.size=32",
             "model.decoder.size=48",
             "data.source.vectors=null",
+            "data.source.extra_words=0",
+            "model.encoder.standardize=false",
             "model.decoder.dropout=0",
         ],
     )

@@ -15,7 +15,16 @@ from typing import Any, ClassVar, Literal, Protocol, final
 from torch import Tensor, nn
 
 from sixjars.flow.searching import Hypothesis
-from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, Rows, StepOutput
+from sixjars.flow.values import (
+    Batch,
+    Context,
+    DecoderOutput,
+    Encoded,
+    Padded,
+    Prepared,
+    Rows,
+    StepOutput,
+)
 from sixjars_runtime.special_tokens import SpecialTokens
 
 Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
@@ -91,6 +100,8 @@ class Encoder(Component):
     """Whether it encodes one position after the other, so that long inputs take long."""
     keeps_vectors: ClassVar[bool] = False
     """Whether a starter recipe freezes pretrained vectors, so that unseen words stay comparable."""
+    for_vectors: ClassVar[Mapping[str, Any]] = {}
+    """Settings that a starter recipe adds where words have pretrained vectors."""
     one_vocabulary: ClassVar[bool] = False
     """Whether one vocabulary, learned from all inputs, numbers the words of all of them."""
 
@@ -104,7 +115,7 @@ class Encoder(Component):
 
     @classmethod
     def companions(cls, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """The `bridge` and `decoder` of a starter recipe with these settings, if only some fit."""
+        """The keys of `bridge`, `decoder` and `learning` that suit these settings in a starter."""
         return {}
 
     @classmethod
@@ -123,7 +134,7 @@ class Encoder(Component):
         """Whether it needs the cells of each frame, or its vector; `attended` is the bridge's."""
         return attended
 
-    def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
+    def count(self, batches: Iterable[Batch]) -> None:
         """Count what it needs in the training set; most encoders count nothing."""
         return
 

@@ -187,11 +187,13 @@ def optimizer_for(
     options: dict[str, Any] = {}
     if settings.optimizer == "sgd":
         options["momentum"] = settings.momentum
+    if settings.is_adam:
+        options["eps"] = settings.epsilon
     rate: float | Tensor = settings.rate
     if captured:
         options |= {"fused": True, "capturable": True}
         rate = torch.tensor(settings.rate, device="cuda")
-    elif on == "cpu" and settings.optimizer in {"adam", "adamw"}:
+    elif on == "cpu" and settings.is_adam:
         options["fused"] = True  # one pass over the weights
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
     optimizer = kind(parameters, lr=rate, weight_decay=settings.weight_decay, **options)
@@ -211,8 +213,7 @@ def uncaptured(fabric: Engine, settings: LearningSettings) -> str:
         return "several processes"
     if settings.precision == "fp16":
         return "with fp16 an update waits for its gradients"
-    has_graph = settings.optimizer in {"adam", "adamw"}
-    return "" if has_graph else f"the optimizer is {settings.optimizer}"
+    return "" if settings.is_adam else f"the optimizer is {settings.optimizer}"
 
 
 @final

@@ -193,6 +193,9 @@ class LearningSettings(Section):
     """Weight decay."""
     momentum: Share = 0.0
     """Momentum; only SGD has it."""
+    epsilon: AboveZero = 1e-8
+    """What Adam adds to the root of its second moments. Weights whose gradients are smaller, as
+    those of rare words, take smaller steps: 1e-4 suits encoders that are bags of words."""
     clip: AboveZero | None = 1.0
     """Gradient-norm clipping: the largest norm; `null` for no limit."""
     schedule: Literal["constant", "inverse_sqrt", "plateau", "cosine"] = "constant"
@@ -262,6 +265,11 @@ class LearningSettings(Section):
         ends = [self.steps] if self.steps is not None else []
         return min([*ends, per_epoch * self.epochs] if self.epochs is not None else ends)
 
+    @property
+    def is_adam(self) -> bool:
+        """Whether the optimizer is Adam, with weight decay of either kind."""
+        return self.optimizer in {"adam", "adamw"}
+
     def misfits(self) -> Iterator[Misfit]:
         """The keys that exclude each other."""
         if self.batch_tokens is not None and self.batch_examples is not None:
@@ -270,6 +278,9 @@ class LearningSettings(Section):
         if self.momentum and self.optimizer != "sgd":
             message = f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}."
             yield ("momentum", "optimizer"), message
+        if self.epsilon != type(self).model_fields["epsilon"].default and not self.is_adam:
+            message = f"'epsilon' belongs to adam and adamw, but the optimizer is {self.optimizer}."
+            yield ("epsilon", "optimizer"), message
 
 
 class SearchSettings(Section):

@@ -18,7 +18,7 @@ from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
 from sixjars.decoding.memory import free_on
 from sixjars.flow.contracts import ModelPlan
-from sixjars.flow.values import Batch, Padded
+from sixjars.flow.values import Batch
 from sixjars.learning.parameters import belongs_to, freeze_named
 from sixjars.model.build import Network, Unfilled, build, freeze_unused, nested
 from sixjars.progress import Reporter, number_of
@@ -330,11 +330,11 @@ def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
     return network
 
 
-def counted_batches(train: Dataset) -> Iterator[Mapping[str, Padded]]:
-    """The inputs of the training set in batches, for an encoder that counts something in them."""
+def counted_batches(train: Dataset) -> Iterator[Batch]:
+    """The training set in batches, for an encoder that counts something in them."""
     batches = train.batches(batch_examples=COUNTED_AT_ONCE, training=True)
     for (rows,) in batches.plan(epoch=0, accumulate=1):
-        yield batches.collate(rows).inputs
+        yield batches.collate(rows)
 
 
 def blank_batch(fields: Fields) -> Batch:

@@ -16,7 +16,7 @@ from sixjars.recipe.sections import LearningSettings, Recipe
 ADAM = (
     "m ← 0.9 m + 0.1 g",
     "v ← 0.999 v + 0.001 g²",
-    "θ ← θ - η_k (m / (1 - 0.9^k)) / (√(v / (1 - 0.999^k)) + 1e-8)",
+    "θ ← θ - η_k (m / (1 - 0.9^k)) / (√(v / (1 - 0.999^k)) + ε)",
 )
 """Kingma & Ba 2015, algorithm 1, with the constants of torch."""
 RULES: Mapping[str, tuple[str, ...]] = {
@@ -78,7 +78,8 @@ def _step(learning: LearningSettings) -> Iterator[str]:
     if learning.momentum:
         yield from (f"b ← {learning.momentum:g} b + g: momentum", "θ ← θ - η_k b")
     else:
-        yield from RULES[learning.optimizer]
+        epsilon = f"{learning.epsilon:g}".replace("e-0", "e-")
+        yield from (line.replace("ε", epsilon) for line in RULES[learning.optimizer])
 
 
 def _rate(learning: LearningSettings) -> Iterator[str]:

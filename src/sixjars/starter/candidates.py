@@ -42,9 +42,19 @@ def _beside_a_bag(recipe: Recipe) -> dict[str, dict[str, Any]]:
     wide_deep = {"kind": "wide_deep", "deep": deep, "ngrams": ngrams}
     # Its summary has the last state of both directions besides the evidence, and attention pools
     # the same again.
-    with_states = {"model.encoder": wide_deep, "model.decoder.size": 4 * size + ngrams["size"]}
+    with_states = {
+        "model.encoder": wide_deep,
+        "model.bridge.scale": 1.0,
+        "model.decoder.size": 4 * size + ngrams["size"],
+        "learning.freeze": [],
+    }
     bridge = {"kind": "initial", "start": "copy"}
-    alone = {"model.bridge": bridge, "model.decoder.size": ngrams["size"]}
+    alone = {
+        "model.encoder.standardize": False,
+        "model.bridge": bridge,
+        "model.decoder.size": ngrams["size"],
+        "learning.freeze": [],
+    }
     return {"a recurrent encoder beside it": with_states, "words and pairs alone": alone}
 
 

@@ -5,7 +5,7 @@ than a number of epochs does. The plan is an upper bound; early stopping ends mo
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sixjars.data.fields import FIELDS
@@ -48,9 +48,19 @@ BY_LOSS = (
 PLAN = "# at most so many updates (steps); ends when {patience} validations have not improved"
 
 
-def learning_lines(task: Task, facts: Found, rows: int, *, folds: int | None = None) -> str:
-    """The `learning:` line under its comments, for so many rows, cross-validated in `folds`."""
-    planned = learning_of(task, facts, rows, folds=folds)
+def learning_lines(
+    task: Task,
+    facts: Found,
+    rows: int,
+    *,
+    folds: int | None = None,
+    suited: Mapping[str, Any] | None = None,
+) -> str:
+    """The `learning:` line under its comments, for so many rows, cross-validated in `folds`.
+
+    `suited` are the keys that the model needs.
+    """
+    planned = {**learning_of(task, facts, rows, folds=folds), **(suited or {})}
     comments = [PLAN.format(patience=planned["patience"])]
     if planned.get("metric") == "loss" and not folds:
         comments.append(BY_LOSS.format(rows=_validation_rows(facts, rows)))

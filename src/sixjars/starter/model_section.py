@@ -56,10 +56,9 @@ def is_flat(task: Task, facts: Found) -> bool:
 
 
 def model_lines(
-    task: Task, facts: Found, rows: int, *, places: Sequence[Path], text: TextChoice
+    task: Task, facts: Found, sections: Mapping[str, Any], places: Sequence[Path]
 ) -> list[str]:
     """The lines of the model section; `places` are where images, videos or their features are."""
-    sections = _sections(task, facts, rows, text)
     with_features = [slot for slot in task.inputs if "kind" in facts.settings.get(slot.name, {})]
     encoder = sections["encoder"]
     if with_features:
@@ -77,8 +76,8 @@ def model_lines(
     return [*backbone, *lines, bridge, f"decoder: {inline(sections['decoder'])}"]
 
 
-def _sections(task: Task, facts: Found, rows: int, text: TextChoice) -> dict[str, dict[str, Any]]:
-    """The settings of each component that the data and the encoder suggest."""
+def sections_of(task: Task, facts: Found, rows: int, text: TextChoice) -> dict[str, dict[str, Any]]:
+    """The settings of each component that the data suggest, and of `learning` by the encoder."""
     size = by_rows(rows, 128, 128, 256, 512)
     labels = not DECODERS[task.decoder].searches
     dropout = 0.3 if rows < 50_000 else 0.1
@@ -90,6 +89,7 @@ def _sections(task: Task, facts: Found, rows: int, text: TextChoice) -> dict[str
     encoder, decoder = suggested("encoder", kind), suggested("decoder", task.decoder)
     if text.vectors:
         encoder = _with_vectors(encoder, frozen=ENCODERS[kind].keeps_vectors)
+        encoder |= ENCODERS[kind].for_vectors
     if "ngrams" in encoder and facts.texts:
         field = field_of(task.output, facts.settings.get(task.output.name))
         classes = len(set(labels_of(field, facts.texts[task.output.name])))
@@ -104,8 +104,7 @@ def _sections(task: Task, facts: Found, rows: int, text: TextChoice) -> dict[str
             decoder["conditional"] = True
     companions = ENCODERS[kind].companions(encoder)
     decoder |= companions.get("decoder", {})
-    bridge = {"bridge": companions["bridge"]} if "bridge" in companions else {}
-    return {"encoder": encoder, "decoder": decoder, **bridge}
+    return {**companions, "encoder": encoder, "decoder": decoder}
 
 
 def _evidence(classes: int, rows: int, usual: int) -> dict[str, Any]:

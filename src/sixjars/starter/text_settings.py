@@ -19,7 +19,7 @@ from sixjars.tasks import Slot, Task
 WORDS: Final = 30_000
 """Words of an input's vocabulary: rarer ones come so seldom that they teach nothing."""
 EXTRA_WORDS: Final = 20_000
-"""Words that training does not have, but the vectors: a translator meets them sooner or later."""
+"""Words that training does not have, but the vectors: a model meets them sooner or later."""
 WORD_DROPOUT: Final = 0.1
 """The share of input tokens that training drops: <unk> is learned, and no word alone decides."""
 MISSING: Final = (
@@ -80,7 +80,8 @@ def text_settings(
         suggested |= {"tokens": "words", "size": WORDS, "lowercase": True}
     if choice.vectors:
         suggested["vectors"] = NAME
-        suggested |= {} if labels else {"extra_words": EXTRA_WORDS}
+        # Measured for translation and for bags of words, not for pairs of texts.
+        suggested |= {} if labels and not bag else {"extra_words": EXTRA_WORDS}
     if suggested["tokens"] == "words":
         suggested["word_dropout"] = WORD_DROPOUT
     if bag:

@@ -30,7 +30,7 @@ from sixjars.starter.data_section import (
     rows_lines,
 )
 from sixjars.starter.learning_section import learning_lines
-from sixjars.starter.model_section import model_lines
+from sixjars.starter.model_section import model_lines, sections_of
 from sixjars.starter.parallel_files import Data, found_in_files, named
 from sixjars.starter.text_settings import choice_for
 from sixjars.tasks import TASK_NAMED, TASKS, Task
@@ -218,6 +218,10 @@ def _text(task: Task, data: Data | None, facts: Found, file: Path) -> str:
     fields = {slot.name: field_settings(task, slot, facts, text) for slot in task.slots}
     longest = max((settings.get("max_length", 0) for settings in fields.values()), default=0)
     places = media_places(data, facts) if media else []
+    sections = sections_of(task, facts, rows, text)
+    cross_validated = _folds(facts) if folds else None
+    suited = sections.get("learning")
+    learning = learning_lines(task, facts, rows, folds=cross_validated, suited=suited)
     return TEMPLATE.format(
         task=task,
         file=file,
@@ -227,9 +231,9 @@ def _text(task: Task, data: Data | None, facts: Found, file: Path) -> str:
         rows="\n  ".join(rows_lines(data, facts, media=media, folds=folds)),
         named=PARALLEL if isinstance(data, Mapping) else NAMED,
         fields="\n  ".join(f"{name}: {inline(settings)}" for name, settings in fields.items()),
-        model="\n  ".join(model_lines(task, facts, rows, places=places, text=text)),
+        model="\n  ".join(model_lines(task, facts, sections, places)),
         loss=_loss_line(task, several=several, uneven=uneven),
-        learning=learning_lines(task, facts, rows, folds=_folds(facts) if folds else None),
+        learning=learning,
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
         scored=f", batch_examples: {FEW_AT_ONCE}" if longest > LONG else "",

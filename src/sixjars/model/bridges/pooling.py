@@ -11,7 +11,7 @@ from pydantic import StrictBool
 from torch import Tensor, nn
 
 from sixjars.flow.contracts import Bridge
-from sixjars.flow.limits import Size
+from sixjars.flow.limits import AboveZero, Size
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.fast.segments import non_empty, softmax_in_segments
 from sixjars.model.layers import Start, StateProjection, for_queries, masked_softmax
@@ -32,6 +32,10 @@ class AttentionPooling(Bridge):
 
     With `join_summary` the initial state is made from [Σ_j α_j h_j, h_T]: attention and the
     encoder's summary together.
+
+    `scale: λ` takes λ Σ_j α_j h_j instead, for vectors that do not learn: Adam's small steps make
+    what is behind them grow slowly. Attention is even at first then, u_pool = 0, or λ would make
+    its initial weights, which mean nothing, matter.
 
     >>> bridge = AttentionPooling(source_size=4, state_size=4, start="copy")
     >>> memory, mask = torch.randn(2, 3, 4), torch.ones(2, 3) > 0
@@ -58,6 +62,7 @@ class AttentionPooling(Bridge):
         state_count: int = 1,
         start: Start = "linear",
         join_summary: StrictBool = False,
+        scale: AboveZero = 1.0,
     ) -> None:
         super().__init__()
         self.segment_size = segment_size
@@ -65,6 +70,10 @@ class AttentionPooling(Bridge):
         pooled_size = segment_size or source_size
         self.key = nn.Linear(pooled_size, size)  # W_pool, b_pool
         self.query = nn.Linear(size, 1, bias=False)  # u_pool
+        self.scale: Tensor | None
+        self.register_buffer("scale", None if scale == 1 else torch.tensor([float(scale)]))
+        if scale != 1:
+            nn.init.zeros_(self.query.weight)
         first_size = pooled_size + (summary_size if join_summary else 0)
         self.first = StateProjection(first_size, state_size, state_count, start)
 
@@ -82,6 +91,8 @@ class AttentionPooling(Bridge):
                 even_BS = torch.zeros_like(mask_BS, dtype=memory_BSD.dtype)
                 within_BS = softmax_in_segments(even_BS, mask_BS, level)
             weights_BS = shares_BP.gather(1, level.segment_of) * within_BS * mask_BS
+        if self.scale is not None:
+            pooled_BF = self.scale * pooled_BF
         if self.reads_summary:
             pooled_BF = torch.cat([pooled_BF, encoded.summary], dim=-1)
         return Prepared(self.first(pooled_BF), pooled_BF, memory_BSD, mask_BS, weights_BS)
@@ -100,12 +111,13 @@ class AttentionPooling(Bridge):
     def equations(self) -> list[str]:
         """The pooled summary, and the initial state made from it."""
         at, state, weight = ("n", "g", "β") if self.segment_size else ("j", "h", "α")
+        factor = "" if self.scale is None else f"{float(self.scale):g} "
         words = (
             "α_j = β_n ω_nk, where word j is word k of segment n; ω_nk = 1 / K where the encoder "
         )
         lines = [
             f"{weight}_{at} = softmax_{at}(u_poolᵀ tanh(W_pool {state}_{at} + b_pool))",
-            f"h_pool = Σ_{at} {weight}_{at} {state}_{at}",
+            f"h_pool = {factor}Σ_{at} {weight}_{at} {state}_{at}",
             *self.first.equations("[h_pool, h_T]" if self.reads_summary else "h_pool"),
         ]
         return [*lines, f"{words}computes none"] if self.segment_size else lines

@@ -1,21 +1,22 @@
 """Bags of words and pairs of words: TF-IDF evidence, and word vectors to attend to.
 
 Dims: B batch, S source positions, M words and pairs at them, E embedding features, D features of
-      the memory, N features of the evidence.
+      the memory, N features of the evidence, V words of the vocabulary, F features to count.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Final, final
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 import torch
-from pydantic import Field
+from pydantic import Field, StrictBool
 from torch import Tensor, nn
 
-from sixjars.flow.contracts import Encoder
+from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Share, Size
-from sixjars.flow.values import Encoded, Padded
+from sixjars.flow.values import Batch, Encoded, Padded
 from sixjars.model.encoders.text import TextEncoder
-from sixjars.model.frequencies import inverse_frequency, occurrences, texts_with, weighing_column
+from sixjars.model.frequencies import SMOOTHING, FeatureCounts, occurrences, weighing_column
 from sixjars.model.layers import WordEmbedding
 from sixjars_runtime.special_tokens import SPECIAL
 
@@ -28,6 +29,16 @@ EVIDENCE: Final = 16
 LABEL_DROPOUT: Final = 0.5
 """Dropout before the label: as good as 0.3 or better by up to half a point on four corpora. Dropout
 on the word vectors gained nothing more, and drawing it was half of the time of training."""
+MEASURED: Final = 8
+"""Batches by which the length of the mean vector of a text is measured: some 2,000 texts."""
+VECTOR_SCALE: Final = 20.0
+"""The factor of the attended vectors of a starter recipe, as large as that of the evidence. Word
+vectors then decide where rows are few, before rare words are learned by heart. Against vectors as
+they are, 200 news gain 5 points of accuracy, 1,000 news 3, 20,000 movie reviews 1.5."""
+EPSILON: Final = 1e-4
+"""Adam's ε of a starter recipe. With 1e-8 a word of one text learns as fast as frequent ones, and
+texts are learned by heart: 20,000 movie reviews 0.912 in place of 0.902, topics of 3,000 stories
+0.839 in place of 0.798, news equal. With 1e-3 large sets are learned too slowly."""
 FACTORS: Final = (1_000_003, 10_007)
 """The factors of the two words in the hash of a pair. Products stay below 2^53 for vocabularies up
 to 2^32, so that JavaScript, whose numbers are 64-bit floats, computes the same."""
@@ -49,12 +60,16 @@ class NgramVectors(nn.Module):
     `dropout` leaves out words and pairs in training, which is the adaptive regularization of Wager,
     Wang & Liang 2013 (https://arxiv.org/abs/1307.1493): frequent words alone may not decide.
 
+    With `weigh_by: labels` the weights w also grow with how much a word tells about the labels of
+    the training set (Wang & Manning 2012, https://aclanthology.org/P12-2018): the linear classifier
+    of 4,800 news gains 2 points of accuracy by it, that of 1,000 news 2.6.
+
     Words and pairs have tables of their own, so that a vocabulary may grow in fine-tuning and every
     pair keeps its row.
 
     >>> ngrams = NgramVectors(vocabulary=10, size=2, buckets=8)
     >>> texts = Padded.of([[5, 6, 7], [8]])
-    >>> ngrams.count([texts])
+    >>> ngrams.count([(texts, Padded.of([[0], [1]]))])
     >>> ngrams(texts.values, texts.mask).shape
     torch.Size([2, 2])
     """
@@ -74,9 +89,11 @@ class NgramVectors(nn.Module):
         size: Size = EVIDENCE,
         buckets: Annotated[int, Field(ge=1, le=2**28)] = 2**18,
         dropout: Share = 0.5,
+        weigh_by: Literal["frequency", "labels"] = "frequency",
     ) -> None:
         super().__init__()
         self.size = size
+        self.by_labels = weigh_by == "labels"
         self.buckets = buckets
         self.words = nn.Embedding(vocabulary, size)  # E_gram1
         self.pairs = nn.Embedding(1 + buckets, size)  # E_gram2; pair 0 is none
@@ -113,34 +130,46 @@ class NgramVectors(nn.Module):
         return torch.bmm((SCALE * weights_BM / length_B1).unsqueeze(1), vectors_BMN).squeeze(1)
 
     @torch.no_grad()
-    def count(self, texts: Iterable[Padded]) -> None:
-        """Set the weights to log((1 + n) / (1 + n_g)) + 1, where n_g of n training texts have g.
+    def count(self, examples: Iterable[tuple[Padded, Padded]]) -> FeatureCounts:
+        """Set the weights from the token ids and the labels of the training set.
 
-        As in scikit-learn's TfidfVectorizer; a weight is 0 where no text has the word or pair.
+        They are log((1 + n) / (1 + n_g)) + 1, where n_g of n texts have the word or pair g, as in
+        scikit-learn's TfidfVectorizer, and 0 where none has it; with `weigh_by: labels` times the
+        log ratio of `FeatureCounts.label_ratio`. Returns how many texts have each word.
         """
-        word_counts = torch.zeros(len(self.word_weights), dtype=torch.float64)
-        pair_counts = torch.zeros(len(self.pair_weights), dtype=torch.float64)
-        total = 0
-        for text in texts:
+        words = FeatureCounts(len(self.word_weights))
+        pairs = FeatureCounts(len(self.pair_weights))
+        for text, target in examples:
+            labels = target if self.by_labels else None
             words_BS, pairs_BS = self.features(text.values, text.mask)
-            word_counts += texts_with(words_BS, len(word_counts))
-            pair_counts += texts_with(pairs_BS, len(pair_counts))
-            total += text.rows
-        word_weights = inverse_frequency(word_counts, total)
-        pair_weights = inverse_frequency(pair_counts, total)
-        self.word_weights.copy_(weighing_column(word_weights, len(SPECIAL)))
-        self.pair_weights.copy_(weighing_column(pair_weights, 1))
+            words.add(words_BS, labels)
+            pairs.add(pairs_BS, labels)
+        self.word_weights.copy_(weighing_column(self._weights(words), len(SPECIAL)))
+        self.pair_weights.copy_(weighing_column(self._weights(pairs), 1))
         # Rows without a weight are never learned: zeros take no room in a compressed page.
         self.words.weight[self.word_weights.squeeze(1) == 0] = 0.0
         self.pairs.weight[self.pair_weights.squeeze(1) == 0] = 0.0
+        return words
+
+    def _weights(self, counts: FeatureCounts) -> Tensor:
+        weights_F = counts.inverse_frequency()
+        return weights_F * counts.label_ratio() if self.by_labels else weights_F
 
     def equations(self, result: str = "z") -> list[str]:
         """The weights of the words and pairs, and their sum."""
         first, second = FACTORS
+        ratio = ""
+        if self.by_labels:
+            a = f"{SMOOTHING:g}"
+            ratio = (
+                ", times the greatest log(p / q) over its labels ℓ, or 0: "
+                f"p = (m_ℓ + {a} n_ℓ / n) / (n_ℓ + {a}) where m_ℓ of the n_ℓ texts of label ℓ "
+                "have it, q likewise of all other texts"
+            )
         return [
             "τ_j is at how many positions the word x_j stands in the text, τ′_j the pair q_j",
             "w_j = E_idf1[x_j] (1 + log(τ_j)) / τ_j: E_idf1 of a word is "
-            "log((1 + n) / (1 + m)) + 1 where m of n training texts have it, 0 where none has",
+            f"log((1 + n) / (1 + m)) + 1 where m of n training texts have it, 0 where none has{ratio}",
             f"q_j = 1 + ({first} x_j + {second} x_{{j+1}}) mod {self.buckets}, "
             "or 0 where one of both is <unk> or beyond the end: the pair's hash",
             "w′_j = E_idf2[q_j] (1 + log(τ′_j)) / τ′_j: E_idf2 likewise, of pairs",
@@ -157,6 +186,12 @@ class BagEncoder(Encoder):
     `join_summary: true`, a label is chosen by attention over the words and by the evidence
     together, as in wide and deep learning (Cheng et al. 2016, https://arxiv.org/abs/1606.07792).
 
+    `standardize: true` is for pretrained vectors: E_enc[x] begins as w_x (E[x] - μ) / σ, where w_x
+    is the inverse document frequency of a word, μ the mean of w_x E[x] over the training set, and σ
+    makes the mean vector of a text as long as 1 on average. So the mean over the words is at first
+    the sentence embedding of Arora, Liang & Ma 2017 (https://openreview.net/forum?id=SyK00v5xx),
+    with the mean in place of the first principal component.
+
     >>> words = WordEmbedding(vocabulary=10, size=3)
     >>> encoder = BagEncoder(embedding=words, ngrams=NgramVectors(vocabulary=10, size=2, buckets=8))
     >>> encoder(Padded.of([[5, 6, 7], [8]])).summary.shape
@@ -166,29 +201,74 @@ class BagEncoder(Encoder):
     counted = ("ngrams.word_weights", "ngrams.pair_weights")
 
     recurs = False
+    for_vectors = {"standardize": True}
 
-    def __init__(self, *, embedding: WordEmbedding, ngrams: NgramVectors) -> None:
+    def __init__(
+        self, *, embedding: WordEmbedding, ngrams: NgramVectors, standardize: StrictBool = False
+    ) -> None:
         super().__init__()
         self.embedding = embedding
         self.ngrams = ngrams
+        self.standardizes = standardize
         self.output_size = embedding.size
         self.summary_size = ngrams.size
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
         """Word vectors of that size, and the usual evidence."""
-        return {"embedding": {"size": size}, "ngrams": {"size": EVIDENCE}}
+        weighing = {"weigh_by": "labels"} if labels else {}
+        return {"embedding": {"size": size}, "ngrams": {"size": EVIDENCE, **weighing}}
 
     @classmethod
     def companions(cls, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Attention over the words beside the evidence; a layer before the label overfits."""
         size = settings["embedding"]["size"] + settings["ngrams"]["size"]
-        bridge = {"kind": "pooling", "start": "copy", "join_summary": True}
-        return {"bridge": bridge, "decoder": {"size": size, "dropout": LABEL_DROPOUT}}
+        bridge: dict[str, Any] = {"kind": "pooling", "start": "copy", "join_summary": True}
+        companions = {"bridge": bridge, "decoder": {"size": size, "dropout": LABEL_DROPOUT}}
+        if settings.get("standardize"):
+            bridge["scale"] = VECTOR_SCALE
+            # Vectors that learn are equal, take twice the time, and leave those of words that
+            # training does not have where they were.
+            companions["learning"] = {"freeze": ["encoder.embedding"], "epsilon": EPSILON}
+        return companions
 
-    def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
-        """Count the training texts that have each word and each pair."""
-        self.ngrams.count(batch["source"] for batch in inputs)
+    def count(self, batches: Iterable[Batch]) -> None:
+        """Count the training texts that have each word and pair; standardize the word vectors."""
+        remaining = iter(batches)
+        first = list(islice(remaining, MEASURED))
+        examples = ((batch.inputs["source"], batch.target) for batch in chain(first, remaining))
+        words = self.ngrams.count(examples)
+        if self.standardizes:
+            self._standardize(words, [batch.inputs["source"] for batch in first])
+
+    @torch.no_grad()
+    def _standardize(self, words: FeatureCounts, texts: Sequence[Padded]) -> None:
+        """Weigh, centre and scale the word vectors; those of special tokens become 0."""
+        table_VE = self.embedding.table.weight
+        weights_V1 = weighing_column(words.weights_of_all().float(), len(SPECIAL))
+        shares_V1 = weights_V1 * words.texts_F.float().unsqueeze(1)
+        centre_E = (shares_V1 * table_VE).sum(0) / shares_V1.sum().clamp(min=1e-6)
+        table_VE.sub_(centre_E).mul_(weights_V1)
+        squares = torch.cat([self._mean_vectors(text).square().sum(1) for text in texts])
+        table_VE.div_(squares.mean().sqrt().clamp(min=1e-6))
+
+    def _mean_vectors(self, text: Padded) -> Tensor:
+        """The mean over the words of each row, (B, E)."""
+        vectors_BSE = self.embedding.matrix()[text.values] * text.mask.unsqueeze(-1)
+        return vectors_BSE.sum(1) / text.mask.sum(1, keepdim=True).clamp(min=1)
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """Report weights by labels where the output has none, and vectors that are not there."""
+        settings = getattr(plan.inputs["source"], "settings", None)
+        faults = _without_labels(plan)
+        if plan.settings["encoder"].get("standardize") and not getattr(settings, "vectors", None):
+            faults.append(
+                "model.encoder.standardize: true is for pretrained vectors, but "
+                "data.source.vectors names none; take model.encoder.standardize=false "
+                "learning.freeze=[]."
+            )
+        return faults
 
     def forward(self, source: Padded) -> Encoded:
         """The vector of each word (B, S, E) and the evidence (B, N) of token ids (B, S)."""
@@ -228,9 +308,14 @@ class WideDeepEncoder(Encoder):
         """The settings of the encoder of a text."""
         return {"deep": TextEncoder.suggest(size, dropout, labels=labels)}
 
-    def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
+    def count(self, batches: Iterable[Batch]) -> None:
         """Count the training texts that have each word and each pair."""
-        self.ngrams.count(batch["source"] for batch in inputs)
+        self.ngrams.count((batch.inputs["source"], batch.target) for batch in batches)
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """Report weights by labels where the output has none."""
+        return _without_labels(plan)
 
     def forward(self, source: Padded) -> Encoded:
         """The annotations (B, S, D) of token ids (B, S), and the summary with the evidence."""
@@ -243,3 +328,14 @@ class WideDeepEncoder(Encoder):
         """The recurrence, the evidence, and both."""
         deep = self.deep.equations(summary="h_rnn")
         return [*deep, *self.ngrams.equations(), "h_T = [h_rnn, z]"]
+
+
+def _without_labels(plan: ModelPlan) -> list[str]:
+    """A sentence where words are to be weighed by labels, and the output has none."""
+    weighing = plan.settings["encoder"].get("ngrams", {}).get("weigh_by")
+    if weighing != "labels" or plan.output.holds == "classes":
+        return []
+    return [
+        "model.encoder.ngrams.weigh_by: labels needs an output that is a label; "
+        "frequency fits any output."
+    ]

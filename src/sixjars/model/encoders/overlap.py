@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.flow.values import Padded
-from sixjars.model.frequencies import inverse_frequency, texts_with, weighing_column
+from sixjars.model.frequencies import FeatureCounts, weighing_column
 from sixjars_runtime.special_tokens import SPECIAL
 
 NUMBERS: Final = 9
@@ -137,11 +137,10 @@ class WordOverlap(nn.Module):
     def count(self, vectors: Tensor, pairs: Iterable[tuple[Padded, Padded]]) -> None:
         """Set the weights of words, log((1 + n) / (1 + n_x)) + 1, and mean and spread."""
         pairs = list(pairs)
-        word_counts = torch.zeros(len(self.word_weights), dtype=torch.float64)
+        counts = FeatureCounts(len(self.word_weights))
         for sentence in (sentence for pair in pairs for sentence in pair):
-            word_counts += texts_with(sentence.values * sentence.mask, len(word_counts))
-        weights = inverse_frequency(word_counts, sum(2 * first.rows for first, _ in pairs))
-        self.word_weights.copy_(weighing_column(weights, len(SPECIAL)))
+            counts.add(sentence.values * sentence.mask)
+        self.word_weights.copy_(weighing_column(counts.inverse_frequency(), len(SPECIAL)))
         numbers_RO = torch.cat([self.measured(vectors, first, second) for first, second in pairs])
         self.mean.copy_(numbers_RO.mean(0))
         self.spread.copy_(numbers_RO.std(0, correction=0).clamp(min=LEAST_SPREAD))

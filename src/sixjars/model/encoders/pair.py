@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.flow.contracts import Encoder, ModelPlan
-from sixjars.flow.values import Encoded, Padded
+from sixjars.flow.values import Batch, Encoded, Padded
 from sixjars.model.encoders.overlap import NUMBERS, WordOverlap
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import masked_softmax
@@ -91,10 +91,11 @@ class PairEncoder(Encoder):
         """No attention: the summary has all comparisons of words; it was a point worse."""
         return {"bridge": {"kind": "initial"}}
 
-    def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
+    def count(self, batches: Iterable[Batch]) -> None:
         """Count the training sentences that have each word, and measure how pairs overlap."""
         if self.overlap is not None:
-            pairs = ((batch["sentence1"], batch["sentence2"]) for batch in inputs)
+            inputs = (batch.inputs for batch in batches)
+            pairs = ((texts["sentence1"], texts["sentence2"]) for texts in inputs)
             self.overlap.count(self.sentence.embedding.matrix(), pairs)
 
     @classmethod

@@ -4,6 +4,7 @@ BRIDGE.pooling = class {
     this.first = new StateProjection(weights, stateCount);
     this.key = new Linear(weights, "decoder.bridge.key");
     this.query = new Linear(weights, "decoder.bridge.query");
+    this.scale = weights.has("decoder.bridge.scale") ? weights.vector("decoder.bridge.scale")[0] : 1;
   }
 
   start({ memory, size, level, summary }) {
@@ -11,7 +12,7 @@ BRIDGE.pooling = class {
     const scores = vectors.map((vector, at) =>
       (level && level.isEmpty[at] ? -Infinity : this.query.of(tanh(this.key.of(vector)))[0]));
     const shares = softmax(scores);
-    let pooled = weighted(shares, vectors, level ? vectors[0].length : size);
+    let pooled = weighted(shares.map((share) => this.scale * share), vectors, level ? vectors[0].length : size);
     // only: join_summary
     pooled = concat([pooled, summary]);
     // end: join_summary
