@@ -30,7 +30,7 @@ RECIPE = "translation/sample_attention"
 SENTENCE = "I am going home"
 ELSEWHERE = {"breakpoint"}
 """Names on the page that are neither files of the package nor written in its source."""
-SIZES = {"E": 3, "D": 10, "C": 10, "H": 7, "A": 9, "1": 1, "2": 2}
+SIZES = {"E": 3, "D": 10, "C": 10, "H": 7, "A": 9, "L": 1, "1": 1, "2": 2}
 """Small and different, so that one is not taken for the other."""
 LITTLE = [
     *("data.sample.size=16", "data.sample.valid=4", "data.sample.test=4"),
