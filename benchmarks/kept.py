@@ -165,8 +165,8 @@ def markdown(topic: Topic, table: Table) -> str:
     """The table as a page has it: facts that all rows share stand below, the others in columns."""
     facts = [topic.facts(table, row) for row in table.rows]
     ours = [fact for fact in facts if fact.source is None]
-    splits = [_splits(fact) for fact in facts] if table.kind == "score" else []
-    split_columns = ["chosen by", "scored"] if len(set(splits)) > 1 else []
+    splits = [_splits(fact) for fact in facts] if table.kind == "score" else [{}]
+    split_columns = [name for name in splits[0] if len({split[name] for split in splits}) > 1]
     differing = [name for name in SHOWN if len({getattr(fact, name) for fact in ours}) > 1]
     head = [*table.columns, *split_columns, *differing]
     columns = zip(*(row.cells for row in table.rows), strict=True)
@@ -176,30 +176,35 @@ def markdown(topic: Topic, table: Table) -> str:
     right = [*numeric, *[False] * (len(head) - len(numeric))]
     lines = [head, ["---:" if is_number else "---" for is_number in right]]
     for row, fact in zip(table.rows, facts, strict=True):
-        row_splits = _splits(fact) if split_columns else ()
+        row_splits = [_splits(fact)[name] for name in split_columns]
         lines.append(
             [*row.cells, *row_splits, *(getattr(fact, name) or NONE for name in differing)]
         )
     body = "".join(
         f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines
     )
-    below = [_below(ours, differing), *([] if split_columns else map(_splits_in_words, splits[:1]))]
+    shared = {name: split for name, split in splits[0].items() if name not in split_columns}
+    below = [_below(ours, differing), _splits_in_words(shared)]
     notes = [note for note in dict.fromkeys(fact.note for fact in ours) if note]
     return f"{body}\n{' '.join(text for text in [*below, *notes] if text)}\n"
 
 
-def _splits(fact: Facts) -> tuple[str, str]:
+def _splits(fact: Facts) -> dict[str, str]:
     """The split that chose, and the one that was scored."""
-    scored = fact.scored or NONE
-    return SAME if fact.chosen and fact.chosen == fact.scored else fact.chosen or NONE, scored
+    is_same = fact.chosen is not None and fact.chosen == fact.scored
+    return {
+        "chosen by": SAME if is_same else fact.chosen or NONE,
+        "scored": fact.scored or NONE,
+    }
 
 
-def _splits_in_words(splits: tuple[str, str]) -> str:
-    """Both, where all rows share them."""
-    chosen, scored = splits
-    if chosen == SAME:
-        return f"Chosen by and scored on {scored}: optimistic."
-    return (f"Chosen by {chosen}. " if chosen != NONE else "") + f"Scored on {scored}."
+def _splits_in_words(shared: dict[str, str]) -> str:
+    """Those of the two that all rows share."""
+    known = {name: split for name, split in shared.items() if split != NONE}
+    if known.get("chosen by") == SAME and "scored" in known:
+        return f"Chosen by and scored on {known['scored']}: optimistic."
+    verbs = {"chosen by": "Chosen by", "scored": "Scored on"}
+    return " ".join(f"{verbs[name]} {split}." for name, split in known.items())
 
 
 def _below(ours: list[Facts], differing: list[str]) -> str:

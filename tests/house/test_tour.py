@@ -105,8 +105,8 @@ class Recorder:
             if stop in STOPS:
                 self._open[id(frame)] = visit = Visit(stop)
                 self.visits.append(visit)
-        elif visit := self._open.pop(id(frame), None):
-            visit.returned = value
+        elif id(frame) in self._open:
+            self._open.pop(id(frame)).returned = value
 
 
 @pytest.fixture(scope="module")
