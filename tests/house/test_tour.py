@@ -126,7 +126,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
 
 def visits_of(recorder: Recorder) -> list[dict[Stop, Visit]]:
     """The first visit of each stop of each part, in the order of entry."""
-    found, begin = [], 0
+    first_visits: list[dict[Stop, Visit]] = []
+    begin = 0
     order = [visit.stop for visit in recorder.visits]
     for part in PARTS:
         first = next(iter(part))
@@ -135,14 +136,14 @@ def visits_of(recorder: Recorder) -> list[dict[Stop, Visit]]:
         for visit in recorder.visits[begin:]:
             if visit.stop in part:
                 visits.setdefault(visit.stop, visit)
-        found.append(visits)
-    return found
+        first_visits.append(visits)
+    return first_visits
 
 
 def moved(stop: Stop, entered: Iterable[Stop]) -> str:
     """Where a stop that is not entered may be now: functions of the same name that are."""
     name = stop.function.rpartition(".")[2]
-    places = sorted(f"{file} {own}" for file, own in entered if own.rpartition(".")[2] == name)
+    places = sorted(" ".join(at) for at in entered if at.function.rpartition(".")[2] == name)
     return f"{stop.file} {stop.function} is not entered here; entered is: {places}"
 
 
