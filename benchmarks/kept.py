@@ -162,11 +162,13 @@ def figures_of(kept: dict[str, Topic], reference: str) -> set[str]:
 
 
 def markdown(topic: Topic, table: Table) -> str:
-    """The table as a page has it: which split chose and which was scored in each row, the rest of the facts below."""
+    """The table as a page has it: facts that all rows share stand below, the others in columns."""
     facts = [topic.facts(table, row) for row in table.rows]
     ours = [fact for fact in facts if fact.source is None]
+    splits = [_splits(fact) for fact in facts] if table.kind == "score" else [{}]
+    split_columns = [name for name in splits[0] if len({split[name] for split in splits}) > 1]
     differing = [name for name in SHOWN if len({getattr(fact, name) for fact in ours}) > 1]
-    head = [*table.columns, *(["chosen by", "scored"] if table.kind == "score" else []), *differing]
+    head = [*table.columns, *split_columns, *differing]
     columns = zip(*(row.cells for row in table.rows), strict=True)
     numeric = [
         at >= table.names and all(map(FIGURE_CELL.match, cells)) for at, cells in enumerate(columns)
@@ -174,30 +176,39 @@ def markdown(topic: Topic, table: Table) -> str:
     right = [*numeric, *[False] * (len(head) - len(numeric))]
     lines = [head, ["---:" if is_number else "---" for is_number in right]]
     for row, fact in zip(table.rows, facts, strict=True):
+        row_splits = [_splits(fact)[name] for name in split_columns]
         lines.append(
-            [
-                *row.cells,
-                *_splits(table, fact),
-                *(getattr(fact, name) or NONE for name in differing),
-            ]
+            [*row.cells, *row_splits, *(getattr(fact, name) or NONE for name in differing)]
         )
     body = "".join(
         f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines
     )
-    return f"{body}\n{_below(table, ours, differing)}\n"
+    shared = {name: split for name, split in splits[0].items() if name not in split_columns}
+    below = [_below(ours, differing), _splits_in_words(shared)]
+    notes = [note for note in dict.fromkeys(fact.note for fact in ours) if note]
+    return f"{body}\n{' '.join(text for text in [*below, *notes] if text)}\n"
 
 
-def _splits(table: Table, fact: Facts) -> list[str]:
-    if table.kind != "score":
-        return []
-    return [
-        SAME if fact.chosen and fact.chosen == fact.scored else fact.chosen or NONE,
-        fact.scored or NONE,
-    ]
+def _splits(fact: Facts) -> dict[str, str]:
+    """The split that chose, and the one that was scored."""
+    is_same = fact.chosen is not None and fact.chosen == fact.scored
+    return {
+        "chosen by": SAME if is_same else fact.chosen or NONE,
+        "scored": fact.scored or NONE,
+    }
 
 
-def _below(table: Table, ours: list[Facts], differing: list[str]) -> str:
-    """What all rows share."""
+def _splits_in_words(shared: dict[str, str]) -> str:
+    """Those of the two that all rows share."""
+    known = {name: split for name, split in shared.items() if split != NONE}
+    if known.get("chosen by") == SAME and "scored" in known:
+        return f"Chosen by and scored on {known['scored']}: optimistic."
+    verbs = {"chosen by": "Chosen by", "scored": "Scored on"}
+    return " ".join(f"{verbs[name]} {split}." for name, split in known.items())
+
+
+def _below(ours: list[Facts], differing: list[str]) -> str:
+    """Seeds, machine, date and command, where all rows share them."""
 
     def shared(name: str) -> str:
         values = {getattr(fact, name) for fact in ours} - {None}
@@ -215,9 +226,7 @@ def _below(table: Table, ours: list[Facts], differing: list[str]) -> str:
     )  # those of `sixjars` stand in blocks of the page, where other tests check them
     command = f"`{command}`" if command and not command.startswith("sixjars ") else ""
     sentence = "; ".join(text for text in (seed_text, shared("machine"), date, command) if text)
-    notes = [note for note in dict.fromkeys(fact.note for fact in ours) if note]
-    measured = f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
-    return " ".join(text for text in (measured, *notes) if text)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
 def main() -> None:

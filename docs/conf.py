@@ -102,6 +102,7 @@ CONTENTS = {
         "api/drawing": "",
     },
     "Project": {
+        "architecture": "",
         "add_an_encoder": "",
         "add_a_field": "",
         "project/contributing": "",

@@ -111,6 +111,26 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert [link for link in inside if not (page.parent / link).exists()] == []
 
 
+OF_CONTRIBUTORS = [
+    ROOT / "CONTRIBUTING.md",
+    *(ROOT / "docs" / name for name in ("add_an_encoder.md", "add_a_field.md", "architecture.md")),
+    ROOT / "docs" / "how_it_is_fast.md",
+]
+MADE_LATER = {AVERAGE, "src/sixjars/data/fields/dna.py", "my_lab/dna.py", "fields/"}
+STANDS_FOR = {"benchmarks/results/TOPIC.yaml"}
+"""Files that the reader writes, a folder of a run; and a name that stands for others."""
+
+
+@pytest.mark.parametrize("page", OF_CONTRIBUTORS, ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    """Those with a folder before them, from the root or from the package."""
+    named = set(re.findall(r"`((?:[\w.]+/)+(?:\w+\.\w+)?)`", page.read_text(encoding="utf-8")))
+    roots = (ROOT, ROOT / "src" / "sixjars", ROOT / "src" / "sixjars" / "model")
+    missing = {name for name in named if not any((root / name).exists() for root in roots)}
+    assert len(named) > 3
+    assert missing <= MADE_LATER | STANDS_FOR
+
+
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory, warm_python: str) -> Folder:
     """A copy of the package and its contracts, in which the steps of the page were performed up to the second."""

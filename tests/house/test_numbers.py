@@ -256,6 +256,18 @@ tables:
 """
 
 
+def test_splits_that_all_rows_share_stand_below() -> None:
+    whole = TOPIC.replace(", scored: dev", "").partition("      - {cells: [others")[0]
+    topic = kept.read(whole)
+    [table] = topic.tables.values()
+    assert kept.markdown(topic, table) == (
+        "| model | BLEU |\n| --- | ---: |\n| plain | 23.0 |\n| attention | **35.20** |\n\n"
+        "Seed 0; a machine. Chosen by dev. Scored on test. Twice.\n"
+    )
+    [table] = (topic := kept.read(whole.replace("scored: test", "scored: dev"))).tables.values()
+    assert "Chosen by and scored on dev: optimistic." in kept.markdown(topic, table)
+
+
 def test_a_topic_keeps_what_is_written() -> None:
     topic = kept.read(TOPIC)
     [table] = topic.tables.values()

@@ -17,6 +17,7 @@ import yaml
 from tests.house.copies import ROOT, blocks
 from tests.house.test_doc_code import FEW, painted, written
 from tests.house.test_docs import commands
+from tests.recipes.stand_ins import lined
 
 import sixjars
 from sixjars.cli import app
@@ -166,3 +167,44 @@ def test_python_of_the_readme_runs(
     exec(compile(python[0], "README.md", "exec"), {"__name__": "readme"})  # noqa: S102
     assert Path("runs/mine").is_dir()
     assert capsys.readouterr().out
+
+
+def test_labels_of_videos_and_texts_are_new_and_train_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As README says of `video` and `label`: few videos of noise, and few headlines; folds are few too."""
+    monkeypatch.chdir(tmp_path)
+    tasks = {"videos": "video_classification", "news": "document_classification"}
+    for split, count in {"train": 12, "test": 2}.items():
+        videos = [
+            {"video": f"{split}{at}.mp4", "label": ("push", "hug")[at % 2]} for at in range(count)
+        ]
+        news = [
+            {"text": f"the match number {at} was won", "label": ("World", "Sports")[at % 2]}
+            for at in range(count)
+        ]
+        for folder, rows in {"videos": videos, "news": news}.items():
+            Path(folder).mkdir(exist_ok=True)
+            lined(Path(folder, f"{split}.jsonl"), rows)
+        for row in videos:
+            painted(Path("videos", row["video"]))
+    few = [*IN_LITTLE["train"], "learning.folds=2"]
+    small = {"videos": ["data.video.size=64", "data.video.frames=2"], "news": []}
+    for name, task in tasks.items():
+        for call in (
+            ["new", f"{name}.yaml", "--task", task, "--data", f"{name}/train.jsonl"],
+            [
+                "train",
+                f"{name}.yaml",
+                "--out",
+                f"runs/{name}",
+                "--device",
+                "cpu",
+                *few,
+                *small[name],
+            ],
+            ["evaluate", f"runs/{name}", "--data", f"{name}/test.jsonl"],
+        ):
+            app(call, standalone_mode=False)
+            said = capsys.readouterr()
+            assert "accuracy@1" in said.out if call[0] != "new" else Path(call[1]).is_file()
