@@ -26,9 +26,8 @@ from sixjars_runtime.exported.graphs import Graph
 from sixjars_runtime.exported.inputs import READERS, FileReader, Reader, Row, TextReader, padded
 from sixjars_runtime.exported.outputs import WRITERS, TextWriter, Writer
 from sixjars_runtime.exported.prediction import Prediction
-from sixjars_runtime.exported.search import search
-from sixjars_runtime.exported.search.problem import Hypothesis, Tensors, hypotheses_of
-from sixjars_runtime.exported.search.settings import SearchSettings, special_tokens_of
+from sixjars_runtime.exported.search import FoundOutput, Tensors, outputs_of, search
+from sixjars_runtime.exported.search_options import SearchOptions, special_tokens_of
 from sixjars_runtime.exported.settings import (
     CHOOSE,
     ENCODER,
@@ -71,7 +70,7 @@ class Model:
         self.searches: bool = self.about["special"] is not None
         self.whole = (folder / WHOLE).exists()
         with damaged(folder / SETTINGS):
-            self.settings = SearchSettings.read(self.about["search"])
+            self.settings = SearchOptions.read(self.about["search"])
             if self.searches:
                 self.special = special_tokens_of(
                     self.about["special"], self.writer.size or len(SPECIAL)
@@ -162,7 +161,7 @@ class Model:
             predictions.update(zip(numbers, self._answers(numbers, rows, chosen), strict=True))
         return [predictions[at] for at in range(len(asked))]
 
-    def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchSettings:
+    def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchOptions:
         if not self.searches and (search is not None or set(settings) - {"nbest"}):
             raise DataError(
                 "this run chooses a label; there is nothing to search. With nbest it gives the "
@@ -190,7 +189,7 @@ class Model:
         return chosen
 
     def _prepared(
-        self, number: int, item: Any, settings: SearchSettings
+        self, number: int, item: Any, settings: SearchOptions
     ) -> dict[str, Row] | Prediction:
         """Read an input, or return a prediction that says what is wrong with it."""
         texts: dict[str, str] = {}
@@ -226,7 +225,7 @@ class Model:
             raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
         return text
 
-    def _prefix(self, text: str, settings: SearchSettings) -> Row:
+    def _prefix(self, text: str, settings: SearchOptions) -> Row:
         """Read how the output of a model without input begins."""
         assert isinstance(self.writer, TextWriter)
         ids = self.writer.tokenizer.encode(text)
@@ -260,7 +259,7 @@ class Model:
         }
 
     def _answers(
-        self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], settings: SearchSettings
+        self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], settings: SearchOptions
     ) -> Iterator[list[Prediction]]:
         """Yield the predictions for each row of one batch."""
         columns = {name: [row[name] for row in rows] for name in self.readers}
@@ -298,8 +297,8 @@ class Model:
             yield [self._finished(row, hypothesis, length, settings) for hypothesis in best]
 
     def _searched(
-        self, outputs: Tensors, settings: SearchSettings, numbers: Sequence[int], prefix: Any
-    ) -> list[list[Hypothesis]]:
+        self, outputs: Tensors, settings: SearchOptions, numbers: Sequence[int], prefix: Any
+    ) -> list[list[FoundOutput]]:
         """Search for the outputs of one encoded batch."""
         state = {name: value for name, value in outputs.items() if name.startswith("state.")}
         prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
@@ -332,7 +331,7 @@ class Model:
 
     def _check_memory(
         self,
-        settings: SearchSettings,
+        settings: SearchOptions,
         state: Tensors,
         prepared: Tensors,
         positions: int,
@@ -351,7 +350,7 @@ class Model:
             beam=settings.kind == "beam",
         ).check(free_memory())
 
-    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[Hypothesis]]:
+    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[FoundOutput]]:
         """Return the most probable labels of each row, or one set of all that apply."""
         weights = outputs.get("weights")
         hypotheses = []
@@ -367,12 +366,12 @@ class Model:
                 whole = float(log_V[order_V[:count]].sum()) + float(others.sum())
                 chosen = [(tuple(order_V[:count].tolist()), whole)]
             hypotheses.append(
-                [Hypothesis(labels, total, total, attention) for labels, total in chosen]
+                [FoundOutput(labels, total, total, attention) for labels, total in chosen]
             )
         return hypotheses
 
     def _finished(
-        self, rows: Mapping[str, Row], hypothesis: Hypothesis, length: int, settings: SearchSettings
+        self, rows: Mapping[str, Row], hypothesis: FoundOutput, length: int, settings: SearchOptions
     ) -> Prediction:
         """Turn a hypothesis into a prediction, with what stands at each position of the source."""
         source = rows.get(self.about["positions_of"])
@@ -399,15 +398,16 @@ class Model:
         )
 
 
-def _from_graph(outputs: Tensors) -> list[list[Hypothesis]]:
+def _from_graph(outputs: Tensors) -> list[list[FoundOutput]]:
     """Return what a graph with a search inside found, (B, N, …)."""
+    each = outputs["score"].shape[1]
     flat = {
         name: tensor.reshape(-1, *tensor.shape[2:])
         for name, tensor in outputs.items()
         if name != "mask"
     }
-    ends = (flat["score"], flat["log_probability"], flat["length"], flat["finished"])
-    return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), outputs["score"].shape[1])
+    flat["count"] = flat["length"]
+    return outputs_of(flat["tokens"], flat, flat.get("weights"), each)
 
 
 def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:

@@ -10,16 +10,17 @@ from typing import Any, Final
 
 from sixjars_runtime.errors import DataError, RunError, shown
 from sixjars_runtime.exported.schema import (
+    ANY,
     Check,
     by_kind,
     choice,
-    either,
     items,
     named,
     number,
     optional,
     section,
     text,
+    text_or,
     whole,
     yes_no,
 )
@@ -40,12 +41,11 @@ PREFIX: Final = "prefix"
 """The input of a model that has none and a search inside: how outputs begin."""
 LARGEST: Final = 1 << 20
 """Bytes of `model.json`, which has about two thousand."""
-ANY: Final = (1 << 63) - 1
 MOST_FIELDS: Final = 8
 """Inputs of a task; there are at most two."""
 _PIXELS: Final = {"pixels": whole(1, 4096)}
 _FILE: Final = {"fit": choice("crop", "pad", "stretch"), "max_pixels": whole(1, ANY)}
-_VIDEO: Final = {"frames": whole(1, 100_000), "rate": optional(number(1e-6, 1e6))}
+_VIDEO: Final = {"frames": whole(1, 100_000), "rate": optional(number(1e-6, 1_000_000))}
 _TEXT: Final = {
     "segments": choice(*SEGMENTS),
     "max_length": whole(1, ANY),
@@ -75,9 +75,9 @@ MODEL: Final = section(
     {
         "inputs": named(by_kind(INPUTS), least=0, most=MOST_FIELDS),
         "output": named(by_kind(OUTPUTS), least=1, most=1),
-        "columns": named(either(text, whole(0, ANY)), least=0, most=MOST_FIELDS),
+        "columns": named(text_or(whole(0, ANY)), least=0, most=MOST_FIELDS),
         "positions_of": optional(text),
-        "layout": items(either(text, whole(0, 1_000_000)), least=1, most=4),
+        "layout": items(text_or(whole(0, 1_000_000)), least=1, most=4),
         "has_attention": yes_no,
         "multi_label": yes_no,
         "copies": yes_no,

@@ -1,0 +1,99 @@
+"""How the outputs of an exported model are chosen, and the tokens that mean something to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+from sixjars_runtime import search_ranges
+from sixjars_runtime.errors import DataError, unknown
+from sixjars_runtime.exported.schema import ANY, Check, anything, choice, number, section, whole
+from sixjars_runtime.special_tokens import SpecialTokens
+
+_COUNT: Final = whole(0, ANY)
+CHECKS: Final[Mapping[str, Check]] = {
+    "kind": choice("greedy", "sample", "beam"),
+    "width": whole(1, search_ranges.MOST_ROWS),
+    "nbest": whole(1, search_ranges.MOST_ROWS),
+    "max_length": whole(1, search_ranges.MOST_TOKENS),
+    "min_length": _COUNT,
+    "length_penalty": number(0, search_ranges.MOST_LENGTH_PENALTY),
+    "coverage_penalty": number(0, search_ranges.MOST_COVERAGE_PENALTY),
+    "no_repeat_ngram": _COUNT,
+    "unknown": choice("ban", "allow", "replace"),
+    "temperature": number(search_ranges.LEAST_TEMPERATURE, search_ranges.MOST_TEMPERATURE),
+    "top_k": _COUNT,
+    "top_p": number(search_ranges.LEAST_TOP_P, 1),
+    "seed": _COUNT,
+}
+"""What each of the options may be."""
+
+
+@final
+@dataclass(frozen=True)
+class SearchOptions:
+    """The settings of search in a recipe, all without a default: an export writes each of them."""
+
+    kind: str
+    width: int
+    nbest: int
+    max_length: int
+    min_length: int
+    length_penalty: float
+    coverage_penalty: float
+    no_repeat_ngram: int
+    unknown: str
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> "SearchOptions":
+        """Read the settings of a file; ValueError where some are missing, unknown or wrong."""
+        section(dict.fromkeys(CHECKS, anything), others=())(values, "search")
+        return cls(**values)
+
+    def __post_init__(self) -> None:
+        try:
+            for name, check in CHECKS.items():
+                check(getattr(self, name), name if name in ("kind", "unknown") else repr(name))
+        except ValueError as error:
+            raise DataError(f"{error}.") from None
+        if self.kind == "beam" and self.nbest > self.width:
+            raise DataError(
+                f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
+            )
+        if self.min_length >= self.max_length:
+            raise DataError(
+                f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}."
+            )
+
+    @property
+    def rows(self) -> int:
+        """The rows of each source that search needs, side by side."""
+        return {"greedy": 1, "sample": self.nbest, "beam": self.width}[self.kind]
+
+    def changed(self, search: str | None, settings: Mapping[str, Any]) -> "SearchOptions":
+        """Return them with those of one call; several outputs need a beam or sampling."""
+        if wrong := [key for key in settings if key not in CHECKS]:
+            raise DataError(unknown("search setting", wrong[0], list(CHECKS)))
+        values = {"kind": search or self.kind, **settings}
+        nbest = settings.get("nbest", 1)
+        if isinstance(nbest, int) and nbest > 1:
+            if values["kind"] == "greedy":
+                if search is not None:
+                    raise DataError(
+                        f"greedy search finds one output, but nbest is {nbest}; search with beam "
+                        "or sample."
+                    )
+                values["kind"] = "beam"
+            values["width"] = settings.get("width", max(self.width, nbest))
+        return replace(self, **values)
+
+
+def special_tokens_of(values: Mapping[str, Any], size: int) -> SpecialTokens:
+    """The special tokens that a file names, of a vocabulary of this size."""
+    numbers = [values["go"], values["stop"], *values["banned"], values["unknown"] or 0]
+    if wrong := [number for number in numbers if number >= size]:
+        raise DataError(f"special names the token {wrong[0]}, but there are {size:,}.")
+    return SpecialTokens(values["go"], values["stop"], tuple(values["banned"]), values["unknown"])
