@@ -178,7 +178,7 @@ class Searching(ABC):
                 penalty_R = settings.coverage_penalty * _uncovered(covered_RS, given.mask)
             token_R, row_R = self.advance(scores_RV, penalty_R, steps)
             columns.append((given.place, token_R, given.place[row_R], weights_RS))
-            going_B = (self.alive > NEVER).any(1)
+            going_B = np.any(self.alive > NEVER, axis=1)
             if not going_B.any():
                 break
             if going_B.sum() <= FEWER * len(going_B):

@@ -111,7 +111,8 @@ def drawn(scores_RV: Floats, seeds: Bits, step: int, settings: SearchOptions) ->
     # Exact, and neither 0 nor 1.
     uniform_RK = ((bits_RK >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     place_R = (scores_RK.astype(np.float64) - np.log(-np.log(uniform_RK))).argmax(1)
-    return np.broadcast_to(tokens_RK, scores_RK.shape)[np.arange(len(place_R)), place_R]
+    every_RK = np.broadcast_to(tokens_RK, scores_RK.shape)
+    return np.take_along_axis(every_RK, place_R[:, None], 1)[:, 0]
 
 
 def likely(scores_RV: Floats, top_k: int, top_p: float) -> tuple[Floats, Ints]:
