@@ -73,18 +73,12 @@ def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rat
         codec, options = "mpeg4", {"qscale": "2"}
     place = str(target) if isinstance(target, str | Path) else target
     with av.open(place, "w", format="mp4", options={"fflags": "+bitexact"}) as container:
-        added = container.add_stream(
-            codec, rate=Fraction(rate).limit_denominator(1001), options=options
-        )
-        stream = cast("VideoStream", added)
-        stream.width, stream.height, stream.pix_fmt = (
-            width + width % 2,
-            height + height % 2,
-            "yuv420p",
-        )
-        stream.codec_context.thread_count = (
-            1  # more would cut the work, and the bytes, by the machine's cores
-        )
+        exact = Fraction(rate).limit_denominator(1001)
+        stream = cast("VideoStream", container.add_stream(codec, rate=exact, options=options))
+        stream.width, stream.height = width + width % 2, height + height % 2
+        stream.pix_fmt = "yuv420p"
+        # More threads would cut the work, and the bytes, by the machine's cores.
+        stream.codec_context.thread_count = 1
         for frame_HWC in frames:
             even_HWC = np.pad(frame_HWC, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
             container.mux(stream.encode(av.VideoFrame.from_ndarray(even_HWC, format="rgb24")))
@@ -202,11 +196,10 @@ class Video:
             raise DataError(f"{self.name} has a video stream, but no frame is in it.")
 
     def _damaged(self, count: int) -> DataError:
+        reason = "is damaged: not even its first frame can be decoded"
         if count:
-            return DataError(
-                f"{self.name} is damaged after frame {count}; convert it again or leave it out."
-            )
-        return DataError(f"{self.name} is damaged: not even its first frame can be decoded.")
+            reason = f"is damaged after frame {count}; convert it again or leave it out"
+        return DataError(f"{self.name} {reason}.")
 
     def _no_video(self) -> DataError:
         return DataError(
@@ -242,11 +235,8 @@ class Video:
         """Return the first video stream; the cover of a song is none."""
         from av.stream import Disposition
 
-        streams = [
-            stream
-            for stream in container.streams.video
-            if not stream.disposition & Disposition.attached_pic
-        ]
+        videos = container.streams.video
+        streams = [each for each in videos if not each.disposition & Disposition.attached_pic]
         if not streams and container.streams.audio:
             raise DataError(f"{self.name} has no video stream, only sound.")
         if not streams:
@@ -262,9 +252,8 @@ class Video:
 
         has_alpha = any(component.is_alpha for component in frame.format.components)
         pixels_HWC = frame.to_ndarray(format="rgba" if has_alpha else "rgb24")
-        turned_HWC = np.rot90(
-            pixels_HWC, round(frame.rotation / 90)
-        )  # both count against the clock
+        # Both count against the clock.
+        turned_HWC = np.rot90(pixels_HWC, round(frame.rotation / 90))
         image = PIL.Image.fromarray(np.ascontiguousarray(turned_HWC))
         return framed(in_colour(image, self.name), size=self.size, fit=self.fit)
 
