@@ -6,6 +6,7 @@ from unicodedata import category, name
 from sixjars_runtime.special_tokens import SPECIAL, UNK
 
 UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
+"""How the names of letters begin, of scripts that write no spaces between words."""
 
 Decode = Callable[[Sequence[int], Sequence[str]], str]
 """Makes a text of ids, and of the words of a source that some of them copy."""
@@ -26,17 +27,12 @@ def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int
     words_of_tokens: list[int] = []
     for at, number in enumerate(ids):
         before, current = alone[ids[at - 1]] if at else "", alone[number]
-        apart = (
-            decode([ids[at - 1], number], words) == f"{before} {current}"
-            if at and before and current
-            else True
-        )
-        goes_on = (
-            bool(words_of_tokens)
-            and bool(before)
-            and (not before.strip() or (not apart and _meet(before, current)))
-        )
-        words_of_tokens.append(words_of_tokens[-1] + (not goes_on) if words_of_tokens else 0)
+        apart = True
+        if before and current:
+            apart = decode([ids[at - 1], number], words) == f"{before} {current}"
+        goes_on = before and (not before.strip() or (not apart and _meet(before, current)))
+        latest = words_of_tokens[-1] if words_of_tokens else -1
+        words_of_tokens.append(latest if goes_on else latest + 1)
     return words_of_tokens
 
 
@@ -45,15 +41,11 @@ def _meet(before: str, current: str) -> bool:
 
     Scripts without spaces have no words to join.
     """
-    letters = before[-1], current[0]
     return all(
-        category(letter)[0] in "LMN" or letter == "\ufffd" for letter in letters
-    ) and not any(map(_unspaced, letters))
-
-
-def _unspaced(letter: str) -> bool:
-    """Whether a letter is of a script that writes no spaces between words."""
-    return name(letter, "").startswith(UNSPACED)
+        (category(letter)[0] in "LMN" or letter == "\ufffd")
+        and not name(letter, "").startswith(UNSPACED)
+        for letter in (before[-1], current[0])
+    )
 
 
 def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
