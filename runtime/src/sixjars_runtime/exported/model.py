@@ -47,6 +47,7 @@ from sixjars_runtime.exported.settings import (
     learned_of,
 )
 from sixjars_runtime.memory import MANY, SearchSize, free_memory
+from sixjars_runtime.search_requests import Ability
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 FILES_AT_ONCE: Final = 32
@@ -162,23 +163,13 @@ class Model:
         return [predictions[at] for at in range(len(asked))]
 
     def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchOptions:
-        if not self.searches and (search is not None or set(settings) - {"nbest"}):
-            raise DataError(
-                "this run chooses a label; there is nothing to search. With nbest it gives the "
-                "most probable."
-            )
-        if self.about["multi_label"] and "nbest" in settings:
-            raise DataError(
-                "this run chooses all labels that apply to an input, so nbest has nothing to count."
-            )
-        if settings.get("unknown") == "replace" and not self.about["has_attention"]:
-            raise DataError(
-                "unknown=replace needs attention, but this run has none; its bridge is of another "
-                "kind."
-            )
+        able = Ability(
+            self.searches, self.about["has_attention"], multi_label=self.about["multi_label"]
+        )
+        able.check(search, settings)
         chosen = self.settings
         if search is not None or settings:
-            chosen = chosen.changed(search, settings)
+            chosen = chosen.changed(search, settings, able)
         if self.is_whole and chosen != self.settings:
             raise DataError(
                 "the search of this model is inside its graph; to choose another, export without "

@@ -1,12 +1,13 @@
 """How the outputs of an exported model are chosen, and the tokens that mean something to it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 from sixjars_runtime import search_ranges
 from sixjars_runtime.errors import DataError, unknown
 from sixjars_runtime.exported.schema import ANY, Check, anything, choice, number, section, whole
+from sixjars_runtime.search_requests import Ability
 from sixjars_runtime.special_tokens import SpecialTokens
 
 _COUNT: Final = whole(0, ANY)
@@ -73,22 +74,12 @@ class SearchOptions:
         """The rows of each source that search needs, side by side."""
         return {"greedy": 1, "sample": self.nbest, "beam": self.width}[self.kind]
 
-    def changed(self, search: str | None, settings: Mapping[str, Any]) -> "SearchOptions":
-        """Return them with those of one call; several outputs need a beam or sampling."""
-        if wrong := [key for key in settings if key not in CHECKS]:
+    def changed(self, kind: str | None, given: Mapping[str, Any], able: Ability) -> "SearchOptions":
+        """Return them with those of one call."""
+        if wrong := [key for key in given if key not in CHECKS]:
             raise DataError(unknown("search setting", wrong[0], list(CHECKS)))
-        values = {"kind": search or self.kind, **settings}
-        nbest = settings.get("nbest", 1)
-        if isinstance(nbest, int) and nbest > 1:
-            if values["kind"] == "greedy":
-                if search is not None:
-                    raise DataError(
-                        f"greedy search finds one output, but nbest is {nbest}; search with beam "
-                        "or sample."
-                    )
-                values["kind"] = "beam"
-            values["width"] = settings.get("width", max(self.width, nbest))
-        return replace(self, **values)
+        own = {**vars(self), "kind": kind or self.kind}
+        return SearchOptions(**able.changed(own, given, is_named=kind is not None))
 
 
 def special_tokens_of(values: Mapping[str, Any], size: int) -> SpecialTokens:
