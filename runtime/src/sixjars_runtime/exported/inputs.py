@@ -93,13 +93,18 @@ class Reader(ABC):
 
     def text_of(self, value: object) -> str:
         """Return a value as text; most are a text, or the path of a file."""
-        if isinstance(value, str | os.PathLike):
-            return os.fspath(value)
-        raise ValueError(f"must be a text, but is {shown(value)}.")
+        return plain_text(value)
 
     @abstractmethod
     def read(self, text: str) -> ReadInput:
         """Return the numbers of a text."""
+
+
+def plain_text(value: object) -> str:
+    """Return a text, or a path as text; ValueError with the end of a sentence for anything else."""
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    raise ValueError(f"must be a text, but is {shown(value)}.")
 
 
 def padded(rows: Sequence[ReadInput]) -> dict[str, Numbers]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars_runtime.containers import by_name, inputs_of
-from sixjars_runtime.errors import DataError, RunError, SixJarsError, shown
+from sixjars_runtime.errors import DataError, RunError, SixJarsError
 from sixjars_runtime.exported.graph_checks import (
     check_backbone,
     check_chooser,
@@ -30,6 +30,7 @@ from sixjars_runtime.exported.inputs import (
     ReadInput,
     TextReader,
     padded,
+    plain_text,
 )
 from sixjars_runtime.exported.outputs import WRITERS, ExportedPrediction, TextWriter, Writer
 from sixjars_runtime.exported.search import FoundOutput, Tensors, outputs_of, search
@@ -134,8 +135,8 @@ class Model:
         """
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         options = settings if nbest is None else {**settings, "nbest": nbest}
-        hypotheses = self.nbest(items, search=search, **options)
-        answers = [few[0] for few in hypotheses] if nbest is None else hypotheses
+        outputs = self.nbest(items, search=search, **options)
+        answers = [few[0] for few in outputs] if nbest is None else outputs
         return answers[0] if is_one else answers
 
     def nbest(
@@ -146,21 +147,23 @@ class Model:
         if is_one:
             raise DataError("give a list of inputs, not one input.")
         chosen = self._settings(search, settings)
-        asked = [self._prepared(number, item, chosen) for number, item in enumerate(items)]
-        predictions: dict[int, list[ExportedPrediction]] = {
-            at: [item] for at, item in enumerate(asked) if isinstance(item, ExportedPrediction)
-        }
-        good = [
-            (at, item) for at, item in enumerate(asked) if not isinstance(item, ExportedPrediction)
-        ]
-        good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
+        answers: dict[int, list[ExportedPrediction]] = {}
+        rows: dict[int, dict[str, ReadInput]] = {}
+        for at, item in enumerate(items):
+            read = self._prepared(at, item, chosen)
+            if isinstance(read, ExportedPrediction):
+                answers[at] = [read]
+            else:
+                rows[at] = read
         size = self.about["batch_examples"]
         if any(isinstance(reader, FileReader) for reader in self.readers.values()):
             size = min(size, FILES_AT_ONCE)
+        good = sorted(rows, key=lambda at: sum(len(row.values) for row in rows[at].values()))
         for begin in range(0, len(good), size):
-            numbers, rows = zip(*good[begin : begin + size], strict=True)
-            predictions.update(zip(numbers, self._answers(numbers, rows, chosen), strict=True))
-        return [predictions[at] for at in range(len(asked))]
+            batch = good[begin : begin + size]
+            outputs = self._answers(batch, [rows[at] for at in batch], chosen)
+            answers.update(zip(batch, outputs, strict=True))
+        return [answers[at] for at in range(len(items))]
 
     def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchOptions:
         able = Ability(
@@ -201,13 +204,9 @@ class Model:
         return True
 
     def _text_of(self, name: str, value: Any) -> str:
+        read = self.readers[name].text_of if name in self.readers else plain_text
         try:
-            if name in self.readers:
-                text = self.readers[name].text_of(value)
-            elif isinstance(value, str):
-                text = value
-            else:
-                raise ValueError(f"must be a text, but is {shown(value)}.")
+            text = read(value)
         except ValueError as error:
             raise ValueError(f"the {name} {error}") from None
         if any("\ud800" <= letter <= "\udfff" for letter in text):
