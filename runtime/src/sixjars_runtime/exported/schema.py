@@ -6,6 +6,8 @@ inside of checks.
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from types import NoneType
 from typing import Any, Final
 
 from sixjars_runtime.errors import shown, unknown
@@ -57,24 +59,18 @@ def choice(*known: str) -> Check:
     return check
 
 
-def optional(inner: Check) -> Check:
-    """Make a check for nothing, or what another check takes."""
+def either(kind: type, inner: Check) -> Check:
+    """Make a check for a value of a type, or what another check takes."""
 
     def check(value: Any, place: str) -> None:
-        if value is not None:
+        if not isinstance(value, kind):
             inner(value, place)
 
     return check
 
 
-def text_or(inner: Check) -> Check:
-    """Make a check for a text, or what another check takes."""
-
-    def check(value: Any, place: str) -> None:
-        if not isinstance(value, str):
-            inner(value, place)
-
-    return check
+optional: Final = partial(either, NoneType)
+text_or: Final = partial(either, str)
 
 
 def items(inner: Check, *, least: int = 0, most: int = 1 << 30, different: bool = False) -> Check:
