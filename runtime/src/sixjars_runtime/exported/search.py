@@ -3,9 +3,9 @@
 Every kind makes the open beginnings of all sources one token longer, until none is left. The kinds
 differ in the tokens that they choose, and in what ends a beginning.
 
-Dims: B sources, K rows of each, R = B * K rows open in search, V vocabulary, C = 2K candidates, N
-      hypotheses of a source, X of all sources (or ways to go on), S source positions, P tokens of
-      a prefix, t tokens output so far, T steps.
+Dims: B sources, K rows of each, R = B * K rows open in search, V vocabulary, C = 2K candidates,
+      N hypotheses of a source, X of all sources, S source positions, t tokens output so far,
+      T steps.
 """
 
 from abc import ABC, abstractmethod

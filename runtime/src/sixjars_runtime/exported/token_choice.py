@@ -2,9 +2,9 @@
 
 All of it is as in the toolkit's search, in numpy, so that both choose the same tokens.
 
-Dims: R rows open in search, V vocabulary, K tokens that may be drawn, C tokens that are wanted, t
-      tokens output so far, G n-grams among them (or chunks of the vocabulary), n their length, P
-      tokens of a prefix, X tokens compared.
+Dims: B sources, R rows open in search, V vocabulary, K tokens that may be drawn, C tokens that are
+      wanted, t tokens output so far, G n-grams among them (or chunks of the vocabulary), n their
+      length, P tokens of a prefix, X tokens compared.
 """
 
 from collections.abc import Sequence
