@@ -50,6 +50,7 @@ from sixjars_runtime.exported.settings import (
 from sixjars_runtime.memory import MANY, SearchSize, free_memory
 from sixjars_runtime.search_requests import Ability
 from sixjars_runtime.special_tokens import SPECIAL, STOP
+from sixjars_runtime.text.segments import has_half_character
 
 FILES_AT_ONCE: Final = 32
 """Images or videos that are computed together."""
@@ -209,7 +210,7 @@ class Model:
             text = read(value)
         except ValueError as error:
             raise ValueError(f"the {name} {error}") from None
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
+        if has_half_character(text):
             raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
         return text
 

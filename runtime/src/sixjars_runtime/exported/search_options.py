@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Annotated, Any, Final, final, get_type_hints
 
 from sixjars_runtime import search_ranges
 from sixjars_runtime.errors import DataError, unknown
@@ -11,22 +11,7 @@ from sixjars_runtime.search_requests import Ability
 from sixjars_runtime.special_tokens import SpecialTokens
 
 _COUNT: Final = whole(0, ANY)
-CHECKS: Final[Mapping[str, Check]] = {
-    "kind": choice("greedy", "sample", "beam"),
-    "width": whole(1, search_ranges.MOST_ROWS),
-    "nbest": whole(1, search_ranges.MOST_ROWS),
-    "max_length": whole(1, search_ranges.MOST_TOKENS),
-    "min_length": _COUNT,
-    "length_penalty": number(0, search_ranges.MOST_LENGTH_PENALTY),
-    "coverage_penalty": number(0, search_ranges.MOST_COVERAGE_PENALTY),
-    "no_repeat_ngram": _COUNT,
-    "unknown": choice("ban", "allow", "replace"),
-    "temperature": number(search_ranges.LEAST_TEMPERATURE, search_ranges.MOST_TEMPERATURE),
-    "top_k": _COUNT,
-    "top_p": number(search_ranges.LEAST_TOP_P, 1),
-    "seed": _COUNT,
-}
-"""What each of the options may be."""
+_ROWS: Final = whole(1, search_ranges.MOST_ROWS)
 
 
 @final
@@ -34,19 +19,21 @@ CHECKS: Final[Mapping[str, Check]] = {
 class SearchOptions:
     """The settings of search in a recipe, all without a default: an export writes each of them."""
 
-    kind: str
-    width: int
-    nbest: int
-    max_length: int
-    min_length: int
-    length_penalty: float
-    coverage_penalty: float
-    no_repeat_ngram: int
-    unknown: str
-    temperature: float
-    top_k: int
-    top_p: float
-    seed: int
+    kind: Annotated[str, choice("greedy", "sample", "beam")]
+    width: Annotated[int, _ROWS]
+    nbest: Annotated[int, _ROWS]
+    max_length: Annotated[int, whole(1, search_ranges.MOST_TOKENS)]
+    min_length: Annotated[int, _COUNT]
+    length_penalty: Annotated[float, number(0, search_ranges.MOST_LENGTH_PENALTY)]
+    coverage_penalty: Annotated[float, number(0, search_ranges.MOST_COVERAGE_PENALTY)]
+    no_repeat_ngram: Annotated[int, _COUNT]
+    unknown: Annotated[str, choice("ban", "allow", "replace")]
+    temperature: Annotated[
+        float, number(search_ranges.LEAST_TEMPERATURE, search_ranges.MOST_TEMPERATURE)
+    ]
+    top_k: Annotated[int, _COUNT]
+    top_p: Annotated[float, number(search_ranges.LEAST_TOP_P, 1)]
+    seed: Annotated[int, _COUNT]
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> "SearchOptions":
@@ -78,8 +65,15 @@ class SearchOptions:
         """Return them with those of one call."""
         if wrong := [key for key in given if key not in CHECKS]:
             raise DataError(unknown("search setting", wrong[0], list(CHECKS)))
-        own = {**vars(self), "kind": kind or self.kind}
-        return SearchOptions(**able.changed(own, given, is_named=kind is not None))
+        named = {} if kind is None else {"kind": kind}
+        return SearchOptions(**able.changed(vars(self) | named, given, is_named=kind is not None))
+
+
+CHECKS: Final[Mapping[str, Check]] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(SearchOptions, include_extras=True).items()
+}
+"""What each of the options may be."""
 
 
 def special_tokens_of(values: Mapping[str, Any], size: int) -> SpecialTokens:

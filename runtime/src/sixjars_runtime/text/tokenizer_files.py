@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 
 from sixjars_runtime.errors import DataError, MissingExtra, RunError, first_line, shown
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.text.segments import has_half_character
 from sixjars_runtime.text.spelling import BaseTokenizer
 
 LARGEST: Final = 1 << 27
@@ -134,7 +135,7 @@ class GivenTokenizer(BaseTokenizer):
         """Return the ids of many texts; no word has a number of its own, for none is copied."""
         assert not open
         for text in texts:
-            if any("\ud800" <= letter <= "\udfff" for letter in text):
+            if has_half_character(text):
                 raise DataError(
                     f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
                 )
