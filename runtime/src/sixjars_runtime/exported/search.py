@@ -128,9 +128,8 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     begins = np.where(real, values, FREE)
     given = Given(np.arange(len(rows)), numbers, mask[rows], begins[rows], picked(prepared, rows))
     kind = Beam if settings.kind == "beam" else RowByRow
-    return kind(settings, special, longest or settings.max_length, given).run(
-        step, picked(state, rows)
-    )
+    searching = kind(settings, special, longest or settings.max_length, given)
+    return searching.run(step, picked(state, rows))
 
 
 class Searching(ABC):
@@ -142,7 +141,11 @@ class Searching(ABC):
     def __init__(
         self, settings: SearchOptions, special: SpecialTokens, longest: int, given: Given
     ) -> None:
-        self.settings, self.special, self.longest, self.given = settings, special, longest, given
+        self.settings = settings
+        self.special = special
+        self.longest = longest
+        """Most tokens of an output, `<stop>` included."""
+        self.given = given
         self.sources = np.arange(len(given.place) // settings.rows)
         """Which of all sources are open, (B,)."""
         self.alive = np.zeros((len(self.sources), settings.rows), dtype=np.float32)
@@ -195,7 +198,8 @@ class Searching(ABC):
     def _keep(self, going_B: Bools) -> Ints:
         """Let the other sources leave; return the rows that stay."""
         kept = np.arange(self.alive.size).reshape(self.alive.shape)[going_B].ravel()
-        self.sources, self.alive = self.sources[going_B], self.alive[going_B]
+        self.sources = self.sources[going_B]
+        self.alive = self.alive[going_B]
         self.given = self.given.pick(kept)
         return kept
 
@@ -225,8 +229,10 @@ class RowByRow(Searching):
             token_R = best_tokens(allowed_RV, 1)[1][:, 0]
         rows = np.arange(len(token_R))
         total_R = self.alive.ravel() + allowed_RV[rows, token_R]
-        stops_R, goes_R = token_R == self.special.stop, total_R > NEVER
-        last, place = self.last.reshape(-1), self.given.place[goes_R]
+        stops_R = token_R == self.special.stop
+        goes_R = total_R > NEVER
+        last = self.last.reshape(-1)  # the same table, flat
+        place = self.given.place[goes_R]
         # Of arrays, whose powers may differ from those of numbers in the last bit.
         last["score"][place] = self.score(total_R, np.full_like(rows, steps + 1), penalty_R)[goes_R]
         last["log_probability"][place] = total_R[goes_R]
@@ -267,31 +273,40 @@ class Beam(Searching):
         self, allowed_RV: Floats, penalty_R: Floats | None, steps: int
     ) -> tuple[Ints, Ints]:
         """Keep the best beginnings that go on, and the best hypotheses that ended."""
-        width = self.settings.width
+        width, place_R = self.settings.width, self.given.place
         log_BC, token_BC, row_BC = self._grown(allowed_RV)
         penalty_BC = None if penalty_R is None else penalty_R[row_BC]
-        score_BC = self.score(log_BC, steps + 1, penalty_BC)
-        stops_BC = token_BC == self.special.stop
-        ended = np.zeros(stops_BC[:, :width].shape, ENDS)
-        ended["score"] = np.where(stops_BC, score_BC, NEVER)[:, :width]
-        ended["log_probability"] = np.where(stops_BC, log_BC, NEVER)[:, :width]
-        ended["row"] = self.given.place[row_BC][:, :width]
-        ended["count"], ended["finished"] = steps, True
+        grown = np.zeros(log_BC.shape, ENDS)
+        grown["score"] = self.score(log_BC, steps + 1, penalty_BC)
+        grown["log_probability"] = log_BC
+        grown["row"] = place_R[row_BC]
+        grown["count"] = steps
+        grown["finished"] = token_BC == self.special.stop
+        worst_B1 = self._pooled(grown[:, :width])
+        log_BK, at_BK = highest(np.where(grown["finished"], NEVER, log_BC), width)
+        last = np.take_along_axis(grown, at_BK, 1)
+        last["score"] = np.where(log_BK > NEVER, last["score"], NEVER)
+        last["log_probability"] = log_BK
+        last["row"] = place_R.reshape(log_BK.shape)
+        last["count"] = steps + 1
+        last["finished"] = False
+        lives_B = (log_BK > NEVER).any(1)
+        self.last[self.sources[lives_B]] = last[lives_B]
+        # log P only falls, the greatest length divides it by most, and the penalty is at most 0.
+        bound_BK = log_BK / np.float32(self.longest**self.settings.length_penalty)
+        self.alive = np.where(bound_BK <= worst_B1, NEVER, log_BK)
+        token_BK, row_BK = (np.take_along_axis(each, at_BK, 1) for each in (token_BC, row_BC))
+        return token_BK.ravel(), row_BK.ravel()
+
+    def _pooled(self, grown: Ends) -> Floats:
+        """Keep the best that ended; return the score of the worst of each source, (B, 1)."""
+        ended = grown.copy()
+        ended["score"] = np.where(grown["finished"], grown["score"], NEVER)
         pool = np.concatenate([self.pool[self.sources], ended], 1)
         pool = np.take_along_axis(pool, highest(pool["score"], self.settings.nbest)[1], 1)
         self.pool[self.sources] = pool
-        log_BK, place_BK = highest(np.where(stops_BC, NEVER, log_BC), width)
-        lives_B = (log_BK > NEVER).any(1)
-        last = self.last[self.sources[lives_B]]
-        score_BK = np.take_along_axis(np.where(stops_BC, NEVER, score_BC), place_BK, 1)
-        last["score"], last["log_probability"] = score_BK[lives_B], log_BK[lives_B]
-        last["count"] = steps + 1
-        self.last[self.sources[lives_B]] = last
-        # log P only falls, the greatest length divides it by most, and the penalty is at most 0.
-        bound_BK = log_BK / np.float32(self.longest**self.settings.length_penalty)
-        self.alive = np.where(bound_BK <= pool["score"][:, -1:], NEVER, log_BK)
-        token_BK, row_BK = (np.take_along_axis(each, place_BK, 1) for each in (token_BC, row_BC))
-        return token_BK.ravel(), row_BK.ravel()
+        worst_B1: Floats = pool["score"][:, -1:]
+        return worst_B1
 
     def _grown(self, allowed_RV: Floats) -> tuple[Floats, Ints, Ints]:
         """Return the best 2K beginnings that are one token longer, as (B, C) arrays.
@@ -313,12 +328,12 @@ class Beam(Searching):
         A source without any hypothesis gets its last living beginnings instead, so that it is not
         left with nothing.
         """
-        last, nbest = self.last.copy(), self.settings.nbest
+        last = self.last.copy()
         counts_BK = (last["count"] == self.longest) | (self.pool["score"][:, :1] == NEVER)
         last["score"] = np.where(counts_BK, last["score"], NEVER)
         last = np.take_along_axis(last, highest(last["score"], self.settings.width)[1], 1)
         whole = np.concatenate([self.pool, last], 1)
-        first_BN = (whole["score"] == NEVER).argsort(1, kind="stable")[:, :nbest]
+        first_BN = (whole["score"] == NEVER).argsort(1, kind="stable")[:, : self.settings.nbest]
         return np.take_along_axis(whole, first_BN, 1)
 
 
@@ -342,8 +357,10 @@ def _traced(ends: Ends, columns: Sequence[Column]) -> list[list[FoundOutput]]:
 
     So a step costs the same however long the hypotheses are, and attention is never reordered.
     """
-    flat, tokens, weights = ends.ravel(), list[Ints](), list[Floats]()
+    flat = ends.ravel()
     row_X = flat["row"]
+    tokens: list[Ints] = []
+    weights: list[Floats] = []
     for steps in reversed(range(len(columns))):
         place_R, token_R, parent_R, weights_RS = columns[steps]
         # Of a row that has left, any other is taken: its hypothesis had ended before this step.
