@@ -28,9 +28,8 @@ from sixjars_runtime.text.segments import (
     text_of_segments,
     words_of_segments,
 )
-from sixjars_runtime.text.spelling import Spelling
+from sixjars_runtime.text.spelling import Spelling, unknown_named
 from sixjars_runtime.text.tokenizer_files import GivenTokenizer
-from sixjars_runtime.text.word_pieces import unknown_named
 from sixjars_runtime.videos import read_video
 
 Numbers = NDArray[Any]

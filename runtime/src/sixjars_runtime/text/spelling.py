@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite
 from typing import Any, Final, Literal, Protocol, Self, final
+from unicodedata import category
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from sixjars_runtime.errors import RunError, first_line, shown
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 from sixjars_runtime.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
-from sixjars_runtime.text.word_pieces import leads
 
 # Inside, the special tokens are spelled with a leading space. No token of a text can begin with a
 # space and go on (white space is where a text is split), so a text that says `<stop>` never stops
@@ -169,6 +169,29 @@ def has_marked_words(saved: Mapping[str, Any]) -> bool:
     """Whether a saved tokenizer is of an older version, in which words carry marks."""
     is_split = saved.get("kind") == "words" and saved.get("split") == "punctuation"
     return is_split and saved.get("format") == _FORMAT_OF_MARKS
+
+
+def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
+    """Return tokens, the unknown ones with what stands in the text.
+
+    >>> unknown_named(["the", "<unk>", "<unk>"], ["the", "jar", "<unk>"])
+    ['the', '<unk:jar>', '<unk>']
+    """
+    if len(tokens) != len(spelled):  # a tokenizer of somebody else's
+        return tokens
+    pairs = zip(tokens, spelled, strict=True)
+    return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in pairs]
+
+
+def _leads(token: str) -> bool:
+    """Whether a word follows a token without a space.
+
+    It does after an opening bracket or quote, and a dash or slash inside a word.
+    """
+    if token.startswith(MARK):
+        sign = token.removeprefix(MARK)
+        return sign in ('"', "'") or (len(sign) == 1 and category(sign) in ("Ps", "Pi"))
+    return token == "/" or (len(token) == 1 and category(token) in ("Ps", "Pi", "Pd"))
 
 
 class BaseTokenizer(ABC):
@@ -376,7 +399,7 @@ class Spelling(BaseTokenizer):
             return token
         place = number - self.size
         as_read = token == word and place > 0 and before == source_words[place - 1]
-        return word if as_read or leads(before, MARK) else f" {word}"
+        return word if as_read or _leads(before) else f" {word}"
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """Return a readable string for each id; `source_words` are as for `decode`."""

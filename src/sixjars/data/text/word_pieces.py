@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from unicodedata import category, name
 
-from sixjars_runtime.special_tokens import SPECIAL, UNK
-
 UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
 """How the names of letters begin, of scripts that write no spaces between words."""
 
@@ -13,7 +11,7 @@ Decode = Callable[[Sequence[int], Sequence[str]], str]
 
 
 def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int]:
-    """Return the word that each token belongs to, counted from 0.
+    """The word that each token belongs to, counted from 0.
 
     A token goes on with the word before it where nothing stands between their letters: no space and
     no punctuation. So subwords and characters become words, and words stay what they are; a space
@@ -46,28 +44,3 @@ def _meet(before: str, current: str) -> bool:
         and not name(letter, "").startswith(UNSPACED)
         for letter in (before[-1], current[0])
     )
-
-
-def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
-    """Return tokens, the unknown ones with what stands in the text.
-
-    >>> unknown_named(["the", "<unk>", "<unk>"], ["the", "jar", "<unk>"])
-    ['the', '<unk:jar>', '<unk>']
-    """
-    if len(tokens) != len(spelled):  # a tokenizer of somebody else's
-        return tokens
-    pairs = zip(tokens, spelled, strict=True)
-    return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in pairs]
-
-
-def leads(token: str, mark: str) -> bool:
-    """Whether a word follows a token without a space.
-
-    It does after an opening bracket or quote, and a dash or slash inside a word.
-
-    `mark` begins a token that follows a space.
-    """
-    if token.startswith(mark):
-        sign = token.removeprefix(mark)
-        return sign in ('"', "'") or (len(sign) == 1 and category(sign) in ("Ps", "Pi"))
-    return token == "/" or (len(token) == 1 and category(token) in ("Ps", "Pi", "Pd"))
