@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import sixjars_runtime.exported.search as runtime
 from sixjars.decoding import beam_rows, search
 from sixjars.decoding.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
-from sixjars_runtime.exported import search as light
 from sixjars_runtime.exported.search_options import SearchOptions
-from sixjars_runtime.search_ranges import (
+from sixjars_runtime.search_requests import (
     LEAST_TEMPERATURE,
     LEAST_TOP_P,
     MOST_COVERAGE_PENALTY,
@@ -349,7 +349,7 @@ def test_the_ends_of_all_ranges_give_numbers(kind: str, extreme: dict[str, float
     settings = settings_of(kind, nbest=1, width=1, **extreme)
     (found,) = search(step, rows(beam_rows(settings)), settings, SPECIAL)
     there = SearchOptions.read(settings.model_dump())
-    outcome = light.search(
+    outcome = runtime.search(
         lambda token, state, prepared: (
             log_V.expand(len(token), -1).numpy().copy(),
             np.eye(1, 3, dtype="f4"),

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, final, get_type_hints
 
-from sixjars_runtime import search_ranges
+from sixjars_runtime import search_requests
 from sixjars_runtime.errors import DataError, unknown
 from sixjars_runtime.exported.schema import ANY, Check, anything, choice, number, section, whole
 from sixjars_runtime.search_requests import Ability
 from sixjars_runtime.special_tokens import SpecialTokens
 
 _COUNT: Final = whole(0, ANY)
-_ROWS: Final = whole(1, search_ranges.MOST_ROWS)
+_ROWS: Final = whole(1, search_requests.MOST_ROWS)
 
 
 @final
@@ -22,17 +22,17 @@ class SearchOptions:
     kind: Annotated[str, choice("greedy", "sample", "beam")]
     width: Annotated[int, _ROWS]
     nbest: Annotated[int, _ROWS]
-    max_length: Annotated[int, whole(1, search_ranges.MOST_TOKENS)]
+    max_length: Annotated[int, whole(1, search_requests.MOST_TOKENS)]
     min_length: Annotated[int, _COUNT]
-    length_penalty: Annotated[float, number(0, search_ranges.MOST_LENGTH_PENALTY)]
-    coverage_penalty: Annotated[float, number(0, search_ranges.MOST_COVERAGE_PENALTY)]
+    length_penalty: Annotated[float, number(0, search_requests.MOST_LENGTH_PENALTY)]
+    coverage_penalty: Annotated[float, number(0, search_requests.MOST_COVERAGE_PENALTY)]
     no_repeat_ngram: Annotated[int, _COUNT]
     unknown: Annotated[str, choice("ban", "allow", "replace")]
     temperature: Annotated[
-        float, number(search_ranges.LEAST_TEMPERATURE, search_ranges.MOST_TEMPERATURE)
+        float, number(search_requests.LEAST_TEMPERATURE, search_requests.MOST_TEMPERATURE)
     ]
     top_k: Annotated[int, _COUNT]
-    top_p: Annotated[float, number(search_ranges.LEAST_TOP_P, 1)]
+    top_p: Annotated[float, number(search_requests.LEAST_TOP_P, 1)]
     seed: Annotated[int, _COUNT]
 
     @classmethod
