@@ -196,6 +196,21 @@ class TextReader(Reader):
         """Return what stands at each position, as a tokenizer spells it."""
         return words_of_segments(text, self.kind, tokenizer.split, self.cut_at)
 
+    def copied(self, row: ReadInput, output: Tokenizer | GivenTokenizer) -> ReadInput:
+        """Return a row with what copying each of its words outputs, by the output's tokenizer.
+
+        That is a word of the vocabulary, or the first position of a word that is in none.
+        """
+        ids = [number for number in self.ids(row.text, output, open=True) if number != STOP]
+        first: dict[int, int] = {}
+        copies = [
+            number if number < output.size else output.size + first.setdefault(number, at)
+            for at, number in enumerate(ids)
+        ]
+        words = tuple(self.words(row.text, output))
+        names = tuple(map(output.plain, words))
+        return replace(row, names=names, copy_ids=np.array(copies, dtype=np.int64), words=words)
+
 
 def _lengths(ids: Sequence[int]) -> tuple[int, ...]:
     """Count the ids before each `<stop>`; the last segment may have been cut before its own."""

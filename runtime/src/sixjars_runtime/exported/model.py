@@ -6,7 +6,6 @@ Dims: B batch, S source positions, V vocabulary or labels.
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
@@ -192,7 +191,12 @@ class Model:
             if not self.readers:
                 return {self.output: self._prefix(texts[self.output], settings)}
             rows = {name: reader.read(texts[name]) for name, reader in self.readers.items()}
-            return self._copied(rows) if self.about["copies"] else rows
+            if self.about["copies"]:
+                name, source = next(iter(self.readers.items()))
+                assert isinstance(source, TextReader)
+                assert isinstance(self.writer, TextWriter)
+                rows[name] = source.copied(rows[name], self.writer.tokenizer)
+            return rows
         except (ValueError, SixJarsError) as error:
             return ExportedPrediction("", inputs=texts, error=f"input {number + 1}: {error}")
 
@@ -224,24 +228,6 @@ class Model:
                 "(max_length), so nothing could follow."
             )
         return ReadInput(np.array(ids, dtype=np.int64), text)
-
-    def _copied(self, rows: dict[str, ReadInput]) -> dict[str, ReadInput]:
-        """Return the rows, the first with what copying each of its words would output."""
-        (name, row), *_ = rows.items()
-        source, writer = self.readers[name], self.writer
-        assert isinstance(source, TextReader)
-        assert isinstance(writer, TextWriter)
-        spelled = writer.tokenizer
-        first: dict[int, int] = {}
-        ids = [number for number in source.ids(row.text, spelled, open=True) if number != STOP]
-        copies = [
-            number if number < spelled.size else spelled.size + first.setdefault(number, at)
-            for at, number in enumerate(ids)
-        ]
-        words = tuple(source.words(row.text, spelled))
-        names = tuple(map(spelled.plain, words))
-        copied = replace(row, names=names, copy_ids=np.array(copies, dtype=np.int64), words=words)
-        return {**rows, name: copied}
 
     def _answers(
         self,
