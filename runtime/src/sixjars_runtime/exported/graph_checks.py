@@ -8,7 +8,7 @@ from typing import Final
 
 from sixjars_runtime.errors import RunError
 from sixjars_runtime.exported.graphs import OnnxGraph, Sizes
-from sixjars_runtime.exported.inputs import Reader
+from sixjars_runtime.exported.inputs import InputReader
 
 _SEGMENTS: Final = (
     "segments.packs.0",
@@ -20,7 +20,7 @@ _ROWS: Final = (None, None)
 _ENDS: Final = ("score", "log_probability", "length", "finished")
 
 
-def taken(readers: Mapping[str, Reader], *, copies: bool) -> dict[str, Sizes]:
+def taken(readers: Mapping[str, InputReader], *, copies: bool) -> dict[str, Sizes]:
     """Return the tensors that inputs become, with their sizes."""
     tensors: dict[str, Sizes] = {}
     for at, (name, reader) in enumerate(readers.items()):

@@ -79,7 +79,7 @@ class ReadInput:
         return tuple(at for at, length in enumerate(self.lengths or ()) for _ in range(length))
 
 
-class Reader(ABC):
+class InputReader(ABC):
     """Reads the values of one input; whatever is wrong with one is a ValueError with a sentence.
 
     It is made of the field's name, its settings and what it learned.
@@ -148,7 +148,7 @@ def packed(lengths: Sequence[Sequence[int]], mask_BS: NDArray[np.bool_]) -> dict
 
 
 @final
-class TextReader(Reader):
+class TextReader(InputReader):
     """Reads a text, tokenized as the run's own texts were."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
@@ -224,7 +224,7 @@ def _lengths(ids: Sequence[int]) -> tuple[int, ...]:
 
 
 @final
-class PointsReader(Reader):
+class PointsReader(InputReader):
     """Reads points, written as `0.12,0.7 0.3,0.25` or as lists of numbers."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
@@ -242,7 +242,7 @@ class PointsReader(Reader):
 
 
 @final
-class FileReader(Reader):
+class FileReader(InputReader):
     """Reads images or videos, by the names of their files."""
 
     def __init__(
@@ -282,7 +282,7 @@ class FileReader(Reader):
 
 
 @final
-class FeaturesReader(Reader):
+class FeaturesReader(InputReader):
     """Reads features that somebody extracted, from `.npy` files."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
@@ -318,7 +318,7 @@ def _numbered(values: Numbers) -> tuple[str, ...]:
     return tuple(str(at + 1) for at in range(len(values)))
 
 
-READERS: Mapping[str, Callable[[str, Mapping[str, Any], str], Reader]] = {
+READERS: Mapping[str, Callable[[str, Mapping[str, Any], str], InputReader]] = {
     "text": TextReader,
     "points": PointsReader,
     "image": partial(FileReader, read=read_image),

@@ -25,13 +25,13 @@ from sixjars_runtime.exported.graphs import OnnxGraph
 from sixjars_runtime.exported.inputs import (
     READERS,
     FileReader,
-    Reader,
+    InputReader,
     ReadInput,
     TextReader,
     padded,
     plain_text,
 )
-from sixjars_runtime.exported.outputs import WRITERS, ExportedPrediction, TextWriter, Writer
+from sixjars_runtime.exported.outputs import WRITERS, ExportedPrediction, OutputWriter, TextWriter
 from sixjars_runtime.exported.search import FoundOutput, Tensors, outputs_of, search
 from sixjars_runtime.exported.search_options import SearchOptions, special_tokens_of
 from sixjars_runtime.exported.settings import (
@@ -65,7 +65,7 @@ class Model:
     def __init__(self, folder: Path, *, threads: int) -> None:
         self.folder = folder
         self.about = about_of(folder)
-        self.readers: dict[str, Reader] = {
+        self.readers: dict[str, InputReader] = {
             name: self._with_learned(READERS[field["kind"]], name, field)
             for name, field in self.about["inputs"].items()
         }
@@ -75,7 +75,7 @@ class Model:
                 check_backbone(backbone, reader.side)
                 reader.computed_by(backbone)
         [(self.output, field)] = self.about["output"].items()
-        self.writer: Writer = self._with_learned(WRITERS[field["kind"]], self.output, field)
+        self.writer: OutputWriter = self._with_learned(WRITERS[field["kind"]], self.output, field)
         self.searches: bool = self.about["special"] is not None
         self.is_whole = (folder / WHOLE).exists()
         with damaged(folder / SETTINGS):

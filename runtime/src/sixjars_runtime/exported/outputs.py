@@ -54,7 +54,7 @@ Prediction = ExportedPrediction
 """Its public name, which the toolkit's own has too."""
 
 
-class Writer(ABC):
+class OutputWriter(ABC):
     """Writes the outputs of a model; made of a field's name, its settings and what it learned."""
 
     size: int | None = None
@@ -79,7 +79,7 @@ class Writer(ABC):
 
 
 @final
-class TextWriter(Writer):
+class TextWriter(OutputWriter):
     """Writes texts."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
@@ -108,7 +108,7 @@ class TextWriter(Writer):
 
 
 @final
-class LabelWriter(Writer):
+class LabelWriter(OutputWriter):
     """Writes labels of a closed list."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
@@ -127,7 +127,7 @@ class LabelWriter(Writer):
 
 
 @final
-class OrderWriter(Writer):
+class OrderWriter(OutputWriter):
     """Writes positions of the input."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
@@ -143,7 +143,7 @@ class OrderWriter(Writer):
         return [SPECIAL[number] if number < count else str(number - count) for number in ids]
 
 
-WRITERS: Mapping[str, Callable[[str, Mapping[str, Any], str], Writer]] = {
+WRITERS: Mapping[str, Callable[[str, Mapping[str, Any], str], OutputWriter]] = {
     "text": TextWriter,
     "label": LabelWriter,
     "order": OrderWriter,
