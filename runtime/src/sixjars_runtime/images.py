@@ -189,20 +189,17 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
     check_size(name, *image.size, max_pixels)
     # To count the frames would take minutes, where there are very many.
     several = getattr(image, "is_animated", False)
+    fault = ""
     if several and image.format == "TIFF":
-        raise DataError(
-            f"{name} has several pages; save the one that is meant as a file of its own."
+        fault = "has several pages; save the one that is meant as a file of its own"
+    elif several and image.format != "MPO":  # a photo with previews of itself
+        fault = (
+            "moves: it has several frames. Videos belong to the video systems; an image is still"
         )
-    if several and image.format != "MPO":  # a photo with previews of itself
-        raise DataError(
-            f"{name} moves: it has several frames. Videos belong to the video systems; an image is "
-            "still."
-        )
-    if image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
-        raise DataError(
-            f"{name} has more than {SCANS} scans, which would take very long to decode; save it "
-            "again."
-        )
+    elif image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
+        fault = f"has more than {SCANS} scans, which would take very long to decode; save it again"
+    if fault:
+        raise DataError(f"{name} {fault}.")
     return image
 
 
