@@ -21,7 +21,7 @@ from sixjars.data.fields.order import OrderField, OrderSettings
 from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.fields.video import VideoField, VideoSettings
-from sixjars_runtime.videos import write_video
+from sixjars.samples.video_files import write_video
 
 SIDE = 6
 

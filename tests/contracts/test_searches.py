@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import sixjars
 from sixjars import Padded, SearchSettings, SpecialTokens, State, StepOutput
 from sixjars_runtime.exported import search as light
-from sixjars_runtime.exported.search.settings import SearchSettings as LightSettings
+from sixjars_runtime.exported.search_options import SearchOptions
 from sixjars_runtime.special_tokens import SpecialTokens as LightTokens
 
 GO, STOP, PAD, UNK = 1, 2, 0, 3
@@ -109,7 +109,7 @@ def by_torch(toy: Toy, how: dict[str, Any], seeds: list[int], *, prefixed: bool)
 
 
 def by_runtime(toy: Toy, how: dict[str, Any], seeds: list[int], *, prefixed: bool) -> Found:
-    whole = LightSettings(**SearchSettings(**{"max_length": 8, **how}).model_dump())
+    whole = SearchOptions(**SearchSettings(**{"max_length": 8, **how}).model_dump())
 
     def step(token: NDArray[Any], state: Any, prepared: Any) -> tuple[Any, Any, Any]:
         scores, weights, after = toy.step(token, state["hidden"], prepared["mask"])
@@ -180,7 +180,7 @@ def test_nothing_to_search_finds_nothing() -> None:
 
 
 def test_a_penalty_that_needs_attention_says_so() -> None:
-    whole = LightSettings(**SearchSettings(coverage_penalty=0.5).model_dump())
+    whole = SearchOptions(**SearchSettings(coverage_penalty=0.5).model_dump())
     scores, mask = np.zeros((1, 5), dtype=np.float32), np.ones((1, 2), dtype=bool)
     with pytest.raises(
         Exception, match="coverage_penalty needs attention weights, but this model gives none"

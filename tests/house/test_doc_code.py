@@ -18,8 +18,8 @@ from sixjars.recipe.files import packaged
 from sixjars.runs.data import Blueprint, add_vectors, splits_of
 from sixjars.runs.recipes import recipe_of
 from sixjars.samples import sample_named
+from sixjars.samples.video_files import write_video
 from sixjars.tasks import TASKS
-from sixjars_runtime.videos import write_video
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sixjars.recipe.sections import Recipe
-from sixjars_runtime.videos import write_video
+from sixjars.samples.video_files import write_video
 
 Rows = list[dict[str, Any]]
 COLOURS = ("red", "green", "blue", "white")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars_runtime.exported.tokenizers import tokenizer_of
+from sixjars_runtime.exported.inputs import tokenizer_of
 from sixjars_runtime.special_tokens import UNK
 from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 

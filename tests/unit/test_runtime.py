@@ -17,9 +17,15 @@ from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.packing import packed as packed_by_torch
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars_runtime.exported.inputs import READERS, Row, TextReader, packed, padded
+from sixjars_runtime.exported.inputs import (
+    READERS,
+    ReadInput,
+    TextReader,
+    packed,
+    padded,
+    tokenizer_of,
+)
 from sixjars_runtime.exported.outputs import WRITERS
-from sixjars_runtime.exported.tokenizers import tokenizer_of
 from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 
 TEXTS = [
@@ -133,7 +139,7 @@ def test_features_are_read_from_arrays(tmp_path: Path) -> None:
 def test_segments_are_packed_as_training_data_is() -> None:
     """In one rectangle and not in several, so they are compared by what an encoder makes of them."""
     lengths = [[3, 1, 2], [5], [1, 1]]
-    rows = [Row(np.arange(4, 4 + sum(row)), "", lengths=tuple(row)) for row in lengths]
+    rows = [ReadInput(np.arange(4, 4 + sum(row)), "", lengths=tuple(row)) for row in lengths]
     made = padded(rows)
     pack, *index = (torch.from_numpy(made[name]) for name in made if name.startswith("segments."))
     own = sixjars.Segments((pack,), index[0], index[1], index[2])

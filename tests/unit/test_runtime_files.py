@@ -13,7 +13,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import sixjars_runtime
-from sixjars_runtime.exported.graphs import Graph
+from sixjars_runtime.exported.graphs import OnnxGraph
 
 END = "; export the run again."
 
@@ -213,7 +213,7 @@ def test_a_source_vocabulary_that_the_graph_does_not_have(copy: Path) -> None:
     )
 
 
-def graph_of(path: Path, output: str, declared: list[Any], node: Any) -> Graph:
+def graph_of(path: Path, output: str, declared: list[Any], node: Any) -> OnnxGraph:
     """A graph of one node that takes x, (rows, 2)."""
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 2])
     made = helper.make_tensor_value_info(output, TensorProto.FLOAT, declared)
@@ -223,7 +223,7 @@ def graph_of(path: Path, output: str, declared: list[Any], node: Any) -> Graph:
         ir_version=9,
     )
     onnx.save(model, str(path))
-    return Graph(path, 1)
+    return OnnxGraph(path, 1)
 
 
 def test_a_graph_that_gives_something_else_than_it_declares(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
-from sixjars_runtime.search_ranges import (
+from sixjars_runtime.exported.search_options import SearchOptions
+from sixjars_runtime.search_requests import (
     LEAST_TEMPERATURE,
     LEAST_TOP_P,
     MOST_COVERAGE_PENALTY,
@@ -347,7 +348,7 @@ def test_the_ends_of_all_ranges_give_numbers(kind: str, extreme: dict[str, float
 
     settings = settings_of(kind, nbest=1, width=1, **extreme)
     (found,) = search(step, rows(beam_rows(settings)), settings, SPECIAL)
-    there = runtime.settings.SearchSettings.read(settings.model_dump())
+    there = SearchOptions.read(settings.model_dump())
     outcome = runtime.search(
         lambda token, state, prepared: (
             log_V.expand(len(token), -1).numpy().copy(),

@@ -20,7 +20,7 @@ from sixjars.runs.evaluate import evaluate
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.same_rows import numbered, paired
 from sixjars.samples import generate
-from sixjars_runtime.videos import write_video
+from sixjars.samples.video_files import write_video
 
 from .tokenizers import vocabulary
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from sixjars.data.media.files import MediaFiles
 from sixjars.errors import DataError, MissingExtra, ShapeError
+from sixjars.samples.video_files import write_video
 from sixjars_runtime.images import Fit, read_image
-from sixjars_runtime.videos import VIDEO_ENDINGS, Video, read_video, write_video
+from sixjars_runtime.videos import VIDEO_ENDINGS, Video, read_video
 
 NO_VIDEO = "x.mp4 is not a video, or is cut off or damaged from its first bytes."
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sixjars.samples.video_files import write_video
 from sixjars_runtime import videos
 from sixjars_runtime.images import Fit
-from sixjars_runtime.videos import evenly, read_video, write_video
+from sixjars_runtime.videos import evenly, read_video
 
 KINDS = {
     "mp4": ("libx264", "yuv420p"),

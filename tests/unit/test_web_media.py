@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 import sixjars
 from sixjars.errors import RunError
 from sixjars.samples import materialise
+from sixjars.samples.video_files import write_video
 from sixjars.serving.web import export_web
 from sixjars.serving.web.parts import SCRIPT
 from sixjars_runtime.images import Fit, read_image
-from sixjars_runtime.videos import read_video, write_video
+from sixjars_runtime.videos import read_video
 from tests.unit.browser import CHROMIUM, Browser
 from tests.unit.web_pages import READY, header_of, hosted, inputs_of, settled, shown, trained, uri
 

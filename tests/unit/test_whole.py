@@ -15,7 +15,6 @@ import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.runs.predict import Predictor
-from sixjars.runs.requests import Ability
 from sixjars.serving.export.agreement import answers
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import inputs_of
@@ -23,6 +22,7 @@ from sixjars.serving.export.loops import MADE, JoinedGraphs
 from sixjars.serving.export.stages import Stages
 from sixjars.serving.export.whole import _same, search_inside
 from sixjars_runtime.exported.settings import WHOLE
+from sixjars_runtime.search_requests import Ability
 from sixjars_runtime.special_tokens import SpecialTokens
 
 RULES: list[dict[str, Any]] = [

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from sixjars_runtime.errors import SixJarsError as SixJarsError
     from sixjars_runtime.exported.model import Model as Model
     from sixjars_runtime.exported.model import load as load
-    from sixjars_runtime.exported.prediction import Prediction as Prediction
+    from sixjars_runtime.exported.outputs import Prediction as Prediction
 
 _HOMES = {
     "Model": "sixjars_runtime.exported.model",
-    "Prediction": "sixjars_runtime.exported.prediction",
+    "Prediction": "sixjars_runtime.exported.outputs",
     "SixJarsError": "sixjars_runtime.errors",
     "load": "sixjars_runtime.exported.model",
 }

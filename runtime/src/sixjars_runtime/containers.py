@@ -29,17 +29,13 @@ def is_table(value: object) -> bool:
 
     The type is asked, because some tables would compute their columns for an answer.
     """
-    kind = type(value)
-    return not isinstance(value, Mapping) and (
-        hasattr(kind, "column_names") or hasattr(kind, "columns")
-    )
+    has_names = any(hasattr(type(value), name) for name in ("column_names", "columns"))
+    return has_names and not isinstance(value, Mapping)
 
 
 def is_column(value: object) -> bool:
     """Whether this is a column or an array, with a method that makes a list of its values."""
-    return not isinstance(value, BYTES) and any(
-        callable(getattr(value, name, None)) for name in AS_LIST
-    )
+    return not isinstance(value, BYTES) and _lister(value) is not None
 
 
 def is_missing(value: object) -> bool:
@@ -48,11 +44,8 @@ def is_missing(value: object) -> bool:
     >>> is_missing(None), is_missing(float("nan")), is_missing("")
     (True, True, False)
     """
-    return (
-        value is None
-        or type(value).__name__ in MISSING
-        or (isinstance(value, float) and value != value)
-    )
+    is_nan = isinstance(value, float) and value != value
+    return is_nan or value is None or type(value).__name__ in MISSING
 
 
 def inputs_of(inputs: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[list[Any], bool]:
@@ -74,17 +67,15 @@ def inputs_of(inputs: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[li
     if isinstance(inputs, str | os.PathLike):
         return [inputs], True
     if is_table(inputs):
-        return _rows(
-            {name: _column(inputs, *path) for name, path in _paths(inputs, columns).items()}
-        ), False
+        paths = _paths(inputs, columns)
+        return _rows({name: _column(inputs, *path) for name, path in paths.items()}), False
     items = several_of(inputs)
     if isinstance(items, str):  # an array without dimensions
         return [items], True
     if is_column(inputs) and len(columns) > 1:
         raise DataError(
             f"this run reads {' and '.join(columns)}, but one column is given "
-            f"({type(inputs).__name__}); give a table "
-            "that has them all, or a list of dicts."
+            f"({type(inputs).__name__}); give a table that has them all, or a list of dicts."
         )
     return items, False
 
@@ -103,13 +94,12 @@ def several_of(inputs: Any) -> Any:
             f"give a text, or a list of inputs, but not {shown(inputs)} ({type(inputs).__name__})."
         )
     items = list(inputs)
-    table = next((at for at, item in enumerate(items, start=1) if is_table(item)), None)
-    if table is not None:
-        kind = type(items[table - 1]).__name__
-        raise DataError(
-            f"input {table} is a whole table ({kind}); give each table alone, or all of them as "
-            "one."
-        )
+    for number, item in enumerate(items, start=1):
+        if is_table(item):
+            raise DataError(
+                f"input {number} is a whole table ({type(item).__name__}); give each table alone, "
+                "or all of them as one."
+            )
     return items
 
 
@@ -122,12 +112,9 @@ def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
     if isinstance(item, tuple) and callable(named):
         return named()
     labels = getattr(item, "index", None)
-    if (
-        isinstance(item, str | list | tuple)
-        or callable(labels)
-        or not is_column(item)
-        or not is_column(labels)
-    ):
+    if isinstance(item, str | list | tuple) or callable(labels):
+        return item
+    if not is_column(item) or not is_column(labels):
         return item
     names = _values(labels)
     is_row = {*columns.values()} <= {name for name in names if isinstance(name, str)}
@@ -154,10 +141,8 @@ def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
         raise ValueError(
             f"{' and '.join(map(the, empty))} {'has' if len(empty) == 1 else 'have'} no value."
         )
-    return {
-        name: os.fspath(value) if isinstance(value, os.PathLike) else value
-        for name, value in row.items()
-    }
+    paths = {key: os.fspath(value) for key, value in row.items() if isinstance(value, os.PathLike)}
+    return {**row, **paths}
 
 
 def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, Any] | None:
@@ -180,10 +165,9 @@ def _columns_of_dict(
     tables = [name for name, value in row_or_columns.items() if is_table(value)]
     if tables:
         raise DataError(f"{shown(tables[0])} of the dict is a whole table; give that table alone.")
-    row = _by_field(row_or_columns, columns)
-    if not row or not all(
-        isinstance(value, list | tuple) or is_column(value) for value in row.values()
-    ):
+    row = _by_field(row_or_columns, columns) or {}
+    several = [isinstance(value, list | tuple) or is_column(value) for value in row.values()]
+    if not row or not all(several):
         return None
     lists = {name: _values(value) for name, value in row.items()}
     if any(_is_value(name, row[name], lists[name], takes) for name in row):
@@ -200,16 +184,14 @@ def _is_value(name: str, value: Any, values: Any, takes: Takes) -> bool:
 
     A Series or an Arrow array is always a column.
     """
-    always = any(callable(getattr(value, method, None)) for method in AS_LIST[:2])
+    always = _lister(value, AS_LIST[:2]) is not None
     return not always and (not isinstance(values, list) or takes(name, values))
 
 
 def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Return rows by field, of columns that are equally long."""
-    return [
-        dict(zip(columns, map(_cell, row), strict=True))
-        for row in zip(*columns.values(), strict=True)
-    ]
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, map(_cell, row), strict=True)) for row in rows]
 
 
 def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]:
@@ -226,9 +208,8 @@ def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]
         if isinstance(key, int):
             raise DataError(
                 f"this run was trained on column {key} of a file without a header; call the "
-                "columns of the table "
-                f"{' and '.join(map(repr, columns))}, and leave out all others; its columns: "
-                f"{there}."
+                f"columns of the table {' and '.join(map(repr, columns))}, and leave out all "
+                f"others; its columns: {there}."
             )
         first, *inside = [key] if key in names else key.split(".")
         if first not in names:
@@ -276,10 +257,14 @@ def _column(table: Any, name: str, *inside: str) -> list[Any]:
 
 def _values(column: Any) -> Any:
     """Return a column as a list, or as one text where an array has no dimensions."""
-    method = next(
-        (getattr(column, name) for name in AS_LIST if callable(getattr(column, name, None))), None
-    )
+    method = _lister(column)
     return list(column) if method is None else method()
+
+
+def _lister(column: Any, names: Sequence[str] = AS_LIST) -> Callable[[], Any] | None:
+    """Return the method that makes a list of a column, or None where it has none."""
+    methods = (getattr(column, name, None) for name in names)
+    return next((method for method in methods if callable(method)), None)
 
 
 def _cell(value: Any) -> Any:

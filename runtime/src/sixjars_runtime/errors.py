@@ -208,12 +208,8 @@ _PLACE_OF: Final = {
     key: f"{section}.{key}" for section, keys in PLACES.items() for key in keys.split()
 }
 DEVICE_WORDS: Final = {"gpu", "gpus", "cuda", "device", "devices", "accelerator"}
-_SECTIONS: Final = {
-    "learning",
-    "epochs",
-}  # one of these is known where the keys of a recipe or of `learning` are
-
-
+_SECTIONS: Final = {"learning", "epochs"}
+"""One of these is known where the keys of a recipe or of `learning` are."""
 MEMORY_IS_SHORT: Final = ("out of memory", "allocate memory", "not enough memory")
 """How torch says so, on a GPU and on a CPU."""
 TOO_LARGE: Final = "there is not enough memory for this; make batches or sizes smaller."
@@ -252,13 +248,10 @@ def hint(got: object, known: Collection[str]) -> str:
             " Where to compute is no key of a recipe: say --device cuda (in Python: device='cuda')."
         )
     same = [candidate for candidate in known if _letters(candidate) == _letters(name)]
-    begun = [
-        candidate
-        for candidate in known
-        if len(name) > 3 and candidate.lower().startswith(name.lower())
-    ]
     guesses = [alias] if alias in known else same or get_close_matches(name, known, n=1, cutoff=0.7)
-    guesses = guesses or (begun if len(begun) == 1 else [])
+    if not guesses and len(name) > 3:  # the only one that begins like this
+        begun = [other for other in known if other.lower().startswith(name.lower())]
+        guesses = begun if len(begun) == 1 else []
     if not guesses and "learning" in known and alias in _PLACE_OF:
         guesses = [_PLACE_OF[alias]]
     return f" Did you mean {guesses[0]!r}?" if guesses else ""

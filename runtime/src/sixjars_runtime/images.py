@@ -5,11 +5,11 @@ What cannot be read whole is refused: an image is never half grey because its fi
 Dims: C the colours red, green and blue, H rows, W columns.
 """
 
+import math
 import re
 import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from math import ceil
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
@@ -54,6 +54,14 @@ _REACH: Final = 1.5
 new pixels."""
 _ORIENTATION: Final = 0x0112
 """The EXIF tag that tells how the camera was held."""
+_TURNS: Final = dict(
+    enumerate(
+        "FLIP_LEFT_RIGHT ROTATE_180 FLIP_TOP_BOTTOM TRANSPOSE ROTATE_270 TRANSVERSE "
+        "ROTATE_90".split(),
+        start=2,
+    )
+)
+"""What makes an image upright, by that tag."""
 
 
 def read_image(
@@ -179,23 +187,19 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
         raise DataError(f"{name} is empty.")
     image = _identified(file)
     check_size(name, *image.size, max_pixels)
-    several = getattr(
-        image, "is_animated", False
-    )  # to count them would take minutes, where there are very many
+    # To count the frames would take minutes, where there are very many.
+    several = getattr(image, "is_animated", False)
+    fault = ""
     if several and image.format == "TIFF":
-        raise DataError(
-            f"{name} has several pages; save the one that is meant as a file of its own."
+        fault = "has several pages; save the one that is meant as a file of its own"
+    elif several and image.format != "MPO":  # a photo with previews of itself
+        fault = (
+            "moves: it has several frames. Videos belong to the video systems; an image is still"
         )
-    if several and image.format != "MPO":  # a photo with previews of itself
-        raise DataError(
-            f"{name} moves: it has several frames. Videos belong to the video systems; an image is "
-            "still."
-        )
-    if image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
-        raise DataError(
-            f"{name} has more than {SCANS} scans, which would take very long to decode; save it "
-            "again."
-        )
+    elif image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
+        fault = f"has more than {SCANS} scans, which would take very long to decode; save it again"
+    if fault:
+        raise DataError(f"{name} {fault}.")
     return image
 
 
@@ -237,15 +241,12 @@ def _identified(file: BinaryIO) -> "Image":
         factory, accepts = PIL.Image.OPEN.get(kind, (None, None))
         accepted = accepts is None or accepts(beginning)  # a text would say why not
         if factory is not None and accepted and not isinstance(accepted, str):
-            with suppress(
-                SyntaxError, IndexError, TypeError, struct.error
-            ):  # as Pillow does: not of this kind
+            # As Pillow does: whatever raises one of these is not of this kind.
+            with suppress(SyntaxError, IndexError, TypeError, struct.error):
                 file.seek(0)
                 image: Image = factory(file, "")
-                if (
-                    PIL.Image.MAX_IMAGE_PIXELS
-                    and image.width * image.height > 2 * PIL.Image.MAX_IMAGE_PIXELS
-                ):
+                most = 2 * (PIL.Image.MAX_IMAGE_PIXELS or math.inf)
+                if image.width * image.height > most:
                     raise PIL.Image.DecompressionBombError
                 return image
     raise PIL.UnidentifiedImageError
@@ -258,18 +259,9 @@ def _unpacked(image: "Image", name: str, scale: float) -> "Image":
     width, height = (max(1, round(side * scale * _SPARE)) for side in image.size)
     image.draft(None, (width, height))
     image.load()
-    turns = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
-    turn = turns.get(image.getexif().get(_ORIENTATION, 1))
+    turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
     image = in_colour(image, name)
-    return image if turn is None else image.transpose(turn)
+    return image if turn is None else image.transpose(Transpose[turn])
 
 
 def _bar(side: float, size: int) -> int:
@@ -301,7 +293,9 @@ def _averaged(image: "Image", size: tuple[int, int], box: Box) -> "tuple[Image, 
     if across == down == 1:
         return image, box
     begin = [max(0, int(box[axis] - _REACH * scales[axis])) for axis in (0, 1)]
-    end = [min(image.size[axis], ceil(box[axis + 2] + _REACH * scales[axis])) for axis in (0, 1)]
+    end = [
+        min(image.size[axis], math.ceil(box[axis + 2] + _REACH * scales[axis])) for axis in (0, 1)
+    ]
     left, top, right, bottom = (side - begin[at % 2] for at, side in enumerate(box))
     small = image.reduce((across, down), (begin[0], begin[1], end[0], end[1]))
     return small, (left / across, top / down, right / across, bottom / down)
@@ -317,15 +311,11 @@ def _refusing(name: str) -> Iterator[None]:
         yield
     except (SixJarsError, MemoryError):
         raise
-    except PIL.UnidentifiedImageError as error:
-        kinds = ", ".join(_FORMATS)
-        raise DataError(
-            f"{name} is not an image, or damaged from its first bytes; {kinds} can be read."
-        ) from error
-    except PIL.Image.DecompressionBombError as error:
-        raise DataError(
-            f"{name} has too many pixels to be decoded safely; make it smaller."
-        ) from error
     except Exception as error:
-        reason = str(error).strip().rstrip(".") or type(error).__name__
-        raise DataError(f"{name} is broken or cut off: {reason}.") from error
+        reason = f"is broken or cut off: {str(error).strip().rstrip('.') or type(error).__name__}"
+        if isinstance(error, PIL.UnidentifiedImageError):
+            kinds = ", ".join(_FORMATS)
+            reason = f"is not an image, or damaged from its first bytes; {kinds} can be read"
+        elif isinstance(error, PIL.Image.DecompressionBombError):
+            reason = "has too many pixels to be decoded safely; make it smaller"
+        raise DataError(f"{name} {reason}.") from error

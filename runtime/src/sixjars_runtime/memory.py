@@ -18,6 +18,11 @@ MANY: Final = 4096
 """Rows of a search from which it is estimated; fewer always fit."""
 _MEMINFO: Final = Path("/proc/meminfo")
 _GROUPS: Final = Path("/sys/fs/cgroup")
+_FILES: Final = (
+    ("", "memory.max", "memory.current"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+)
+"""Of a control group of version 2 and 1: in which folder of all, its limit, and what it uses."""
 
 
 def free_memory() -> int | None:
@@ -35,9 +40,8 @@ def _of_machine() -> Iterator[int]:
             if line.startswith("MemAvailable:"):
                 yield int(line.split()[1]) * 1024
                 return
-    with suppress(
-        OSError, ValueError, AttributeError
-    ):  # no Linux: all that there is, for nobody says what is free
+    # Not on Linux: all that there is, for nobody says what is free.
+    with suppress(OSError, ValueError, AttributeError):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -47,29 +51,17 @@ def _of_groups() -> Iterator[int]:
         lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
         paths = [path for _, kinds, path in lines if kinds in ("", "memory")]
         for path in {"/", *paths}:
-            for folder, most, now in (
-                (_GROUPS / path.lstrip("/"), "memory.max", "memory.current"),
-                (
-                    _GROUPS / "memory" / path.lstrip("/"),
-                    "memory.limit_in_bytes",
-                    "memory.usage_in_bytes",
-                ),
-            ):
-                yield from _left(folder, most, now)
+            for version, most, now in _FILES:
+                yield from _left(_GROUPS / version / path.lstrip("/"), most, now)
 
 
 def _left(folder: Path, most: str, now: str) -> Iterator[int]:
     """Yield what one group leaves; memory that files take is given back where it is needed."""
     with suppress(OSError, ValueError):
-        limit, used = (
-            int((folder / most).read_text()),
-            int((folder / now).read_text()),
-        )  # "max" is no number
-        kept = [line.split() for line in (folder / "memory.stat").read_text().splitlines()]
-        files = max(
-            (int(size) for name, size in kept if name in ("inactive_file", "total_inactive_file")),
-            default=0,
-        )
+        limit = int((folder / most).read_text())  # no number where it is "max"
+        used = int((folder / now).read_text())
+        kept = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        files = max(int(kept.get(name, 0)) for name in ("inactive_file", "total_inactive_file"))
         yield max(0, limit - used + files)
 
 
@@ -122,8 +114,6 @@ class SearchSize:
         each = f"{self.sources:,} x {self.rows:,}"
         raise DataError(
             f"this search needs about {in_words(self.bytes)} of memory for {each} rows, a "
-            "vocabulary of "
-            f"{self.vocabulary:,} and up to {self.steps:,} steps, but {in_words(free)} are free; "
-            "lower width or nbest, "
-            "batch_examples or max_length."
+            f"vocabulary of {self.vocabulary:,} and up to {self.steps:,} steps, but "
+            f"{in_words(free)} are free; lower width or nbest, batch_examples or max_length."
         )

@@ -24,3 +24,14 @@ class SpecialTokens:
     """Other tokens that are never output, such as `<pad>`."""
     unknown: int | None = None
     """`<unk>`, where there is such a token; search settings say whether it may be output."""
+
+    def never(self, unknown: str) -> list[int]:
+        """Return the tokens that are never output, where settings say this of `<unk>`.
+
+        >>> SpecialTokens(go=1, stop=2, banned=(0,), unknown=3).never("ban")
+        [0, 1, 3]
+        """
+        forbidden = {*self.banned, self.go} - {self.stop}
+        if self.unknown is not None and unknown == "ban":
+            forbidden.add(self.unknown)
+        return sorted(forbidden)

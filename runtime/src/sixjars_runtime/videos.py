@@ -10,13 +10,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast, final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.errors import DataError, MissingExtra, ShapeError
+from sixjars_runtime.errors import DataError, MissingExtra
 from sixjars_runtime.images import Fit, check_size, decoding, framed, in_colour, need_pillow
 
 if TYPE_CHECKING:
@@ -54,43 +53,6 @@ def read_video(
     return Video(file, name, **how).frames(frames, rate)
 
 
-def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rate: float) -> None:
-    """Write frames, (F, H, W, 3), as an .mp4 video of `rate` frames a second.
-
-    H.264 where FFmpeg has it, else MPEG-4. Both need even sides, so an odd one gets its last row or
-    column twice. The same frames are the same bytes, as long as the libraries stay the same.
-    """
-    _need_av()
-    import av
-
-    if frames.ndim != 4 or frames.shape[3] != 3 or 0 in frames.shape or frames.dtype != np.uint8:
-        raise ShapeError(
-            f"A video is made of (F, H, W, 3) uint8, but this is {frames.shape} {frames.dtype}."
-        )
-    height, width = frames.shape[1:3]
-    codec, options = "libx264", {"crf": "18", "x264-params": "cpu-independent=1"}
-    if codec not in av.codecs_available:
-        codec, options = "mpeg4", {"qscale": "2"}
-    place = str(target) if isinstance(target, str | Path) else target
-    with av.open(place, "w", format="mp4", options={"fflags": "+bitexact"}) as container:
-        added = container.add_stream(
-            codec, rate=Fraction(rate).limit_denominator(1001), options=options
-        )
-        stream = cast("VideoStream", added)
-        stream.width, stream.height, stream.pix_fmt = (
-            width + width % 2,
-            height + height % 2,
-            "yuv420p",
-        )
-        stream.codec_context.thread_count = (
-            1  # more would cut the work, and the bytes, by the machine's cores
-        )
-        for frame_HWC in frames:
-            even_HWC = np.pad(frame_HWC, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(even_HWC, format="rgb24")))
-        container.mux(stream.encode())
-
-
 def evenly(count: int, frames: int) -> list[int]:
     """Return which of `count` frames are taken: round(k (count - 1) / (F - 1)), k from 0 to F - 1.
 
@@ -121,7 +83,7 @@ class Video:
     def frames(self, most: int, rate: float | None) -> NDArray[np.uint8]:
         """Return the frames that `read_video` takes."""
         need_pillow()
-        _need_av()
+        need_av()
         if rate is not None:
             return np.stack(list(self.every(1 / Fraction(rate), most)))
         count = self.packets()
@@ -202,11 +164,10 @@ class Video:
             raise DataError(f"{self.name} has a video stream, but no frame is in it.")
 
     def _damaged(self, count: int) -> DataError:
+        reason = "is damaged: not even its first frame can be decoded"
         if count:
-            return DataError(
-                f"{self.name} is damaged after frame {count}; convert it again or leave it out."
-            )
-        return DataError(f"{self.name} is damaged: not even its first frame can be decoded.")
+            reason = f"is damaged after frame {count}; convert it again or leave it out"
+        return DataError(f"{self.name} {reason}.")
 
     def _no_video(self) -> DataError:
         return DataError(
@@ -242,11 +203,8 @@ class Video:
         """Return the first video stream; the cover of a song is none."""
         from av.stream import Disposition
 
-        streams = [
-            stream
-            for stream in container.streams.video
-            if not stream.disposition & Disposition.attached_pic
-        ]
+        videos = container.streams.video
+        streams = [each for each in videos if not each.disposition & Disposition.attached_pic]
         if not streams and container.streams.audio:
             raise DataError(f"{self.name} has no video stream, only sound.")
         if not streams:
@@ -262,14 +220,14 @@ class Video:
 
         has_alpha = any(component.is_alpha for component in frame.format.components)
         pixels_HWC = frame.to_ndarray(format="rgba" if has_alpha else "rgb24")
-        turned_HWC = np.rot90(
-            pixels_HWC, round(frame.rotation / 90)
-        )  # both count against the clock
+        # Both count against the clock.
+        turned_HWC = np.rot90(pixels_HWC, round(frame.rotation / 90))
         image = PIL.Image.fromarray(np.ascontiguousarray(turned_HWC))
         return framed(in_colour(image, self.name), size=self.size, fit=self.fit)
 
 
-def _need_av() -> None:
+def need_av() -> None:
+    """Refuse to go on without PyAV."""
     try:
         import av  # noqa: F401
     except ImportError:

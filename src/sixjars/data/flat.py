@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sixjars_runtime.errors import DataError, shown
 from sixjars_runtime.special_tokens import STOP
+from sixjars_runtime.text.segments import has_half_character
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -210,7 +211,7 @@ def as_array(texts: Sequence[str]) -> Any:
         return pyarrow.Array.from_buffers(pyarrow.string(), len(plain), buffers)
     except UnicodeEncodeError:
         for text in texts:
-            if any("\ud800" <= letter <= "\udfff" for letter in text):
+            if has_half_character(text):
                 raise DataError(
                     f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
                 ) from None

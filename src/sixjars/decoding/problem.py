@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeVar, final
 import torch
 from torch import Tensor
 
-from sixjars.decoding.scores import NEVER, Ranking, Rule, never_of, rule_of
+from sixjars.decoding.scores import NEVER, Ranking, Rule, rule_of
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
@@ -73,7 +73,8 @@ class Problem:
     @cached_property
     def never(self) -> Tensor:
         """The tokens that are never output, for a kernel that has these rules itself."""
-        return torch.tensor(never_of(self.settings, self.special), device=self.state.device)
+        never = self.special.never(self.settings.unknown)
+        return torch.tensor(never, device=self.state.device)
 
     @property
     def reads_output(self) -> bool:

@@ -153,7 +153,7 @@ def rule_of(
 ) -> Rule:
     """All rules of the settings and the caller as one, which may `overwrite` its scores."""
     rules: list[Rule] = []
-    never = never_of(settings, special)
+    never = special.never(settings.unknown)
     if never:
         rules.append(banned(torch.tensor(never, device=device), overwrite=overwrite))
     if settings.no_repeat_ngram:
@@ -167,18 +167,6 @@ def rule_of(
         return scores
 
     return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
-
-
-def never_of(settings: SearchSettings, special: SpecialTokens) -> list[int]:
-    """Tokens that are never output.
-
-    >>> never_of(SearchSettings(), SpecialTokens(go=1, stop=2, banned=(0,), unknown=3))
-    [0, 1, 3]
-    """
-    forbidden = {*special.banned, special.go} - {special.stop}
-    if special.unknown is not None and settings.unknown == "ban":
-        forbidden.add(special.unknown)
-    return sorted(forbidden)
 
 
 def banned(tokens: Tensor, *, overwrite: bool = False) -> Rule:

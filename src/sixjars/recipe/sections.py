@@ -31,10 +31,12 @@ from sixjars.recipe.data import (
     Written,
 )
 from sixjars.recipe.schema import Misfit, Misfits, Settings
-from sixjars_runtime import search_ranges
+from sixjars_runtime import search_requests
 
 DEFAULT_EPOCHS: Final = 10
-_TEMPERATURES: Final = Field(ge=search_ranges.LEAST_TEMPERATURE, le=search_ranges.MOST_TEMPERATURE)
+_TEMPERATURES: Final = Field(
+    ge=search_requests.LEAST_TEMPERATURE, le=search_requests.MOST_TEMPERATURE
+)
 
 
 class Section(Settings):
@@ -292,17 +294,17 @@ class SearchSettings(Section):
 
     kind: Literal["greedy", "sample", "beam"] = "greedy"
     """Greedy search, sampling, or beam search."""
-    width: Annotated[Size, Field(le=search_ranges.MOST_ROWS)] = 5
+    width: Annotated[Size, Field(le=search_requests.MOST_ROWS)] = 5
     """Beam width."""
-    nbest: Annotated[Size, Field(le=search_ranges.MOST_ROWS)] = 1
+    nbest: Annotated[Size, Field(le=search_requests.MOST_ROWS)] = 1
     """Hypotheses returned by beam search or sampling."""
-    max_length: Annotated[Positive, Field(le=search_ranges.MOST_TOKENS)] = 100
+    max_length: Annotated[Positive, Field(le=search_requests.MOST_TOKENS)] = 100
     """Most tokens of an output, `<stop>` included."""
     min_length: Count = 0
     """Fewest tokens before `<stop>`."""
-    length_penalty: Annotated[NotNegative, Field(le=search_ranges.MOST_LENGTH_PENALTY)] = 1.0
+    length_penalty: Annotated[NotNegative, Field(le=search_requests.MOST_LENGTH_PENALTY)] = 1.0
     """α: a hypothesis is ranked by log P / length^α."""
-    coverage_penalty: Annotated[NotNegative, Field(le=search_ranges.MOST_COVERAGE_PENALTY)] = 0.0
+    coverage_penalty: Annotated[NotNegative, Field(le=search_requests.MOST_COVERAGE_PENALTY)] = 0.0
     """β: adds β Σ_j log min(Σ_t α_tj, 1), so that no source word is left out."""
     no_repeat_ngram: Count = 0
     """No n-gram of this length twice; 0 for no such rule."""
@@ -313,7 +315,7 @@ class SearchSettings(Section):
     """Below 1 sampling favours likely tokens, above 1 unlikely ones."""
     top_k: Count = 0
     """Sample from the k most probable tokens; 0 for all."""
-    top_p: Annotated[Number, Field(ge=search_ranges.LEAST_TOP_P, le=1.0)] = 1.0
+    top_p: Annotated[Number, Field(ge=search_requests.LEAST_TOP_P, le=1.0)] = 1.0
     """Sample from the fewest tokens whose probabilities sum to this (nucleus sampling)."""
     seed: Seed = 0
     """Random seed of sampling."""

@@ -24,7 +24,6 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import (
-    Ability,
     Check,
     EncodedRequests,
     Encoding,
@@ -43,6 +42,7 @@ from sixjars.runs.requests import (
 from sixjars.samples import sample_columns
 from sixjars_runtime.containers import inputs_of
 from sixjars_runtime.errors import DataError, SixJarsError, the
+from sixjars_runtime.search_requests import Ability
 
 
 @final

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Positions
+from sixjars.data.text.word_pieces import joined
 from sixjars.evaluation.score import spelled
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout
@@ -19,7 +20,6 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notebook import heat_map
 from sixjars.runs.requests import Found
 from sixjars_runtime.special_tokens import STOP
-from sixjars_runtime.text.word_pieces import joined
 
 
 @final

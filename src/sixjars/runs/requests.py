@@ -13,6 +13,7 @@ from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
 from sixjars_runtime import containers
 from sixjars_runtime.errors import DataError, RecipeError, shown
+from sixjars_runtime.search_requests import Ability
 
 ESCAPED = 0xDC00
 """The offset that Python adds to a byte that is not UTF-8 (`surrogateescape`)."""
@@ -121,34 +122,6 @@ def by_name(one: object, columns: Mapping[str, str | int]) -> Mapping[str, Value
     return containers.by_name(one, columns)
 
 
-@final
-@dataclass(frozen=True)
-class Ability:
-    """The options that the requests of a run may have."""
-
-    searches: bool
-    """Whether outputs are found token by token, or labels chosen."""
-    has_attention: bool
-    multi_label: bool
-
-    def check(self, search: SearchLike, given: Mapping[str, Any]) -> None:
-        """Refuse what a run cannot do."""
-        if not self.searches and (isinstance(search, str) or set(given) - {"nbest"}):
-            raise DataError(
-                "this run chooses a label; there is nothing to search. "
-                "With nbest it gives the most probable."
-            )
-        if self.multi_label and "nbest" in given:
-            raise DataError(
-                "this run chooses all labels that apply to an input, so nbest does not apply."
-            )
-        if given.get("unknown") == "replace" and not self.has_attention:
-            raise DataError(
-                "unknown=replace needs attention, but this run has none; "
-                "its bridge is of another kind."
-            )
-
-
 def search_of(
     own: SearchSettings,
     search: SearchLike,
@@ -168,16 +141,10 @@ def search_of(
     base = search if isinstance(search, SearchSettings) else own
     if not given and not isinstance(search, str):
         return base
-    able.check(search, given)
-    values = base.model_dump() | ({"kind": search} if isinstance(search, str) else {}) | dict(given)
-    nbest = given.get("nbest", 1)
-    if able.searches and isinstance(nbest, int) and nbest > 1:
-        if values["kind"] == "greedy":
-            if search is not None:
-                few = f"greedy search finds one output, but nbest is {nbest}"
-                raise DataError(f"{few}; search with beam or sample.")
-            values["kind"] = "beam"
-        values["width"] = given.get("width", max(base.width, nbest))
+    kind = search if isinstance(search, str) else None
+    able.check(kind, given)
+    named = {} if kind is None else {"kind": kind}
+    values = able.changed(base.model_dump() | named, given, is_named=search is not None)
     settings, faults = checked(SearchSettings, values, "search")
     if settings is None:
         raise RecipeError(faults, where)

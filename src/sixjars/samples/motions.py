@@ -81,7 +81,7 @@ def frames_of(name: str) -> list[Thing]:
 
 def paint(name: str) -> bytes:
     """The bytes of the video file of this name."""
-    from sixjars_runtime.videos import write_video
+    from sixjars.samples.video_files import write_video
 
     things = frames_of(name)
     file = io.BytesIO()

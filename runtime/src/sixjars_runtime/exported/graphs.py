@@ -26,12 +26,12 @@ Sizes = Sequence[int | None]
 
 
 @final
-class Graph:
+class OnnxGraph:
     """A graph in a file, ready to be run, also from several threads at once."""
 
     def __init__(self, path: Path, threads: int) -> None:
         self.path = path
-        _check_file(path)
+        self._check_file()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 4  # what is raised need not be printed too
@@ -41,78 +41,73 @@ class Graph:
             )
         except Exception as error:
             reason = first_line(error)[:200].rstrip(".")
-            raise RunError(
-                f"{path} is damaged, or is no graph that onnxruntime can run: {reason}."
+            raise self._wrong(
+                f"is damaged, or is no graph that onnxruntime can run: {reason}", end=""
             ) from error
-        self._inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
-        self._outputs = {tensor.name: tensor for tensor in self._session.get_outputs()}
-        self._declared = {
-            name: (TYPES.get(tensor.type), self.sizes(name))
-            for name, tensor in self._outputs.items()
-        }
-
-    @property
-    def inputs(self) -> list[str]:
-        """The names of its inputs."""
-        return list(self._inputs)
-
-    @property
-    def outputs(self) -> list[str]:
-        """The names of its outputs."""
-        return list(self._outputs)
-
-    def sizes(self, name: str) -> Sizes:
-        """Return the declared sizes of an input or output; RunError where there is no such name."""
-        tensor = self._inputs.get(name) or self._outputs.get(name)
-        if tensor is None:
-            raise RunError(
-                f"{self.path} does not fit model.json: it has no {name}; export the run again."
-            )
-        return [size if isinstance(size, int) else None for size in tensor.shape]
+        self.inputs = {tensor.name: _sizes(tensor) for tensor in self._session.get_inputs()}
+        """The declared sizes of its inputs, by name."""
+        self.outputs = {tensor.name: _sizes(tensor) for tensor in self._session.get_outputs()}
+        """The declared sizes of its outputs, by name."""
+        self._types = [TYPES.get(tensor.type) for tensor in self._session.get_outputs()]
 
     def check(self, *, takes: Collection[str], gives: Mapping[str, Sizes]) -> None:
         """Refuse a graph that takes or gives something else than is needed.
 
-        A size of None fits any.
+        `gives` may name inputs too. A size of None fits any.
         """
-        if extra := [name for name in self._inputs if name not in takes]:
-            raise RunError(
-                f"{self.path} does not fit model.json: it takes {extra[0]}; export the run again."
-            )
+        if extra := [name for name in self.inputs if name not in takes]:
+            raise self._wrong(f"does not fit model.json: it takes {extra[0]}")
+        declared = self.inputs | self.outputs
         for name, expected in gives.items():
-            sizes = self.sizes(name)
-            if not fits(sizes, expected):
-                raise RunError(
-                    f"{self.path} does not fit the files beside it: {name} is {in_words(sizes)}, "
-                    "but should be "
-                    f"{in_words(expected)}; export the run again."
+            if name not in declared:
+                raise self._wrong(f"does not fit model.json: it has no {name}")
+            if not fits(declared[name], expected):
+                raise self._wrong(
+                    f"does not fit the files beside it: {name} is {in_words(declared[name])}, but "
+                    f"should be {in_words(expected)}"
                 )
 
     def __call__(
         self, tensors: Mapping[str, NDArray[Any]], *, rows: int
     ) -> dict[str, NDArray[Any]]:
         """Return the outputs, of so many rows; tensors that it does not take are left out."""
+        if lacks := [name for name in self.inputs if name not in tensors]:
+            raise self._wrong(f"takes {lacks[0]!r}, which it is not given")
         try:
             outputs = self._session.run(
-                list(self._outputs), {name: tensors[name] for name in self._inputs}
+                list(self.outputs), {name: tensors[name] for name in self.inputs}
             )
-        except KeyError as error:
-            raise RunError(
-                f"{self.path} takes {error}, which it is not given; export the run again."
-            ) from None
         except MemoryError:
             raise
         except Exception as error:
             reason = first_line(error)[:300].rstrip(".")
-            raise RunError(
-                f"{self.path} cannot be run, or does not belong to the files beside it: {reason}."
+            raise self._wrong(
+                f"cannot be run, or does not belong to the files beside it: {reason}", end=""
             ) from error
-        for (name, (kind, sizes)), tensor in zip(self._declared.items(), outputs, strict=True):
+        declared = zip(self.outputs.items(), self._types, outputs, strict=True)
+        for (name, sizes), kind, tensor in declared:
             if not (tensor.dtype == kind and fits((rows, *sizes[1:]), tensor.shape)):
-                raise RunError(
-                    f"{self.path} gives another {name} than it declares; export the run again."
-                )
-        return dict(zip(self._outputs, outputs, strict=True))
+                raise self._wrong(f"gives another {name} than it declares")
+        return dict(zip(self.outputs, outputs, strict=True))
+
+    def _check_file(self) -> None:
+        """Refuse what is no plain file of a graph's size.
+
+        A library would wait for it, or read all of it.
+        """
+        if not self.path.is_file():
+            is_there = self.path.is_symlink() or self.path.exists()
+            raise self._wrong("is no plain file" if is_there else "does not exist")
+        if self.path.stat().st_size > LARGEST:
+            raise self._wrong(f"is damaged: it is larger than {LARGEST:,} bytes")
+
+    def _wrong(self, reason: str, end: str = "; export the run again") -> RunError:
+        return RunError(f"{self.path} {reason}{end}.")
+
+
+def _sizes(tensor: Any) -> Sizes:
+    """Return the sizes that a graph declares of a tensor, without the names of those that vary."""
+    return [size if isinstance(size, int) else None for size in tensor.shape]
 
 
 def fits(sizes: Sizes, others: Sizes) -> bool:
@@ -134,19 +129,3 @@ def in_words(sizes: Sizes) -> str:
     '(any, 6)'
     """
     return f"({', '.join('any' if size is None else str(size) for size in sizes)})"
-
-
-def _check_file(path: Path) -> None:
-    """Refuse what is no plain file of a graph's size.
-
-    A library would wait for it, or read all of it.
-    """
-    if not path.is_file():
-        there = path.is_symlink() or path.exists()
-        raise RunError(
-            f"{path} {'is no plain file' if there else 'does not exist'}; export the run again."
-        )
-    if path.stat().st_size > LARGEST:
-        raise RunError(
-            f"{path} is damaged: it is larger than {LARGEST:,} bytes; export the run again."
-        )

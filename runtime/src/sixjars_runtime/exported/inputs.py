@@ -1,22 +1,23 @@
 """Readers that turn the inputs of a model into the numbers that its encoder takes.
 
-Dims: B rows, S positions, N numbers of a position, P segments of a row, M segments of all rows,
-      L positions of the longest of them.
+Dims: B rows, S positions, N numbers of a position, F frames, P segments of a row, M segments of all
+      rows, L positions of the longest of them.
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixjars_runtime.errors import shown
+from sixjars_runtime.exported.graphs import OnnxGraph, fits
 from sixjars_runtime.exported.settings import FEATURES
-from sixjars_runtime.exported.tokenizers import AnyTokenizer, tokenizer_of
 from sixjars_runtime.images import read_image
 from sixjars_runtime.small_files import values_of_json
 from sixjars_runtime.special_tokens import STOP, UNK
@@ -27,15 +28,38 @@ from sixjars_runtime.text.segments import (
     text_of_segments,
     words_of_segments,
 )
-from sixjars_runtime.text.word_pieces import unknown_named
+from sixjars_runtime.text.spelling import Spelling, unknown_named
+from sixjars_runtime.text.tokenizer_files import GivenTokenizer
 from sixjars_runtime.videos import read_video
 
 Numbers = NDArray[Any]
 
 
 @final
+class Tokenizer(Spelling):
+    """Splits texts as the toolkit does, without its columns of data: text by text, word by word."""
+
+    def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
+        """Return the ids of each text.
+
+        With `open`, each word outside the vocabulary has a number of its own.
+        """
+        words = [text.split() or [""] for text in texts]
+        skipped = int(self._kind == "characters")  # the first word of a text follows no space
+        rows = [self._ids_of_words(some, open=open) for some in words]
+        return [[number for ids in row for number in ids][skipped:] for row in rows]
+
+
+def tokenizer_of(learned: str) -> Tokenizer | GivenTokenizer:
+    """Make a tokenizer of a learned vocabulary, or of somebody's own, as a run has kept it."""
+    values = values_of_json(learned)
+    from_file = isinstance(values, dict) and values.get("kind") == "file"
+    return GivenTokenizer.from_json(learned) if from_file else Tokenizer.from_json(learned)
+
+
+@final
 @dataclass(frozen=True)
-class Row:
+class ReadInput:
     """One value, read: what stands at each position, (S,) or (S, N)."""
 
     values: Numbers
@@ -55,19 +79,34 @@ class Row:
         return tuple(at for at, length in enumerate(self.lengths or ()) for _ in range(length))
 
 
-class Reader(Protocol):
-    """Reads the values of one input; whatever is wrong with one is a ValueError with a sentence."""
+class InputReader(ABC):
+    """Reads the values of one input; whatever is wrong with one is a ValueError with a sentence.
+
+    It is made of the field's name, its settings and what it learned.
+    """
+
+    numbers: tuple[int | None, ...] = ()
+    """How many numbers a position has, where it is not one id; None where any will do."""
+    has_segments = False
+    """Whether a value is a text in segments."""
 
     def text_of(self, value: object) -> str:
-        """Return a value as text."""
-        ...
+        """Return a value as text; most are a text, or the path of a file."""
+        return plain_text(value)
 
-    def read(self, text: str) -> Row:
+    @abstractmethod
+    def read(self, text: str) -> ReadInput:
         """Return the numbers of a text."""
-        ...
 
 
-def padded(rows: Sequence[Row]) -> dict[str, Numbers]:
+def plain_text(value: object) -> str:
+    """Return a text, or a path as text; ValueError with the end of a sentence for anything else."""
+    if isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    raise ValueError(f"must be a text, but is {shown(value)}.")
+
+
+def padded(rows: Sequence[ReadInput]) -> dict[str, Numbers]:
     """Put rows into one rectangle, and return its tensors as the graphs name them."""
     lengths_B = np.array([len(row.values) for row in rows])
     mask_BS = np.arange(lengths_B.max(initial=0)) < lengths_B[:, None]
@@ -96,44 +135,37 @@ def packed(lengths: Sequence[Sequence[int]], mask_BS: NDArray[np.bool_]) -> dict
     pack_ML[inside_ML] = np.flatnonzero(mask_BS)
     index_BP = np.full((len(lengths), most), -1, dtype=np.int64)
     index_BP[rows_M, places_M] = np.arange(len(rows_M))
-    position_BS, of_BS = (np.zeros((len(lengths), width), dtype=np.int64) for _ in "ab")
-    position_BS[mask_BS], of_BS[mask_BS] = np.flatnonzero(inside_ML), np.repeat(places_M, lengths_M)
-    names = ("packs.0", "segment_index", "position_index", "segment_of")
-    return dict(
-        zip(
-            (f"segments.{name}" for name in names),
-            (pack_ML, index_BP, position_BS, of_BS),
-            strict=True,
-        )
-    )
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise ValueError(f"must be a text, but is {shown(value)}.")
+    position_BS = np.zeros((len(lengths), width), dtype=np.int64)
+    position_BS[mask_BS] = np.flatnonzero(inside_ML)
+    of_BS = np.zeros_like(position_BS)
+    of_BS[mask_BS] = np.repeat(places_M, lengths_M)
+    return {
+        "segments.packs.0": pack_ML,
+        "segments.segment_index": index_BP,
+        "segments.position_index": position_BS,
+        "segments.segment_of": of_BS,
+    }
 
 
 @final
-class TextReader:
+class TextReader(InputReader):
     """Reads a text, tokenized as the run's own texts were."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.name, self.settings = name, field["settings"]
         self.kind: str = self.settings["segments"]
+        self.has_segments = self.kind != "none"
         self.tokenizer = tokenizer_of(learned)
         self.limit: int = self.settings["max_length"]
         self.cut_at = self.limit if self.settings["on_long"] in (None, "cut") else None
 
     def text_of(self, value: object) -> str:
         """Return a text; a list of segments becomes a line for each."""
-        return (
-            text_of_segments(value)
-            if isinstance(value, list) and self.kind != "none"
-            else _plain(value)
-        )
+        if isinstance(value, list) and self.has_segments:
+            return text_of_segments(value)
+        return super().text_of(value)
 
-    def read(self, text: str) -> Row:
+    def read(self, text: str) -> ReadInput:
         """Return the ids of a text."""
         ids = self.ids(text, self.tokenizer)
         values = np.array([number for number in ids if number != STOP], dtype=np.int64)
@@ -143,66 +175,74 @@ class TextReader:
             )
         if len(ids) > self.limit:
             raise ValueError(f"the {self.name} is longer than data.{self.name}.max_length.")
-        lengths = None if self.kind == "none" else tuple(map(len, _split(ids)))
         names = self.tokenizer.tokens(values.tolist())
         if UNK in ids:
-            names = unknown_named(
-                names, list(map(self.tokenizer.plain, self.words(text, self.tokenizer)))
-            )
-        return Row(values, text, tuple(names), lengths)
+            words = self.words(text, self.tokenizer)
+            names = unknown_named(names, list(map(self.tokenizer.plain, words)))
+        return ReadInput(values, text, tuple(names), _lengths(ids) if self.has_segments else None)
 
-    def ids(self, text: str, tokenizer: AnyTokenizer, *, open: bool = False) -> list[int]:
+    def ids(
+        self, text: str, tokenizer: Tokenizer | GivenTokenizer, *, open: bool = False
+    ) -> list[int]:
         """Return the ids of a text, numbered by this tokenizer; each segment ends in `<stop>`."""
-        if self.kind == "none":
+        if not self.has_segments:
             ids = tokenizer.encode_many([text], open=open)[0]
         else:
             rows = tokenizer.encode_many(segments_of(text, self.kind), open=open)
             ids = [number for row in rows for number in (*row, STOP)]
         return shortened(ids, self.cut_at, self.kind, end=STOP)
 
-    def words(self, text: str, tokenizer: AnyTokenizer) -> list[str]:
+    def words(self, text: str, tokenizer: Tokenizer | GivenTokenizer) -> list[str]:
         """Return what stands at each position, as a tokenizer spells it."""
         return words_of_segments(text, self.kind, tokenizer.split, self.cut_at)
 
+    def copied(self, row: ReadInput, output: Tokenizer | GivenTokenizer) -> ReadInput:
+        """Return a row with what copying each of its words outputs, by the output's tokenizer.
 
-def _split(ids: Sequence[int]) -> list[list[int]]:
-    """Split ids behind each `<stop>`; the last segment may have been cut before it."""
-    segments: list[list[int]] = [[]]
+        That is a word of the vocabulary, or the first position of a word that is in none.
+        """
+        ids = [number for number in self.ids(row.text, output, open=True) if number != STOP]
+        first: dict[int, int] = {}
+        copies = [
+            number if number < output.size else output.size + first.setdefault(number, at)
+            for at, number in enumerate(ids)
+        ]
+        words = tuple(self.words(row.text, output))
+        names = tuple(map(output.plain, words))
+        return replace(row, names=names, copy_ids=np.array(copies, dtype=np.int64), words=words)
+
+
+def _lengths(ids: Sequence[int]) -> tuple[int, ...]:
+    """Count the ids before each `<stop>`; the last segment may have been cut before its own."""
+    lengths = [0]
     for number in ids:
         if number == STOP:
-            segments.append([])
+            lengths.append(0)
         else:
-            segments[-1].append(number)
-    return segments if segments[-1] else segments[:-1]
+            lengths[-1] += 1
+    return tuple(lengths if lengths[-1] else lengths[:-1])
 
 
 @final
-class PointsReader:
+class PointsReader(InputReader):
     """Reads points, written as `0.12,0.7 0.3,0.25` or as lists of numbers."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.name, self.dimensions = name, int(field["settings"]["dimensions"])
+        self.numbers = (self.dimensions,)
 
     def text_of(self, value: object) -> str:
         """Return points as text."""
         return text_of_points(value)
 
-    def read(self, text: str) -> Row:
+    def read(self, text: str) -> ReadInput:
         """Return the coordinates of points."""
         points = points_of_field(text, self.name, self.dimensions)
-        return Row(np.array(points, dtype=np.float32), text, tuple(text.split()))
-
-
-class Features(Protocol):
-    """The graph of a frozen backbone."""
-
-    def __call__(self, tensors: Mapping[str, Numbers], *, rows: int) -> Mapping[str, Numbers]:
-        """Compute `values`, (F, N), from `pixels`, (F, 3, H, W)."""
-        ...
+        return ReadInput(np.array(points, dtype=np.float32), text, tuple(text.split()))
 
 
 @final
-class FileReader:
+class FileReader(InputReader):
     """Reads images or videos, by the names of their files."""
 
     def __init__(
@@ -214,34 +254,53 @@ class FileReader:
         read: Callable[..., Numbers],
         keys: Sequence[str] = (),
     ) -> None:
-        self.name, self.side, self.frames = name, int(field["pixels"]), bool(keys)
+        self.name, self.side, self.has_frames = name, int(field["pixels"]), bool(keys)
         settings = {key: field["settings"][key] for key in ("fit", "max_pixels", *keys)}
         self._read = partial(read, size=self.side, **settings)
-        self.features: Features | None = None
-        """Handed over where a frozen backbone computes them."""
+        self.numbers = (3 * self.side**2,)
+        self.backbone: OnnxGraph | None = None
 
-    def text_of(self, value: object) -> str:
-        """Return the path of a file."""
-        return os.fspath(value) if isinstance(value, os.PathLike) else _plain(value)
+    def computed_by(self, backbone: OnnxGraph) -> None:
+        """Let the graph of a frozen backbone compute features, (F, N), of pixels, (F, 3, H, W)."""
+        self.backbone, self.numbers = backbone, (None,)
 
-    def read(self, text: str) -> Row:
+    def read(self, text: str) -> ReadInput:
         """Return the pixels of a file, (F, N)."""
-        path = _file(self.name, text)
-        with path.open("rb") as file:
+        with _file(self.name, text).open("rb") as file:
             pixels = self._read(file, text)
         values = pixels.reshape(1 if pixels.ndim == 3 else len(pixels), -1)
-        return Row(
-            values, text, tuple(str(at + 1) for at in range(len(values))) if self.frames else ()
-        )
+        return ReadInput(values, text, _numbered(values) if self.has_frames else ())
 
-    def computed(self, rows: Sequence[Row]) -> list[Row]:
+    def computed(self, rows: Sequence[ReadInput]) -> list[ReadInput]:
         """Return the rows with features in place of pixels, where a backbone computes them."""
-        if self.features is None:
+        if self.backbone is None:
             return list(rows)
         pixels = np.concatenate([row.values for row in rows]).reshape(-1, 3, self.side, self.side)
         ends = np.cumsum([len(row.values) for row in rows])[:-1]
-        features = np.split(self.features({"pixels": pixels}, rows=len(pixels))["values"], ends)
+        features = np.split(self.backbone({"pixels": pixels}, rows=len(pixels))["values"], ends)
         return [replace(row, values=values) for row, values in zip(rows, features, strict=True)]
+
+
+@final
+class FeaturesReader(InputReader):
+    """Reads features that somebody extracted, from `.npy` files."""
+
+    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
+        self.name, shape = name, values_of_json(learned)
+        FEATURES(shape, "")
+        self.shape = (*shape["positions"], shape["channels"])
+        self.numbers = self.shape[-1:]
+
+    def read(self, text: str) -> ReadInput:
+        """Return the vectors of a file, (S, C)."""
+        path = _file(self.name, text if text.endswith(".npy") else f"{text}.npy")
+        array = np.load(path, allow_pickle=False).astype(np.float32)
+        if not fits(self.shape, array.shape) or not np.isfinite(array).all():
+            raise ValueError(
+                f"the {self.name}: {text} has the shape {array.shape}, but {self.shape} is needed."
+            )
+        values = array.reshape(-1, array.shape[-1])
+        return ReadInput(values, text, _numbered(values))
 
 
 def _file(name: str, text: str) -> Path:
@@ -249,41 +308,17 @@ def _file(name: str, text: str) -> Path:
         raise ValueError(f"the {name} is empty.")
     path = Path(text)
     if not path.is_file():
-        raise ValueError(
-            f"the {name} file {text[:300]} {'is a folder' if path.is_dir() else 'does not exist'}."
-        )
+        reason = "is a folder" if path.is_dir() else "does not exist"
+        raise ValueError(f"the {name} file {text[:300]} {reason}.")
     return path
 
 
-@final
-class FeaturesReader:
-    """Reads features that somebody extracted, from `.npy` files."""
-
-    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
-        self.name, self.shape = name, values_of_json(learned)
-        FEATURES(self.shape, "")
-
-    def text_of(self, value: object) -> str:
-        """Return the path of a file."""
-        return os.fspath(value) if isinstance(value, os.PathLike) else _plain(value)
-
-    def read(self, text: str) -> Row:
-        """Return the vectors of a file, (S, C)."""
-        path = _file(self.name, text if text.endswith(".npy") else f"{text}.npy")
-        array = np.load(path, allow_pickle=False).astype(np.float32)
-        expected = (*self.shape["positions"], self.shape["channels"])
-        fits = array.ndim == len(expected) and all(
-            size in (None, actual) for size, actual in zip(expected, array.shape, strict=True)
-        )
-        if not fits or not np.isfinite(array).all():
-            raise ValueError(
-                f"the {self.name}: {text} has the shape {array.shape}, but {expected} is needed."
-            )
-        values = array.reshape(-1, array.shape[-1])
-        return Row(values, text, tuple(str(at + 1) for at in range(len(values))))
+def _numbered(values: Numbers) -> tuple[str, ...]:
+    """Return the number of each position, from 1, for a person."""
+    return tuple(str(at + 1) for at in range(len(values)))
 
 
-READERS: Mapping[str, Callable[[str, Mapping[str, Any], str], Reader]] = {
+READERS: Mapping[str, Callable[[str, Mapping[str, Any], str], InputReader]] = {
     "text": TextReader,
     "points": PointsReader,
     "image": partial(FileReader, read=read_image),

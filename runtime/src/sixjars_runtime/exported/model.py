@@ -6,7 +6,6 @@ Dims: B batch, S source positions, V vocabulary or labels.
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
@@ -14,21 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars_runtime.containers import by_name, inputs_of
-from sixjars_runtime.errors import DataError, RunError, SixJarsError, shown
+from sixjars_runtime.errors import DataError, RunError, SixJarsError
 from sixjars_runtime.exported.graph_checks import (
+    check_backbone,
     check_chooser,
-    check_features,
     check_steps,
     check_whole,
     taken,
 )
-from sixjars_runtime.exported.graphs import Graph
-from sixjars_runtime.exported.inputs import READERS, FileReader, Reader, Row, TextReader, padded
-from sixjars_runtime.exported.outputs import WRITERS, TextWriter, Writer
-from sixjars_runtime.exported.prediction import Prediction
-from sixjars_runtime.exported.search import search
-from sixjars_runtime.exported.search.problem import Hypothesis, Tensors, hypotheses_of
-from sixjars_runtime.exported.search.settings import SearchSettings, special_tokens_of
+from sixjars_runtime.exported.graphs import OnnxGraph
+from sixjars_runtime.exported.inputs import (
+    READERS,
+    FileReader,
+    InputReader,
+    ReadInput,
+    TextReader,
+    padded,
+    plain_text,
+)
+from sixjars_runtime.exported.outputs import WRITERS, ExportedPrediction, OutputWriter, TextWriter
+from sixjars_runtime.exported.search import FoundOutput, Tensors, outputs_of, search
+from sixjars_runtime.exported.search_options import SearchOptions, special_tokens_of
 from sixjars_runtime.exported.settings import (
     CHOOSE,
     ENCODER,
@@ -42,7 +47,9 @@ from sixjars_runtime.exported.settings import (
     learned_of,
 )
 from sixjars_runtime.memory import MANY, SearchSize, free_memory
+from sixjars_runtime.search_requests import Ability
 from sixjars_runtime.special_tokens import SPECIAL, STOP
+from sixjars_runtime.text.segments import has_half_character
 
 FILES_AT_ONCE: Final = 32
 """Images or videos that are computed together."""
@@ -58,30 +65,29 @@ class Model:
     def __init__(self, folder: Path, *, threads: int) -> None:
         self.folder = folder
         self.about = about_of(folder)
-        self.readers: dict[str, Reader] = {
+        self.readers: dict[str, InputReader] = {
             name: self._with_learned(READERS[field["kind"]], name, field)
             for name, field in self.about["inputs"].items()
         }
         for name, reader in self.readers.items():
             if isinstance(reader, FileReader) and (folder / f"{name}.onnx").exists():
-                reader.features = Graph(folder / f"{name}.onnx", threads)
-                check_features(reader)
+                backbone = OnnxGraph(folder / f"{name}.onnx", threads)
+                check_backbone(backbone, reader.side)
+                reader.computed_by(backbone)
         [(self.output, field)] = self.about["output"].items()
-        self.writer: Writer = self._with_learned(WRITERS[field["kind"]], self.output, field)
+        self.writer: OutputWriter = self._with_learned(WRITERS[field["kind"]], self.output, field)
         self.searches: bool = self.about["special"] is not None
-        self.whole = (folder / WHOLE).exists()
+        self.is_whole = (folder / WHOLE).exists()
         with damaged(folder / SETTINGS):
-            self.settings = SearchSettings.read(self.about["search"])
+            self.settings = SearchOptions.read(self.about["search"])
             if self.searches:
-                self.special = special_tokens_of(
-                    self.about["special"], self.writer.size or len(SPECIAL)
-                )
+                size = self.writer.size or len(SPECIAL)
+                self.special = special_tokens_of(self.about["special"], size)
             self._check_settings()
-        self.first = Graph(
-            folder / (WHOLE if self.whole else ENCODER if self.searches else CHOOSE), threads
-        )
-        if self.searches and not self.whole:
-            self.second = Graph(folder / STEP, threads)
+        first = ENCODER if self.searches else CHOOSE
+        self.first = OnnxGraph(folder / (WHOLE if self.is_whole else first), threads)
+        if self.searches and not self.is_whole:
+            self.second = OnnxGraph(folder / STEP, threads)
         self._check_graphs()
 
     def _with_learned(self, kind: Callable[..., T], name: str, field: Mapping[str, Any]) -> T:
@@ -90,21 +96,6 @@ class Model:
         with damaged(path):
             return kind(name, field, learned)
 
-    def _check_graphs(self) -> None:
-        """Refuse graphs that do not fit each other, the settings and the vocabularies."""
-        tensors = taken(self.readers, copies=self.about["copies"])
-        if not tensors:
-            name = PREFIX if self.whole else NOTHING
-            tensors = {f"{name}.values": (None, None), f"{name}.mask": (None, None)}
-        if self.whole:
-            check_whole(self.first, tensors)
-        elif self.searches:
-            check_steps(
-                self.first, self.second, tensors, None if self.about["copies"] else self.writer.size
-            )
-        else:
-            check_chooser(self.first, tensors, self.writer)
-
     def _check_settings(self) -> None:
         """Check that words can be copied, and that a penalty for coverage has attention."""
         if self.settings.coverage_penalty and not self.about["has_attention"]:
@@ -112,13 +103,24 @@ class Model:
                 f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention "
                 "is false"
             )
-        texts = [
-            field
-            for field in (*self.readers.values(), self.writer)
-            if isinstance(field, TextReader | TextWriter)
-        ]
+        fields = (*self.readers.values(), self.writer)
+        texts = [field for field in fields if isinstance(field, TextReader | TextWriter)]
         if self.about["copies"] and not all(field.tokenizer.can_copy for field in texts):
             raise ValueError("copies is true, but the tokens are pieces of words")
+
+    def _check_graphs(self) -> None:
+        """Refuse graphs that do not fit each other, the settings and the vocabularies."""
+        tensors = taken(self.readers, copies=self.about["copies"])
+        if not tensors:
+            name = PREFIX if self.is_whole else NOTHING
+            tensors = {f"{name}.values": (None, None), f"{name}.mask": (None, None)}
+        if self.is_whole:
+            check_whole(self.first, tensors)
+        elif self.searches:
+            size = None if self.about["copies"] else self.writer.size
+            check_steps(self.first, self.second, tensors, size)
+        else:
+            check_chooser(self.first, tensors, self.writer.size)
 
     def predict(
         self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any
@@ -133,56 +135,45 @@ class Model:
         """
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         options = settings if nbest is None else {**settings, "nbest": nbest}
-        hypotheses = self.nbest(items, search=search, **options)
-        answers = [few[0] for few in hypotheses] if nbest is None else hypotheses
+        outputs = self.nbest(items, search=search, **options)
+        answers = [few[0] for few in outputs] if nbest is None else outputs
         return answers[0] if is_one else answers
 
     def nbest(
         self, inputs: Iterable[Any], *, search: str | None = None, **settings: Any
-    ) -> list[list[Prediction]]:
+    ) -> list[list[ExportedPrediction]]:
         """Predict a list of outputs for each input, as many as the settings of search say."""
         items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         if is_one:
             raise DataError("give a list of inputs, not one input.")
         chosen = self._settings(search, settings)
-        asked = [self._prepared(number, item, chosen) for number, item in enumerate(items)]
-        predictions: dict[int, list[Prediction]] = {
-            at: [item] for at, item in enumerate(asked) if isinstance(item, Prediction)
-        }
-        good = [(at, item) for at, item in enumerate(asked) if not isinstance(item, Prediction)]
-        good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
-        files = any(isinstance(reader, FileReader) for reader in self.readers.values())
-        size = (
-            min(self.about["batch_examples"], FILES_AT_ONCE)
-            if files
-            else self.about["batch_examples"]
-        )
+        answers: dict[int, list[ExportedPrediction]] = {}
+        rows: dict[int, dict[str, ReadInput]] = {}
+        for at, item in enumerate(items):
+            read = self._prepared(at, item, chosen)
+            if isinstance(read, ExportedPrediction):
+                answers[at] = [read]
+            else:
+                rows[at] = read
+        size = self.about["batch_examples"]
+        if any(isinstance(reader, FileReader) for reader in self.readers.values()):
+            size = min(size, FILES_AT_ONCE)
+        good = sorted(rows, key=lambda at: sum(len(row.values) for row in rows[at].values()))
         for begin in range(0, len(good), size):
-            numbers, rows = zip(*good[begin : begin + size], strict=True)
-            predictions.update(zip(numbers, self._answers(numbers, rows, chosen), strict=True))
-        return [predictions[at] for at in range(len(asked))]
+            batch = good[begin : begin + size]
+            outputs = self._answers(batch, [rows[at] for at in batch], chosen)
+            answers.update(zip(batch, outputs, strict=True))
+        return [answers[at] for at in range(len(items))]
 
-    def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchSettings:
-        if not self.searches and (search is not None or set(settings) - {"nbest"}):
-            raise DataError(
-                "this run chooses a label; there is nothing to search. With nbest it gives the "
-                "most probable."
-            )
-        if self.about["multi_label"] and "nbest" in settings:
-            raise DataError(
-                "this run chooses all labels that apply to an input, so nbest has nothing to count."
-            )
-        if settings.get("unknown") == "replace" and not self.about["has_attention"]:
-            raise DataError(
-                "unknown=replace needs attention, but this run has none; its bridge is of another "
-                "kind."
-            )
-        chosen = (
-            self.settings.changed(search, settings)
-            if search is not None or settings
-            else self.settings
+    def _settings(self, search: str | None, settings: Mapping[str, Any]) -> SearchOptions:
+        able = Ability(
+            self.searches, self.about["has_attention"], multi_label=self.about["multi_label"]
         )
-        if self.whole and chosen != self.settings:
+        able.check(search, settings)
+        chosen = self.settings
+        if search is not None or settings:
+            chosen = chosen.changed(search, settings, able)
+        if self.is_whole and chosen != self.settings:
             raise DataError(
                 "the search of this model is inside its graph; to choose another, export without "
                 "--whole."
@@ -190,8 +181,8 @@ class Model:
         return chosen
 
     def _prepared(
-        self, number: int, item: Any, settings: SearchSettings
-    ) -> dict[str, Row] | Prediction:
+        self, number: int, item: Any, settings: SearchOptions
+    ) -> dict[str, ReadInput] | ExportedPrediction:
         """Read an input, or return a prediction that says what is wrong with it."""
         texts: dict[str, str] = {}
         try:
@@ -200,9 +191,14 @@ class Model:
             if not self.readers:
                 return {self.output: self._prefix(texts[self.output], settings)}
             rows = {name: reader.read(texts[name]) for name, reader in self.readers.items()}
-            return self._copied(rows) if self.about["copies"] else rows
+            if self.about["copies"]:
+                name, source = next(iter(self.readers.items()))
+                assert isinstance(source, TextReader)
+                assert isinstance(self.writer, TextWriter)
+                rows[name] = source.copied(rows[name], self.writer.tokenizer)
+            return rows
         except (ValueError, SixJarsError) as error:
-            return Prediction("", inputs=texts, error=f"input {number + 1}: {error}")
+            return ExportedPrediction("", inputs=texts, error=f"input {number + 1}: {error}")
 
     def _takes(self, name: str, value: list[Any]) -> bool:
         """Whether a list is one value of a field."""
@@ -213,93 +209,70 @@ class Model:
         return True
 
     def _text_of(self, name: str, value: Any) -> str:
+        read = self.readers[name].text_of if name in self.readers else plain_text
         try:
-            if name in self.readers:
-                text = self.readers[name].text_of(value)
-            elif isinstance(value, str):
-                text = value
-            else:
-                raise ValueError(f"must be a text, but is {shown(value)}.")
+            text = read(value)
         except ValueError as error:
             raise ValueError(f"the {name} {error}") from None
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
+        if has_half_character(text):
             raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
         return text
 
-    def _prefix(self, text: str, settings: SearchSettings) -> Row:
+    def _prefix(self, text: str, settings: SearchOptions) -> ReadInput:
         """Read how the output of a model without input begins."""
         assert isinstance(self.writer, TextWriter)
         ids = self.writer.tokenizer.encode(text)
         if len(ids) >= settings.max_length:
-            message = (
+            raise ValueError(
                 f"has {len(ids)} tokens, but an output has at most {settings.max_length} "
-                "(max_length)"
+                "(max_length), so nothing could follow."
             )
-            raise ValueError(f"{message}, so nothing could follow.")
-        return Row(np.array(ids, dtype=np.int64), text)
-
-    def _copied(self, rows: dict[str, Row]) -> dict[str, Row]:
-        """Return the rows, the first with what copying each of its words would output."""
-        (name, row), *_ = rows.items()
-        source, writer = self.readers[name], self.writer
-        assert isinstance(source, TextReader)
-        assert isinstance(writer, TextWriter)
-        size, first = writer.tokenizer.size, dict[int, int]()
-        ids = [
-            number for number in source.ids(row.text, writer.tokenizer, open=True) if number != STOP
-        ]
-        copies = [
-            number if number < size else size + first.setdefault(number, at)
-            for at, number in enumerate(ids)
-        ]
-        words = tuple(source.words(row.text, writer.tokenizer))
-        shown = tuple(map(writer.tokenizer.plain, words))
-        return {
-            **rows,
-            name: replace(row, names=shown, copy_ids=np.array(copies, dtype=np.int64), words=words),
-        }
+        return ReadInput(np.array(ids, dtype=np.int64), text)
 
     def _answers(
-        self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], settings: SearchSettings
-    ) -> Iterator[list[Prediction]]:
+        self,
+        numbers: Sequence[int],
+        rows: Sequence[Mapping[str, ReadInput]],
+        settings: SearchOptions,
+    ) -> Iterator[list[ExportedPrediction]]:
         """Yield the predictions for each row of one batch."""
-        columns = {name: [row[name] for row in rows] for name in self.readers}
-        if self.whole and not columns:
-            columns = {PREFIX: [row[self.output] for row in rows]}
-        columns = columns or {NOTHING: [Row(np.zeros(0, dtype=np.int64), "")] * len(rows)}
-        for name, reader in self.readers.items():
-            columns[name] = (
-                reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
-            )
-        batch = {name: padded(column) for name, column in columns.items()}
-        tensors = {
-            f"{name}.{part}": value
-            for name, parts in batch.items()
-            for part, value in parts.items()
-        }
-        outputs = self.first(tensors, rows=len(rows))
-        if self.whole:
+        outputs = self.first(self._tensors(rows), rows=len(rows))
+        if self.is_whole:
             hypotheses = _from_graph(outputs)
-        elif not self.searches:
-            hypotheses = self._chosen(outputs, settings.nbest)
-        else:
+        elif self.searches:
             prefix = None if self.readers else padded([row[self.output] for row in rows])
-            hypotheses = self._searched(
-                outputs,
-                settings,
-                numbers,
-                None if prefix is None else (prefix["values"], prefix["mask"]),
-            )
-        for row, best, length in zip(
-            rows, hypotheses, outputs["mask"].sum(1).tolist(), strict=True
-        ):
+            hypotheses = self._searched(outputs, settings, numbers, prefix)
+        else:
+            hypotheses = self._chosen(outputs, settings.nbest)
+        lengths = outputs["mask"].sum(1).tolist()
+        for row, best, length in zip(rows, hypotheses, lengths, strict=True):
             if not best or any(math.isnan(hypothesis.score) for hypothesis in best):
                 raise self._no_numbers()
             yield [self._finished(row, hypothesis, length, settings) for hypothesis in best]
 
+    def _tensors(self, rows: Sequence[Mapping[str, ReadInput]]) -> dict[str, NDArray[Any]]:
+        """Return the tensors of one batch, as the first graph takes them."""
+        columns = {name: [row[name] for row in rows] for name in self.readers}
+        for name, reader in self.readers.items():
+            if isinstance(reader, FileReader):
+                columns[name] = reader.computed(columns[name])
+        if not columns and self.is_whole:
+            columns = {PREFIX: [row[self.output] for row in rows]}
+        elif not columns:
+            columns = {NOTHING: [ReadInput(np.zeros(0, dtype=np.int64), "")] * len(rows)}
+        return {
+            f"{name}.{part}": tensor
+            for name, column in columns.items()
+            for part, tensor in padded(column).items()
+        }
+
     def _searched(
-        self, outputs: Tensors, settings: SearchSettings, numbers: Sequence[int], prefix: Any
-    ) -> list[list[Hypothesis]]:
+        self,
+        outputs: Tensors,
+        settings: SearchOptions,
+        numbers: Sequence[int],
+        prefix: Tensors | None,
+    ) -> list[list[FoundOutput]]:
         """Search for the outputs of one encoded batch."""
         state = {name: value for name, value in outputs.items() if name.startswith("state.")}
         prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
@@ -309,20 +282,26 @@ class Model:
             scores, weights = outputs.pop("log_probabilities"), outputs.pop("weights", None)
             if np.isnan(scores[:, 0]).any():  # then the whole row is, for its sum is
                 raise self._no_numbers()
-            return (
-                scores,
-                weights,
-                {name.replace("after.", "state.", 1): value for name, value in outputs.items()},
-            )
+            after = {name.replace("after.", "state.", 1): value for name, value in outputs.items()}
+            return scores, weights, after
 
-        beyond = self.about["longest_beyond"]
-        longest = None if beyond is None else outputs["mask"].shape[1] + beyond
+        mask, beyond = outputs["mask"], self.about["longest_beyond"]
+        longest = settings.max_length if beyond is None else mask.shape[1] + beyond
         if len(numbers) * settings.rows >= MANY:
             self._check_memory(
-                settings, state, prepared, outputs["mask"].shape[1], longest or settings.max_length
+                settings, [*state.values(), *prepared.values()], mask.shape[1], longest
             )
-        extra = {"mask": outputs["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
-        return search(step, state, prepared, settings, self.special, **extra)
+        return search(
+            step,
+            state,
+            prepared,
+            settings,
+            self.special,
+            mask=mask,
+            longest=longest,
+            prefix=None if prefix is None else (prefix["values"], prefix["mask"]),
+            seeds=numbers,
+        )
 
     def _no_numbers(self) -> RunError:
         return RunError(
@@ -332,34 +311,31 @@ class Model:
 
     def _check_memory(
         self,
-        settings: SearchSettings,
-        state: Tensors,
-        prepared: Tensors,
+        settings: SearchOptions,
+        carried: Sequence[NDArray[Any]],
         positions: int,
         steps: int,
     ) -> None:
         """Refuse a search that does not fit, before anything is copied for its rows."""
-        carried, sources = [*state.values(), *prepared.values()], len(next(iter(state.values())))
+        sources = len(carried[0])
+        copies = self.writer.size is None or self.about["copies"]
         SearchSize(
             sources=sources,
             rows=settings.rows,
-            vocabulary=(self.writer.size or len(SPECIAL))
-            + positions * (self.writer.size is None or self.about["copies"]),
+            vocabulary=(self.writer.size or len(SPECIAL)) + positions * copies,
             steps=steps,
             positions=positions if self.about["has_attention"] else 0,
             state=sum(tensor.nbytes for tensor in carried) // sources,
             beam=settings.kind == "beam",
         ).check(free_memory())
 
-    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[Hypothesis]]:
+    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[FoundOutput]]:
         """Return the most probable labels of each row, or one set of all that apply."""
         weights = outputs.get("weights")
         hypotheses = []
         for at, log_V in enumerate(outputs["log_probabilities"]):
-            attention, order_V = (
-                None if weights is None else weights[at : at + 1],
-                np.argsort(-log_V, kind="stable"),
-            )
+            attention = None if weights is None else weights[at : at + 1]
+            order_V = np.argsort(-log_V, kind="stable")
             chosen = [((int(label),), float(log_V[label])) for label in order_V[:nbest]]
             if self.about["multi_label"]:
                 count = max(1, int((log_V >= LIKELY).sum()))
@@ -367,13 +343,17 @@ class Model:
                 whole = float(log_V[order_V[:count]].sum()) + float(others.sum())
                 chosen = [(tuple(order_V[:count].tolist()), whole)]
             hypotheses.append(
-                [Hypothesis(labels, total, total, attention) for labels, total in chosen]
+                [FoundOutput(labels, total, total, attention) for labels, total in chosen]
             )
         return hypotheses
 
     def _finished(
-        self, rows: Mapping[str, Row], hypothesis: Hypothesis, length: int, settings: SearchSettings
-    ) -> Prediction:
+        self,
+        rows: Mapping[str, ReadInput],
+        hypothesis: FoundOutput,
+        length: int,
+        settings: SearchOptions,
+    ) -> ExportedPrediction:
         """Turn a hypothesis into a prediction, with what stands at each position of the source."""
         source = rows.get(self.about["positions_of"])
         name, row = next(iter(rows.items()))
@@ -382,10 +362,11 @@ class Model:
         if settings.unknown == "replace" and self.readers:
             ids, words = self.writer.replaced(ids, hypothesis.weights, self.readers[name], row)
         stop = [STOP] if hypothesis.finished and self.searches else []
-        weights: dict[str, Any] = (
-            {} if hypothesis.weights is None else {"weights": hypothesis.weights[:, :length]}
-        )
-        return Prediction(
+        weights = hypothesis.weights
+        attention: dict[str, Any] = {}
+        if weights is not None:
+            attention["weights"] = weights[:, :length]
+        return ExportedPrediction(
             text=self.writer.decode(ids, words),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
@@ -395,19 +376,20 @@ class Model:
             inputs={key: value.text for key, value in rows.items()},
             layout=tuple(self.about["layout"]),
             segments=() if source is None else source.segments,
-            **weights,
+            **attention,
         )
 
 
-def _from_graph(outputs: Tensors) -> list[list[Hypothesis]]:
+def _from_graph(outputs: Tensors) -> list[list[FoundOutput]]:
     """Return what a graph with a search inside found, (B, N, …)."""
+    each = outputs["score"].shape[1]
     flat = {
         name: tensor.reshape(-1, *tensor.shape[2:])
         for name, tensor in outputs.items()
         if name != "mask"
     }
-    ends = (flat["score"], flat["log_probability"], flat["length"], flat["finished"])
-    return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), outputs["score"].shape[1])
+    flat["count"] = flat["length"]
+    return outputs_of(flat["tokens"], flat, flat.get("weights"), each)
 
 
 def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:

@@ -6,50 +6,47 @@ inside of checks.
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from math import isfinite
+from functools import partial
+from types import NoneType
 from typing import Any, Final
 
 from sixjars_runtime.errors import shown, unknown
 
 Check = Callable[[Any, str], None]
+ANY: Final = (1 << 63) - 1
+"""The most that a whole number without a limit may be."""
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
 """Of an input or output: it is part of a file's name, so it is never a path."""
 
 
-def _refuse(place: str, expected: str, value: object) -> None:
-    raise ValueError(f"{place} must be {expected}, but is {shown(value)}")
+def _only(expected: str, holds: Callable[[Any], bool]) -> Check:
+    """Make a check for what a condition holds of; a sentence says what is expected."""
+
+    def check(value: Any, place: str) -> None:
+        if not holds(value):
+            raise ValueError(f"{place} must be {expected}, but is {shown(value)}")
+
+    return check
+
+
+anything: Final = _only("anything", lambda value: True)
+text: Final = _only("a text", lambda value: isinstance(value, str))
+yes_no: Final = _only("true or false", lambda value: isinstance(value, bool))
+
+
+def number(least: float, most: float, kind: Any = int | float, name: str = "a number") -> Check:
+    """Make a check for a number within bounds, which none that is not finite is."""
+    return _only(
+        f"{name} from {least:,} to {most:,}",
+        lambda value: (
+            isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most
+        ),
+    )
 
 
 def whole(least: int, most: int) -> Check:
     """Make a check for a whole number within bounds."""
-
-    def check(value: Any, place: str) -> None:
-        if type(value) is not int or not least <= value <= most:
-            _refuse(place, f"a whole number from {least:,} to {most:,}", value)
-
-    return check
-
-
-def number(least: float, most: float) -> Check:
-    """Make a check for a finite number within bounds."""
-
-    def check(value: Any, place: str) -> None:
-        if type(value) not in (int, float) or not isfinite(value) or not least <= value <= most:
-            _refuse(place, f"a number from {least:g} to {most:g}", value)
-
-    return check
-
-
-def text(value: Any, place: str) -> None:
-    """Check for a text."""
-    if not isinstance(value, str):
-        _refuse(place, "a text", value)
-
-
-def yes_no(value: Any, place: str) -> None:
-    """Check for true or false."""
-    if not isinstance(value, bool):
-        _refuse(place, "true or false", value)
+    return number(least, most, int, "a whole number")
 
 
 def choice(*known: str) -> Check:
@@ -62,40 +59,27 @@ def choice(*known: str) -> Check:
     return check
 
 
-def optional(inner: Check) -> Check:
-    """Make a check for nothing, or what another check takes."""
+def either(kind: type, inner: Check) -> Check:
+    """Make a check for a value of a type, or what another check takes."""
 
     def check(value: Any, place: str) -> None:
-        if value is not None:
+        if not isinstance(value, kind):
             inner(value, place)
 
     return check
 
 
-def either(*checks: Check) -> Check:
-    """Make a check for what at least one of the checks takes; the last one complains."""
-
-    def check(value: Any, place: str) -> None:
-        for first in checks[:-1]:
-            try:
-                return first(value, place)
-            except ValueError:
-                continue
-        return checks[-1](value, place)
-
-    return check
+optional: Final = partial(either, NoneType)
+text_or: Final = partial(either, str)
 
 
 def items(inner: Check, *, least: int = 0, most: int = 1 << 30, different: bool = False) -> Check:
     """Make a check for a list, each item of which another check takes."""
+    some = f"a list of {least:,} to {most:,}" if least or most < 1 << 30 else "a list"
+    is_list = _only(some, lambda value: isinstance(value, list) and least <= len(value) <= most)
 
     def check(value: Any, place: str) -> None:
-        if not isinstance(value, list) or not least <= len(value) <= most:
-            _refuse(
-                place,
-                f"a list of {least:,} to {most:,}" if least or most < 1 << 30 else "a list",
-                value,
-            )
+        is_list(value, place)
         for at, item in enumerate(value):
             inner(item, f"{place}[{at}]")
         if different and len(set(value)) < len(value):
@@ -106,30 +90,30 @@ def items(inner: Check, *, least: int = 0, most: int = 1 << 30, different: bool 
 
 def section(expected: Mapping[str, Check], *, others: Collection[str] | None = None) -> Check:
     """Make a check for a section with these keys, and with `others` no keys but those."""
+    is_section = _only("a section of keys", lambda value: isinstance(value, dict))
 
     def check(value: Any, place: str) -> None:
-        if not isinstance(value, dict):
-            _refuse(place, "a section of keys", value)
+        is_section(value, place)
         for key, inner in expected.items():
             if key not in value:
                 raise ValueError(f"{_inside(place, key)} is missing")
             inner(value[key], _inside(place, key))
-        known = None if others is None else {*expected, *others}
-        if (
-            known is not None
-            and (wrong := next((key for key in value if key not in known), None)) is not None
-        ):
-            raise ValueError(unknown(f"{place}: key", wrong, known).rstrip("."))
+        known = {*value} if others is None else {*expected, *others}
+        if wrong := [key for key in value if key not in known]:
+            raise ValueError(unknown(f"{place}: key", wrong[0], known).rstrip("."))
 
     return check
 
 
 def named(inner: Check, *, least: int, most: int) -> Check:
     """Make a check for a section whose keys are names, and whose values another check takes."""
+    is_section = _only(
+        f"a section of {least} to {most} keys",
+        lambda value: isinstance(value, dict) and least <= len(value) <= most,
+    )
 
     def check(value: Any, place: str) -> None:
-        if not isinstance(value, dict) or not least <= len(value) <= most:
-            _refuse(place, f"a section of {least} to {most} keys", value)
+        is_section(value, place)
         for key, item in value.items():
             if not NAME.fullmatch(key):
                 raise ValueError(

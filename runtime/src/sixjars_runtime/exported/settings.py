@@ -10,16 +10,17 @@ from typing import Any, Final
 
 from sixjars_runtime.errors import DataError, RunError, shown
 from sixjars_runtime.exported.schema import (
+    ANY,
     Check,
     by_kind,
     choice,
-    either,
     items,
     named,
     number,
     optional,
     section,
     text,
+    text_or,
     whole,
     yes_no,
 )
@@ -40,12 +41,11 @@ PREFIX: Final = "prefix"
 """The input of a model that has none and a search inside: how outputs begin."""
 LARGEST: Final = 1 << 20
 """Bytes of `model.json`, which has about two thousand."""
-ANY: Final = (1 << 63) - 1
 MOST_FIELDS: Final = 8
 """Inputs of a task; there are at most two."""
 _PIXELS: Final = {"pixels": whole(1, 4096)}
 _FILE: Final = {"fit": choice("crop", "pad", "stretch"), "max_pixels": whole(1, ANY)}
-_VIDEO: Final = {"frames": whole(1, 100_000), "rate": optional(number(1e-6, 1e6))}
+_VIDEO: Final = {"frames": whole(1, 100_000), "rate": optional(number(1e-6, 1_000_000))}
 _TEXT: Final = {
     "segments": choice(*SEGMENTS),
     "max_length": whole(1, ANY),
@@ -59,11 +59,7 @@ INPUTS: Final[Mapping[str, Check]] = {
     "features": section({}),
 }
 """What is said of an input, by its kind."""
-OUTPUTS: Final[Mapping[str, Check]] = {
-    "text": section({}),
-    "label": section({}),
-    "order": section({}),
-}
+OUTPUTS: Final[Mapping[str, Check]] = dict.fromkeys(("text", "label", "order"), section({}))
 _TOKEN: Final = whole(0, 1 << 31)
 _SPECIAL: Final = {
     "go": _TOKEN,
@@ -75,9 +71,9 @@ MODEL: Final = section(
     {
         "inputs": named(by_kind(INPUTS), least=0, most=MOST_FIELDS),
         "output": named(by_kind(OUTPUTS), least=1, most=1),
-        "columns": named(either(text, whole(0, ANY)), least=0, most=MOST_FIELDS),
+        "columns": named(text_or(whole(0, ANY)), least=0, most=MOST_FIELDS),
         "positions_of": optional(text),
-        "layout": items(either(text, whole(0, 1_000_000)), least=1, most=4),
+        "layout": items(text_or(whole(0, 1_000_000)), least=1, most=4),
         "has_attention": yes_no,
         "multi_label": yes_no,
         "copies": yes_no,
@@ -98,26 +94,21 @@ def damaged(path: Path) -> Iterator[None]:
     """Turn whatever is wrong with a file into a sentence that names it."""
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise RunError(
-            f"{path} is damaged: byte {error.start} is not UTF-8 text; export the run again."
-        ) from None
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be read: {error.strerror or error}; export the run again."
-        ) from None
-    except (ValueError, DataError, RunError) as error:
-        reason = str(error).rstrip(".").removeprefix(f"{path} ")[:500]
-        raise RunError(f"{path} is damaged: {reason}; export the run again.") from None
+    except (OSError, ValueError, DataError, RunError) as error:
+        reason = f"is damaged: {str(error).rstrip('.').removeprefix(f'{path} ')[:500]}"
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"is damaged: byte {error.start} is not UTF-8 text"
+        elif isinstance(error, OSError):
+            reason = f"cannot be read: {error.strerror or error}"
+        raise RunError(f"{path} {reason}; export the run again.") from None
 
 
 def about_of(folder: Path) -> dict[str, Any]:
     """Read the settings of an exported model."""
     path = folder / SETTINGS
     if not path.is_file() and not path.exists() and not path.is_symlink():
-        names = (
-            f"{folder} OUT" if (folder / "recipe.yaml").is_file() else f"RUN {folder}"
-        )  # never onto a run
+        is_run = (folder / "recipe.yaml").is_file()  # never to be written onto
+        names = f"{folder} OUT" if is_run else f"RUN {folder}"
         raise RunError(
             f"{folder} holds no exported model ({SETTINGS}); write one with: sixjars export {names}"
         )
@@ -137,18 +128,18 @@ def about_of(folder: Path) -> dict[str, Any]:
 
 def _check_together(about: Mapping[str, Any]) -> None:
     """Refuse settings of which one key contradicts another."""
-    [(output, field)], inputs = about["output"].items(), list(about["inputs"].values())
+    [(output, field)] = about["output"].items()
+    kinds = [each["kind"] for each in about["inputs"].values()]
+    kind = field["kind"]
     if output in about["inputs"]:
         raise ValueError(f"{output} is an input and the output")
-    if (field["kind"] == "label") != (about["special"] is None):
-        raise ValueError(
-            f"special is {shown(about['special'])}, but the output is of kind {field['kind']}"
-        )
-    if about["multi_label"] and field["kind"] != "label":
-        raise ValueError(f"multi_label is true, but the output is of kind {field['kind']}")
-    if not inputs and field["kind"] != "text":
-        raise ValueError(f"inputs names none, but the output is of kind {field['kind']}")
-    if about["copies"] and not (inputs and inputs[0]["kind"] == field["kind"] == "text"):
+    if (kind == "label") != (about["special"] is None):
+        raise ValueError(f"special is {shown(about['special'])}, but the output is of kind {kind}")
+    if about["multi_label"] and kind != "label":
+        raise ValueError(f"multi_label is true, but the output is of kind {kind}")
+    if not kinds and kind != "text":
+        raise ValueError(f"inputs names none, but the output is of kind {kind}")
+    if about["copies"] and [*kinds[:1], kind] != ["text", "text"]:
         raise ValueError("copies is true, but the first input and the output are not both texts")
     if set(about["columns"]) != (set(about["inputs"]) or {output}):
         raise ValueError(f"columns names {shown(list(about['columns']))}, but not the inputs")

@@ -14,9 +14,7 @@ def points_of(text: str) -> list[tuple[float, ...]]:
     >>> points_of("0.12,0.7 0.3,0.25")
     [(0.12, 0.7), (0.3, 0.25)]
     """
-    points = [
-        tuple(_number(spelled, point) for spelled in point.split(",")) for point in text.split()
-    ]
+    points = [tuple(_number(one, point) for one in point.split(",")) for point in text.split()]
     if not points:
         raise ValueError("there is no point; write at least one, like 0.12,0.7 0.3,0.25.")
     for point in points:
@@ -110,9 +108,8 @@ def text_of_points(value: Any) -> str:
     message = "must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numbers"
     if isinstance(value, str):
         return value
-    points = [
-        point if isinstance(point, list) and point else [point] for point in _listed(value, message)
-    ]
+    listed = _listed(value, message)
+    points = [point if isinstance(point, list) and point else [point] for point in listed]
     return " ".join(",".join(_spelled(number, message) for number in point) for point in points)
 
 
@@ -123,11 +120,9 @@ def text_of_order(value: Any) -> str:
     '2 0 1'
     """
     message = "must be a list of positions like [2, 0, 1]"
-    return (
-        value
-        if isinstance(value, str)
-        else " ".join(_spelled(place, message) for place in _listed(value, message))
-    )
+    if isinstance(value, str):
+        return value
+    return " ".join(_spelled(place, message) for place in _listed(value, message))
 
 
 def _listed(value: Any, message: str) -> list[Any]:
@@ -138,8 +133,7 @@ def _listed(value: Any, message: str) -> list[Any]:
 
 def _spelled(number: Any, message: str) -> str:
     plain = isinstance(number, int | float | str) and not isinstance(number, bool)
-    if (
-        not plain or len(str(number).split()) != 1
-    ):  # what is between spaces would be read as a point of its own
+    # What is between spaces would be read as a point of its own.
+    if not plain or len(str(number).split()) != 1:
         raise ValueError(f"{message}, but has {shown(number)} in it.")
     return str(number).strip()

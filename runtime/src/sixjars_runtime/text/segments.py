@@ -135,6 +135,15 @@ def text_of_labels(value: object) -> str:
     return SEPARATOR.join(labels)
 
 
+def has_half_character(text: str) -> bool:
+    r"""Whether a text holds half a character, which no file in UTF-8 can hold.
+
+    >>> has_half_character("jar"), has_half_character("jar \ud83e")
+    (False, True)
+    """
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def texts_of(value: object) -> list[str]:
     """Return the texts of a list, numbers and truth values as they are written.
 

@@ -24,10 +24,8 @@ RULE: Final = 1
 of texts that were cut by another rule is then not read again."""
 NAME_FOLLOWS: Final = frozenset(
     "Mr Mrs Ms Dr Drs Prof Rev Fr Br Gen Col Maj Capt Cpt Cmdr Lt Sgt Cpl Adm Sen Sens Rep Reps "
-    "Gov Govs Pres Hon "
-    "Messrs Mme Mlle Mgr Msgr St Sta Ste Mt Ft Sra Srta Dra Supt Insp Det Atty Amb Sec vs v e.g "
-    "i.e eg ie cf viz ca "
-    "approx bzw z.B d.h resp incl excl".split()
+    "Gov Govs Pres Hon Messrs Mme Mlle Mgr Msgr St Sta Ste Mt Ft Sra Srta Dra Supt Insp Det Atty "
+    "Amb Sec vs v e.g i.e eg ie cf viz ca approx bzw z.B d.h resp incl excl".split()
 )
 """Abbreviations that never end a sentence."""
 NUMBER_FOLLOWS: Final = frozenset(
@@ -36,22 +34,18 @@ NUMBER_FOLLOWS: Final = frozenset(
 """Words that are abbreviations if a number follows."""
 MAY_END: Final = frozenset(
     "Inc Corp Co Cos Ltd Bros Jr Sr Esq etc al Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec "
-    "Mon Tue Tues Wed Thu "
-    "Thur Thurs Fri Ave Blvd Rd Dept Univ Assn Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind "
-    "Kan Ky La Mass Md Mich "
-    "Minn Mo Miss Mont Neb Nev Okla Ore Pa Penn Tenn Tex Va Vt Wash Wis Wyo est dept mln bln "
-    "usw".split()
+    "Mon Tue Tues Wed Thu Thur Thurs Fri Ave Blvd Rd Dept Univ Assn Ala Ariz Ark Calif Colo Conn "
+    "Del Fla Ga Ill Ind Kan Ky La Mass Md Mich Minn Mo Miss Mont Neb Nev Okla Ore Pa Penn Tenn Tex "
+    "Va Vt Wash Wis Wyo est dept mln bln usw".split()
 )
 """Abbreviations that end a sentence only before one of `STARTERS`; so do initials and `U.S`, `a.m`,
 `Ph.D`."""
 STARTERS: Final = frozenset(
     "the a an this that these those he she it they we you i his her its their our my your in on "
-    "at but and or so if "
-    "when while as for with by from after before since although though however then there here "
-    "what who how why where "
-    "which also not no yes one some many most all another both each every other meanwhile "
-    "moreover nevertheless now "
-    "still yet according during under over despite because until once even only such".split()
+    "at but and or so if when while as for with by from after before since although though "
+    "however then there here what who how why where which also not no yes one some many most all "
+    "another both each every other meanwhile moreover nevertheless now still yet according during "
+    "under over despite because until once even only such".split()
 )
 """Words that, with a capital letter, tell a new sentence rather than a name."""
 _KNOWN = NAME_FOLLOWS | NUMBER_FOLLOWS | MAY_END
@@ -140,12 +134,8 @@ def _pieces(line: str, *, cased: bool) -> Iterator[str]:
 
 def _ends(line: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
     """Whether a mark ends the sentence from `begin`; with what closes it, it would end at `end`."""
-    if (
-        mark[0] == "."
-        and cased
-        and line[end : end + 1] == " "
-        and line[end + 1 : end + 2].isupper()
-    ):
+    capital = line[end : end + 1] == " " and line[end + 1 : end + 2].isupper()
+    if mark[0] == "." and cased and capital:
         # Most full stops: a word of small letters before, a capital letter after. The rules below
         # would say the same.
         word = line[max(line.rfind(" ", begin, mark.start()) + 1, begin) : mark.start()]
@@ -159,9 +149,8 @@ def _ends(line: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) 
     assert ahead is not None
     if cased and ahead["word"][:1].islower():
         return False
-    if not ahead["gap"] and not _glued(
-        line, mark, ahead["word"], line[ahead.end() : ahead.end() + 1]
-    ):
+    after = line[ahead.end() : ahead.end() + 1]
+    if not ahead["gap"] and not _glued(line, mark, ahead["word"], after):
         return False
     return mark[0] != "." or not _abbreviated(line, begin, mark.start(), ahead, cased=cased)
 
@@ -194,9 +183,8 @@ def _abbreviated(line: str, begin: int, at: int, ahead: re.Match[str], *, cased:
     spellings = {last} if cased and not last.isupper() else {last, last.lower(), last.capitalize()}
     if spellings & NAME_FOLLOWS:
         return True
-    if spellings & NUMBER_FOLLOWS and (
-        following[:1].isdigit() or bool(_ROMAN.fullmatch(following))
-    ):
+    is_number = following[:1].isdigit() or bool(_ROMAN.fullmatch(following))
+    if spellings & NUMBER_FOLLOWS and is_number:
         return True
     initial = len(last) == 1 and (last.isupper() or (last.islower() and not cased))
     if initial or spellings & MAY_END or _DOTTED.fullmatch(last):

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite
 from typing import Any, Final, Literal, Protocol, Self, final
+from unicodedata import category
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from sixjars_runtime.errors import RunError, first_line, shown
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
 from sixjars_runtime.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
-from sixjars_runtime.text.word_pieces import leads
 
 # Inside, the special tokens are spelled with a leading space. No token of a text can begin with a
 # space and go on (white space is where a text is split), so a text that says `<stop>` never stops
@@ -24,14 +24,12 @@ MARK: Final = "▁"
 """Begins a token that follows a space or the start of the text, where tokens have marks."""
 
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
-_MARKED = Regex(
-    rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]"
-)  # a punctuation mark or symbol, and the mark before it
+# A punctuation mark or symbol, and the mark before it.
+_MARKED = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")
 _SIGNS = r"\p{P}\p{S}\uFE0E\uFE0F\u20E3"  # also what says that the sign before it is an emoji: ✔️, 1️⃣
 _SIGN = f"[{_SIGNS}]"
-_JOINED = Regex(
-    rf"{JOINER}?[{_SIGN}&&[^{JOINER}]](?:{JOINER}(?!{_SIGN}))?"
-)  # and the joiners of its sides
+# Such a sign, and the joiners of its sides.
+_JOINED = Regex(rf"{JOINER}?[{_SIGN}&&[^{JOINER}]](?:{JOINER}(?!{_SIGN}))?")
 _SEAM = Regex(rf"(?<=\S)(?={_SIGN})|(?<={_SIGN})(?=[^{_SIGNS}\s])")  # where a joiner is put
 KINDS: Final = ("bpe", "characters", "unigram", "words")
 MARKED_WORDS: Final = "punctuation, words with marks"
@@ -42,11 +40,8 @@ _FORMAT_OF_MARKS: Final = 2  # still that of all other kinds, which have not cha
 Spacing = Literal["marks", "joiners", "bare"]
 """A mark begins each token after a space; a joiner is where no space is; or nothing but the
 tokens."""
-_RESERVED: Final = {
-    "marks": [(MARK, "_")],
-    "joiners": [(JOINER, STAND_IN)],
-    "bare": [],
-}  # what a text may not hold
+# What a text may not hold, and what it becomes.
+_RESERVED: Final = {"marks": [(MARK, "_")], "joiners": [(JOINER, STAND_IN)], "bare": []}
 _HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
 _KEPT: Final = 2**17  # words whose ids are kept
 
@@ -90,16 +85,14 @@ class Vocabulary:
     """For a unigram language model: the log probability of each token."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tokens, list) or not all(
-            isinstance(token, str) for token in self.tokens
-        ):
+        is_list = isinstance(self.tokens, list)
+        if not is_list or not all(isinstance(token, str) for token in self.tokens):
             raise ValueError("its tokens are not a list of texts")
         known = {*INSIDE, *self.tokens}
         if len(known) != len(INSIDE) + len(self.tokens):
             raise ValueError("a token is there twice")
-        if not all(
-            {left, right, left + right} <= known for left, right in self.merges
-        ):  # the library would panic
+        # The library would panic.
+        if not all({left, right, left + right} <= known for left, right in self.merges):
             raise ValueError("a merge is not of tokens, or does not give one")
         if not all(map(isfinite, self.scores)):
             raise ValueError("a score is not finite")
@@ -114,16 +107,14 @@ def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
     model: models.Model
     if settings.tokens == "words":
         if spacing_of(settings) == "joiners":
-            numbers |= {
-                form: numbers[other] for form, other in stand_ins(vocabulary.tokens).items()
-            }
+            forms = stand_ins(vocabulary.tokens)
+            numbers |= {form: numbers[other] for form, other in forms.items()}
         model = models.WordLevel(numbers, unk_token=INSIDE[UNK])
     elif settings.tokens == "unigram":
         model = unigram_model(vocabulary)
     else:  # characters are BPE that never merges
-        merges = (
-            [(left, right) for left, right in vocabulary.merges] if settings.tokens == "bpe" else []
-        )
+        pairs = vocabulary.merges if settings.tokens == "bpe" else []
+        merges = [(left, right) for left, right in pairs]
         model = models.BPE(numbers, merges, unk_token=INSIDE[UNK])
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = prepared_of(settings)
@@ -178,6 +169,29 @@ def has_marked_words(saved: Mapping[str, Any]) -> bool:
     """Whether a saved tokenizer is of an older version, in which words carry marks."""
     is_split = saved.get("kind") == "words" and saved.get("split") == "punctuation"
     return is_split and saved.get("format") == _FORMAT_OF_MARKS
+
+
+def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
+    """Return tokens, the unknown ones with what stands in the text.
+
+    >>> unknown_named(["the", "<unk>", "<unk>"], ["the", "jar", "<unk>"])
+    ['the', '<unk:jar>', '<unk>']
+    """
+    if len(tokens) != len(spelled):  # a tokenizer of somebody else's
+        return tokens
+    pairs = zip(tokens, spelled, strict=True)
+    return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in pairs]
+
+
+def _leads(token: str) -> bool:
+    """Whether a word follows a token without a space.
+
+    It does after an opening bracket or quote, and a dash or slash inside a word.
+    """
+    if token.startswith(MARK):
+        sign = token.removeprefix(MARK)
+        return sign in ('"', "'") or (len(sign) == 1 and category(sign) in ("Ps", "Pi"))
+    return token == "/" or (len(token) == 1 and category(token) in ("Ps", "Pi", "Pd"))
 
 
 class BaseTokenizer(ABC):
@@ -265,20 +279,15 @@ class Spelling(BaseTokenizer):
         rows = self._rows_of(new)
         if open:
             assert self.can_copy
-            rows = [
-                self._with_hashes(word, ids) if UNK in ids else ids
-                for word, ids in zip(new, rows, strict=True)
-            ]
+            pairs = zip(new, rows, strict=True)
+            rows = [self._with_hashes(word, ids) if UNK in ids else ids for word, ids in pairs]
         if self._kind == "characters":
             space = self._tokenizer.token_to_id(" ")
             before = space if space is not None else self._hash(" ") if open else UNK
             rows = [[before, *ids] for ids in rows]
-        same: dict[
-            tuple[int, ...], list[int]
-        ] = {}  # most words outside the vocabulary have the same ids
-        new_ids = {
-            word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)
-        }
+        same: dict[tuple[int, ...], list[int]] = {}  # as most words outside the vocabulary have
+        ids_of = [same.setdefault(tuple(ids), ids) for ids in rows]
+        new_ids = dict(zip(new, ids_of, strict=True))
         if len(kept) < _KEPT:
             kept.update(new_ids)
         return [new_ids[word] if word in new_ids else kept[word] for word in words]
@@ -295,16 +304,13 @@ class Spelling(BaseTokenizer):
         split = iter(self._batch(others) if others else [])
 
         def looked_up(word: str) -> list[int]:
-            number = self._tokenizer.token_to_id(
-                begin + (word.lower() if self._lowercase else word)
-            )
+            spelled = word.lower() if self._lowercase else word
+            number = self._tokenizer.token_to_id(begin + spelled)
             return [UNK if number is None else number]
 
         # In order: rows that lie beside each other in memory are put together faster later.
-        return [
-            looked_up(word) if is_whole else next(split).ids
-            for word, is_whole in zip(words, whole, strict=True)
-        ]
+        pairs = zip(words, whole, strict=True)
+        return [looked_up(word) if is_whole else next(split).ids for word, is_whole in pairs]
 
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
         """Return ids with the hash of its word in place of each `<unk>`."""
@@ -354,10 +360,8 @@ class Spelling(BaseTokenizer):
         if self._kind == "words" and self._spacing == "bare":
             return " ".join(tokens)
         if self._kind == "words":
-            tokens = [
-                self._spaced(number, before, source_words)
-                for number, before in zip(kept, ["", *tokens], strict=False)
-            ]
+            pairs = zip(kept, ["", *tokens], strict=False)
+            tokens = [self._spaced(number, before, source_words) for number, before in pairs]
         text = "".join(tokens)
         return text.replace(MARK, " ").removeprefix(" ") if self._spacing == "marks" else text
 
@@ -395,7 +399,7 @@ class Spelling(BaseTokenizer):
             return token
         place = number - self.size
         as_read = token == word and place > 0 and before == source_words[place - 1]
-        return word if as_read or leads(before, MARK) else f" {word}"
+        return word if as_read or _leads(before) else f" {word}"
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """Return a readable string for each id; `source_words` are as for `decode`."""
@@ -433,13 +437,8 @@ class Spelling(BaseTokenizer):
         """Return all of it as text, to be kept in a run."""
         form = _FORMAT if self._spacing == "joiners" else _FORMAT_OF_MARKS
         split = "punctuation" if self._split == MARKED_WORDS else self._split
-        settings = {
-            "format": form,
-            "kind": self._kind,
-            "split": split,
-            "lowercase": self._lowercase,
-        }
-        return json.dumps(settings | vars(self._vocabulary), ensure_ascii=False)
+        about = {"format": form, "kind": self._kind, "split": split, "lowercase": self._lowercase}
+        return json.dumps(about | vars(self._vocabulary), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -449,10 +448,8 @@ class Spelling(BaseTokenizer):
             kind, split, lowercase = whole["kind"], whole["split"], whole["lowercase"]
             is_known = whole["format"] in (_FORMAT_OF_MARKS, _FORMAT) and kind in KINDS
             if not is_known or not isinstance(lowercase, bool):
-                raise ValueError(
-                    f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase "
-                    f"{shown(lowercase)}"
-                )
+                about = f"format {shown(whole['format'])}, kind {shown(kind)}"
+                raise ValueError(f"{about}, lowercase {shown(lowercase)}")
             if split not in ("punctuation", "spaces"):
                 raise ValueError(f"split {shown(split)}")
             split = MARKED_WORDS if has_marked_words(whole) else split

@@ -8,118 +8,104 @@ import base64
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 from tokenizers import Tokenizer
 
 from sixjars_runtime.errors import DataError, MissingExtra, RunError, first_line, shown
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
+from sixjars_runtime.text.segments import has_half_character
 from sixjars_runtime.text.spelling import BaseTokenizer
 
 LARGEST: Final = 1 << 27
 """Bytes of a tokenizer's file."""
 _FORMAT: Final = 1
-_SPACES = re.compile(
-    "^[▁Ġ]|^##"
-)  # how tokenizers mark a space before a token, or that there is none
+_SPACES = re.compile("^[▁Ġ]|^##")
+"""How tokenizers mark a space before a token, or that there is none."""
 
 
-class Engine(Protocol):
+@final
+@dataclass(frozen=True)
+class Engine:
     """A library's tokenizer."""
 
-    names: list[str]
+    names: Sequence[str]
+    """Its tokens, by their ids."""
     unknown: int | None
-    special: set[int]
+    special: Collection[int]
     """Ids of tokens that no text has: the beginning, the end, padding."""
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, nothing added."""
-        ...
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids."""
-        ...
-
-    def normalize(self, text: str) -> str:
-        """Return a text as it is before it is split."""
-        ...
+    encode: Callable[[list[str]], list[list[int]]]
+    """Makes ids of each text, nothing added."""
+    decode: Callable[[list[int]], str]
+    normalize: Callable[[str], str]
+    """Makes a text what it is before it is split."""
 
 
-@final
-class _HuggingFace:
-    def __init__(self, content: bytes) -> None:
-        whole = json.loads(content)
-        special = [
-            added["content"] for added in whole.get("added_tokens") or [] if added.get("special")
-        ]
-        model = whole["model"]
-        unknown = model.get("unk_token")
-        if unknown is None and model.get("unk_id") is not None:
-            unknown = model["vocab"][model["unk_id"]][0]
-        # What would cut, pad or frame a text is for the model it came from; a text that says [SEP]
-        # is only text.
-        whole |= {"truncation": None, "padding": None, "post_processor": None}
-        whole["added_tokens"] = [
-            added for added in whole.get("added_tokens") or [] if not added.get("special")
-        ]
-        self._tokenizer = Tokenizer.from_str(json.dumps(whole))
-        numbers = self._tokenizer.get_vocab()
-        self.names = [""] * (max(numbers.values(), default=-1) + 1)
-        for token, number in numbers.items():
-            self.names[number] = token
-        self.unknown = numbers.get(unknown) if unknown is not None else None
-        holes = {number for number, name in enumerate(self.names) if not name}
-        self.special = holes | {
-            numbers[name] for name in special if name in numbers and name != unknown
-        }
+def _hugging_face(content: bytes) -> Engine:
+    whole = json.loads(content)
+    added = whole.get("added_tokens") or []
+    special = [token["content"] for token in added if token.get("special")]
+    model = whole["model"]
+    unknown = model.get("unk_token")
+    if unknown is None and model.get("unk_id") is not None:
+        unknown = model["vocab"][model["unk_id"]][0]
+    # What would cut, pad or frame a text is for the model it came from; a text that says [SEP]
+    # is only text.
+    whole |= {"truncation": None, "padding": None, "post_processor": None}
+    whole["added_tokens"] = [token for token in added if not token.get("special")]
+    tokenizer = Tokenizer.from_str(json.dumps(whole))
+    numbers = tokenizer.get_vocab()
+    names = [""] * (max(numbers.values(), default=-1) + 1)
+    for token, number in numbers.items():
+        names[number] = token
+    holes = {number for number, name in enumerate(names) if not name}
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return [
-            encoding.ids
-            for encoding in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        ]
+    def encode(texts: list[str]) -> list[list[int]]:
+        encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
-    def decode(self, ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
+    def decode(ids: list[int]) -> str:
+        text: str = tokenizer.decode(ids, skip_special_tokens=False)
         return text
 
-    def normalize(self, text: str) -> str:
-        normalized = (
-            text
-            if self._tokenizer.normalizer is None
-            else self._tokenizer.normalizer.normalize_str(text)
-        )
+    def normalize(text: str) -> str:
+        normalizer = tokenizer.normalizer
+        normalized: str = text if normalizer is None else normalizer.normalize_str(text)
         return normalized.replace("▁", " ")
 
+    return Engine(
+        names=names,
+        unknown=None if unknown is None else numbers.get(unknown),
+        special=holes | {numbers[name] for name in special if name in numbers and name != unknown},
+        encode=encode,
+        decode=decode,
+        normalize=normalize,
+    )
 
-@final
-class _SentencePiece:
-    def __init__(self, content: bytes) -> None:
-        try:
-            from sentencepiece import SentencePieceProcessor
-        except ImportError:
-            raise MissingExtra("sentencepiece", "sentencepiece") from None
-        self._model: Any = SentencePieceProcessor(model_proto=content)
-        count = self._model.get_piece_size()
-        self.names = [self._model.id_to_piece(number) for number in range(count)]
-        self.unknown: int | None = self._model.unk_id()
-        self.special = {number for number in range(count) if self._model.is_control(number)}
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return [list(ids) for ids in self._model.encode(list(texts))]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._model.decode(list(ids)))
-
-    def normalize(self, text: str) -> str:
-        return text
+def _sentence_piece(content: bytes) -> Engine:
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError:
+        raise MissingExtra("sentencepiece", "sentencepiece") from None
+    model: Any = SentencePieceProcessor(model_proto=content)
+    count = model.get_piece_size()
+    return Engine(
+        names=[model.id_to_piece(number) for number in range(count)],
+        unknown=model.unk_id(),
+        special={number for number in range(count) if model.is_control(number)},
+        encode=lambda texts: [list(ids) for ids in model.encode(texts)],
+        decode=lambda ids: str(model.decode(ids)),
+        normalize=lambda text: text,
+    )
 
 
 _ENGINES: Final[dict[str, Callable[[bytes], Engine]]] = {
-    "tokenizer.json": _HuggingFace,
-    "sentencepiece": _SentencePiece,
+    "tokenizer.json": _hugging_face,
+    "sentencepiece": _sentence_piece,
 }
 
 
@@ -131,13 +117,9 @@ class GivenTokenizer(BaseTokenizer):
 
     def __init__(self, content: bytes, library: str) -> None:
         self._content, self._library = content, library
-        engine: Engine = _ENGINES[library](content)
-        self._engine = engine
-        self._theirs = [
-            at
-            for at in range(len(engine.names))
-            if at not in engine.special and at != engine.unknown
-        ]
+        self._engine = engine = _ENGINES[library](content)
+        ordinary = (at for at in range(len(engine.names)) if at not in engine.special)
+        self._theirs = [at for at in ordinary if at != engine.unknown]
         if not self._theirs:
             raise ValueError("it has no tokens")
         self._ours = {number: len(SPECIAL) + at for at, number in enumerate(self._theirs)}
@@ -153,7 +135,7 @@ class GivenTokenizer(BaseTokenizer):
         """Return the ids of many texts; no word has a number of its own, for none is copied."""
         assert not open
         for text in texts:
-            if any("\ud800" <= letter <= "\udfff" for letter in text):
+            if has_half_character(text):
                 raise DataError(
                     f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
                 )
@@ -180,11 +162,10 @@ class GivenTokenizer(BaseTokenizer):
         """Yield runs of its own tokens as texts, and between them unknown or copied words."""
         for is_known, run in groupby(ids, key=lambda number: UNK < number < self.size):
             if is_known:
-                yield self._engine.decode(
-                    [self._theirs[number - len(SPECIAL)] for number in run]
-                ).strip()
+                theirs = [self._theirs[number - len(SPECIAL)] for number in run]
+                yield self._engine.decode(theirs).strip()
             else:
-                yield from (self._name(number, source_words) for number in run)
+                yield from self.tokens(list(run), source_words)
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """Return a readable string for each id, to write beside a heat map."""
@@ -205,20 +186,16 @@ class GivenTokenizer(BaseTokenizer):
     def to_json(self) -> str:
         """Return all of it as text, to be kept in a run."""
         content = base64.b64encode(self._content).decode()
-        return json.dumps(
-            {"format": _FORMAT, "kind": "file", "library": self._library, "content": content}
-        )
+        about = {"format": _FORMAT, "kind": "file", "library": self._library}
+        return json.dumps(about | {"content": content})
 
     @classmethod
     def from_json(cls, text: str) -> "GivenTokenizer":
         """Read what `to_json` wrote."""
         try:
             whole = json.loads(text)
-            if (
-                whole["format"] != _FORMAT
-                or whole["kind"] != "file"
-                or whole["library"] not in _ENGINES
-            ):
+            is_known = whole["format"] == _FORMAT and whole["kind"] == "file"
+            if not is_known or whole["library"] not in _ENGINES:
                 raise ValueError("it is of another format")
             return _made(base64.b64decode(whole["content"], validate=True), whole["library"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:

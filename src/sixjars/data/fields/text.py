@@ -28,6 +28,7 @@ from sixjars.data.text.tokenizer import (
     tokenizer_of_file,
 )
 from sixjars.data.text.vectors import words_in
+from sixjars.data.text.word_pieces import joined
 from sixjars.data.text.wordllama import NAME as WORDLLAMA
 from sixjars.data.text.wordllama import package_folder, piece_vectors
 from sixjars.flow.limits import Count, Positive, Share
@@ -37,8 +38,8 @@ from sixjars.recipe.data import FieldSettings, FilePath
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 from sixjars_runtime.text.segments import segments_of, text_of_segments
+from sixjars_runtime.text.spelling import unknown_named
 from sixjars_runtime.text.tokenizer_files import GivenTokenizer
-from sixjars_runtime.text.word_pieces import joined, unknown_named
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """Settings that source and target of a decoder that copies must share."""

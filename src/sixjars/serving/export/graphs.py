@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from sixjars.flow.values import Tensors
 from sixjars_runtime.errors import RunError, SixJarsError
+from sixjars_runtime.exported.graphs import OnnxGraph
 
 TOLERANCE = 1e-4
 """The most that a number of a graph may differ from torch's; relative for numbers above 1."""
@@ -29,6 +30,8 @@ Value = Mapping[str, Any]
 Function = Callable[[Any], Value]
 Sizes = tuple[int, ...]
 """The sizes of one dimension in all examples."""
+ALL = 0
+"""For onnxruntime: as many threads as there are cores."""
 SURE = 200.0
 """σ(SURE) is 1 and σ(-SURE) is 0, to the last bit."""
 
@@ -177,9 +180,9 @@ def compare(
     path: Path, given: Sequence[Mapping[str, Tensor]], expected: Sequence[Mapping[str, Tensor]]
 ) -> None:
     """Refuse a file whose values are not those of torch at every example."""
-    session = session_of(path)
+    graph = OnnxGraph(path, threads=ALL)
     for tensors, true_values in zip(given, expected, strict=True):
-        for name, values in outputs_of(session, tensors).items():
+        for name, values in outputs_of(graph, tensors).items():
             true = true_values[name].detach().numpy()
             near = TOLERANCE if true.dtype.kind == "f" else 0.0
             if values.shape != true.shape or not np.allclose(values, true, near, near):
@@ -189,20 +192,10 @@ def compare(
                 )
 
 
-def outputs_of(session: Any, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The outputs of a session by name, for those of the tensors that it reads."""
-    inputs = {value.name: tensors[value.name].detach().numpy() for value in session.get_inputs()}
-    names = [value.name for value in session.get_outputs()]
-    return dict(zip(names, session.run(names, inputs), strict=True))
-
-
-def session_of(path: Path) -> Any:
-    """A session of onnxruntime that runs a file on the CPU."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+def outputs_of(graph: OnnxGraph, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The outputs of a graph by name, as the runtime has them; the first tensor tells the rows."""
+    arrays = {name: tensor.detach().numpy() for name, tensor in tensors.items()}
+    return graph(arrays, rows=len(next(iter(arrays.values()))))
 
 
 @contextmanager

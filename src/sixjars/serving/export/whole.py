@@ -17,17 +17,18 @@ from sixjars.runs.predict import Predictor
 from sixjars.runs.requests import search_of
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import (
+    ALL,
     TOLERANCE,
     filled,
     flat,
     graph_of,
     naming,
     outputs_of,
-    session_of,
 )
 from sixjars.serving.export.loops import AFTER, MADE, JoinedGraphs
 from sixjars.serving.export.stages import Stages
 from sixjars_runtime.errors import DataError, RecipeError, RunError, unknown
+from sixjars_runtime.exported.graphs import OnnxGraph
 from sixjars_runtime.exported.settings import PREFIX, WHOLE
 
 KINDS = ("greedy", "beam")
@@ -147,10 +148,10 @@ def _inputs(stages: Stages, fields: Fields, rows: int, longest: int) -> dict[str
 
 def _compare(stages: Stages, given: Sequence[dict[str, Padded]], path: Path) -> None:
     """Refuse a graph whose hypotheses are not those of the toolkit's search."""
-    session = session_of(path)
+    graph = OnnxGraph(path, threads=ALL)
     for example in given:
         tensors = flat(example)
-        if not _same(stages, example, outputs_of(session, tensors)):
+        if not _same(stages, example, outputs_of(graph, tensors)):
             shape = tuple(next(iter(tensors.values())).shape)
             raise RunError(
                 f"the graph {WHOLE} finds other hypotheses than torch "
