@@ -11,7 +11,7 @@ from sixjars import Layout, Prediction
 from sixjars.cli.views import ViewName
 from sixjars.drawing.choice import FITTING, chosen, usual, views_of
 from sixjars.drawing.draw import PICTURES
-from sixjars.drawing.html import BODIES
+from sixjars.drawing.html.views import VALUES
 from sixjars.drawing.terminal import TERMINAL
 from sixjars.drawing.view import Output, View, view_of
 from sixjars.errors import DataError
@@ -200,7 +200,7 @@ def test_every_layout_has_a_view_and_every_view_a_name() -> None:
         get_args(ViewName)
     )
     drawn = set(get_args(ViewName)) - {"pharaoh", "json"}
-    assert set(PICTURES) == set(TERMINAL) == set(BODIES) == drawn
+    assert set(PICTURES) == set(TERMINAL) == set(VALUES) == drawn
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sixjars.drawing.html import BODIES, fragment, page
-from sixjars.drawing.html_parts import light_uri, photo_uri
+from sixjars.drawing.html.images import light_uri, photo_uri
+from sixjars.drawing.html.pages import page
+from sixjars.drawing.html.views import VALUES, fragment
 from sixjars.drawing.overlay import DARK
 from sixjars.drawing.view import Output, View
 from sixjars.flow.values import Layout
@@ -93,7 +94,7 @@ def table_of(html: str) -> list[list[float]]:
 
 
 def test_every_view_has_a_case() -> None:
-    assert set(CASES) == set(BODIES)
+    assert set(CASES) == set(VALUES)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -309,7 +309,8 @@ class _Work:
 
     def _write(self, out: Path, views: "list[View]", title: str) -> None:
         from sixjars.drawing.draw import draw_view
-        from sixjars.drawing.html import fragment, page
+        from sixjars.drawing.html.pages import page
+        from sixjars.drawing.html.views import fragment
 
         ending = out.suffix.lower()
         if ending in PICTURES:

@@ -21,6 +21,7 @@ from sixjars.drawing.page import (
     SMALL,
     Weights,
     checked,
+    digits,
     drawable,
     even_lines,
     figure_of,
@@ -40,6 +41,8 @@ LONGEST = 32
 WIDEST = 32
 """Columns; a longer input is drawn in several parts, one below the other."""
 GRID = "#e8eef4"
+SMALL_WEIGHT = 0.05
+"""Smaller weights have no number in the terminal."""
 LOW = 5
 """Rows from which the label of the colour bar has room on one line."""
 ROOM = 78
@@ -155,14 +158,12 @@ def in_terminal(
     weights: Weights, *, source: Sequence[str], target: Sequence[str], peak: float | None = None
 ) -> Table:
     """A heat map for the terminal, with two digits in large cells; brightest for `peak`."""
-    texts = [[_digits(weight) for weight in row] for row in weights]
+    texts = [
+        [digits(weight) if weight >= SMALL_WEIGHT else "·" for weight in row] for row in weights
+    ]
     peak = peak or max((weight for row in weights for weight in row), default=0.0) or 1.0
     shares = [[weight / peak for weight in row] for row in weights]
     return shaded_table(shares, texts, above=source, beside=target)
-
-
-def _digits(weight: float) -> str:
-    return f"{weight:.2f}".removeprefix("0") if weight >= 0.05 else "·"
 
 
 def confusion_in_terminal(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Table:

@@ -69,6 +69,15 @@ def percent(weight: float) -> str:
     return f"{weight:.1%}" if 0 < weight < 0.0995 else f"{weight:.0%}"
 
 
+def digits(weight: float) -> str:
+    """A weight as a cell has room for it.
+
+    >>> digits(0.314), digits(1.0)
+    ('.31', '1.00')
+    """
+    return f"{weight:.2f}".removeprefix("0")
+
+
 _NUMBERS: "WeakKeyDictionary[Figure, Numbers]" = WeakKeyDictionary()
 """The words that no font can show, for each figure that is being drawn."""
 

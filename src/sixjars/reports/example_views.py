@@ -4,8 +4,8 @@ from collections.abc import Hashable, Sequence
 from html import escape
 
 from sixjars.drawing.choice import usual, views_of
-from sixjars.drawing.html import fragment
-from sixjars.drawing.html_parts import photo_uri
+from sixjars.drawing.html.images import photo_uri
+from sixjars.drawing.html.views import fragment
 from sixjars.drawing.view import View
 from sixjars.reports.tables import cut, shown_number
 from sixjars.reports.values import Example, Group, Shown

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from html import escape
 
-from sixjars.drawing.html import page
+from sixjars.drawing.html.assets import live
+from sixjars.drawing.html.pages import page
 from sixjars.reports.charts import learning_curves, length_bars, thinned
 from sixjars.reports.example_views import examples_html
 from sixjars.reports.summary_map import map_html
@@ -34,7 +35,8 @@ def report_page(report: Report) -> str:
         sections.append(f"{section}{heading}{html_of(report)}</section>")
     lead = f'<p class="lead">{_lead(report)}</p>'
     contents = f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
-    return page([lead, contents, *sections], title=report.title, live=("report",))
+    style, script = live("reports", "report.css"), live("reports", "report.js")
+    return page([lead, contents, *sections], title=report.title, style=style, script=script)
 
 
 def _lead(report: Report) -> str:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from sixjars.drawing.html_parts import deep, shade
 from sixjars.drawing.page import shortened
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import RESAMPLES
@@ -34,6 +33,18 @@ def cut(text: str, most: int) -> str:
     'a long …'
     """
     return shortened(" ".join(text.split()), most)
+
+
+def shade(share: float) -> str:
+    """The attribute of something that is as dark as its share of the largest."""
+    return f'style="--w:{share:.3f}"'
+
+
+def deep(share: float) -> str:
+    """The classes of letters on a strong shade."""
+    if share > 0.78:
+        return " deep deepest"
+    return " deep" if share > 0.58 else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:

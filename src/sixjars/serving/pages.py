@@ -1,19 +1,10 @@
 """The parts shared by the page of a server and a static page: inputs, titles and views."""
 
-from collections.abc import Collection
-from importlib.resources import files
-
-from sixjars.drawing.html import LIVE, live_files
-from sixjars.drawing.sections import kept
+from sixjars.drawing.html.assets import LIVE, live, live_files
 from sixjars.runs.predict import Predictor
 
 INPUTS = ("inputs", "talk", "points", "files")
 """Inputs: a text, a conversation, points, and files."""
-
-
-def live(package: str, name: str, features: Collection[str] | None = None) -> str:
-    """A file for the browser beside a package, with all sections, or those of some features."""
-    return kept(files(f"sixjars.{package}").joinpath("live", name).read_text("utf-8"), features)
 
 
 def style() -> str:

@@ -4,7 +4,8 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 
-from sixjars.serving.pages import live, script, style
+from sixjars.drawing.html.assets import live
+from sixjars.serving.pages import script, style
 
 
 @cache

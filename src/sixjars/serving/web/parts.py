@@ -2,7 +2,7 @@
 
 The browser can run what has a file: a setting such as `bridge.kind: attention` needs the file
 `script/bridge/attention.js`. Sections that a model does not need are left out, see
-`drawing/sections.py`.
+`drawing/html/assets.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,10 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sixjars.drawing.html import live_files
-from sixjars.drawing.sections import kept
+from sixjars.drawing.html.assets import kept, live, live_files
 from sixjars.recipe.sections import Recipe
-from sixjars.serving.pages import live
 from sixjars_runtime.errors import RunError
 
 Part = tuple[str, str]
