@@ -25,8 +25,8 @@ from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
-from sixjars.reports.example_views import chosen_rows
 from sixjars.reports.examples import (
+    chosen_rows,
     example_of,
     images_of,
     lengths_of,
@@ -113,9 +113,9 @@ def report(  # noqa: PLR0913 - the options of one report
             beside = held_out_baselines(run)
         elif baselines:
             beside = baselines_beside(run, judged, metrics, reporter)
-        scores = held_out or [score for score, _ in values.scores]
-        sentence = sentence_of(beside, scores, run.recipe, trend_of(run))
-        values = replace(values, baselines=beside, beside=sentence, held_out=held_out)
+        values = replace(values, baselines=beside, held_out=held_out)
+        sentence = sentence_of(beside, values.own_scores, run.recipe, trend_of(run))
+        values = replace(values, beside=sentence)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)
