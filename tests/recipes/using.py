@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 import sixjars
-from sixjars.drawing.choice import views_of
 from sixjars.drawing.html.views import VALUES, fragment
 from sixjars.drawing.terminal import view_in_terminal
 from sixjars.drawing.view import view_of
+from sixjars.drawing.view_names import views_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
 from sixjars.runs.forced import forced

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
-from sixjars.drawing.document import MOST_LINES, draw_document
+from sixjars.drawing.matplotlib.document import MOST_LINES, draw_document
 from sixjars.errors import ShapeError
 
 from .pages import Pixels
@@ -180,7 +180,7 @@ def test_a_left_out_sentence_that_needs_no_more_room_is_shown(
 def test_a_sentence_longer_than_a_page_is_cut(
     tmp_path: Path, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.drawing.document.MOST_LINES", 12)
+    monkeypatch.setattr("sixjars.drawing.matplotlib.document.MOST_LINES", 12)
     words, segments = ["first", *["word"] * 400, "last", "x" * 400], [0, *[1] * 401, 2]
     draw_document(
         tmp_path / "p.png",

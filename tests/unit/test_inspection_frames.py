@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from sixjars.drawing.frames import draw_frames
+from sixjars.drawing.matplotlib.frames import draw_frames
 from sixjars.errors import ShapeError
 
 from .pages import one_hot, read, red, runs

@@ -11,8 +11,9 @@ from matplotlib.image import imread
 from rich.console import Console, RenderableType
 
 import sixjars
-from sixjars.drawing.heatmap import WIDEST, confusion_in_terminal, heat_map, in_terminal
-from sixjars.drawing.page import GREY
+from sixjars.drawing.matplotlib.figure import GREY
+from sixjars.drawing.matplotlib.heatmap import WIDEST, heat_map
+from sixjars.drawing.terminal import confusion_in_terminal, in_terminal
 from sixjars.errors import DataError, ShapeError
 from tests.contracts.pairwise import named
 

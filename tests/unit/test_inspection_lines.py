@@ -7,8 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 
-from sixjars.drawing import page
-from sixjars.drawing.lines import BLUE, LEAST, ORANGE, THICKEST, draw_lines
+from sixjars.drawing.matplotlib import figure as figure_module
+from sixjars.drawing.matplotlib.lines import BLUE, ORANGE, THICKEST, draw_lines
+from sixjars.drawing.weights import LEAST
 from sixjars.errors import DataError, ShapeError
 
 
@@ -16,7 +17,7 @@ from sixjars.errors import DataError, ShapeError
 def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
     """What was drawn; no file is written."""
     found: list[Figure] = []
-    monkeypatch.setattr(page, "save", lambda figure, path, title="": found.append(figure))
+    monkeypatch.setattr(figure_module, "save", lambda figure, path, title="": found.append(figure))
     return found
 
 

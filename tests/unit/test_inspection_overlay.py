@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from sixjars.drawing.overlay import DARK, Box, draw_overlay, overlaid
+from sixjars.drawing.light import DARK, Box
+from sixjars.drawing.matplotlib.image import draw_overlay, overlaid
 from sixjars.errors import ShapeError
 
 from .pages import Pixels, one_hot, read, red, runs

@@ -14,20 +14,20 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
-from sixjars.drawing.heatmap import heat_map
-from sixjars.drawing.page import (
-    draw_by_length,
+from sixjars.drawing.matplotlib.by_length import draw_by_length
+from sixjars.drawing.matplotlib.figure import (
     drawable,
     even_lines,
     figure_of,
     fit,
-    ink,
     save,
     saved_page,
     set_font,
     title_lines,
     width_of,
 )
+from sixjars.drawing.matplotlib.heatmap import heat_map
+from sixjars.drawing.weights import ink
 from sixjars.evaluation.by_length import Bucket
 
 
@@ -179,7 +179,9 @@ def test_numbers_of_examples_do_not_cover_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[Figure] = []
-    monkeypatch.setattr("sixjars.drawing.page.save", lambda figure, *_: found.append(figure))
+    monkeypatch.setattr(
+        "sixjars.drawing.matplotlib.by_length.save", lambda figure, *_: found.append(figure)
+    )
     buckets = [Bucket(at, at, 1234, 0.0) for at in (4, 6, 9, 30, 60)]
     draw_by_length(tmp_path / "p.png", {"run": buckets}, metric="bleu")
     found[0].draw_without_rendering()

@@ -15,8 +15,9 @@ from matplotlib.image import imread
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
 
-from sixjars.drawing.page import Weights
-from sixjars.drawing.tour import LEFT_OUT, LINE_COLOR, START_COLOR, draw_tour, tour_title
+from sixjars.drawing.matplotlib.tour import LEFT_OUT, LINE_COLOR, START_COLOR, draw_tour
+from sixjars.drawing.tours import tour_title
+from sixjars.drawing.weights import Weights
 from sixjars.errors import DataError, ShapeError, SixJarsError
 
 SQUARE = [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5)]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sixjars.drawing import tuning
-from sixjars.drawing.tuning import draw_tuning
+from sixjars.drawing.matplotlib import tuning
+from sixjars.drawing.matplotlib.tuning import draw_tuning
 
 AXES = {"learning.rate": "log", "model.encoder.size": "names", "model.encoder.dropout": "linear"}
 SCORES = [0.5, 0.7, 0.6, None, 0.7]

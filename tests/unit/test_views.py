@@ -9,11 +9,11 @@ import pytest
 
 from sixjars import Layout, Prediction
 from sixjars.cli.views import ViewName
-from sixjars.drawing.choice import FITTING, chosen, usual, views_of
 from sixjars.drawing.draw import PICTURES
 from sixjars.drawing.html.views import VALUES
 from sixjars.drawing.terminal import TERMINAL
 from sixjars.drawing.view import Output, View, view_of
+from sixjars.drawing.view_names import FITTING, chosen, usual, views_of
 from sixjars.errors import DataError
 from tests.unit.test_inspection_draw import predictor
 

@@ -13,7 +13,7 @@ from PIL import Image
 from sixjars.drawing.html.images import light_uri, photo_uri
 from sixjars.drawing.html.pages import page
 from sixjars.drawing.html.views import VALUES, fragment
-from sixjars.drawing.overlay import DARK
+from sixjars.drawing.light import DARK
 from sixjars.drawing.view import Output, View
 from sixjars.flow.values import Layout
 

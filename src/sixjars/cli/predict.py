@@ -331,7 +331,7 @@ def _draw(
 
 def note_fonts(texts: set[str]) -> None:
     """A note on fonts to install where the machine has none with the letters of pictures."""
-    from sixjars.drawing.fonts import missing_font
+    from sixjars.drawing.matplotlib.fonts import missing_font
 
     if missing := missing_font(texts):
         note(f"note: {missing} The pictures have numbers in their place, and a legend.")

@@ -277,8 +277,8 @@ class _Work:
 
     def _view(self, predictions: "list[Prediction]") -> "View":
         from sixjars.decoding.scores import order_in_words
-        from sixjars.drawing.choice import chosen
         from sixjars.drawing.view import view_of
+        from sixjars.drawing.view_names import chosen
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
         forced = self.target is not None
@@ -290,9 +290,9 @@ class _Work:
     def _print(self, views: "list[View]", decisive: "list[str]") -> None:
         from rich.text import Text
 
-        from sixjars.drawing.choice import chosen
-        from sixjars.drawing.draw import probability_of
         from sixjars.drawing.terminal import view_in_terminal
+        from sixjars.drawing.view import probability_of
+        from sixjars.drawing.view_names import chosen
 
         console = results()
         for view, hangs_on in zip(views, decisive, strict=True):

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.drawing.page import Weights, shortened
+from sixjars.drawing.weights import Weights, percent
 from sixjars.flow.values import Layout
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.text.segments import OTHER, OWN
@@ -24,6 +24,19 @@ MARKS = ("▁", "Ġ", "##")
 """Marks of tokenizers before a piece that follows a space, or that does not."""
 BY_PROBABILITY = "Ordered by probability."
 """The order of several outputs that no search has scored."""
+LEAST_PROBABILITY = 0.001
+"""The probability of the best output below which all are written as logarithms."""
+TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answers."
+"""The caption of a conversation."""
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text.
+
+    >>> shortened("attention", 6), shortened("attend", 6)
+    ('atten…', 'attend')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @final
@@ -48,6 +61,11 @@ class Output:
     def probability(self) -> float:
         """P of the whole output."""
         return exp(self.log_probability)
+
+    @property
+    def order(self) -> list[int]:
+        """The positions that the output of a pointer names."""
+        return [int(place) for place in self.text.split()]
 
     @property
     def mean(self) -> tuple[float, ...]:
@@ -276,3 +294,24 @@ def _output_of(prediction: Any) -> Output:
         copied=prediction.copied,
         words=() if together else prediction.token_words,
     )
+
+
+def probability_of(view: View, rank: int = 0) -> str:
+    """The probability of an output as a share, or where all are small its logarithm.
+
+    All outputs have the same unit; several in the order of their scores have those.
+    """
+    output = view.outputs[rank]
+    best = view.outputs[0].probability
+    if len(view.outputs) > 1 and view.order:
+        return f"score {output.score:z.3f}"
+    if best < LEAST_PROBABILITY:
+        return f"log probability {output.log_probability:.2f}"
+    if output.probability < LEAST_PROBABILITY:
+        return "probability below 0.1%"
+    return f"probability {percent(output.probability)}"
+
+
+def order_of(view: View) -> str:
+    """A sentence about the order of several outputs; nothing where there is one."""
+    return "" if len(view.outputs) < 2 else view.order or BY_PROBABILITY

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from sixjars.evaluation.by_length import FEW
 from sixjars.reports.tables import shown_number
@@ -87,8 +88,6 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     >>> ticks(0.0, 1.0), ticks(3, 17)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [5.0, 10.0, 15.0])
     """
-    from matplotlib.ticker import MaxNLocator
-
     if not high > low:
         return [low]
     locator = MaxNLocator(count, steps=[1, 2, 5, 10], min_n_ticks=1)

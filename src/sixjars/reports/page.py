@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sixjars.drawing.choice import usual, views_of
 from sixjars.drawing.html.assets import live
 from sixjars.drawing.html.images import photo_uri
 from sixjars.drawing.html.pages import page, render
 from sixjars.drawing.html.views import fragment
 from sixjars.drawing.view import View
+from sixjars.drawing.view_names import usual, views_of
 from sixjars.reports import charts, tables
 from sixjars.reports.tables import between, cut, shown_number
 from sixjars.reports.values import Report, Shown, SummaryMap

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from sixjars.drawing.page import shortened
+from sixjars.drawing.view import shortened
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW

@@ -9,7 +9,7 @@ from base64 import b64encode
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.drawing.overlay import DARK, lightness
+from sixjars.drawing.light import DARK, lightness
 
 PIXELS = 6
 """Pixels of a cell along a side; a browser enlarges them."""

@@ -15,7 +15,7 @@ from jinja2.ext import Extension
 from markupsafe import Markup
 
 from sixjars.drawing.html.assets import LIVE, live_files
-from sixjars.drawing.page import digits, percent
+from sixjars.drawing.weights import digits, percent
 
 VIEWS = "sixjars.drawing.html"
 """The package with the templates of views."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sixjars.drawing.tour import MOST_NAMED, MOVED, Points, apart, tour_title
+from sixjars.drawing.tours import MOST_NAMED, MOVED, Points, apart, tour_title
 
 Spot = tuple[float, float]
 

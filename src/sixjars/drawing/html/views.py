@@ -2,6 +2,8 @@
 
 A view has a template of its name, `templates/heatmap.html`, and here the values that it needs beside
 the words and the weights.
+
+Dims: T output tokens, G groups of neighbouring frames, h rows and w columns of cells.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,24 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from sixjars.drawing.choice import chosen
-from sixjars.drawing.document import TURNS
-from sixjars.drawing.draw import order_of, probability_of
-from sixjars.drawing.frames import frame_groups, group_name, grouped
 from sixjars.drawing.html.images import light_uri, photo_uri
 from sixjars.drawing.html.pages import render
 from sixjars.drawing.html.tours import tour_values
-from sixjars.drawing.lines import copied_links
-from sixjars.drawing.view import View
+from sixjars.drawing.view import TURNS, View, order_of, probability_of
+from sixjars.drawing.view_names import WIDEST, chosen
+from sixjars.drawing.weights import LEAST, copied_links, frame_groups, group_name, grouped
 
-WIDEST = 60
-"""Columns of a heat map; a longer input is written as a text."""
 WIDE = 24
 """Columns from which cells are narrow and have no numbers, so that all of them are seen at once."""
 LINE = 108
 """Characters of a line of words, with the space between them."""
-SMALL = 0.05
-"""Smaller weights have no number in their cell."""
 
 Values = dict[str, Any]
 
@@ -70,7 +65,7 @@ def _panel(view: View, name: str) -> str:
 def _heat_map(view: View) -> Values:
     peak = max(map(max, view.outputs[0].weights)) or 1.0
     narrow = len(view.names) > WIDE
-    return {"peak": peak, "least": SMALL, "narrow": narrow, "widest": WIDEST}
+    return {"peak": peak, "least": LEAST, "narrow": narrow, "widest": WIDEST}
 
 
 def _lines(view: View) -> Values:
@@ -140,10 +135,9 @@ def _frames(view: View) -> Values:
 
 
 def _tour(view: View) -> Values:
-    points = view.backdrop
-    order = [int(place) for place in view.outputs[0].text.split()]
-    names = [f"point {at}" for at in range(len(points))]
-    return {"names": names, "order": order, **tour_values(points, order)}
+    order = view.outputs[0].order
+    names = [f"point {at}" for at in range(len(view.backdrop))]
+    return {"names": names, "order": order, **tour_values(view.backdrop, order)}
 
 
 VALUES: Mapping[str, Callable[[View], Values]] = {

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
+from matplotlib import font_manager
+
 FIRST: Final = "DejaVu Sans"
 """The font that is always there."""
 _COMPUTER_MODERN = tuple("cmb10 cmex10 cmmi10 cmr10 cmss10 cmsy10 cmtt10".split())
@@ -33,10 +35,8 @@ Numbers = dict[str, int]
 @cache
 def _letters(file: str) -> frozenset[int]:
     """The characters that a font file has."""
-    from matplotlib.font_manager import get_font
-
     try:
-        return frozenset(get_font(file).get_charmap())
+        return frozenset(font_manager.get_font(file).get_charmap())
     except (OSError, RuntimeError):  # a damaged font, or a kind that matplotlib cannot read
         return frozenset()
 
@@ -44,10 +44,8 @@ def _letters(file: str) -> frozenset[int]:
 @cache
 def _others() -> tuple[tuple[str, str], ...]:
     """Name and file of every other font of this machine, the favoured first, in plain faces."""
-    from matplotlib.font_manager import fontManager
-
     fonts: dict[str, str] = {}
-    for entry in fontManager.ttflist:
+    for entry in font_manager.fontManager.ttflist:
         regular = str(entry.weight) in ("400", "normal", "regular", "book")
         plain = entry.style == "normal" and regular
         if not entry.name.startswith(LEFT_OUT) and (plain or entry.name not in fonts):
@@ -61,9 +59,7 @@ def _others() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _own(weight: str | int) -> frozenset[int]:
-    from matplotlib.font_manager import FontProperties, findfont
-
-    return _letters(findfont(FontProperties(family=FIRST, weight=weight)))
+    return _letters(font_manager.findfont(font_manager.FontProperties(family=FIRST, weight=weight)))
 
 
 @lru_cache(4096)

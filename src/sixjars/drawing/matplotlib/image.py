@@ -1,30 +1,24 @@
-"""An image overlaid with attention weights, once for each output token; as a picture file.
+"""An image overlaid with attention weights, once for each output token; as an image file.
 
 Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells,
-T output tokens, P pixels and N cells along one side.
+N cells together, T output tokens.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from sixjars.drawing.page import Weights, checked, fit, percent, saved_page, small_text, width_of
+from sixjars.drawing.light import DARK, WHOLE, Box, lightness
+from sixjars.drawing.matplotlib.figure import fit, saved_page, small_text, width_of
+from sixjars.drawing.weights import Weights, checked, percent
 from sixjars_runtime.errors import ShapeError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Box = tuple[float, float, float, float]
-"""Left, top, right and bottom as fractions of the image's width and height."""
-
-WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
-DARK = 0.2
-"""The brightness of a pixel without attention."""
 GLOW = 0.15
 """How far full attention lifts a pixel towards white, so that it shows on black too."""
 SHARPEST = 600
@@ -94,34 +88,6 @@ def overlaid(
     return lifted.round().astype(np.uint8)
 
 
-def lightness(
-    weights: NDArray[np.float64], height: int, width: int, box: Box = WHOLE
-) -> NDArray[np.float64]:
-    """The brightness of each pixel, (H, W): cells (h, w) as cubic B-splines, 1 at the largest."""
-    high, wide = weights.shape
-    rows_Hh = _splines(height, high, box[1], box[3])
-    columns_Ww = _splines(width, wide, box[0], box[2])
-    peak = (_splines(high, high, 0.0, 1.0) @ weights @ _splines(wide, wide, 0.0, 1.0).T).max()
-    if peak <= 0:
-        return np.zeros((height, width))
-    light_HW: NDArray[np.float64] = (rows_Hh @ weights @ columns_Ww.T / peak).clip(0.0, 1.0)
-    return light_HW
-
-
-def _splines(pixels: int, cells: int, start: float, end: float) -> NDArray[np.float64]:
-    """The share of each cell in each pixel of a side, (P, N); cells lie from `start` to `end`."""
-    place_P = ((np.arange(pixels) + 0.5) / pixels - start) / (end - start) * cells - 0.5
-    beside = np.arange(-2, cells + 2)  # the outermost cells go on beyond the edge
-    far = np.abs(place_P[:, None] - beside)
-    near = 2 / 3 - far**2 + far**3 / 2
-    bumps = np.where(far < 1, near, np.where(far < 2, (2 - far) ** 3 / 6, 0.0))
-    inside_P1 = ((place_P >= -0.5) & (place_P <= cells - 0.5))[:, None]
-    share_PN = np.zeros((pixels, cells))
-    for cell, bump_P in zip(beside.clip(0, cells - 1), (bumps * inside_P1).T, strict=True):
-        share_PN[:, cell] += bump_P
-    return share_PN
-
-
 def aspect_of(image: NDArray[np.uint8]) -> float:
     """Width over height, within limits: a thread of pixels would vanish."""
     height, width = image.shape[:2]
@@ -171,13 +137,13 @@ class _Panels:
         row, column = divmod(at, self.columns)
         return column * self.slot, row * (LABEL + self.height + GAP) + LABEL
 
-    def show(self, page: "Axes", at: int, image: NDArray[np.uint8]) -> None:
+    def show(self, page: Axes, at: int, image: NDArray[np.uint8]) -> None:
         """An image in its panel, with a thin frame that a white image needs on white paper."""
         left, top = self.corner(at)
         page.imshow(image, extent=(left, left + self.width, top + self.height, top), aspect="auto")
         self.outline(page, at, WHOLE, color="#d1d5db", linewidth=0.6)
 
-    def label(self, page: "Axes", at: int, token: str, share: str) -> None:
+    def label(self, page: Axes, at: int, token: str, share: str) -> None:
         """A token above its panel on the left, its largest weight on the right."""
         left, top = self.corner(at)
         room = self.slot - GAP
@@ -185,7 +151,7 @@ class _Panels:
         name = page.text(left, top - 0.05, token, fontsize=10, fontweight="bold")
         fit(name, room - width_of(number) - 0.08)
 
-    def outline(self, page: "Axes", at: int, box: Box, **style: Any) -> None:
+    def outline(self, page: Axes, at: int, box: Box, **style: Any) -> None:
         """Draw the edges of a box, as far as it lies in the panel."""
         (left, top) = self.corner(at)
         sides = np.array(box).clip(0, 1)

@@ -1,52 +1,37 @@
-"""Heat maps of attention weights, output tokens against source positions.
+"""Heat maps of attention weights, output tokens against source positions; as an image file.
 
-They are files or tables in the terminal, as is a confusion matrix: how often each label was
-predicted for each true one.
-
-Dims: T output tokens, S source positions; K labels, a row is a true one, a column a predicted one.
+Dims: T output tokens, S source positions.
 """
 
 from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 from numpy.typing import NDArray
-from rich.table import Table
-from rich.text import Text
 
-from sixjars.drawing.page import (
+from sixjars.drawing.matplotlib.figure import (
     GREY,
     SMALL,
-    Weights,
-    checked,
-    digits,
     drawable,
     even_lines,
     figure_of,
-    ink,
     save,
-    shortened,
     title_lines,
 )
-from sixjars_runtime.errors import DataError, ShapeError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
+from sixjars.drawing.view import shortened
+from sixjars.drawing.weights import Weights, checked, ink
+from sixjars_runtime.errors import DataError
 
 LONGEST = 32
 """Characters of a label."""
 WIDEST = 32
 """Columns; a longer input is drawn in several parts, one below the other."""
 GRID = "#e8eef4"
-SMALL_WEIGHT = 0.05
-"""Smaller weights have no number in the terminal."""
 LOW = 5
 """Rows from which the label of the colour bar has room on one line."""
-ROOM = 78
-"""Characters of a line; the labels of a confusion matrix that would need more are numbered."""
 
 
 def heat_map(
@@ -114,7 +99,7 @@ def _blocks(columns: int) -> list[range]:
     return [range(at, min(at + size, columns)) for at in range(0, columns, size)]
 
 
-def _name_cells(axes: "Axes", above: Sequence[str], beside: Sequence[str]) -> None:
+def _name_cells(axes: Axes, above: Sequence[str], beside: Sequence[str]) -> None:
     """The names of columns and rows, and a quiet grid between the cells."""
     axes.set_xticks(range(len(above)), above, rotation=45, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(beside)), beside)
@@ -134,12 +119,12 @@ def peak_of(weights_TS: NDArray[np.float64]) -> float:
 
 
 def show_cells(
-    axes: "Axes",
+    axes: Axes,
     weights_TS: NDArray[np.float64],
     *,
     numbers: bool = True,
     peak: float | None = None,
-) -> "AxesImage":
+) -> AxesImage:
     """Draw weights as cells, darkest for the largest (or `peak`), with numbers in large ones.
 
     Columns are named above.
@@ -152,67 +137,3 @@ def show_cells(
         color = ink(tuple(image.to_rgba(weight)))
         axes.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=color)
     return image
-
-
-def in_terminal(
-    weights: Weights, *, source: Sequence[str], target: Sequence[str], peak: float | None = None
-) -> Table:
-    """A heat map for the terminal, with two digits in large cells; brightest for `peak`."""
-    texts = [
-        [digits(weight) if weight >= SMALL_WEIGHT else "·" for weight in row] for row in weights
-    ]
-    peak = peak or max((weight for row in weights for weight in row), default=0.0) or 1.0
-    shares = [[weight / peak for weight in row] for row in weights]
-    return shaded_table(shares, texts, above=source, beside=target)
-
-
-def confusion_in_terminal(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Table:
-    """Counts in cells as bright as their share of the row; labels too long are numbered."""
-    sizes = [len(row) for row in counts]
-    if not labels or sizes != [len(labels)] * len(labels):
-        raise ShapeError(
-            f"{len(labels)} labels need as many rows of as many counts, but the rows have {sizes}."
-        )
-    counts_KK = np.asarray(counts, dtype=np.int64)
-    shares_KK = counts_KK / counts_KK.sum(axis=1, keepdims=True).clip(min=1)
-    above, beside = list(labels), list(labels)
-    if max(map(len, labels)) + 2 + sum(max(len(label) + 2, 4) for label in labels) > ROOM:
-        above = [str(at) for at in range(1, len(labels) + 1)]
-        beside = [f"{label}  {number}" for label, number in zip(labels, above, strict=True)]
-    texts = [[f" {count} " if count else "·" for count in row] for row in counts]
-    corner = "true ↓  predicted →"
-    table = shaded_table(shares_KK.tolist(), texts, above=above, beside=beside, corner=corner)
-    right, every = counts_KK.trace(), counts_KK.sum()
-    table.caption = f"{right} of {every} are right, {right / max(every, 1):.0%}."
-    table.caption_justify = "left"
-    return table
-
-
-def shaded_table(
-    shares: Weights,
-    texts: Sequence[Sequence[str]],
-    *,
-    above: Sequence[str],
-    beside: Sequence[str],
-    corner: str = "",
-) -> Table:
-    """A table of cells as bright as their shares, with texts in them and names around them."""
-    table = Table(box=None, padding=(0, 0), show_edge=False)
-    table.add_column(corner, justify="right", header_style="grey50", style="bold", no_wrap=True)
-    table.add_column(" ")
-    for name in above:
-        table.add_column(Text(f" {name} "), justify="center", header_style="bold", no_wrap=True)
-    widest = max((len(text) for row in texts for text in row), default=0)
-    for name, row, words in zip(beside, shares, texts, strict=True):
-        cells = []
-        for share, text, head in zip(row, words, above, strict=True):
-            centred = text.center(max(len(head) + 2, widest, 4))
-            cells.append(Text(centred, style=style_of(share)))
-        table.add_row(Text(name), " ", *cells)
-    return table
-
-
-def style_of(share: float) -> str:
-    """The style of a cell as bright as its share of the largest."""
-    step = round(share * 23)  # of the greys of a terminal, 8, 18, ... 238 of 255
-    return f"{ink([(8 + 10 * step) / 255] * 3)} on color({232 + step})"

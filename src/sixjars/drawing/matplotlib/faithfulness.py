@@ -1,16 +1,22 @@
-"""A picture of how attention weights agree with erasing the input and with gradients."""
+"""An image of how attention weights agree with erasing the input and with gradients."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from sixjars.drawing.page import COLORS, GREY, SMALL, even_lines, figure_of, quiet_grid, save
+from sixjars.drawing.matplotlib.figure import (
+    COLORS,
+    GREY,
+    SMALL,
+    even_lines,
+    figure_of,
+    quiet_grid,
+    save,
+)
 from sixjars.evaluation.agreement import Measured
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BLUE, PALE = COLORS[2], "#b8bec9"
 BINS = [at / 10 for at in range(-10, 11)]
@@ -39,7 +45,7 @@ def draw_faithfulness(
     save(figure, path, title)
 
 
-def _draw(axis: "Axes", measured: Measured) -> None:
+def _draw(axis: Axes, measured: Measured) -> None:
     """Both distributions, the mean with its interval, and uniform weights at 0."""
     taus = [example.tau for example in measured.examples]
     shuffled = [example.random for example in measured.examples]

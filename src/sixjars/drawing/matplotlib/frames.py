@@ -1,24 +1,21 @@
-"""A picture of the frames of a video, with their attention weights for each output token.
+"""An image of the frames of a video, with their attention weights for each output token.
 
 Dims: F frames, G groups of neighbouring frames, T output tokens.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from sixjars.drawing.overlay import aspect_of, resized
-from sixjars.drawing.page import Weights, checked, fit, saved_page, small_text
+from sixjars.drawing.matplotlib.figure import fit, saved_page, small_text
+from sixjars.drawing.matplotlib.image import aspect_of, resized
+from sixjars.drawing.weights import Weights, checked, frame_groups, group_name, grouped
 from sixjars_runtime.errors import ShapeError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-MOST_FRAMES = 16
-"""So many are shown; of a longer video, so many groups of neighbours."""
 GAP, LABEL = 0.06, 0.2
 """Inches between frames, and for the number above a frame."""
 
@@ -65,36 +62,14 @@ def draw_frames(
             _bars(page, lefts, (wide, row - 0.16, ground), weights_G, peak)
 
 
-def frame_groups(frames: int) -> list[range]:
-    """Frames that are shown as one: each by itself, or neighbours when there are many.
-
-    >>> frame_groups(3), [len(group) for group in frame_groups(24)]
-    ([range(0, 1), range(1, 2), range(2, 3)], [2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1])
-    """
-    count = min(frames, MOST_FRAMES)
-    return [range(-(-at * frames // count), -(-(at + 1) * frames // count)) for at in range(count)]
-
-
-def grouped(weights_TF: NDArray[np.float64], groups: Sequence[range]) -> NDArray[np.float64]:
-    """The weights of the frames of each group added."""
-    return np.add.reduceat(weights_TF, [group[0] for group in groups], axis=1)
-
-
-def group_name(group: range) -> str:
-    """The numbers of the frames, counted from 1."""
-    return str(group[0] + 1) if len(group) == 1 else f"{group[0] + 1}–{group[-1] + 1}"
-
-
 def _bars(
-    page: "Axes",
+    page: Axes,
     lefts: Sequence[float],
     size: tuple[float, float, float],
     weights: NDArray[np.float64],
     peak: float,
 ) -> None:
     """Draw the bars of a token; `size` is (width, height, ground), and the peak has full height."""
-    from matplotlib import colormaps
-
     wide, full, ground = size
     heights = full * weights / peak
     page.bar(lefts, -full, wide, ground, align="edge", color="#f3f5f8")

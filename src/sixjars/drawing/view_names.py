@@ -15,7 +15,7 @@ FITTING: Mapping[str, tuple[str, ...]] = {
 }
 """The views for each kind of positions, the usual one first."""
 WIDEST = 60
-"""Words that a heat map has room for; a longer text with one output has its words shaded."""
+"""Columns that a heat map has room for; of a longer text, words are shaded or listed."""
 
 
 def views_of(view: View) -> list[str]:

@@ -1,4 +1,4 @@
-"""A document with its sentences and words shaded by their attention weights; as a picture file.
+"""A document with its sentences and words shaded by their attention weights; as an image file.
 
 Figure 5 of Yang et al. (2016), Hierarchical Attention Networks for Document Classification.
 """
@@ -8,23 +8,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
-from sixjars.drawing.page import (
-    GREY,
-    figure_of,
-    fit,
-    ink,
-    percent,
-    saved_page,
-    small_text,
-    width_of,
-)
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from sixjars.drawing.matplotlib.figure import GREY, fit, saved_page, small_text, widths_of
+from sixjars.drawing.view import TURNS
+from sixjars.drawing.weights import ink, percent
 from sixjars_runtime.errors import ShapeError
 from sixjars_runtime.text.segments import OTHER, OWN
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_LINES = 100
 """Lines of a page; of a longer document, the sentences with the most weight are shown."""
@@ -38,14 +32,11 @@ LETTERS = 9.0
 """The size of the words in points."""
 FLAT = "Blue: the attention weight, averaged over the output; the largest is darkest."
 """The caption of a single sentence, which has all weight."""
-TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answers."
-"""The caption of a conversation."""
 CAPTION = (
     "Red: the weight of a sentence, all its words together.",
     "Blue: the weight of a word within its sentence, times √(weight of the sentence). "
     "The largest are darkest.",
 )
-
 Line = list[tuple[int, float, float]]
 """Words beside each other: which of the sentence's, its left edge and its width, in inches."""
 
@@ -120,7 +111,7 @@ def _sentences(
             raise ShapeError(
                 f"sentences come one after the other, but {after} comes after {before}."
             )
-    widths = _widths(words)
+    widths = widths_of(words, LETTERS)
     sentences = []
     for segment, group in groupby(range(len(words)), key=segments.__getitem__):
         positions = list(group)
@@ -128,16 +119,9 @@ def _sentences(
         root = math.sqrt(weight) if weight > 0 else math.inf  # α / √p_s = √p_s · α / p_s
         shares = tuple(weights[at] / root for at in positions)
         tokens = tuple(words[at] for at in positions)
-        lines = _lines([widths[word] for word in tokens], left)
+        lines = _lines([min(widths[word], WIDTH) for word in tokens], left)
         sentences.append(_Sentence(segment + 1, tokens, weight, shares, lines))
     return sentences
-
-
-def _widths(words: Sequence[str]) -> dict[str, float]:
-    """The width of each word in inches, at most a line."""
-    figure = figure_of(1.0, 1.0)
-    texts = {word: figure.text(0.0, 0.0, word, fontsize=LETTERS) for word in set(words)}
-    return {word: min(width_of(text), WIDTH) for word, text in texts.items()}
 
 
 def _lines(widths: Sequence[float], left: float) -> tuple[Line, ...]:
@@ -200,7 +184,7 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
     return "\n".join([*CAPTION, f"{counts}: {percent(math.fsum(shown))} together."])
 
 
-def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
+def _weigh(page: Axes, sentence: _Sentence, top: float, peak: float) -> None:
     """Draw the number of a sentence, and its weight."""
     middle = top + LINE / 2
     height = LINE * len(sentence.lines)
@@ -211,7 +195,7 @@ def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
     page.text(NUMBER + CELL / 2, middle, percentage, color=_ink("Reds", share), **place)
 
 
-def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> None:
+def _show(page: Axes, sentence: _Sentence, top: float, word_peak: float) -> None:
     bottom = top + LINE * len(sentence.lines)
     for row, line in enumerate(sentence.lines):
         for at, left, width in line:
@@ -227,18 +211,14 @@ def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> No
         page.text(x, y, "…", va="center", fontsize=LETTERS, color=GREY)
 
 
-def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, share: float) -> None:
+def _shade(page: Axes, box: tuple[float, float, float, float], colors: str, share: float) -> None:
     """Draw a box, (left, top, width, height), as dark as its share, but never nearly black."""
-    from matplotlib.patches import Rectangle
-
     left, top, width, height = box
     look: dict[str, Any] = {"facecolor": _color(colors, share), "edgecolor": "none"}
     page.add_patch(Rectangle((left, top + 0.015), width, height - 0.03, **look))
 
 
 def _color(colors: str, share: float) -> tuple[float, ...]:
-    from matplotlib import colormaps
-
     red, green, blue, alpha = colormaps[colors](0.9 * max(share, 0.0))
     return float(red), float(green), float(blue), float(alpha)
 

@@ -1,4 +1,4 @@
-"""Lines between an input and an output, as thick as their attention weights; as a picture file.
+"""Lines between an input and an output, as thick as their attention weights; as an image file.
 
 Dims: T output tokens, S source positions.
 """
@@ -6,19 +6,18 @@ Dims: T output tokens, S source positions.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, final
+from typing import Literal, final
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Curve
 from numpy.typing import NDArray
 
-from sixjars.drawing.page import GREY, Weights, checked, figure_of, fit, saved_page, width_of
+from sixjars.drawing.matplotlib.figure import GREY, fit, saved_page, widths_of
+from sixjars.drawing.weights import LEAST, Weights, checked, copied_links
 from sixjars_runtime.errors import DataError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-LEAST = 0.05
-"""Smaller weights have no line."""
 LEAST_WIDE, WIDEST, BETWEEN, APART = 4.5, 13.0, 1.5, 0.16
 """Inches of a page with one sentence above the other, between them, and between two words."""
 ROW, COLUMN, GAP = 0.26, 2.6, 2.2
@@ -26,7 +25,6 @@ ROW, COLUMN, GAP = 0.26, 2.6, 2.2
 LETTERS, THICKEST = 11.0, 7.0
 """The sizes of letters and of the thickest line, in points."""
 BLUE, ORANGE = "#2171b5", "#b45309"
-
 Spot = tuple[float, float]
 
 
@@ -78,20 +76,6 @@ def _caption(copied: Sequence[int | None], *, across: bool) -> str:
     )
 
 
-def copied_links(
-    source: Sequence[str], target: Sequence[str], copied: Sequence[int | None]
-) -> list[list[int]]:
-    """For each output token the positions of the same word, with the one it was copied from.
-
-    >>> copied_links(["Rex", "is", "Rex"], ["Rex", "ran"], [0, None])
-    [[0, 2], []]
-    """
-    return [
-        [place for place, word in enumerate(source) if word == token or place == at]
-        for token, at in zip(target, copied, strict=True)
-    ]
-
-
 def _links(weights_TS: NDArray[np.float64], places: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """The weights at these places of each row; the others are 0."""
     links_TS = np.zeros_like(weights_TS)
@@ -115,7 +99,8 @@ class _Places:
     @classmethod
     def of(cls, source: Sequence[str], target: Sequence[str]) -> "_Places":
         """Place the sentences above each other where both have room, else side by side."""
-        rows = [_widths(source), _widths(target)]
+        widths = widths_of([*source, *target], LETTERS)
+        rows = [[widths[word] for word in words] for words in (source, target)]
         wide = max(LEAST_WIDE, *(sum(row) + APART * (len(row) - 1) for row in rows))
         if wide <= WIDEST:
             above, below = _row(rows[0], wide, 0.1), _row(rows[1], wide, BETWEEN + 0.35)
@@ -125,11 +110,8 @@ class _Places:
         size = 2 * COLUMN + GAP, ROW * max(len(source), len(target))
         return cls(left, right, size, across=False)
 
-    def link(self, page: "Axes", at: int, step: int, weight: float, color: str) -> None:
+    def link(self, page: Axes, at: int, step: int, weight: float, color: str) -> None:
         """A curve from a word of the source to one of the target, as thick as the weight."""
-        from matplotlib.patches import PathPatch
-        from matplotlib.path import Path as Curve
-
         (x, y), (to_x, to_y) = self.source[at], self.target[step]
         if self.across:
             begin, end = (x, y + 0.15), (to_x, to_y - 0.25)
@@ -145,7 +127,7 @@ class _Places:
         page.add_patch(PathPatch(curve, fill=False, capstyle="round", **style))
 
     def write(
-        self, page: "Axes", word: str, spot: Spot, side: Literal["source", "target"], color: str
+        self, page: Axes, word: str, spot: Spot, side: Literal["source", "target"], color: str
     ) -> None:
         """Write a word in its place, smaller where it is too long for a column."""
         if self.across:
@@ -155,11 +137,6 @@ class _Places:
         fit(
             page.text(*spot, word, ha=align, va="center", fontsize=LETTERS - 1, color=color), COLUMN
         )
-
-
-def _widths(words: Sequence[str]) -> list[float]:
-    figure = figure_of(1.0, 1.0)
-    return [width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)) for word in words]
 
 
 def _row(widths: Sequence[float], wide: float, y: float) -> list[Spot]:

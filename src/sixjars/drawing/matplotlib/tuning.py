@@ -1,16 +1,17 @@
-"""A picture of a parameter search: the score of each trial, and against each searched value."""
+"""An image of a parameter search: the score of each trial, and against each searched value."""
 
 import json
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from sixjars.drawing.page import COLORS, GREY, SMALL, figure_of, quiet_grid, save, shortened
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sixjars.drawing.matplotlib.figure import COLORS, GREY, SMALL, figure_of, quiet_grid, save
+from sixjars.drawing.view import shortened
 
 Row = Mapping[str, Any]
 RED, BLUE = COLORS[0], COLORS[2]
@@ -58,11 +59,9 @@ def draw_tuning(
 
 
 def _draw_order(
-    axis: "Axes", trials: Sequence[Row], complete: Sequence[Row], *, higher: bool
+    axis: Axes, trials: Sequence[Row], complete: Sequence[Row], *, higher: bool
 ) -> None:
     """Scores by number; the best so far is a line, and a trial that failed is a mark below."""
-    from matplotlib.ticker import MaxNLocator
-
     _scatter(axis, trials, lambda row: row["number"])
     failed = [row["number"] for row in trials if row["state"] == "failed"]
     if failed:
@@ -79,7 +78,7 @@ def _draw_order(
     axis.set_xlabel("trial")
 
 
-def _draw_key(axis: "Axes", trials: Sequence[Row], key: str, scale: str) -> None:
+def _draw_key(axis: Axes, trials: Sequence[Row], key: str, scale: str) -> None:
     """Scores by the value of one key; choices stand side by side."""
     axis.set_xlabel(key)
     if scale != "names":
@@ -93,10 +92,8 @@ def _draw_key(axis: "Axes", trials: Sequence[Row], key: str, scale: str) -> None
     axis.set_xlim(-0.6, len(places) - 0.4)
 
 
-def _make_logarithmic(axis: "Axes", values: Sequence[float]) -> None:
+def _make_logarithmic(axis: Axes, values: Sequence[float]) -> None:
     """Make an axis logarithmic, with numbers as in a recipe, and closer ticks for fewer decades."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
-
     axis.set_xscale("log")
     spread = max(values) / min(values)
     subs = (1.0, 2.0, 5.0) if spread <= 100 else (1.0,)
@@ -113,7 +110,7 @@ def _places(trials: Sequence[Row], key: str) -> dict[str, int]:
     return {text: at for at, text in enumerate(ordered)}
 
 
-def _scatter(axis: "Axes", trials: Sequence[Row], place: Any) -> None:
+def _scatter(axis: Axes, trials: Sequence[Row], place: Any) -> None:
     """Draw a dot for each complete trial, a hollow one for a pruned one at its best score."""
     filled = {"color": BLUE, "alpha": 0.8, "edgecolors": "white", "linewidths": 0.6, "s": 40}
     hollow = {"facecolors": "white", "edgecolors": GREY, "s": 26}
