@@ -1,13 +1,13 @@
 """Points in the order of a pointer's output: how good the order is, and where points can be seen."""
 
-import math
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.evaluation.metrics.tours import nearest_tour
+from sixjars.evaluation.metrics.tours import nearest_tour, tour_length
+from sixjars.samples.tours import tours
 
 Points = Sequence[tuple[float, ...]]
 MOST_SOLVED = 10
@@ -65,7 +65,8 @@ def _compared(points: Points) -> tuple[float, str]:
     """The length to compare a tour with, and its name: the shortest where there are few points."""
     if len(points) > MOST_SOLVED:
         return tour_length(points, nearest_tour(points)), "the nearest-neighbour tour"
-    return shortest_length(points), "the shortest"
+    [shortest] = tours(np.array([points])).tolist()
+    return tour_length(points, shortest), "the shortest"
 
 
 def apart(points: Points, least: float) -> NDArray[np.float64]:
@@ -90,29 +91,3 @@ def apart(points: Points, least: float) -> NDArray[np.float64]:
             break
         spots = spots + pushes.sum(axis=1)
     return spots
-
-
-def tour_length(points: Points, order: Sequence[int]) -> float:
-    """The length of the closed line through the points in that order."""
-    edges = pairwise([*order, *order[:1]])
-    return math.fsum(math.dist(points[a], points[b]) for a, b in edges)
-
-
-def shortest_length(points: Points) -> float:
-    """The length of the shortest tour, by dynamic programming over subsets (Held & Karp 1962).
-
-    >>> shortest_length([(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
-    4.0
-    """
-    rest = range(1, len(points))
-    # the shortest path from 0 through all points of a set to one of them
-    paths = {(frozenset([at]), at): math.dist(points[0], points[at]) for at in rest}
-    for size in range(2, len(points)):
-        for chosen in map(frozenset, combinations(rest, size)):
-            for end in chosen:
-                before, goal = chosen - {end}, points[end]
-                lengths = (paths[before, at] + math.dist(points[at], goal) for at in before)
-                paths[chosen, end] = min(lengths)
-    everywhere = frozenset(rest)
-    tours = (paths[everywhere, at] + math.dist(points[at], points[0]) for at in rest)
-    return min(tours, default=0.0)
