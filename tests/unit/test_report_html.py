@@ -12,10 +12,10 @@ from markupsafe import escape
 from sixjars.drawing.view import Output, View
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.reports.charts import COLORS, Chart, curves, number, thinned, ticks
+from sixjars.reports.charts import Chart, curves, number, thinned, ticks
 from sixjars.reports.examples import chosen_rows
 from sixjars.reports.page import LARGEST, SECTIONS, report_page
-from sixjars.reports.summary_map import neighbours_of, projected
+from sixjars.reports.summary_map import COLORS, neighbours_of, projected
 from sixjars.reports.tables import MOST_LABELS
 from sixjars.reports.values import ByLength, Example, Group, History, Report, Shown, SummaryMap
 from sixjars.runs.explanation import Explanation, Section, Weight

@@ -13,7 +13,7 @@ from sixjars.drawing.matplotlib.lines import draw_lines
 from sixjars.drawing.matplotlib.tour import draw_tour
 from sixjars.drawing.tours import tour_title
 from sixjars.drawing.view import TURNS, View, probability_of, view_of
-from sixjars.drawing.view_names import chosen
+from sixjars.drawing.view_names import chosen_view
 
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
 """Words of an input in the name of its picture, and bytes of them."""
@@ -34,7 +34,7 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
 def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
     """Draw the best output of a view to a file (.png, .svg, .pdf), as named or as it fits."""
     title = f"{view.short} → {view.outputs[0].text}{view.over}"
-    PICTURES[chosen(view, name)](Path(path), view, title)
+    PICTURES[chosen_view(view, name)](Path(path), view, title)
 
 
 def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:

@@ -18,7 +18,7 @@ WIDEST = 60
 """Columns that a heat map has room for; of a longer text, words are shaded or listed."""
 
 
-def views_of(view: View) -> list[str]:
+def fitting_views(view: View) -> list[str]:
     """The views that this one can be shown as."""
     steps = max(len(output.tokens) for output in view.outputs)
     without = {
@@ -32,9 +32,9 @@ def views_of(view: View) -> list[str]:
     return [name for name in (*FITTING[view.kind], "json") if not without.get(name, False)]
 
 
-def usual(view: View) -> str:
+def usual_view(view: View) -> str:
     """The view that fits what the positions are, and how many there are."""
-    views = views_of(view)
+    views = fitting_views(view)
     steps, long = len(view.outputs[0].tokens), len(view.source) > WIDEST
     if views[0] == "document" and steps > 1 and not long:
         return "heatmap"
@@ -43,19 +43,19 @@ def usual(view: View) -> str:
     return views[0]
 
 
-def chosen(view: View, name: str | None) -> str:
+def chosen_view(view: View, name: str | None) -> str:
     """The view of that name, or the usual one; refuse what this model cannot give.
 
     >>> from sixjars.drawing.view import Output
     >>> output = Output("yes", ("yes",), ((1.0,),))
-    >>> chosen(View({"source": "no"}, (output,), source=("no",)), "tour")  # doctest: +ELLIPSIS
+    >>> chosen_view(View({"source": "no"}, (output,), source=("no",)), "tour")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     sixjars_runtime.errors.DataError: this model cannot be shown as tour; it gives heatmap, document or ...
     """
     if name is None:
-        return usual(view)
-    possible = views_of(view)
+        return usual_view(view)
+    possible = fitting_views(view)
     if name not in possible:
         names = f"{', '.join(possible[:-1])} or {possible[-1]}"
         raise DataError(f"this model cannot be shown as {name}; it gives {names}.")

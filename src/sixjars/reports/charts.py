@@ -1,7 +1,6 @@
 """The charts of a report, as places on a drawing; the templates make SVG of them."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, final
@@ -10,14 +9,10 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from sixjars.evaluation.by_length import FEW
-from sixjars.reports.tables import shown_number
-from sixjars.reports.values import ByLength, History, SummaryMap
+from sixjars.reports.values import ByLength, History
 
 MOST = 400
 """Points of a curve; of more, some are left out."""
-COLORS = 8
-"""Colours of classes on the map; further classes share one."""
-MAP_WIDTH, MAP_HEIGHT, MAP_MARGIN = 600, 450, 14
 Points = Sequence[tuple[float, float]]
 
 
@@ -190,61 +185,3 @@ def length_bars(scores: ByLength) -> Chart:
         marks=[(across.place(at + 0.5), each.name) for at, each in enumerate(scores.buckets)],
         bars=bars,
     )
-
-
-def map_colours(summary: SummaryMap, ranked_by: str) -> dict[str, str]:
-    """The values that points of the map may be coloured by, where they differ, with their names."""
-    examples = summary.examples
-    scores = {example.score for example in examples} - {None}
-    possible = {
-        "class": ("class", len(set(summary.labels))),
-        "length": ("length of the input", len({example.length for example in examples})),
-        "score": (ranked_by, len(scores)),
-    }
-    return {name: text for name, (text, count) in possible.items() if count > 1}
-
-
-def map_dots(summary: SummaryMap) -> list[tuple[float, float, str]]:
-    """The place and the style of each point: its length and score from 0 to 1, and its class."""
-    low, high = summary.spots.min(0).tolist(), summary.spots.max(0).tolist()
-    across = Axis(low[0], high[0], MAP_MARGIN, MAP_WIDTH - MAP_MARGIN)
-    up = Axis(low[1], high[1], 0.75 * (MAP_WIDTH - MAP_MARGIN), 0.75 * MAP_MARGIN)
-    lengths = _scaled([example.length for example in summary.examples])
-    scores = _scaled([example.score for example in summary.examples])
-    scores = [1.0 - score for score in scores] if summary.lower else scores
-    numbers = {label: number for number, label in map_classes(summary)}
-    dots = []
-    for at, (x, y) in enumerate(summary.spots.tolist()):
-        style = f"--l:{lengths[at]:.2f};--s:{scores[at]:.2f}"
-        if summary.labels:
-            style += f";--k:var(--k{numbers.get(summary.labels[at], COLORS)})"
-        dots.append((across.place(x), up.place(y), style))
-    return dots
-
-
-def map_classes(summary: SummaryMap) -> list[tuple[int, str]]:
-    """The number of its colour and the name of each frequent class; the rest share one."""
-    counts = Counter(summary.labels).most_common(COLORS)
-    return [(at, label) for at, (label, _) in enumerate(counts)]
-
-
-def map_ramps(summary: SummaryMap, colours: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The numbers at both ends of each scale of colours."""
-    values: dict[str, list[float | None]] = {
-        "length": [example.length for example in summary.examples],
-        "score": [example.score for example in summary.examples],
-    }
-    ramps = {}
-    for name, numbers in values.items():
-        if name in colours:
-            known = [value for value in numbers if value is not None]
-            low, high = shown_number(float(min(known))), shown_number(float(max(known)))
-            ramps[name] = (high, low) if name == "score" and summary.lower else (low, high)
-    return ramps
-
-
-def _scaled(values: Sequence[float | None]) -> list[float]:
-    """Values from 0 to 1; an unknown value is 0."""
-    known = [value for value in values if value is not None] or [0.0]
-    axis = Axis(min(known), max(known), 0.0, 1.0)
-    return [0.0 if value is None else axis.place(value) for value in values]

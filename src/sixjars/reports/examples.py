@@ -140,7 +140,7 @@ def example_of(run: JudgedRun, at: int, score: float | None, length: int) -> Exa
     return Example(" · ".join(texts), output, outcome.references, score, length)
 
 
-def views_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
+def attention_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     """The attention of the model by row, for the best outputs of a beam; empty without any."""
     network, dataset, settings = run.network, run.dataset, run.judged.settings
     if not network.decoder.has_attention or not rows:

@@ -6,17 +6,16 @@ The words of a report are in `templates/report.html`; here are the values that i
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from sixjars.drawing.html.assets import live
 from sixjars.drawing.html.images import photo_uri
 from sixjars.drawing.html.pages import page, render
 from sixjars.drawing.html.views import fragment
 from sixjars.drawing.view import View
-from sixjars.drawing.view_names import usual, views_of
+from sixjars.drawing.view_names import fitting_views, usual_view
 from sixjars.reports import charts, tables
+from sixjars.reports.summary_map import map_values
 from sixjars.reports.tables import between, cut, shown_number
-from sixjars.reports.values import Report, Shown, SummaryMap
+from sixjars.reports.values import Report, Shown
 from sixjars.runs.explanation import Section
 
 SECTIONS: Mapping[str, str] = {
@@ -67,7 +66,7 @@ def report_page(report: Report) -> str:
         chart, table = charts.length_bars(report.by_length), tables.length_table(report.by_length)
         values["lengths"] = {"chart": chart, "table": table}
     if report.summary_map is not None:
-        values["map"] = _map(report.summary_map, report.ranked_by)
+        values["map"] = map_values(report.summary_map, report.ranked_by)
     body = render("report.html", values, package="sixjars.reports")
     style, script = live("reports", "report.css"), live("reports", "report.js")
     return page([body], title=report.title, style=style, script=script)
@@ -91,30 +90,6 @@ def _jars(sections: Sequence[Section]) -> dict[str, list[dict[str, Any]]]:
         part = {"name": name, "lines": section.lines, "count": count, "parameters": parameters}
         jars.setdefault(jar, []).append(part)
     return jars
-
-
-def _map(summary: SummaryMap, ranked_by: str) -> dict[str, Any]:
-    """The points and colours of the map, its legends, and the table of it."""
-    across, upwards = (f"{share:.0%}" for share in summary.shares)
-    colours = charts.map_colours(summary, ranked_by)
-    classes = charts.map_classes(summary)
-    if len(set(summary.labels)) > charts.COLORS:
-        classes.append((charts.COLORS, "others"))
-    # points that lie so close cover each other
-    places = np.unique(np.round(summary.spots / np.ptp(summary.spots), 4), axis=0)
-    return {
-        "across": across,
-        "upwards": upwards,
-        "count": len(summary.examples),
-        "places": len(places),
-        "colours": colours,
-        "classes": classes,
-        "ramps": charts.map_ramps(summary, colours),
-        "width": charts.MAP_WIDTH,
-        "height": charts.MAP_HEIGHT,
-        "dots": charts.map_dots(summary),
-        "table": tables.map_table(summary, ranked_by),
-    }
 
 
 def _examples(shown: Sequence[Shown], ranked_by: str) -> dict[str, list[dict[str, Any]]]:
@@ -161,6 +136,6 @@ def _attention(view: View | None, key: str) -> dict[str, Any]:
 
 def _view_name(view: View) -> str:
     """The usual view, unless that is a heat map wider than the page, of which one sees a part."""
-    name = usual(view)
+    name = usual_view(view)
     is_wide = name == "heatmap" and len(view.names) > WIDEST
-    return "document" if is_wide and "document" in views_of(view) else name
+    return "document" if is_wide and "document" in fitting_views(view) else name

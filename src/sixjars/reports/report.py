@@ -26,13 +26,13 @@ from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
 from sixjars.reports.examples import (
+    attention_of,
     chosen_rows,
     example_of,
     images_of,
     lengths_of,
     ranking_of,
     unknown_words,
-    views_of,
 )
 from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
@@ -202,7 +202,7 @@ class _Gathering:
         inputs, rows = self.judged.inputs, self.judged.judged.rows
         groups = chosen_rows(keys, inputs)
         counts = Counter(inputs)
-        views = views_of(self.judged, [rows[at] for places in groups.values() for at in places])
+        views = attention_of(self.judged, [rows[at] for places in groups.values() for at in places])
         shown = []
         for group, places in groups.items():
             for at in places:

@@ -15,7 +15,7 @@ from sixjars.drawing.html.images import light_uri, photo_uri
 from sixjars.drawing.html.pages import render
 from sixjars.drawing.html.tours import tour_values
 from sixjars.drawing.view import TURNS, View, order_of, probability_of
-from sixjars.drawing.view_names import WIDEST, chosen
+from sixjars.drawing.view_names import WIDEST, chosen_view
 from sixjars.drawing.weights import LEAST, copied_links, frame_groups, group_name, grouped
 
 WIDE = 24
@@ -35,7 +35,7 @@ def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str
     >>> "&lt;b&gt;" in shown, "<b>" in shown
     (True, False)
     """
-    name = chosen(view, name)
+    name = chosen_view(view, name)
     ranks = range(len(view.outputs))
     values = {
         "view": view,
