@@ -14,7 +14,7 @@ from sixjars.serving.web.features import features
 from sixjars.serving.web.parts import parts_of, script, style
 
 PACKAGE = Path(sixjars.__file__).parent
-FOLDERS = ("serving/web/script", "serving/live", "drawing/html/live")
+FOLDERS = ("serving/web/script", "serving/static", "drawing/html/static")
 FILES = [path for folder in FOLDERS for path in PACKAGE.joinpath(folder).rglob("*.*s")]
 DECLARED = re.compile(
     r"^(?:async )?(?:function|class|const|let) (\w+)|(?<=, )([A-Z][A-Z_]+) =", re.MULTILINE

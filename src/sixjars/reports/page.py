@@ -6,7 +6,7 @@ The words of a report are in `templates/report.html`; here are the values that i
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sixjars.drawing.html.assets import live
+from sixjars.drawing.html.assets import static
 from sixjars.drawing.html.images import photo_uri
 from sixjars.drawing.html.pages import page, render
 from sixjars.drawing.html.views import fragment
@@ -68,7 +68,7 @@ def report_page(report: Report) -> str:
     if report.summary_map is not None:
         values["map"] = map_values(report.summary_map, report.ranked_by)
     body = render("report.html", values, package="sixjars.reports")
-    style, script = live("reports", "report.css"), live("reports", "report.js")
+    style, script = static("reports", "report.css"), static("reports", "report.js")
     return page([body], title=report.title, style=style, script=script)
 
 

@@ -1,6 +1,6 @@
 """The parts shared by the page of a server and a static page: inputs, titles and views."""
 
-from sixjars.drawing.html.assets import LIVE, live, live_files
+from sixjars.drawing.html.assets import VIEW_FILES, static, view_files
 from sixjars.runs.predict import Predictor
 
 INPUTS = ("inputs", "talk", "points", "files")
@@ -9,12 +9,16 @@ INPUTS = ("inputs", "talk", "points", "files")
 
 def style() -> str:
     """The styles of all views and inputs, and colours."""
-    return live_files(LIVE, "css") + "".join(live("serving", f"{name}.css") for name in INPUTS)
+    return view_files(VIEW_FILES, "css") + "".join(
+        static("serving", f"{name}.css") for name in INPUTS
+    )
 
 
 def script() -> str:
     """The scripts of all views and inputs."""
-    return "\n".join([live_files(LIVE, "js"), *(live("serving", f"{name}.js") for name in INPUTS)])
+    return "\n".join(
+        [view_files(VIEW_FILES, "js"), *(static("serving", f"{name}.js") for name in INPUTS)]
+    )
 
 
 def titles(run: Predictor) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The styles and scripts of pages, in folders called `live`, with sections that only some need.
+"""The styles and scripts of pages, in folders called `static`, with sections that only some need.
 
     // only: cell/lstm
     ...
@@ -14,7 +14,7 @@ from typing import Literal
 
 MARK = re.compile(r"\s*(?://|/\*) (only|end): ([\w/, ]*\w)(?: \*/)?\n")
 """A line where a section begins or ends."""
-LIVE = ("colours", "view", "heat", "lines", "document", "image", "frames", "tour")
+VIEW_FILES = ("colours", "view", "heat", "lines", "document", "image", "frames", "tour")
 """The names of the styles and scripts of views."""
 
 
@@ -40,23 +40,23 @@ def kept(text: str, features: Collection[str] | None = None) -> str:
     return "".join(lines)
 
 
-def live(package: str, name: str, features: Collection[str] | None = None) -> str:
+def static(package: str, name: str, features: Collection[str] | None = None) -> str:
     """A style or script beside a package, with all sections, or those of some features.
 
-    >>> live("drawing.html", "colours.css").splitlines()[0]
+    >>> static("drawing.html", "colours.css").splitlines()[0]
     '/* Colours, light and dark, and the text of a page. */'
     """
-    return kept(files(f"sixjars.{package}").joinpath("live", name).read_text("utf-8"), features)
+    return kept(files(f"sixjars.{package}").joinpath("static", name).read_text("utf-8"), features)
 
 
-def live_files(
+def view_files(
     names: Iterable[str], ending: Literal["css", "js"], features: Collection[str] | None = None
 ) -> str:
     """The styles or the scripts of views with these names; not every view has both.
 
-    >>> live_files(["tour"], "js")
+    >>> view_files(["tour"], "js")
     ''
     """
-    folder = files(__package__).joinpath("live")
+    folder = files(__package__).joinpath("static")
     there = [f"{name}.{ending}" for name in names if folder.joinpath(f"{name}.{ending}").is_file()]
-    return "".join(live("drawing.html", name, features) for name in there)
+    return "".join(static("drawing.html", name, features) for name in there)

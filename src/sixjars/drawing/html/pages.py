@@ -14,7 +14,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.ext import Extension
 from markupsafe import Markup
 
-from sixjars.drawing.html.assets import LIVE, live_files
+from sixjars.drawing.html.assets import VIEW_FILES, view_files
 from sixjars.drawing.weights import digits, percent
 
 VIEWS = "sixjars.drawing.html"
@@ -77,7 +77,7 @@ def page(fragments: Iterable[str], *, title: str, style: str = "", script: str =
         "fragments": fragments,
         "title": title,
         "policy": POLICY,
-        "style": live_files(LIVE, "css") + style,
-        "script": live_files(LIVE, "js") + script,
+        "style": view_files(VIEW_FILES, "css") + style,
+        "script": view_files(VIEW_FILES, "js") + script,
     }
     return render("page.html", values)
