@@ -129,17 +129,17 @@ def _listing() -> Table:
 def _document(view: View, width: int) -> Iterator[RenderableType]:
     """A row for each sentence: its weight, and its words shaded by √p_s · p_w."""
     names = view.names
-    levels = view.sentences(view.outputs[0])
-    peak = max(weight**0.5 * share for weight, shares in levels for share in shares) or 1.0
+    sentences = view.sentences(view.outputs[0])
+    peak = max(max(sentence.depths) for sentence in sentences) or 1.0
     left = iter(names)
     table = _listing()
-    for weight, shares in levels:
-        depths = [weight**0.5 * share for share in shares]
-        styles = [style_of(depth / peak) if depth > 0.1 * peak else "" for depth in depths]
+    for sentence in sentences:
+        shares = [depth / peak for depth in sentence.depths]
+        styles = [style_of(share) if share > 0.1 else "" for share in shares]
         words = zip(islice(left, len(styles)), styles, strict=True)
         shaded = Text(" ").join(Text(word, style=style) for word, style in words)
-        table.add_row(Text(percent(weight)), shaded)
-    yield table if len(levels) > 1 else shaded
+        table.add_row(Text(percent(sentence.weight)), shaded)
+    yield table if len(sentences) > 1 else shaded
     best = sorted(range(len(names)), key=lambda at: -view.outputs[0].mean[at])[:5]
     listed = "  ".join(f"{names[at]} {percent(view.outputs[0].mean[at])}" for at in best)
     yield Text(f"Most weight: {listed}", style="dim")

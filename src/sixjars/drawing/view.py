@@ -9,7 +9,7 @@ from itertools import groupby
 from math import exp, fsum
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from sixjars.drawing.weights import Weights, percent
 from sixjars.flow.values import Layout
@@ -30,6 +30,15 @@ TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answ
 """The caption of a conversation."""
 
 
+def cut(text: str, most: int) -> str:
+    """A text on one line, with at most so many characters.
+
+    >>> cut("a  long text", 8)
+    'a long …'
+    """
+    return shortened(" ".join(text.split()), most)
+
+
 def shortened(text: str, most: int) -> str:
     """At most so many characters of a text.
 
@@ -37,6 +46,21 @@ def shortened(text: str, most: int) -> str:
     ('atten…', 'attend')
     """
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+@final
+class Sentence(NamedTuple):
+    """What was attended to in one sentence of the input."""
+
+    weight: float
+    """p_s, of all its words together."""
+    shares: tuple[float, ...]
+    """p_w, the share of each word."""
+
+    @property
+    def depths(self) -> list[float]:
+        """How dark each word is drawn, √p_s · p_w (Yang et al. 2016, section 3.4)."""
+        return [self.weight**0.5 * share for share in self.shares]
 
 
 @final
@@ -120,7 +144,7 @@ class View:
     @property
     def short(self) -> str:
         """The same on one line, cut where it is long."""
-        return shortened(" ".join(self.given.split()), LONGEST)
+        return cut(self.given, LONGEST)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -165,17 +189,16 @@ class View:
             outputs=tuple(_joined(output, groups, place) for output in self.outputs),
         )
 
-    def sentences(self, output: Output) -> list[tuple[float, tuple[float, ...]]]:
-        """The weight of each sentence of a text in segments, and the share of each word in it."""
-        levels = []
+    def sentences(self, output: Output) -> list[Sentence]:
+        """The sentences of a text in segments; a text without them is one."""
+        sentences = []
         segments = self.segments or [0] * len(output.mean)
         for _, group in groupby(zip(segments, output.mean, strict=True), key=itemgetter(0)):
             weights = [weight for _, weight in group]
             whole = fsum(weights)
-            levels.append(
-                (whole, tuple(weight / whole if whole > 0 else 0.0 for weight in weights))
-            )
-        return levels
+            shares = tuple(weight / whole if whole > 0 else 0.0 for weight in weights)
+            sentences.append(Sentence(whole, shares))
+        return sentences
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; images and frames are left out."""
@@ -201,9 +224,9 @@ class View:
             "weights": [list(row) for row in output.weights],
         }
         if self.segments:
-            levels = self.sentences(output)
-            values |= {"sentence_weights": [weight for weight, _ in levels]}
-            values |= {"word_shares": [list(shares) for _, shares in levels]}
+            sentences = self.sentences(output)
+            values["sentence_weights"] = [sentence.weight for sentence in sentences]
+            values["word_shares"] = [list(sentence.shares) for sentence in sentences]
         return values | ({"copied": list(output.copied)} if self.copies else {})
 
 

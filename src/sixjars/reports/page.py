@@ -10,11 +10,11 @@ from sixjars.drawing.html.assets import static
 from sixjars.drawing.html.images import photo_uri
 from sixjars.drawing.html.pages import page, render
 from sixjars.drawing.html.views import fragment
-from sixjars.drawing.view import View
+from sixjars.drawing.view import View, cut
 from sixjars.drawing.view_names import fitting_views, usual_view
 from sixjars.reports import charts, tables
 from sixjars.reports.summary_map import map_values
-from sixjars.reports.tables import between, cut, shown_number
+from sixjars.reports.tables import between, shown_number
 from sixjars.reports.values import Report, Shown
 from sixjars.runs.explanation import Section
 

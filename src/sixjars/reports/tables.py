@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from sixjars.drawing.view import shortened
+from sixjars.drawing.view import cut
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
@@ -28,15 +28,6 @@ def shown_number(value: float) -> str:
     if not math.isfinite(value) or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.3f}" if abs(value) < 1 else f"{value:,.2f}"
-
-
-def cut(text: str, most: int) -> str:
-    """A text on one line, with at most so many characters.
-
-    >>> cut("a  long text", 8)
-    'a long …'
-    """
-    return shortened(" ".join(text.split()), most)
 
 
 @final

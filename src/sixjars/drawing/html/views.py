@@ -87,18 +87,15 @@ def _copying(view: View) -> Values:
 def _document(view: View) -> Values:
     """Sentences with their weights; a text of one is shaded by its words' own weights alone."""
     output = view.outputs[0]
-    levels = view.sentences(output)
-    peak = max(weight for weight, _ in levels) or 1.0
-    depths = [[weight**0.5 * share for share in shares] for weight, shares in levels]
-    if len(levels) == 1:
-        depths = [list(output.mean)]
-    most = max(map(max, depths)) or 1.0
+    parts = view.sentences(output)
+    depths = [part.depths for part in parts] if len(parts) > 1 else [output.mean]
+    peak, strongest = max(part.weight for part in parts) or 1.0, max(map(max, depths)) or 1.0
     sentences = []
     words = enumerate(view.names)
-    for (weight, _), row in zip(levels, depths, strict=True):
-        shaded = [(*next(words), depth / most) for depth in row]
-        sentences.append({"weight": weight, "share": weight / peak, "words": shaded})
-    return {"sentences": sentences, "strongest": most}
+    for part, row in zip(parts, depths, strict=True):
+        shaded = [(*next(words), depth / strongest) for depth in row]
+        sentences.append({"weight": part.weight, "share": part.weight / peak, "words": shaded})
+    return {"sentences": sentences, "strongest": strongest}
 
 
 def _image(view: View) -> Values:
