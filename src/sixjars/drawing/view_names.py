@@ -35,10 +35,11 @@ def fitting_views(view: View) -> list[str]:
 def usual_view(view: View) -> str:
     """The view that fits what the positions are, and how many there are."""
     views = fitting_views(view)
-    steps, long = len(view.outputs[0].tokens), len(view.source) > WIDEST
-    if views[0] == "document" and steps > 1 and not long:
+    steps = len(view.outputs[0].tokens)
+    is_long = len(view.source) > WIDEST
+    if views[0] == "document" and steps > 1 and not is_long:
         return "heatmap"
-    if views[0] == "heatmap" and steps == 1 and long and "document" in views:
+    if views[0] == "heatmap" and steps == 1 and is_long and "document" in views:
         return "document"
     return views[0]
 

@@ -105,7 +105,7 @@ def _examples(shown: Sequence[Shown], ranked_by: str) -> dict[str, list[dict[str
 
 def _example(shown: Shown, ranked_by: str, key: str) -> dict[str, Any]:
     """The texts of an example, and the HTML of its attention, if that is not too large."""
-    example, output = shown.example, shown.example.output
+    example = shown.example
     facts = [] if example.score is None else [f"{ranked_by}: {shown_number(example.score)}"]
     if shown.times > 1:
         what = "input" if example.given else "text"
@@ -114,7 +114,7 @@ def _example(shown: Shown, ranked_by: str, key: str) -> dict[str, Any]:
         "key": key,
         "facts": facts,
         "given": cut(example.given, LONGEST),
-        "output": None if output is None else cut(output, LONGEST),
+        "output": None if example.output is None else cut(example.output, LONGEST),
         "references": [cut(text, LONGEST) for text in example.references],
         "images": [photo_uri(image, 240) for image in shown.images],
     }

@@ -89,7 +89,8 @@ def _document(view: View) -> Values:
     output = view.outputs[0]
     parts = view.sentences(output)
     depths = [part.depths for part in parts] if len(parts) > 1 else [output.mean]
-    peak, strongest = max(part.weight for part in parts) or 1.0, max(map(max, depths)) or 1.0
+    peak = max(part.weight for part in parts) or 1.0
+    strongest = max(map(max, depths)) or 1.0
     sentences = []
     words = enumerate(view.names)
     for part, row in zip(parts, depths, strict=True):
