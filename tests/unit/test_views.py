@@ -15,7 +15,7 @@ from sixjars.drawing.terminal import TERMINAL
 from sixjars.drawing.view import Output, View, view_of
 from sixjars.drawing.view_names import FITTING, chosen_view, fitting_views, usual_view
 from sixjars.errors import DataError
-from tests.unit.test_inspection_draw import predictor
+from tests.unit.test_drawing_draw import predictor
 
 
 def view(source: tuple[str, ...], *tokens: str, weights: Any = None, **more: Any) -> View:
