@@ -19,6 +19,8 @@ from sixjars.drawing.weights import digits, percent
 
 VIEWS = "sixjars.drawing.html"
 """The package with the templates of views."""
+DEEP, DEEPEST = 0.58, 0.78
+"""The shades from which letters change colour, in dark and light mode; as in the script."""
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """What a browser may load: only what is in the file."""
 
@@ -43,6 +45,17 @@ def cells(weights: Iterable[float]) -> Markup:
     return Markup("".join(f"<td>{weight:.5f}</td>" for weight in weights))
 
 
+def deep(share: float) -> str:
+    """The classes of letters on a shade: from `DEEP` on light ones can be read better.
+
+    >>> deep(0.5), deep(0.6), deep(0.8)
+    ('', ' deep', ' deep deepest')
+    """
+    if share > DEEPEST:
+        return " deep deepest"
+    return " deep" if share > DEEP else ""
+
+
 @cache
 def _environment(package: str) -> Environment:
     environment = Environment(
@@ -53,6 +66,7 @@ def _environment(package: str) -> Environment:
     )
     environment.filters |= {
         "cells": cells,
+        "deep": deep,
         "digits": digits,
         "fixed": lambda number, places: f"{number:.{places}f}",
         "percent": percent,
