@@ -9,7 +9,7 @@ import pytest
 
 import sixjars
 from sixjars.drawing import draw as module
-from sixjars.drawing.draw import picture_name
+from sixjars.drawing.draw import image_name
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
 from sixjars.runs.prediction import Prediction
@@ -131,13 +131,11 @@ def test_pictures_have_the_names_of_their_inputs() -> None:
         "x" * 500: f"1-{'x' * 60}.png",
     }
     for text, name in names.items():
-        assert picture_name(1, words, Prediction("", inputs={"x": text})) == name
+        assert image_name(1, words, Prediction("", inputs={"x": text})) == name
     found = Prediction("", inputs={"x": "album/My Dog.JPG"})
-    assert picture_name(2, image, found) == "2-my-dog.png"
-    assert picture_name(2, image, found, rank=3) == "2-my-dog-3.png"
-    assert (
-        picture_name(1, SimpleNamespace(inputs={}), Prediction("a text out of nothing")) == "1.png"
-    )
+    assert image_name(2, image, found) == "2-my-dog.png"
+    assert image_name(2, image, found, rank=3) == "2-my-dog-3.png"
+    assert image_name(1, SimpleNamespace(inputs={}), Prediction("a text out of nothing")) == "1.png"
 
 
 def test_a_prediction_without_attention_is_refused(tmp_path: Path) -> None:

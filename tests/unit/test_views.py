@@ -9,7 +9,7 @@ import pytest
 
 from sixjars import Layout, Prediction
 from sixjars.cli.views import ViewName
-from sixjars.drawing.draw import PICTURES
+from sixjars.drawing.draw import IMAGES
 from sixjars.drawing.html.views import VALUES
 from sixjars.drawing.terminal import TERMINAL
 from sixjars.drawing.view import Output, View, view_of
@@ -200,7 +200,7 @@ def test_every_layout_has_a_view_and_every_view_a_name() -> None:
         get_args(ViewName)
     )
     drawn = set(get_args(ViewName)) - {"pharaoh", "json"}
-    assert set(PICTURES) == set(TERMINAL) == set(VALUES) == drawn
+    assert set(IMAGES) == set(TERMINAL) == set(VALUES) == drawn
 
 
 @pytest.mark.parametrize(

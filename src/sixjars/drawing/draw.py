@@ -1,4 +1,4 @@
-"""A picture file of attention weights, of the kind that fits the source positions."""
+"""An image file of attention weights, of the kind that fits the source positions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from sixjars.drawing.view import TURNS, View, probability_of, view_of
 from sixjars.drawing.view_names import chosen_view
 
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
-"""Words of an input in the name of its picture, and bytes of them."""
+"""Words of an input in the name of its image, and bytes of them."""
 
 
 def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
@@ -34,11 +34,11 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
 def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
     """Draw the best output of a view to a file (.png, .svg, .pdf), as named or as it fits."""
     title = f"{view.short} → {view.outputs[0].text}{view.over}"
-    PICTURES[chosen_view(view, name)](Path(path), view, title)
+    IMAGES[chosen_view(view, name)](Path(path), view, title)
 
 
-def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
-    """The name of a prediction's picture: its number, then its file or its first words.
+def image_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
+    """The name of a prediction's image file: its number, then its file or its first words.
 
     `rank` counts the outputs for one input, where there are several.
     """
@@ -99,7 +99,7 @@ def _tour(path: Path, view: View, title: str) -> None:
     draw_tour(path, points=points, order=output.order, title=title, weights=output.weights)
 
 
-PICTURES: Mapping[str, Callable[[Path, View, str], None]] = {
+IMAGES: Mapping[str, Callable[[Path, View, str], None]] = {
     "heatmap": _heat_map,
     "lines": _lines,
     "document": _document,

@@ -14,7 +14,7 @@ from sixjars.evaluation.by_length import FEW, Bucket
 WHOLE: Final[Mapping[str, Any]] = {"clip_on": False}
 """For dots on the lowest line, which would be cut in half."""
 NUMBER_WIDE = 0.09
-"""The share of a picture that the number of examples of a range is wide, at most."""
+"""The share of an image that the number of examples of a range is wide, at most."""
 
 
 def draw_by_length(

@@ -1,4 +1,4 @@
-"""Fonts of this machine for the letters of a picture, and numbers for words that none can show.
+"""Fonts of this machine for the letters of an image, and numbers for words that none can show.
 
 DejaVu Sans comes with matplotlib and has Latin, Greek, Cyrillic, Arabic and more; other scripts
 need a font of the machine. matplotlib shapes what it draws from version 3.11 on, so that Devanagari
@@ -29,7 +29,7 @@ SCRIPTS: Final[Mapping[str, str]] = {
 }
 """The font of a script where its name is not Noto Sans and the name of the script."""
 Numbers = dict[str, int]
-"""Words that no font can show, with their numbers in one picture."""
+"""Words that no font can show, with their numbers in one image."""
 
 
 @cache

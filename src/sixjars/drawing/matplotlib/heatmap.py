@@ -44,7 +44,7 @@ def heat_map(
     note: str = "",
     segments: Sequence[int] = (),
 ) -> None:
-    """Draw attention weights as a picture file: a row for each target, a column for each source.
+    """Draw attention weights as an image file: a row for each target, a column for each source.
 
     A caption below says so, with a `note` behind it. Where each position belongs to a sentence or
     turn (`segments`), a dark line is drawn where the next one begins.
