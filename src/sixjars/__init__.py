@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sixjars.decoding import beam_rows as beam_rows
     from sixjars.decoding import search as search
     from sixjars.drawing.draw import draw as draw
-    from sixjars.drawing.heatmap import heat_map as heat_map
+    from sixjars.drawing.matplotlib.heatmap import heat_map as heat_map
     from sixjars.errors import SixJarsError as SixJarsError
     from sixjars.evaluation.baselines.result import Baseline as Baseline
     from sixjars.evaluation.metrics.outcome import Metric as Metric
@@ -117,7 +117,7 @@ _MODULES = {
     "flow.values": "Batch Context DecoderOutput Encoded Layout Padded Prepared SegmentLevel Segments State StepOutput",
     "drawing.draw": "draw",
     "runs.explanation": "Explanation",
-    "drawing.heatmap": "heat_map",
+    "drawing.matplotlib.heatmap": "heat_map",
     "loss": "token_loss",
     "model.bridges.attention": "Attention TwoLevelAttention",
     "model.bridges.location": "LocationAttention",

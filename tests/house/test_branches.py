@@ -24,7 +24,7 @@ ALLOWED = {
         "encoded.layout.kind == 'grid'",
     ): "boxes of objects are compared with cells of an image",
     (
-        "drawing/choice.py",
+        "drawing/view_names.py",
         "table by 'frames', 'grid', 'points', 'regions', 'segments', 'words'",
     ): "the views that fit each",
     ("runs/prediction.py", "self.layout.kind == 'words'"): "JSON leaves out the usual layout",

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 
 import sixjars
-from sixjars.drawing.choice import views_of
-from sixjars.drawing.html import BODIES, fragment
+from sixjars.drawing.html.views import VALUES, fragment
 from sixjars.drawing.terminal import view_in_terminal
 from sixjars.drawing.view import view_of
+from sixjars.drawing.view_names import fitting_views
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
 from sixjars.runs.forced import forced
@@ -114,7 +114,7 @@ def check_weights(prediction: Prediction, predictor: Predictor) -> None:
 def check_views(prediction: Prediction, predictor: Predictor) -> None:
     """Each view that fits is drawn as HTML and in the terminal."""
     view = view_of(predictor, [prediction])
-    names = set(views_of(view)) & set(BODIES)
+    names = set(fitting_views(view)) & set(VALUES)
     assert names
     for name in names:
         assert f'data-view="{name}"' in fragment(view, name)

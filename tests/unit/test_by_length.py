@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from matplotlib import colors, image
 from matplotlib.figure import Figure
 
-from sixjars.drawing.page import COLORS, draw_by_length
+from sixjars.drawing.matplotlib.by_length import draw_by_length
+from sixjars.drawing.matplotlib.figure import COLORS
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import METRICS, Outcome, RationaleWeight
 

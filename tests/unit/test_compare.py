@@ -24,7 +24,7 @@ from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, 
 from sixjars.comparison.result import Comparison, Contender, Cost, Differing, Measured
 from sixjars.comparison.seeds import seeds_of
 from sixjars.comparison.tables import Target
-from sixjars.drawing.page import draw_by_length
+from sixjars.drawing.matplotlib.by_length import draw_by_length
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import Bucket

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from matplotlib import font_manager
 
-from sixjars.drawing import fonts
-from sixjars.drawing.fonts import fonts_for, legend, missing_font, shown_text, spelled
+from sixjars.drawing.matplotlib import fonts
+from sixjars.drawing.matplotlib.fonts import fonts_for, legend, missing_font, shown_text, spelled
 
 
 def forget() -> None:

@@ -3,20 +3,20 @@
 import math
 import re
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from sixjars.drawing.view import Output, View
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.reports.charts import curves, number, thinned, ticks
-from sixjars.reports.example_views import LARGEST, chosen_rows
-from sixjars.reports.page import SECTIONS, report_page
+from sixjars.reports.charts import Chart, curves, number, thinned, ticks
+from sixjars.reports.examples import chosen_rows
+from sixjars.reports.page import LARGEST, SECTIONS, report_page
 from sixjars.reports.summary_map import COLORS, neighbours_of, projected
-from sixjars.reports.tables import MOST_LABELS, confusion_table
+from sixjars.reports.tables import MOST_LABELS
 from sixjars.reports.values import ByLength, Example, Group, History, Report, Shown, SummaryMap
 from sixjars.runs.explanation import Explanation, Section, Weight
 from tests.unit.test_views_html import WEIGHTS, WILD, Reader
@@ -341,21 +341,24 @@ def test_the_best_score_is_the_same_colour_where_lower_is_better() -> None:
 def test_a_matrix_of_many_classes_is_cut() -> None:
     labels = tuple(f"label {at}" for at in range(40))
     counts = tuple(tuple(int(row == column) for column in range(40)) for row in range(40))
-    html = confusion_table(Confusion(labels, counts))
-    assert html.count("<tr>") == MOST_LABELS + 1
-    assert "The 25 most frequent of 40 classes." in html
-    assert 'title="1 of 1 label 0 predicted as label 0">1</td>' in html
+    html = report_page(report_of(confusion=Confusion(labels, counts)))
+    matrix = re.findall(r'<table class="heat confusion">.*?</table>', html)[0]
+    assert matrix.count("<tr>") == MOST_LABELS + 1
+    assert "The 25 most frequent of 40 classes." in matrix
+    assert 'title="1 of 1 label 0 predicted as label 0">1</td>' in matrix
 
 
 def test_curves_lie_where_their_values_are() -> None:
-    html = curves({"a": [(0, 1.0), (10, 3.0)]}, y="loss", best=10)
-    [points] = re.findall(r'points="([^"]+)"', html)
-    (x0, y0), (x1, y1) = (map(float, point.split(",")) for point in points.split())
-    assert x0 < x1
+    chart = curves({"a": [(0, 1.0), (10, 3.0)]}, y="loss", best=10)
+    (x0, y0), (x1, y1) = chart.curves["a"]
+    assert x0 < x1 == chart.best
     assert y0 > y1
-    assert f'x1="{x1:.1f}" x2="{x1:.1f}"' in html
     flat = curves({"a": [(5, 1.0), (5, 1.0)]}, y="loss")
-    assert "nan" not in flat
+    assert flat.curves["a"] == [(Chart.left, Chart.bottom)] * 2
+    history = History([{"step": 0.0, "loss": 1.0}, {"step": 10.0, "loss": 3.0}], None, 10.0, "loss")
+    html = report_page(report_of(history=history))
+    assert f'points="{x0:.1f},{y0:.1f} {x1:.1f},{y1:.1f}"' in html
+    assert f'<line class="best" x1="{x1:.1f}" x2="{x1:.1f}"' in html
 
 
 def test_ticks_and_numbers() -> None:

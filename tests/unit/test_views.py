@@ -9,13 +9,13 @@ import pytest
 
 from sixjars import Layout, Prediction
 from sixjars.cli.views import ViewName
-from sixjars.drawing.choice import FITTING, chosen, usual, views_of
-from sixjars.drawing.draw import PICTURES
-from sixjars.drawing.html import BODIES
+from sixjars.drawing.draw import IMAGES
+from sixjars.drawing.html.views import VALUES
 from sixjars.drawing.terminal import TERMINAL
 from sixjars.drawing.view import Output, View, view_of
+from sixjars.drawing.view_names import FITTING, chosen_view, fitting_views, usual_view
 from sixjars.errors import DataError
-from tests.unit.test_inspection_draw import predictor
+from tests.unit.test_drawing_draw import predictor
 
 
 def view(source: tuple[str, ...], *tokens: str, weights: Any = None, **more: Any) -> View:
@@ -191,7 +191,7 @@ def test_labels_that_are_chosen_together_are_one_step_and_empty_hypotheses_are_l
     )
     made = view_of(predictor(None), [both, Prediction("", inputs={"x": "x y"})])
     assert [one.tokens for one in made.outputs] == [("a, b",)]
-    assert usual(made) == "heatmap"
+    assert usual_view(made) == "heatmap"
 
 
 def test_every_layout_has_a_view_and_every_view_a_name() -> None:
@@ -200,7 +200,7 @@ def test_every_layout_has_a_view_and_every_view_a_name() -> None:
         get_args(ViewName)
     )
     drawn = set(get_args(ViewName)) - {"pharaoh", "json"}
-    assert set(PICTURES) == set(TERMINAL) == set(BODIES) == drawn
+    assert set(IMAGES) == set(TERMINAL) == set(VALUES) == drawn
 
 
 @pytest.mark.parametrize(
@@ -213,26 +213,26 @@ def test_the_usual_view_fits(words: int, steps: int, segments: bool, name: str) 
     made = view(
         source, *("x",) * steps, segments=tuple(at // 3 for at in range(words)) if segments else ()
     )
-    assert usual(made) == name
-    assert chosen(made, None) == name
+    assert usual_view(made) == name
+    assert chosen_view(made, None) == name
 
 
 def test_a_view_that_does_not_fit_is_refused_with_those_that_do() -> None:
     made = view(("a", "b"), "x", "y")
-    assert views_of(made) == ["heatmap", "lines", "document", "pharaoh", "json"]
-    assert "copying" in views_of(view(("a", "b"), "x", "y", copied=(None, None)))
+    assert fitting_views(made) == ["heatmap", "lines", "document", "pharaoh", "json"]
+    assert "copying" in fitting_views(view(("a", "b"), "x", "y", copied=(None, None)))
     with pytest.raises(DataError) as told:
-        chosen(made, "image")
+        chosen_view(made, "image")
     sentence = (
         "this model cannot be shown as image; it gives heatmap, lines, document, pharaoh or json."
     )
     assert str(told.value) == sentence
     bare = View({"video": "a"}, (Output("a", ("a",), ((1.0,),)),), layout=Layout("frames"))
-    assert usual(bare) == "heatmap"
+    assert usual_view(bare) == "heatmap"
     deep = View(
         {"x": "0,0,0"},
         (Output("0", ("0",), ((1.0,),)),),
         layout=Layout("points"),
         backdrop=[(0.0, 0.0, 0.0)],
     )
-    assert views_of(deep) == ["heatmap", "json"]
+    assert fitting_views(deep) == ["heatmap", "json"]

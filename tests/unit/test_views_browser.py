@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sixjars.drawing.html import fragment, page
+from sixjars.drawing.html.pages import page
+from sixjars.drawing.html.views import fragment
 from sixjars.drawing.view import Output, View
 from tests.unit.browser import CHROMIUM, Browser
 from tests.unit.test_views_html import CASES, WEIGHTS, WILD, words

@@ -4,18 +4,24 @@ import re
 from base64 import b64decode
 from html.parser import HTMLParser
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from jinja2 import UndefinedError
+from markupsafe import escape
 from PIL import Image
 
-from sixjars.drawing.html import BODIES, fragment, page
-from sixjars.drawing.html_parts import light_uri, photo_uri
-from sixjars.drawing.overlay import DARK
+import sixjars
+from sixjars.drawing.html.images import light_uri, photo_uri
+from sixjars.drawing.html.pages import page, render
+from sixjars.drawing.html.views import VALUES, fragment
+from sixjars.drawing.light import DARK
 from sixjars.drawing.view import Output, View
 from sixjars.flow.values import Layout
 
+PACKAGE = Path(sixjars.__file__).parent
 WILD = "</script><script>alert('x')</script>\"&"
 WEIGHTS = ((0.7, 0.2, 0.1, 0.0), (0.05, 0.05, 0.15, 0.75))
 
@@ -92,8 +98,32 @@ def table_of(html: str) -> list[list[float]]:
     ]
 
 
+def test_only_html_and_what_is_the_toolkits_own_is_not_escaped() -> None:
+    """A `safe` more is a text of a run that may be HTML: make its template escape it."""
+    templates = [*PACKAGE.rglob("templates/*.html")]
+    marked = {
+        path.name: re.findall(r"(\S+) \| safe", path.read_text("utf-8")) for path in templates
+    }
+    assert {name: values for name, values in marked.items() if values} == {
+        "page.html": ["style", "fragment", "script"],
+        "view.html": ["panel"],
+        "example.html": ["example.view"],
+    }
+
+
+def test_a_template_is_escaped_and_on_one_line() -> None:
+    values = {"names": [WILD], "numbers": [1], "photos": ["data:"], "weights": [], "peak": 0.5}
+    output = Output("", (), ())
+    html = render("frames.html", values | {"output": output, "frames": 1})
+    assert f'alt="{escape(WILD)}">' in html
+    assert "\n" not in html
+    assert re.search(r"\s<|>\s", html.replace(str(escape(WILD)), "")) is None
+    with pytest.raises(UndefinedError, match="'names' is undefined"):
+        render("frames.html", {"output": output})
+
+
 def test_every_view_has_a_case() -> None:
-    assert set(CASES) == set(BODIES)
+    assert set(CASES) == set(VALUES)
 
 
 @pytest.mark.parametrize("name", CASES)

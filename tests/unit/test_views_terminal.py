@@ -7,9 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sixjars.drawing.draw import order_of, probability_of
 from sixjars.drawing.terminal import TERMINAL, view_in_terminal
-from sixjars.drawing.view import Output, View
+from sixjars.drawing.view import Output, View, order_of, probability_of
 from tests.unit.test_views_html import CASES, WEIGHTS, words
 
 

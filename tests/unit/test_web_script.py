@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import sixjars
-from sixjars.drawing.sections import MARK, kept
+from sixjars.drawing.html.assets import MARK, kept
 from sixjars.recipe.files import packaged
 from sixjars.runs.recipes import read_recipe
 from sixjars.serving.web.features import features
 from sixjars.serving.web.parts import parts_of, script, style
 
 PACKAGE = Path(sixjars.__file__).parent
-FOLDERS = ("serving/web/script", "serving/live", "drawing/live")
+FOLDERS = ("serving/web/script", "serving/static", "drawing/html/static")
 FILES = [path for folder in FOLDERS for path in PACKAGE.joinpath(folder).rglob("*.*s")]
 DECLARED = re.compile(
     r"^(?:async )?(?:function|class|const|let) (\w+)|(?<=, )([A-Z][A-Z_]+) =", re.MULTILINE

@@ -316,14 +316,14 @@ def _draw(
     folder: Path, predictor: "Predictor", rows: "list[list[Prediction]]", *, first: int
 ) -> set[str]:
     """Draw a picture of each output; return the texts in them."""
-    from sixjars.drawing.draw import draw, picture_name
+    from sixjars.drawing.draw import draw, image_name
 
     texts: set[str] = set()
     for number, row in enumerate(rows, start=first + 1):
         for rank, prediction in enumerate(row, start=1):
             if prediction.error is None:
                 place = rank if len(row) > 1 else None
-                name = picture_name(number, predictor, prediction, rank=place)
+                name = image_name(number, predictor, prediction, rank=place)
                 draw(folder / name, predictor, prediction)
                 texts.update(prediction.source, prediction.tokens)
     return texts
@@ -331,7 +331,7 @@ def _draw(
 
 def note_fonts(texts: set[str]) -> None:
     """A note on fonts to install where the machine has none with the letters of pictures."""
-    from sixjars.drawing.fonts import missing_font
+    from sixjars.drawing.matplotlib.fonts import missing_font
 
     if missing := missing_font(texts):
         note(f"note: {missing} The pictures have numbers in their place, and a legend.")

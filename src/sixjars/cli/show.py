@@ -40,7 +40,7 @@ def show_classes(
     console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion | None"
 ) -> None:
     """A line for each label, then the confusion matrix, unless an example may have several."""
-    from sixjars.drawing.heatmap import confusion_in_terminal
+    from sixjars.drawing.terminal import confusion_in_terminal
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column("  label", no_wrap=True)
@@ -113,7 +113,7 @@ def show_baselines(console: Console, baselines: "Sequence[Baseline]", sentence: 
 def show_demo(console: Console, folder: Path) -> None:
     """Sentences of the test set, and the attention of one."""
     from sixjars.drawing.draw import draw
-    from sixjars.drawing.heatmap import in_terminal
+    from sixjars.drawing.terminal import in_terminal
     from sixjars.runs.evaluate import scored_dataset
     from sixjars.runs.folder import open_run
     from sixjars.runs.predict import load

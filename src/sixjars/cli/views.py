@@ -277,22 +277,22 @@ class _Work:
 
     def _view(self, predictions: "list[Prediction]") -> "View":
         from sixjars.decoding.scores import order_in_words
-        from sixjars.drawing.choice import chosen
         from sixjars.drawing.view import view_of
+        from sixjars.drawing.view_names import chosen_view
 
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
         forced = self.target is not None
         pieces = self.pieces
         view = view_of(self.predictor, predictions, pieces=pieces, forced=forced, order=order)
-        chosen(view, self.view)  # refuse a view that the model does not have
+        chosen_view(view, self.view)  # refuse a view that the model does not have
         return view
 
     def _print(self, views: "list[View]", decisive: "list[str]") -> None:
         from rich.text import Text
 
-        from sixjars.drawing.choice import chosen
-        from sixjars.drawing.draw import probability_of
         from sixjars.drawing.terminal import view_in_terminal
+        from sixjars.drawing.view import probability_of
+        from sixjars.drawing.view_names import chosen_view
 
         console = results()
         for view, hangs_on in zip(views, decisive, strict=True):
@@ -302,14 +302,15 @@ class _Work:
             output = f" {view.outputs[0].text} ", "bold"
             about = f"({probability_of(view)}){view.over}", "dim"
             head = Text.assemble(view.short, " →", output, about)
-            parts = view_in_terminal(view, chosen(view, self.view), width=console.width)
+            parts = view_in_terminal(view, chosen_view(view, self.view), width=console.width)
             for part in (head, *parts, *([Text(hangs_on)] if hangs_on else [])):
                 console.print(part, soft_wrap=False)
                 console.print()
 
     def _write(self, out: Path, views: "list[View]", title: str) -> None:
         from sixjars.drawing.draw import draw_view
-        from sixjars.drawing.html import fragment, page
+        from sixjars.drawing.html.pages import page
+        from sixjars.drawing.html.views import fragment
 
         ending = out.suffix.lower()
         if ending in PICTURES:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.comparison.result import BETTER, SIGNIFICANT, WORSE, Comparison, Differing
-from sixjars.drawing.page import draw_by_length
+from sixjars.drawing.matplotlib.by_length import draw_by_length
 from sixjars.evaluation.baselines.result import grid_of
 from sixjars.runs.output_file import check_new, check_writable
 from sixjars_runtime.errors import DataError

@@ -1,24 +1,22 @@
-"""A picture file of attention weights, of the kind that fits the source positions."""
+"""An image file of attention weights, of the kind that fits the source positions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import category
 
-from sixjars.drawing.choice import chosen
-from sixjars.drawing.document import TURNS, draw_document
-from sixjars.drawing.frames import draw_frames
-from sixjars.drawing.heatmap import heat_map
-from sixjars.drawing.lines import draw_lines
-from sixjars.drawing.overlay import draw_overlay
-from sixjars.drawing.page import percent
-from sixjars.drawing.tour import draw_tour, tour_title
-from sixjars.drawing.view import BY_PROBABILITY, View, view_of
+from sixjars.drawing.matplotlib.document import draw_document
+from sixjars.drawing.matplotlib.frames import draw_frames
+from sixjars.drawing.matplotlib.heatmap import heat_map
+from sixjars.drawing.matplotlib.image import draw_overlay
+from sixjars.drawing.matplotlib.lines import draw_lines
+from sixjars.drawing.matplotlib.tour import draw_tour
+from sixjars.drawing.tours import tour_title
+from sixjars.drawing.view import TURNS, View, probability_of, view_of
+from sixjars.drawing.view_names import chosen_view
 
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
-"""Words of an input in the name of its picture, and bytes of them."""
-LEAST = 0.001
-"""The probability of the best output below which all are written as logarithms."""
+"""Words of an input in the name of its image, and bytes of them."""
 
 
 def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
@@ -36,11 +34,11 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
 def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
     """Draw the best output of a view to a file (.png, .svg, .pdf), as named or as it fits."""
     title = f"{view.short} → {view.outputs[0].text}{view.over}"
-    PICTURES[chosen(view, name)](Path(path), view, title)
+    IMAGES[chosen_view(view, name)](Path(path), view, title)
 
 
-def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
-    """The name of a prediction's picture: its number, then its file or its first words.
+def image_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
+    """The name of a prediction's image file: its number, then its file or its first words.
 
     `rank` counts the outputs for one input, where there are several.
     """
@@ -82,27 +80,6 @@ def _document(path: Path, view: View, title: str) -> None:
     draw_document(path, words=view.source, segments=segments, weights=output.mean, title=title)
 
 
-def probability_of(view: View, rank: int = 0) -> str:
-    """The probability of an output as a share, or where all are small its logarithm.
-
-    All outputs have the same unit; several in the order of their scores have those.
-    """
-    output = view.outputs[rank]
-    best = view.outputs[0].probability
-    if len(view.outputs) > 1 and view.order:
-        return f"score {output.score:z.3f}"
-    if best < LEAST:
-        return f"log probability {output.log_probability:.2f}"
-    if output.probability < LEAST:
-        return "probability below 0.1%"
-    return f"probability {percent(output.probability)}"
-
-
-def order_of(view: View) -> str:
-    """A sentence about the order of several outputs; nothing where there is one."""
-    return "" if len(view.outputs) < 2 else view.order or BY_PROBABILITY
-
-
 def _image(path: Path, view: View, title: str) -> None:
     (image, box) = view.backdrop
     output = view.outputs[0]
@@ -117,14 +94,12 @@ def _frames(path: Path, view: View, title: str) -> None:
 
 
 def _tour(path: Path, view: View, title: str) -> None:
-    points = view.backdrop
-    output = view.outputs[0]
-    order = [int(place) for place in output.text.split()]
-    title = tour_title(points, order)
-    draw_tour(path, points=points, order=order, title=title, weights=output.weights)
+    points, output = view.backdrop, view.outputs[0]
+    title = tour_title(points, output.order)
+    draw_tour(path, points=points, order=output.order, title=title, weights=output.weights)
 
 
-PICTURES: Mapping[str, Callable[[Path, View, str], None]] = {
+IMAGES: Mapping[str, Callable[[Path, View, str], None]] = {
     "heatmap": _heat_map,
     "lines": _lines,
     "document": _document,

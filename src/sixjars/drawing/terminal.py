@@ -1,26 +1,42 @@
-"""Views of attention in a terminal: shaded words, lists and tables as wide as the window."""
+"""Views of attention in a terminal: shaded words, lists and tables as wide as the window.
+
+A confusion matrix is such a table too: how often each label was predicted for each true one.
+
+Dims: K labels, a row is a true one, a column a predicted one.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
+import numpy as np
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sixjars.drawing.choice import WIDEST
-from sixjars.drawing.draw import order_of, probability_of
-from sixjars.drawing.frames import frame_groups, group_name, grouped
-from sixjars.drawing.heatmap import in_terminal, style_of
-from sixjars.drawing.lines import LEAST, copied_links
-from sixjars.drawing.page import Weights, checked, percent, shortened
-from sixjars.drawing.tour import tour_title
-from sixjars.drawing.view import View
+from sixjars.drawing.tours import tour_title
+from sixjars.drawing.view import View, order_of, probability_of, shortened
+from sixjars.drawing.view_names import WIDEST
+from sixjars.drawing.weights import (
+    LEAST,
+    Weights,
+    checked,
+    copied_links,
+    digits,
+    frame_groups,
+    group_name,
+    grouped,
+    ink,
+    percent,
+)
+from sixjars_runtime.errors import ShapeError
 
 LONGEST = 16
 """Characters of a label."""
 BLOCKS = " ░▒▓█"
 """A cell of an image, from the smallest weight to the largest."""
+ROOM = 78
+"""Characters of a line; the labels of a confusion matrix that would need more are numbered."""
 
 
 def view_in_terminal(view: View, name: str, *, width: int) -> Iterator[RenderableType]:
@@ -113,17 +129,17 @@ def _listing() -> Table:
 def _document(view: View, width: int) -> Iterator[RenderableType]:
     """A row for each sentence: its weight, and its words shaded by √p_s · p_w."""
     names = view.names
-    levels = view.sentences(view.outputs[0])
-    peak = max(weight**0.5 * share for weight, shares in levels for share in shares) or 1.0
+    sentences = view.sentences(view.outputs[0])
+    peak = max(max(sentence.depths) for sentence in sentences) or 1.0
     left = iter(names)
     table = _listing()
-    for weight, shares in levels:
-        depths = [weight**0.5 * share for share in shares]
-        styles = [style_of(depth / peak) if depth > 0.1 * peak else "" for depth in depths]
+    for sentence in sentences:
+        shares = [depth / peak for depth in sentence.depths]
+        styles = [style_of(share) if share > 0.1 else "" for share in shares]
         words = zip(islice(left, len(styles)), styles, strict=True)
         shaded = Text(" ").join(Text(word, style=style) for word, style in words)
-        table.add_row(Text(percent(weight)), shaded)
-    yield table if len(levels) > 1 else shaded
+        table.add_row(Text(percent(sentence.weight)), shaded)
+    yield table if len(sentences) > 1 else shaded
     best = sorted(range(len(names)), key=lambda at: -view.outputs[0].mean[at])[:5]
     listed = "  ".join(f"{names[at]} {percent(view.outputs[0].mean[at])}" for at in best)
     yield Text(f"Most weight: {listed}", style="dim")
@@ -164,10 +180,71 @@ def _frames(view: View, width: int) -> Iterator[RenderableType]:
 def _tour(view: View, width: int) -> Iterator[RenderableType]:
     """The length or order of the output, and the weights of each step."""
     output = view.outputs[0]
-    order = [int(place) for place in output.text.split()]
-    yield Text(tour_title(view.backdrop, order), style="bold")
+    yield Text(tour_title(view.backdrop, output.order), style="bold")
     names = [str(at) for at in range(len(view.backdrop))]
     yield from _tables(output.weights, names, output.tokens, width)
+
+
+def in_terminal(
+    weights: Weights, *, source: Sequence[str], target: Sequence[str], peak: float | None = None
+) -> Table:
+    """A heat map for the terminal, with two digits in large cells; brightest for `peak`."""
+    texts = [[digits(weight) if weight >= LEAST else "·" for weight in row] for row in weights]
+    peak = peak or max((weight for row in weights for weight in row), default=0.0) or 1.0
+    shares = [[weight / peak for weight in row] for row in weights]
+    return shaded_table(shares, texts, above=source, beside=target)
+
+
+def confusion_in_terminal(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Table:
+    """Counts in cells as bright as their share of the row; labels too long are numbered."""
+    sizes = [len(row) for row in counts]
+    if not labels or sizes != [len(labels)] * len(labels):
+        raise ShapeError(
+            f"{len(labels)} labels need as many rows of as many counts, but the rows have {sizes}."
+        )
+    counts_KK = np.asarray(counts, dtype=np.int64)
+    shares_KK = counts_KK / counts_KK.sum(axis=1, keepdims=True).clip(min=1)
+    above, beside = list(labels), list(labels)
+    if max(map(len, labels)) + 2 + sum(max(len(label) + 2, 4) for label in labels) > ROOM:
+        above = [str(at) for at in range(1, len(labels) + 1)]
+        beside = [f"{label}  {number}" for label, number in zip(labels, above, strict=True)]
+    texts = [[f" {count} " if count else "·" for count in row] for row in counts]
+    corner = "true ↓  predicted →"
+    table = shaded_table(shares_KK.tolist(), texts, above=above, beside=beside, corner=corner)
+    right, every = counts_KK.trace(), counts_KK.sum()
+    table.caption = f"{right} of {every} are right, {right / max(every, 1):.0%}."
+    table.caption_justify = "left"
+    return table
+
+
+def shaded_table(
+    shares: Weights,
+    texts: Sequence[Sequence[str]],
+    *,
+    above: Sequence[str],
+    beside: Sequence[str],
+    corner: str = "",
+) -> Table:
+    """A table of cells as bright as their shares, with texts in them and names around them."""
+    table = Table(box=None, padding=(0, 0), show_edge=False)
+    table.add_column(corner, justify="right", header_style="grey50", style="bold", no_wrap=True)
+    table.add_column(" ")
+    for name in above:
+        table.add_column(Text(f" {name} "), justify="center", header_style="bold", no_wrap=True)
+    widest = max((len(text) for row in texts for text in row), default=0)
+    for name, row, words in zip(beside, shares, texts, strict=True):
+        cells = []
+        for share, text, head in zip(row, words, above, strict=True):
+            centred = text.center(max(len(head) + 2, widest, 4))
+            cells.append(Text(centred, style=style_of(share)))
+        table.add_row(Text(name), " ", *cells)
+    return table
+
+
+def style_of(share: float) -> str:
+    """The style of a cell as bright as its share of the largest."""
+    step = round(share * 23)  # of the greys of a terminal, 8, 18, ... 238 of 255
+    return f"{ink([(8 + 10 * step) / 255] * 3)} on color({232 + step})"
 
 
 TERMINAL: Mapping[str, Callable[[View, int], Iterator[RenderableType]]] = {

@@ -9,9 +9,9 @@ from itertools import groupby
 from math import exp, fsum
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
-from sixjars.drawing.page import Weights, shortened
+from sixjars.drawing.weights import Weights, percent
 from sixjars.flow.values import Layout
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.text.segments import OTHER, OWN
@@ -24,6 +24,43 @@ MARKS = ("▁", "Ġ", "##")
 """Marks of tokenizers before a piece that follows a space, or that does not."""
 BY_PROBABILITY = "Ordered by probability."
 """The order of several outputs that no search has scored."""
+LEAST_PROBABILITY = 0.001
+"""The probability of the best output below which all are written as logarithms."""
+TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answers."
+"""The caption of a conversation."""
+
+
+def cut(text: str, most: int) -> str:
+    """A text on one line, with at most so many characters.
+
+    >>> cut("a  long text", 8)
+    'a long …'
+    """
+    return shortened(" ".join(text.split()), most)
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text.
+
+    >>> shortened("attention", 6), shortened("attend", 6)
+    ('atten…', 'attend')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+@final
+class Sentence(NamedTuple):
+    """What was attended to in one sentence of the input."""
+
+    weight: float
+    """p_s, of all its words together."""
+    shares: tuple[float, ...]
+    """p_w, the share of each word."""
+
+    @property
+    def depths(self) -> list[float]:
+        """How dark each word is drawn, √p_s · p_w (Yang et al. 2016, section 3.4)."""
+        return [self.weight**0.5 * share for share in self.shares]
 
 
 @final
@@ -48,6 +85,11 @@ class Output:
     def probability(self) -> float:
         """P of the whole output."""
         return exp(self.log_probability)
+
+    @property
+    def order(self) -> list[int]:
+        """The positions that the output of a pointer names."""
+        return [int(place) for place in self.text.split()]
 
     @property
     def mean(self) -> tuple[float, ...]:
@@ -102,7 +144,7 @@ class View:
     @property
     def short(self) -> str:
         """The same on one line, cut where it is long."""
-        return shortened(" ".join(self.given.split()), LONGEST)
+        return cut(self.given, LONGEST)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,17 +189,16 @@ class View:
             outputs=tuple(_joined(output, groups, place) for output in self.outputs),
         )
 
-    def sentences(self, output: Output) -> list[tuple[float, tuple[float, ...]]]:
-        """The weight of each sentence of a text in segments, and the share of each word in it."""
-        levels = []
+    def sentences(self, output: Output) -> list[Sentence]:
+        """The sentences of a text in segments; a text without them is one."""
+        sentences = []
         segments = self.segments or [0] * len(output.mean)
         for _, group in groupby(zip(segments, output.mean, strict=True), key=itemgetter(0)):
             weights = [weight for _, weight in group]
             whole = fsum(weights)
-            levels.append(
-                (whole, tuple(weight / whole if whole > 0 else 0.0 for weight in weights))
-            )
-        return levels
+            shares = tuple(weight / whole if whole > 0 else 0.0 for weight in weights)
+            sentences.append(Sentence(whole, shares))
+        return sentences
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; images and frames are left out."""
@@ -183,9 +224,9 @@ class View:
             "weights": [list(row) for row in output.weights],
         }
         if self.segments:
-            levels = self.sentences(output)
-            values |= {"sentence_weights": [weight for weight, _ in levels]}
-            values |= {"word_shares": [list(shares) for _, shares in levels]}
+            sentences = self.sentences(output)
+            values["sentence_weights"] = [sentence.weight for sentence in sentences]
+            values["word_shares"] = [list(sentence.shares) for sentence in sentences]
         return values | ({"copied": list(output.copied)} if self.copies else {})
 
 
@@ -276,3 +317,24 @@ def _output_of(prediction: Any) -> Output:
         copied=prediction.copied,
         words=() if together else prediction.token_words,
     )
+
+
+def probability_of(view: View, rank: int = 0) -> str:
+    """The probability of an output as a share, or where all are small its logarithm.
+
+    All outputs have the same unit; several in the order of their scores have those.
+    """
+    output = view.outputs[rank]
+    best = view.outputs[0].probability
+    if len(view.outputs) > 1 and view.order:
+        return f"score {output.score:z.3f}"
+    if best < LEAST_PROBABILITY:
+        return f"log probability {output.log_probability:.2f}"
+    if output.probability < LEAST_PROBABILITY:
+        return "probability below 0.1%"
+    return f"probability {percent(output.probability)}"
+
+
+def order_of(view: View) -> str:
+    """A sentence about the order of several outputs; nothing where there is one."""
+    return "" if len(view.outputs) < 2 else view.order or BY_PROBABILITY

@@ -1,19 +1,80 @@
-"""Charts as SVG inside of a page: curves and bars in its colours, light or dark with it."""
+"""The charts of a report, as places on a drawing; the templates make SVG of them."""
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import final
+from dataclasses import dataclass, field
+from typing import ClassVar, final
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from sixjars.evaluation.by_length import FEW
 from sixjars.reports.values import ByLength, History
 
-WIDTH, HEIGHT = 520, 280
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
-"""Margins, for the numbers and the names of the axes."""
 MOST = 400
 """Points of a curve; of more, some are left out."""
 Points = Sequence[tuple[float, float]]
+
+
+@final
+@dataclass(frozen=True)
+class Axis:
+    """Values from `low` to `high`, and the places of both ends on a drawing."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def place(self, value: float) -> float:
+        """The place of a value."""
+        share = (value - self.low) / ((self.high - self.low) or 1.0)
+        return self.start + (self.end - self.start) * share
+
+
+@final
+@dataclass(frozen=True)
+class Bar:
+    """The place of a bar, and of its interval, if it has one."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    few: bool
+    """Whether it is of few examples, and hollow."""
+    interval: tuple[float, float] | None
+
+    @property
+    def middle(self) -> float:
+        """Where the interval is drawn."""
+        return self.left + self.width / 2
+
+
+@final
+@dataclass(frozen=True)
+class Chart:
+    """Curves or bars in a frame, with numbers beside it and the names of both axes."""
+
+    width: ClassVar = 520
+    height: ClassVar = 280
+    left: ClassVar = 56
+    right: ClassVar = 504
+    top: ClassVar = 14
+    bottom: ClassVar = 236
+
+    label: str
+    """For readers who do not see the chart."""
+    x_name: str
+    y_name: str
+    rules: Sequence[tuple[float, str]]
+    """The height of each line across the frame, and the number beside it."""
+    marks: Sequence[tuple[float, str]]
+    """What is written below."""
+    curves: Mapping[str, Points] = field(default_factory=dict)
+    best: float | None = None
+    """The place of a broken line."""
+    bars: Sequence[Bar] = ()
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -24,11 +85,11 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
     """
     if not high > low:
         return [low]
-    rough = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    return [round(at * step, 12) for at in range(first, math.floor(high / step + 1e-9) + 1)]
+    locator = MaxNLocator(count, steps=[1, 2, 5, 10], min_n_ticks=1)
+    rounding = 1e-9 * (high - low)  # a number at an end may lie a little outside
+    least, most = low - rounding, high + rounding
+    values = np.asarray(locator.tick_values(low, high)).tolist()
+    return [round(value, 12) for value in values if least <= value <= most]
 
 
 def number(value: float) -> str:
@@ -40,73 +101,33 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 and value == round(value) else f"{value:g}"
 
 
-@final
-class _Frame:
-    """The place of values on a drawing."""
-
-    def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
-        self.x = x
-        self.y = y
-
-    def across(self, value: float) -> float:
-        low, high = self.x
-        return LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / ((high - low) or 1.0)
-
-    def down(self, value: float) -> float:
-        low, high = self.y
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / ((high - low) or 1.0)
-
-    def grid(self, x_name: str, y_name: str, marks: Mapping[float, str]) -> str:
-        """Lines for the values, and names of both axes; `marks` are written below."""
-        parts = []
-        for value in ticks(*self.y):
-            y = self.down(value)
-            text = escape(number(value))
-            ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
-            parts.append(f'<line class="rule" {ends}/>')
-            parts.append(f'<text class="value" x="{LEFT - 8}" y="{y + 4:.1f}">{text}</text>')
-        for value, mark in marks.items():
-            place = f'x="{self.across(value):.1f}" y="{HEIGHT - BOTTOM + 18}"'
-            parts.append(f"<text {place}>{escape(mark)}</text>")
-        middle = (TOP + HEIGHT - BOTTOM) / 2
-        below = f'x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}"'
-        beside = f'transform="translate(12 {middle}) rotate(-90)"'
-        parts.append(f'<text class="axis" {below}>{escape(x_name)}</text>')
-        parts.append(f'<text class="axis" {beside}>{escape(y_name)}</text>')
-        return "".join(parts)
-
-
-def _svg(inside: str, label: str) -> str:
-    head = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
-    return f'{head} aria-label="{escape(label)}">{inside}</svg>'
+def _rules(axis: Axis) -> list[tuple[float, str]]:
+    """The place and the text of each round number of an axis."""
+    return [(axis.place(value), number(value)) for value in ticks(axis.low, axis.high)]
 
 
 def curves(
     series: Mapping[str, Points], *, y: str, best: float | None = None, zero: bool = False
-) -> str:
+) -> Chart:
     """A line for each name against the step, with a broken one at the best; `zero` on the axis."""
-    every = [point for points in series.values() for point in points]
-    lowest, highest = min(y for _, y in every), max(y for _, y in every)
+    steps = [step for points in series.values() for step, _ in points]
+    values = [value for points in series.values() for _, value in points]
+    lowest, highest = min(values), max(values)
     low = 0.0 if zero and lowest >= 0 else lowest
-    across = min(x for x, _ in every), max(x for x, _ in every)
-    frame = _Frame(across, (low, highest if highest > low else low + 1))
-    inside = frame.grid("step", y, {value: number(value) for value in ticks(*frame.x)})
-    if best is not None:
-        x = frame.across(best)
-        ends = f'x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
-        inside += f'<line class="best" {ends}/>'
-    keys = ""
-    for at, (name, points) in enumerate(series.items()):
-        places = [(f"{frame.across(x):.1f}", f"{frame.down(y):.1f}") for x, y in points]
-        way = " ".join(",".join(place) for place in places)
-        inside += f'<polyline class="curve k{at}" points="{way}"/>'
-        if len(points) <= 60:  # more dots would hide the line
-            dots = (f'<circle class="k{at}" cx="{x}" cy="{y}" r="3"/>' for x, y in places)
-            inside += "".join(dots)
-        keys += f'<li><span class="key k{at}"></span>{escape(name)}</li>'
-    keys += '<li><span class="key best"></span>kept</li>' if best is not None else ""
-    label = f"{y} against the step: {', '.join(series)}"
-    return f'{_svg(inside, label)}<ul class="keys">{keys}</ul>'
+    across = Axis(min(steps), max(steps), Chart.left, Chart.right)
+    up = Axis(low, highest if highest > low else low + 1, Chart.bottom, Chart.top)
+    places = {}
+    for name, points in series.items():
+        places[name] = [(across.place(step), up.place(value)) for step, value in points]
+    return Chart(
+        label=f"{y} against the step: {', '.join(series)}",
+        x_name="step",
+        y_name=y,
+        rules=_rules(up),
+        marks=_rules(across),
+        curves=places,
+        best=None if best is None else across.place(best),
+    )
 
 
 def thinned(records: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
@@ -115,7 +136,7 @@ def thinned(records: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]
     return [*records[:-1:step], records[-1]]
 
 
-def learning_curves(history: History) -> str:
+def learning_curves(history: History) -> list[Chart]:
     """The loss of the training and the validation set, and the metric beside them."""
     records = thinned(history.records)
 
@@ -123,40 +144,44 @@ def learning_curves(history: History) -> str:
         return [(r["step"], r[name]) for r in records if name in r and math.isfinite(r[name])]
 
     losses = {"training set": points("train_loss"), "validation set": points("loss")}
-    charts = [("loss", {name: curve for name, curve in losses.items() if curve}, False)]
+    series = {"loss": {name: curve for name, curve in losses.items() if curve}}
     if history.metric is not None:
-        charts.append((history.metric, {"validation set": points(history.metric)}, True))
-    figures = ""
-    for name, series, zero in charts:
-        if any(series.values()):
-            curve = curves(series, y=name.replace("_", " "), best=history.best, zero=zero)
-            figures += f"<figure>{curve}</figure>"
-    return f'<div class="charts">{figures}</div>'
+        series[history.metric] = {"validation set": points(history.metric)}
+    charts = []
+    for at, (name, lines) in enumerate(series.items()):
+        if any(lines.values()):
+            y = name.replace("_", " ")
+            charts.append(curves(lines, y=y, best=history.best, zero=at > 0))
+    return charts
 
 
-def length_bars(scores: ByLength) -> str:
+def length_bars(scores: ByLength) -> Chart:
     """A bar for each range of lengths, with its interval; one of few examples is hollow."""
     known = []
     for at, bucket in enumerate(scores.buckets):
         if bucket.value is not None and math.isfinite(bucket.value):
             known.append((at, bucket, bucket.value))
-    between = [each.interval for _, each, _ in known]
+    between = [bucket.interval for _, bucket, _ in known]
     values = [value for _, _, value in known]
     highest = max(*values, *(each.high if each else 0.0 for each in between))
     lowest = min(0.0, *values, *(each.low if each else 0.0 for each in between))
-    top = highest if highest > lowest else lowest + 1.0
-    frame = _Frame((0.0, len(scores.buckets)), (lowest, top))
-    names = {at + 0.5: bucket.name for at, bucket in enumerate(scores.buckets)}
-    inside = frame.grid(scores.unit, scores.metric, names)
+    across = Axis(0.0, len(scores.buckets), Chart.left, Chart.right)
+    up = Axis(lowest, highest if highest > lowest else lowest + 1.0, Chart.bottom, Chart.top)
+    bars = []
     for at, bucket, value in known:
-        left, middle, right = (frame.across(at + share) for share in (0.18, 0.5, 0.82))
-        y, ground = sorted((frame.down(value), frame.down(0.0)))
-        few = " few" if bucket.count < FEW else ""
-        size = f'width="{right - left:.1f}" height="{max(ground - y, 0.5):.1f}"'
-        inside += f'<rect class="bar{few}" x="{left:.1f}" y="{y:.1f}" {size}/>'
-        if bucket.interval is not None:
-            low, high = frame.down(bucket.interval.low), frame.down(bucket.interval.high)
-            ends = "".join(f"M{middle - 5:.1f},{y:.1f}h10" for y in (low, high))
-            inside += f'<path class="whisker" d="M{middle:.1f},{low:.1f}V{high:.1f}{ends}"/>'
-    label = f"{scores.metric} by {scores.unit}; the table below has the numbers"
-    return f"<figure>{_svg(inside, label)}</figure>"
+        left, right = across.place(at + 0.18), across.place(at + 0.82)
+        top, ground = sorted((up.place(value), up.place(0.0)))
+        interval = bucket.interval and (
+            up.place(bucket.interval.low),
+            up.place(bucket.interval.high),
+        )
+        few = bucket.count < FEW
+        bars.append(Bar(left, top, right - left, max(ground - top, 0.5), few, interval))
+    return Chart(
+        label=f"{scores.metric} by {scores.unit}; the table below has the numbers",
+        x_name=scores.unit,
+        y_name=scores.metric,
+        rules=_rules(up),
+        marks=[(across.place(at + 0.5), each.name) for at, each in enumerate(scores.buckets)],
+        bars=bars,
+    )

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,15 @@ from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.view import View, view_of
 from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import answers, encoded_batches, nbest_of
-from sixjars.reports.values import Example
+from sixjars.reports.values import Example, Group
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.prediction import Finishing
 from sixjars.runs.requests import Found
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import STOP, UNK
 
+EACH = 3
+"""Examples of each group."""
 MOST_OUTPUTS = 3
 """Outputs of a beam that are shown for each example."""
 MOST_FRAMES = 4
@@ -78,6 +80,38 @@ def ranking_of(run: JudgedRun, metrics: Sequence[Metric]) -> Ranking:
     return Ranking(outcomes[count], metric)
 
 
+def chosen_rows(
+    scores: Sequence[tuple[float, ...]], inputs: Sequence[Hashable]
+) -> dict[Group, list[int]]:
+    """The best, median and worst examples by scores of which higher is better; each input once.
+
+    >>> scores = [(score,) for score in (0.1, 0.9, 0.5, 0.2, 0.8, 0.3, 0.7, 0.6, 0.4, 0.0)]
+    >>> chosen_rows(scores, range(10))
+    {'best': [1, 4, 6], 'median': [7, 2, 8], 'worst': [9, 0, 3]}
+    >>> chosen_rows(scores, "abcdbfghij")
+    {'best': [1, 6, 7], 'median': [2, 8, 5], 'worst': [9, 0, 3]}
+    >>> chosen_rows([(0.5,), (0.9,)], "ab")
+    {'best': [1], 'median': [], 'worst': [0]}
+    """
+    order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+    each = min(EACH, len(set(inputs)) // 2)
+    best = _first(order, inputs)[:each]
+    taken = {inputs[at] for at in best}
+    worst = _first([at for at in reversed(order) if inputs[at] not in taken], inputs)[:each]
+    taken |= {inputs[at] for at in worst}
+    rest = _first([at for at in order if inputs[at] not in taken], inputs)
+    begin = max((len(rest) - EACH) // 2, 0)
+    return {"best": best, "median": rest[begin : begin + EACH], "worst": worst}
+
+
+def _first(order: Sequence[int], inputs: Sequence[Hashable]) -> list[int]:
+    """The first example with each input."""
+    places: dict[Hashable, int] = {}
+    for at in order:
+        places.setdefault(inputs[at], at)
+    return list(places.values())
+
+
 def lengths_of(run: JudgedRun) -> tuple[list[int], str]:
     """The length of each example, in words of the first input that varies, or else positions."""
     dataset, rows = run.dataset, run.judged.rows
@@ -106,7 +140,7 @@ def example_of(run: JudgedRun, at: int, score: float | None, length: int) -> Exa
     return Example(" · ".join(texts), output, outcome.references, score, length)
 
 
-def views_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
+def attention_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     """The attention of the model by row, for the best outputs of a beam; empty without any."""
     network, dataset, settings = run.network, run.dataset, run.judged.settings
     if not network.decoder.has_attention or not rows:

@@ -1,180 +1,141 @@
-"""A report of a run as one HTML file, which loads nothing and can be sent to somebody else."""
+"""A report of a run as one HTML file, which loads nothing and can be sent to somebody else.
 
-from collections.abc import Callable, Mapping
-from html import escape
+The words of a report are in `templates/report.html`; here are the values that it shows.
+"""
 
-from sixjars.drawing.html import page
-from sixjars.reports.charts import learning_curves, length_bars, thinned
-from sixjars.reports.example_views import examples_html
-from sixjars.reports.summary_map import map_html
-from sixjars.reports.tables import (
-    baselines_table,
-    between,
-    class_table,
-    confusion_table,
-    facts,
-    history_table,
-    length_table,
-    scores_table,
-    shown_number,
-    table,
-)
-from sixjars.reports.values import Report
-from sixjars.runs.explanation import Section, Weight
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sixjars.drawing.html.assets import static
+from sixjars.drawing.html.images import photo_uri
+from sixjars.drawing.html.pages import page, render
+from sixjars.drawing.html.views import fragment
+from sixjars.drawing.view import View, cut
+from sixjars.drawing.view_names import fitting_views, usual_view
+from sixjars.reports import charts, tables
+from sixjars.reports.summary_map import map_values
+from sixjars.reports.tables import between, shown_number
+from sixjars.reports.values import Report, Shown
+from sixjars.runs.explanation import Section
+
+SECTIONS: Mapping[str, str] = {
+    "jars": "The six jars",
+    "learning": "Learning curves",
+    "scores": "Scores",
+    "lengths": "Score by length",
+    "map": "Map of summary vectors",
+    "examples": "Examples",
+    "unknown": "Unknown words",
+    "cost": "Training cost",
+    "repeat": "Repeat it",
+}
+"""The heading of each section by its id in the page, in this order."""
+HEADINGS = {"best": "Best", "median": "Median", "worst": "Worst"}
+"""The heading of each group of examples."""
+LARGEST = 280_000
+"""Bytes of the HTML of one example: a mail attachment must not grow with its longest text."""
+LONGEST = 1_200
+"""Characters of a text."""
+WIDEST = 24
+"""Positions of a heat map; of a longer text the words are shaded."""
 
 
 def report_page(report: Report) -> str:
     """The whole document."""
-    links = ""
-    sections = []
-    for key, (name, html_of) in SECTIONS.items():
-        links += f'<li><a href="#{key}">{escape(name)}</a></li>'
-        heading = f'<h2 id="{key}-h">{name}</h2>'
-        section = f'<section id="{key}" aria-labelledby="{key}-h">'
-        sections.append(f"{section}{heading}{html_of(report)}</section>")
-    lead = f'<p class="lead">{_lead(report)}</p>'
-    contents = f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
-    return page([lead, contents, *sections], title=report.title, live=("report",))
+    values: dict[str, Any] = {
+        "report": report,
+        "sections": SECTIONS,
+        "first": _first_score(report),
+        "jars": _jars(report.explanation.sections),
+        "examples": _examples(report.shown, report.ranked_by),
+        "map": None,
+        "scores": tables.scores_table(report.scores),
+        "baselines": tables.baselines_table(report.baselines, report.own_scores),
+        "classes": tables.class_table(report.classes),
+        "unknown_words": tables.unknown_table(report.unknown_words),
+    }
+    if report.confusion is not None:
+        values["confusion"] = tables.confusion_matrix(report.confusion)
+    if report.history is not None:
+        records = charts.thinned(report.history.records)
+        table = tables.history_table(report.history, records)
+        values["learning"] = {"records": records, "table": table}
+        if len(records) > 1:
+            values["learning"]["charts"] = charts.learning_curves(report.history)
+    if report.by_length is not None:
+        chart, table = charts.length_bars(report.by_length), tables.length_table(report.by_length)
+        values["lengths"] = {"chart": chart, "table": table}
+    if report.summary_map is not None:
+        values["map"] = map_values(report.summary_map, report.ranked_by)
+    body = render("report.html", values, package="sixjars.reports")
+    style, script = static("reports", "report.css"), static("reports", "report.js")
+    return page([body], title=report.title, style=style, script=script)
 
 
-def _lead(report: Report) -> str:
-    """The first score in one sentence; after a cross-validation that of the rows held out."""
-    bad = f" ({report.skipped:,} bad rows skipped)" if report.skipped else ""
-    score, interval = report.scores[0]
-    around = "" if interval is None else f" (95 % interval {between(interval)})"
-    where = f" on {report.count:,} examples of {escape(report.where)}{bad}"
-    if report.held_out:
-        score, around = report.held_out[0], " in cross-validation"
-        where += ", each held out by one model; the scores below are of the model that learned them"
-    return (
-        f"{escape(report.explanation.title)}: <b>{escape(score.name)} {shown_number(score.value)}"
-        f"</b>{around}{where}; {report.explanation.count:,} trained parameters."
-    )
+def _first_score(report: Report) -> dict[str, str]:
+    """The first score, with its interval where it has one."""
+    interval = report.scores[0][1]
+    score = report.own_scores[0]
+    known = "" if interval is None else between(interval)
+    return {"name": score.name, "value": shown_number(score.value), "interval": known}
 
 
-def _jars(report: Report) -> str:
+def _jars(sections: Sequence[Section]) -> dict[str, list[dict[str, Any]]]:
     """The six sections of the recipe; the model has three parts."""
-    grouped: dict[str, list[Section]] = {}
-    for section in report.explanation.sections:
-        grouped.setdefault(section.name.partition(":")[0], []).append(section)
-    cards = ""
-    for name, parts in grouped.items():
-        wide = " wide" if len(parts) > 1 else ""
-        inside = f"<h3>{escape(name)}</h3>{''.join(map(_part, parts))}"
-        cards += f'<div class="jar{wide}">{inside}</div>'
-    return f'<div class="jars">{cards}</div>'
-
-
-def _part(section: Section) -> str:
-    """The lines of a section; its parameters are listed where somebody opens the list."""
-    name = section.name.partition(": ")[2]
-    heading = f"<h4>{escape(name)}</h4>" if name else ""
-    lines = "".join(f"<li>{escape(line)}</li>" for line in section.lines)
-    weights = ""
-    if section.weights:
+    jars: dict[str, list[dict[str, Any]]] = {}
+    for section in sections:
+        jar, _, name = section.name.partition(": ")
         count = sum(weight.count for weight in section.weights)
-        head = ["parameter", "letter", "shape", "count"]
-        rows = table(head, map(_weight, section.weights), "Parameters.")
-        weights = f"<details><summary>{count:,} parameters</summary>{rows}</details>"
-    return f"{heading}<ul>{lines}</ul>{weights}"
+        parameters = tables.parameter_table(section.weights)
+        part = {"name": name, "lines": section.lines, "count": count, "parameters": parameters}
+        jars.setdefault(jar, []).append(part)
+    return jars
 
 
-def _weight(weight: Weight) -> tuple[str, ...]:
-    fixed = "" if weight.trainable else " (not trained)"
-    shape = " × ".join(map(str, weight.shape))
-    return weight.name, weight.letter, shape, f"{weight.count:,}{fixed}"
+def _examples(shown: Sequence[Shown], ranked_by: str) -> dict[str, list[dict[str, Any]]]:
+    """The examples of each group that has some, by its heading."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for group, heading in HEADINGS.items():
+        for example in shown:
+            if example.group == group:
+                examples = groups.setdefault(heading, [])
+                examples.append(_example(example, ranked_by, f"{group}-{len(examples) + 1}"))
+    return groups
 
 
-def _learning(report: Report) -> str:
-    if report.history is None:
-        return "<p>This run has no log of validations.</p>"
-    history = report.history
-    records = thinned(history.records)
-    step, metric = f"{history.best:,.0f}", escape(history.chosen_by)
-    drawn = "<p>There was one validation, which makes no curve.</p>"
-    if len(records) > 1:
-        drawn = learning_curves(history)
-    rows = history_table(history, records)
-    numbers = f"<details><summary>The numbers as a table</summary>{rows}</details>"
-    return f"<p>Kept: the weights of step {step}, the best by {metric}.</p>{drawn}{numbers}"
+def _example(shown: Shown, ranked_by: str, key: str) -> dict[str, Any]:
+    """The texts of an example, and the HTML of its attention, if that is not too large."""
+    example = shown.example
+    facts = [] if example.score is None else [f"{ranked_by}: {shown_number(example.score)}"]
+    if shown.times > 1:
+        what = "input" if example.given else "text"
+        facts.append(f"{shown.times:,} examples have this {what}")
+    values = {
+        "key": key,
+        "facts": facts,
+        "given": cut(example.given, LONGEST),
+        "output": None if example.output is None else cut(example.output, LONGEST),
+        "references": [cut(text, LONGEST) for text in example.references],
+        "images": [photo_uri(image, 240) for image in shown.images],
+    }
+    return values | _attention(shown.view, f"{key}-view")
 
 
-def _scores(report: Report) -> str:
-    html = f"<p>{escape(' '.join(report.notes))}</p>" if report.notes else ""
-    html += scores_table(report.scores)
-    if report.baselines:
-        scores = report.held_out or [score for score, _ in report.scores]
-        html += baselines_table(report.baselines, scores)
-    html += f"<p>{escape(report.beside)}</p>" if report.beside else ""
-    if report.left_out:
-        names = escape(", ".join(report.left_out))
-        html += f'<p class="note">Left out, for this data has no annotations: {names}.</p>'
-    if report.classes:
-        html += class_table(report.classes)
-    return html + (confusion_table(report.confusion) if report.confusion is not None else "")
+def _attention(view: View | None, key: str) -> dict[str, Any]:
+    """The HTML of all outputs, of the best one, or of none, by its size."""
+    if view is None:
+        return {"view": "", "has_best_alone": False, "too_large": None}
+    name = _view_name(view)
+    for part in (view, view.alone(0)):
+        html = fragment(part, name, key=key)
+        if len(html.encode()) <= LARGEST:
+            return {"view": html, "has_best_alone": part is not view, "too_large": None}
+    size = len(view.outputs[0].weights), len(view.names)
+    return {"view": "", "has_best_alone": False, "too_large": size}
 
 
-def _lengths(report: Report) -> str:
-    if report.by_length is None:
-        reason = "All inputs have the same length, or there is no input"
-        return f"<p>{reason}, so there is nothing to compare.</p>"
-    return length_bars(report.by_length) + length_table(report.by_length)
-
-
-def _map(report: Report) -> str:
-    if report.summary_map is None:
-        return "<p>All examples have the same summary vector, so there is no map.</p>"
-    return map_html(report.summary_map, of=report.count, ranked_by=report.ranked_by)
-
-
-def _examples(report: Report) -> str:
-    text = (
-        f"{len(report.shown):,} of {report.count:,} examples, ranked by "
-        f"{escape(report.ranked_by)}; of equal ones, that whose reference is more probable comes "
-        "first."
-    )
-    if not report.has_attention:
-        text += " This model has no attention, so there are no weights to show."
-    return f"<p>{text}</p>{examples_html(report.shown, ranked_by=report.ranked_by)}"
-
-
-def _unknown(report: Report) -> str:
-    if report.unknown is None:
-        return "<p>The inputs have no words.</p>"
-    share = f"{100 * report.unknown:.3g} % of the tokens of the inputs"
-    text = f"<p>{share} are not in the vocabulary (&lt;unk&gt;).</p>"
-    if not report.unknown_words:
-        return text
-    rows = [(word, f"{count:,}") for word, count in report.unknown_words]
-    return text + table(["word", "times"], rows, "The most frequent words with an unknown token.")
-
-
-def _cost(report: Report) -> str:
-    return facts(report.cost)
-
-
-def _repeat(report: Report) -> str:
-    recipe = f"<pre><code>{escape(report.recipe)}</code></pre>"
-    return (
-        "<p>Save the recipe below as <code>recipe.yaml</code>, and have its data where it says.</p>"
-        "<pre><code>sixjars train recipe.yaml --out runs/again\n"
-        f"{escape(report.command)}</code></pre>{facts(report.versions)}"
-        "<p>The checksums tell whether your data is the same: they change with any row. They are "
-        "of the rows as they are read, not of the files; <code>sixjars train --resume</code> and "
-        "<code>sixjars evaluate</code> compare them too.</p>"
-        f"<details><summary>The recipe</summary>{recipe}</details>"
-    )
-
-
-SECTIONS: Mapping[str, tuple[str, Callable[[Report], str]]] = {
-    "jars": ("The six jars", _jars),
-    "learning": ("Learning curves", _learning),
-    "scores": ("Scores", _scores),
-    "lengths": ("Score by length", _lengths),
-    "map": ("Map of summary vectors", _map),
-    "examples": ("Examples", _examples),
-    "unknown": ("Unknown words", _unknown),
-    "cost": ("Training cost", _cost),
-    "repeat": ("Repeat it", _repeat),
-}
-"""Each section by its id in the page, in this order."""
+def _view_name(view: View) -> str:
+    """The usual view, unless that is a heat map wider than the page, of which one sees a part."""
+    name = usual_view(view)
+    is_wide = name == "heatmap" and len(view.names) > WIDEST
+    return "document" if is_wide and "document" in fitting_views(view) else name

@@ -25,14 +25,14 @@ from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
-from sixjars.reports.example_views import chosen_rows
 from sixjars.reports.examples import (
+    attention_of,
+    chosen_rows,
     example_of,
     images_of,
     lengths_of,
     ranking_of,
     unknown_words,
-    views_of,
 )
 from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
@@ -113,9 +113,9 @@ def report(  # noqa: PLR0913 - the options of one report
             beside = held_out_baselines(run)
         elif baselines:
             beside = baselines_beside(run, judged, metrics, reporter)
-        scores = held_out or [score for score, _ in values.scores]
-        sentence = sentence_of(beside, scores, run.recipe, trend_of(run))
-        values = replace(values, baselines=beside, beside=sentence, held_out=held_out)
+        values = replace(values, baselines=beside, held_out=held_out)
+        sentence = sentence_of(beside, values.own_scores, run.recipe, trend_of(run))
+        values = replace(values, beside=sentence)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -202,7 +202,7 @@ class _Gathering:
         inputs, rows = self.judged.inputs, self.judged.judged.rows
         groups = chosen_rows(keys, inputs)
         counts = Counter(inputs)
-        views = views_of(self.judged, [rows[at] for places in groups.values() for at in places])
+        views = attention_of(self.judged, [rows[at] for places in groups.values() for at in places])
         shown = []
         for group, places in groups.items():
             for at in places:

@@ -1,25 +1,25 @@
-"""The map of summary vectors: their places in two dimensions, their neighbours, and the HTML.
+"""The map of summary vectors: their places in two dimensions, their neighbours and colours.
 
 Dims: N examples, D features of a vector.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.reports.tables import cut, shown_number
-from sixjars.reports.values import Example, SummaryMap
+from sixjars.reports.charts import Axis
+from sixjars.reports.tables import map_table, shown_number
+from sixjars.reports.values import SummaryMap
 
 NEAREST = 5
 """Neighbours of each example."""
-LONGEST = 160
-"""Characters of a text of the map."""
 COLORS = 8
 """Colours of classes; further classes share one."""
-SIZE, MARGIN = 600, 14
+WIDTH, HEIGHT, MARGIN = 600, 450, 14
 
 
 def projected(
@@ -66,115 +66,77 @@ def neighbours_of(vectors_ND: NDArray[np.float64]) -> list[list[tuple[int, float
     return neighbours
 
 
-def map_html(summary: SummaryMap, *, of: int, ranked_by: str) -> str:
-    """The map, a place for the example that is pointed at, and a table, which the script reads."""
-    ways = _colourings(summary, ranked_by)
-    options = [f'<option value="{name}">{escape(text)}</option>' for name, text in ways.items()]
-    count = len(summary.examples)
-    shown = "" if of == count else f" {count:,} different inputs of {of:,} examples are shown."
-    spots = len(np.unique(np.round(summary.spots / np.ptp(summary.spots), 4), axis=0))
-    shown += f" The points have {spots:,} places: some lie on each other." if spots < count else ""
+@final
+@dataclass(frozen=True)
+class Scale:
+    """A value of each example, by which the points may be coloured."""
+
+    name: str
+    values: Sequence[float | None]
+    is_reversed: bool = False
+    """Whether lower values are better; the best has the same colour everywhere."""
+
+    @property
+    def known(self) -> list[float]:
+        """The values of the examples that have one."""
+        return [value for value in self.values if value is not None]
+
+    @property
+    def ends(self) -> list[str]:
+        """The numbers on the left and on the right of the legend."""
+        numbers = [shown_number(float(end)) for end in (min(self.known), max(self.known))]
+        return numbers[::-1] if self.is_reversed else numbers
+
+    @property
+    def shares(self) -> list[float]:
+        """The values from 0 to 1; an unknown one is the lowest."""
+        known = self.known or [0.0]
+        axis = Axis(min(known), max(known), 0.0, 1.0)
+        shares = [0.0 if value is None else axis.place(value) for value in self.values]
+        return [1.0 - share for share in shares] if self.is_reversed else shares
+
+
+def map_values(summary: SummaryMap, ranked_by: str) -> dict[str, Any]:
+    """The points of the map, what they may be coloured by, where that differs, and their table."""
+    lengths = Scale("length of the input", [example.length for example in summary.examples])
+    scores = Scale(ranked_by, [example.score for example in summary.examples], summary.lower)
+    scales = {"length": lengths, "score": scores}
+    scales = {name: scale for name, scale in scales.items() if len(set(scale.known)) > 1}
+    colours = {"class": "class"} if len(set(summary.labels)) > 1 else {}
+    frequent = [label for label, _ in Counter(summary.labels).most_common(COLORS)]
+    classes = list(enumerate(frequent))
+    if len(set(summary.labels)) > COLORS:
+        classes.append((COLORS, "others"))
+    # points that lie so close cover each other
+    places = np.unique(np.round(summary.spots / np.ptp(summary.spots), 4), axis=0)
     across, upwards = (f"{share:.0%}" for share in summary.shares)
-    return (
-        "<p>Each point is the summary vector of one input: what the encoder gives the decoder. "
-        "Points that lie close have similar vectors. Principal components: "
-        f"across {across} of the variance, upwards {upwards}.{shown}</p>"
-        f'<div class="map" data-by="{next(iter(ways), "none")}"><p class="tools"><label>Colour '
-        f'<select class="by">{"".join(options)}</select></label> <label>Find '
-        '<input type="search" class="find" placeholder="a word of the text"></label></p>'
-        f"{_legends(summary, ways)}"
-        f'<div class="plot">{_dots(summary)}<div class="tip" hidden></div></div>'
-        '<div class="picked" aria-live="polite"><p class="note">Point at an example to read it; '
-        "click it, or press Enter, to see its nearest neighbours. Arrow keys go from point to "
-        "point.</p></div><details><summary>All examples of the map as a table</summary>"
-        f"{_table(summary, ranked_by)}</details></div>"
-    )
-
-
-def _colourings(summary: SummaryMap, ranked_by: str) -> dict[str, str]:
-    """The values that points may be coloured by, where they differ."""
-    examples = summary.examples
-    scores = {example.score for example in examples} - {None}
-    possible = {
-        "class": ("class", len(set(summary.labels))),
-        "length": ("length of the input", len({example.length for example in examples})),
-        "score": (ranked_by, len(scores)),
+    return {
+        "across": across,
+        "upwards": upwards,
+        "count": len(summary.examples),
+        "places": len(places),
+        "colours": colours | {name: scale.name for name, scale in scales.items()},
+        "classes": classes,
+        "ramps": {name: scale.ends for name, scale in scales.items()},
+        "width": WIDTH,
+        "height": HEIGHT,
+        "dots": _dots(summary, lengths.shares, scores.shares, frequent),
+        "table": map_table(summary, ranked_by),
     }
-    return {name: text for name, (text, count) in possible.items() if count > 1}
 
 
-def _scaled(values: Sequence[float | None]) -> list[float]:
-    """Values from 0 to 1; an unknown value is 0."""
-    known = [value for value in values if value is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    return [0.0 if value is None else (value - low) / ((high - low) or 1.0) for value in values]
-
-
-def _classes(summary: SummaryMap) -> dict[str, int]:
-    """The number of the colour of each frequent class."""
-    return {label: at for at, (label, _) in enumerate(Counter(summary.labels).most_common(COLORS))}
-
-
-def _dots(summary: SummaryMap) -> str:
-    low, high = summary.spots.min(0), summary.spots.max(0)
-    spread = np.where(high > low, high - low, 1.0)
-    places = MARGIN + (SIZE - 2 * MARGIN) * (summary.spots - low) / spread
-    lengths = _scaled([example.length for example in summary.examples])
-    scores = _scaled([example.score for example in summary.examples])
-    scores = [1.0 - score for score in scores] if summary.lower else scores
-    colours = _classes(summary)
-    dots = ""
-    for at, (x, y) in enumerate(places.tolist()):
+def _dots(
+    summary: SummaryMap, lengths: Sequence[float], scores: Sequence[float], frequent: Sequence[str]
+) -> list[tuple[float, float, str]]:
+    """The place and the style of each point: its length and score from 0 to 1, and its class."""
+    low, high = summary.spots.min(0).tolist(), summary.spots.max(0).tolist()
+    across = Axis(low[0], high[0], MARGIN, WIDTH - MARGIN)
+    up = Axis(low[1], high[1], HEIGHT - 0.75 * MARGIN, 0.75 * MARGIN)
+    dots = []
+    for at, (x, y) in enumerate(summary.spots.tolist()):
         style = f"--l:{lengths[at]:.2f};--s:{scores[at]:.2f}"
         if summary.labels:
-            style += f";--k:var(--k{colours.get(summary.labels[at], COLORS)})"
-        dots += (
-            f'<circle class="dot" cx="{x:.1f}" cy="{0.75 * (SIZE - y):.1f}" r="5" role="button" '
-            f'data-at="{at}" tabindex="{-1 if at else 0}" style="{style}"/>'
-        )
-    box = f'viewBox="0 0 {SIZE} {0.75 * SIZE:.0f}" role="group" aria-label="Map of examples"'
-    return f'<svg {box}>{dots}<g class="rings"></g></svg>'
-
-
-def _legends(summary: SummaryMap, ways: dict[str, str]) -> str:
-    """The meaning of the colours; the style shows the legend that is used."""
-    html = ""
-    if "class" in ways:
-        names = [(at, escape(label)) for label, at in _classes(summary).items()]
-        names += [(COLORS, "others")] if len(set(summary.labels)) > COLORS else []
-        items = [f'<li><span style="--k:var(--k{at})"></span>{name}</li>' for at, name in names]
-        html += f'<ul class="legend class">{"".join(items)}</ul>'
-    values: dict[str, list[float | None]] = {
-        "length": [example.length for example in summary.examples],
-        "score": [example.score for example in summary.examples],
-    }
-    for name in ("length", "score"):
-        if name in ways:
-            known = [value for value in values[name] if value is not None]
-            edges = [shown_number(float(edge)) for edge in (min(known), max(known))]
-            left, right = edges[::-1] if name == "score" and summary.lower else edges
-            ramp = f'{left} <span class="ramp"></span> {right} ({escape(ways[name])})'
-            html += f'<p class="legend {name}">{ramp}</p>'
-    return html
-
-
-def _table(summary: SummaryMap, ranked_by: str) -> str:
-    pairs = zip(summary.examples, summary.neighbours, strict=True)
-    rows = "".join(_row(at, example, near) for at, (example, near) in enumerate(pairs))
-    nearest = "nearest, with cosine similarity"
-    names = ("", "input", "output", "reference", ranked_by, "length", nearest)
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
-    return (
-        '<div class="scroll"><table class="data points"><caption>Texts are cut after '
-        f"{LONGEST} characters.</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _row(at: int, example: Example, near: Sequence[tuple[int, float]]) -> str:
-    score = "" if example.score is None else shown_number(example.score)
-    close = ", ".join(f"{other + 1} ({alike:.2f})" for other, alike in near)
-    texts = (example.given, example.output or "", " | ".join(example.references))
-    cells = [*(escape(cut(text, LONGEST)) for text in texts), score, str(example.length), close]
-    row = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr><th scope="row">{at + 1}</th>{row}</tr>'
+            label = summary.labels[at]
+            style += f";--k:var(--k{frequent.index(label) if label in frequent else COLORS})"
+        dots.append((across.place(x), up.place(y), style))
+    return dots

@@ -1,17 +1,20 @@
-"""The tables of a report: scores, classes, the confusion matrix, facts. All text is escaped."""
+"""The tables of a report, as texts: scores, classes, the confusion matrix, parameters."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
 
-from sixjars.drawing.html_parts import deep, shade
-from sixjars.drawing.page import shortened
+from sixjars.drawing.view import cut
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.reports.values import ByLength, History
+from sixjars.reports.values import ByLength, History, SummaryMap
+from sixjars.runs.explanation import Weight
 
+LONGEST = 160
+"""Characters of a text of the map."""
 MOST_LABELS = 25
 """Rows and columns of a confusion matrix, and rows of the table of classes."""
 
@@ -27,40 +30,14 @@ def shown_number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 1 else f"{value:,.2f}"
 
 
-def cut(text: str, most: int) -> str:
-    """A text on one line, with at most so many characters.
+@final
+@dataclass(frozen=True)
+class Table:
+    """A table of texts with a caption; the first cell of a row is its name."""
 
-    >>> cut("a  long text", 8)
-    'a long …'
-    """
-    return shortened(" ".join(text.split()), most)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """A table with a caption; the first cell of a row is its name. Cells are text."""
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    body = ""
-    for first, *others in rows:
-        body += f'<tr><th scope="row">{escape(first)}</th>'
-        for name, cell in zip(head[1:], others, strict=True):
-            body += f"<td{_kind(name)}>{escape(cell)}</td>"
-        body += "</tr>"
-    return (
-        f'<div class="scroll"><table class="data"><caption>{escape(caption)}</caption>'
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _kind(name: str) -> str:
-    """The class of the cells of a column that is set in small letters."""
-    return ' class="signature"' if name == "signature" else ""
-
-
-def facts(values: Mapping[str, str]) -> str:
-    """A list of names with their values."""
-    pairs = values.items()
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
-    return f'<dl class="facts">{rows}</dl>'
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str
 
 
 def between(interval: Interval | None) -> str:
@@ -70,7 +47,7 @@ def between(interval: Interval | None) -> str:
     return f"{shown_number(interval.low)} to {shown_number(interval.high)}"
 
 
-def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
+def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> Table:
     """A row for each metric."""
     rows = []
     for score, interval in scores:
@@ -84,10 +61,10 @@ def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
         "A signature names what a score depends on; scores compare where it is the same."
     )
     head = ["metric", "value", "95 % interval", "better", "examples", "signature"]
-    return table(head, rows, caption)
+    return Table(head, rows, caption)
 
 
-def baselines_table(baselines: Sequence[Baseline], scores: Sequence[Score]) -> str:
+def baselines_table(baselines: Sequence[Baseline], scores: Sequence[Score]) -> Table:
     """A row for the model, and one for each baseline."""
     metrics, values = [], []
     for score in scores:
@@ -100,10 +77,10 @@ def baselines_table(baselines: Sequence[Baseline], scores: Sequence[Score]) -> s
         cells = ("–" if value is None else shown_number(value) for value in found)
         rows.append([baseline.name, *cells, f"{baseline.seconds:.1f}"])
     caption = "Without a network: what costs nothing, learned from the training set"
-    return table(["", *metrics, "seconds"], rows, f"{caption}, on the same examples.")
+    return Table(["", *metrics, "seconds"], rows, f"{caption}, on the same examples.")
 
 
-def length_table(scores: ByLength) -> str:
+def length_table(scores: ByLength) -> Table:
     """The numbers of the bars."""
     rows = []
     for bucket in scores.buckets:
@@ -112,10 +89,10 @@ def length_table(scores: ByLength) -> str:
         rows.append((bucket.name, count, value, between(bucket.interval)))
     few = f" A score of fewer than {FEW} examples says little; its bar is hollow."
     head = [scores.unit, "examples", scores.metric, "95 % interval"]
-    return table(head, rows, f"{scores.metric} by length.{few}")
+    return Table(head, rows, f"{scores.metric} by length.{few}")
 
 
-def history_table(history: History, records: Sequence[Mapping[str, float]]) -> str:
+def history_table(history: History, records: Sequence[Mapping[str, float]]) -> Table:
     """The numbers of the curves."""
     names = list(dict.fromkeys(name for record in records for name in record if name != "step"))
     rows = []
@@ -123,10 +100,10 @@ def history_table(history: History, records: Sequence[Mapping[str, float]]) -> s
         step = f"{record['step']:,.0f}" + (" (kept)" if record["step"] == history.best else "")
         rows.append([step, *(f"{record[name]:.4g}" if name in record else "" for name in names)])
     head = ["step", *(name.replace("_", " ") for name in names)]
-    return table(head, rows, "Validations.")
+    return Table(head, rows, "Validations.")
 
 
-def class_table(classes: Sequence[ClassRow]) -> str:
+def class_table(classes: Sequence[ClassRow]) -> Table:
     """Precision and recall of the most frequent classes."""
     rows = []
     for row in classes[:MOST_LABELS]:
@@ -134,28 +111,53 @@ def class_table(classes: Sequence[ClassRow]) -> str:
         rows.append([cut(row.label, 60), f"{row.count:,}", *shares])
     more = f" The {MOST_LABELS} most frequent of {len(classes)}."
     more = more if len(classes) > MOST_LABELS else ""
-    return table(["class", "examples", "precision", "recall", "F1"], rows, f"Classes.{more}")
+    return Table(["class", "examples", "precision", "recall", "F1"], rows, f"Classes.{more}")
 
 
-def confusion_table(matrix: Confusion) -> str:
-    """Counts in cells as dark as their share of the row."""
+def confusion_matrix(matrix: Confusion) -> dict[str, Any]:
+    """The counts of the most frequent classes, each with its share of the row."""
     labels = matrix.labels[:MOST_LABELS]
-    names = [escape(cut(label, 40)) for label in labels]
-    head = "".join(f'<th scope="col"><span class="word">{name}</span></th>' for name in names)
+    names = [cut(label, 40) for label in labels]
     rows = []
     for name, label, counts in zip(names, matrix.labels, matrix.counts, strict=False):
         every = sum(counts) or 1
-        cells = ""
+        cells = []
         for other, count in zip(labels, counts, strict=False):
-            share = count / every
-            title = escape(f"{count} of {every} {label} predicted as {other}")
-            kind = f'class="{deep(share).strip()}" {shade(share)}'
-            cells += f'<td {kind} title="{title}">{count or ""}</td>'
-        rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
+            title = f"{count} of {every} {label} predicted as {other}"
+            cells.append({"count": count, "share": count / every, "title": title})
+        rows.append((name, cells))
     caption = "Confusion matrix: a row for each true class, a column for each predicted one."
     if len(labels) < len(matrix.labels):
         caption += f" The {len(labels)} most frequent of {len(matrix.labels)} classes."
-    return (
-        f'<div class="scroll"><table class="heat confusion"><caption>{caption}</caption>'
-        f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    return {"caption": caption, "names": names, "rows": rows}
+
+
+def map_table(summary: SummaryMap, ranked_by: str) -> Table:
+    """A row for each point of the map, which the script reads too."""
+    rows = []
+    pairs = zip(summary.examples, summary.neighbours, strict=True)
+    for at, (example, neighbours) in enumerate(pairs, start=1):
+        score = "" if example.score is None else shown_number(example.score)
+        near = ", ".join(f"{other + 1} ({alike:.2f})" for other, alike in neighbours)
+        texts = (example.given, example.output or "", " | ".join(example.references))
+        row = [str(at), *(cut(text, LONGEST) for text in texts), score, str(example.length), near]
+        rows.append(row)
+    nearest = "nearest, with cosine similarity"
+    head = ["", "input", "output", "reference", ranked_by, "length", nearest]
+    return Table(head, rows, f"Texts are cut after {LONGEST} characters.")
+
+
+def parameter_table(weights: Sequence[Weight]) -> Table:
+    """The letter, the shape and the size of each parameter."""
+    rows = []
+    for weight in weights:
+        fixed = "" if weight.trainable else " (not trained)"
+        shape = " × ".join(map(str, weight.shape))
+        rows.append([weight.name, weight.letter, shape, f"{weight.count:,}{fixed}"])
+    return Table(["parameter", "letter", "shape", "count"], rows, "Parameters.")
+
+
+def unknown_table(words: Sequence[tuple[str, int]]) -> Table:
+    """How often the words that are not known come."""
+    rows = [(word, f"{count:,}") for word, count in words]
+    return Table(["word", "times"], rows, "The most frequent words with an unknown token.")

@@ -130,3 +130,8 @@ class Report:
     """A sentence that compares the best of them with the model."""
     held_out: Sequence[Score] = ()
     """The means over the folds of a cross-validation, where the run learned from all examples."""
+
+    @property
+    def own_scores(self) -> Sequence[Score]:
+        """The scores to compare with others: of the rows held out, after a cross-validation."""
+        return self.held_out or [score for score, _ in self.scores]

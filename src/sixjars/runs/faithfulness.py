@@ -9,7 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from sixjars.data.dataset import Dataset
-from sixjars.drawing.faithfulness import draw_faithfulness
+from sixjars.drawing.matplotlib.faithfulness import draw_faithfulness
 from sixjars.evaluation.agreement import Measured
 from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
 from sixjars.learning.engine import Device, device_named

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, final
 
-from sixjars.drawing.tuning import draw_tuning
+from sixjars.drawing.matplotlib.tuning import draw_tuning
 from sixjars.learning.checkpoints import write_whole
 from sixjars.progress import listed
 from sixjars.recipe.sections import Recipe

@@ -46,7 +46,7 @@ def tour_over_nearest(outcomes: Sequence[Outcome]) -> float:
     >>> tour_over_nearest([Outcome(("0 1 2 3",), ("0 1 2 3",), given="0,0 0,1 1,1 1,0")])
     1.0
     """
-    return _mean_ratio(outcomes, lambda points, _: _length(points, nearest_tour(points)))
+    return _mean_ratio(outcomes, lambda points, _: tour_length(points, nearest_tour(points)))
 
 
 def valid_tours(outcomes: Sequence[Outcome]) -> float:
@@ -79,12 +79,18 @@ def nearest_tour(points: Sequence[Point]) -> list[int]:
     return tour
 
 
+def tour_length(points: Sequence[Point], tour: Sequence[int]) -> float:
+    """The length of the closed line through the points in that order, back to the first."""
+    edges = pairwise([*tour, *tour[:1]])
+    return math.fsum(math.dist(points[a], points[b]) for a, b in edges)
+
+
 def _mean_ratio(
     outcomes: Sequence[Outcome], unit_of: Callable[[list[Point], Outcome], float]
 ) -> float:
     ratios = []
     for points, tour, outcome in _valid(outcomes):
-        length, unit = _length(points, tour), unit_of(points, outcome)
+        length, unit = tour_length(points, tour), unit_of(points, outcome)
         ratios.append(length / unit if unit else 1.0)
     return math.fsum(ratios) / len(ratios) if ratios else math.inf
 
@@ -120,9 +126,4 @@ def _true_length(points: list[Point], outcome: Outcome) -> float:
             f"does not come to each of {len(points)} points once. "
             "Use exact_match where orders are no tours."
         )
-    return _length(points, tour)
-
-
-def _length(points: Sequence[Point], tour: Sequence[int]) -> float:
-    """The length of the whole tour, back to its first point."""
-    return math.fsum(math.dist(points[a], points[b]) for a, b in pairwise([*tour, tour[0]]))
+    return tour_length(points, tour)

@@ -18,11 +18,11 @@ from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.card import model_card
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import check_writable
 from sixjars.runs.predict import Predictor
-from sixjars.runs.share import model_card
 from sixjars.serving.export.agreement import Agreement, compare
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import SHAPES, inputs_of

@@ -4,14 +4,15 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 
-from sixjars.serving.pages import live, script, style
+from sixjars.drawing.html.assets import static
+from sixjars.serving.pages import script, style
 
 
 @cache
 def page() -> str:
     """The whole document."""
-    styles = style() + live("serving.server", "page.css")
-    html = live("serving.server", "page.html").replace("/* style */", styles)
+    styles = style() + static("serving.server", "page.css")
+    html = static("serving.server", "page.html").replace("/* style */", styles)
     return html.replace("/* script */", _script())
 
 
@@ -27,4 +28,4 @@ def policy() -> str:
 
 
 def _script() -> str:
-    return script() + live("serving.server", "page.js")
+    return script() + static("serving.server", "page.js")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, final
 
 from sixjars.decoding.scores import order_in_words
-from sixjars.drawing.html import fragment
+from sixjars.drawing.html.views import fragment
 from sixjars.drawing.view import BY_PROBABILITY, view_of
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of

@@ -2,7 +2,7 @@
 
 The browser can run what has a file: a setting such as `bridge.kind: attention` needs the file
 `script/bridge/attention.js`. Sections that a model does not need are left out, see
-`drawing/sections.py`.
+`drawing/html/assets.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -10,10 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sixjars.drawing.html import live_files
-from sixjars.drawing.sections import kept
+from sixjars.drawing.html.assets import kept, static, view_files
 from sixjars.recipe.sections import Recipe
-from sixjars.serving.pages import live
 from sixjars_runtime.errors import RunError
 
 Part = tuple[str, str]
@@ -117,9 +115,9 @@ def script(parts: Collection[Part], features: Collection[str]) -> bytes:
     components = [f"{folder}/{name}" for folder, name in parts]
     names = [*BEFORE, *shared, *components, *(SEARCH if "searches" in features else ())]
     names += ["figure", *views, *AFTER] if attends else ["outputs", *AFTER]
-    controls = [live("serving", f"{name}.js", features) for name in ("inputs", *_controls(parts))]
+    controls = [static("serving", f"{name}.js", features) for name in ("inputs", *_controls(parts))]
     has = {*features, *views}
-    shown = [live_files(["view"], "js", has)] if attends else []
+    shown = [view_files(["view"], "js", has)] if attends else []
     first, *others = (kept(SCRIPT.joinpath(f"{name}.js").read_text("utf-8"), has) for name in names)
     return "\n".join([first, *shown, *controls, *others]).encode()
 
@@ -127,8 +125,8 @@ def script(parts: Collection[Part], features: Collection[str]) -> bytes:
 def style(parts: Collection[Part], features: Collection[str]) -> str:
     """The style of the page of a model."""
     attends = "attends" in features
-    views = live_files(["colours", *(["view", *_views(parts)] if attends else [])], "css", features)
-    inputs = [live("serving", f"{name}.css", features) for name in ("inputs", *_controls(parts))]
+    views = view_files(["colours", *(["view", *_views(parts)] if attends else [])], "css", features)
+    inputs = [static("serving", f"{name}.css", features) for name in ("inputs", *_controls(parts))]
     names = ["page.css"] if attends else ["page.css", "outputs.css"]
     own = (kept(SCRIPT.joinpath(name).read_text("utf-8"), features) for name in names)
     return "".join([views, *inputs, *own])

@@ -1,0 +1,1 @@
+"""Views of attention as HTML that answers when it is pointed at."""

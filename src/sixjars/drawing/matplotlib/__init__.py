@@ -1,0 +1,1 @@
+"""Drawings of attention and of scores as image files."""
