@@ -23,7 +23,7 @@ from sixjars.serving.server.messages import (
     ReloadRequest,
     ReloadResponse,
 )
-from sixjars.serving.server.metrics import SIZES, Metrics
+from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.page import page, policy
 from sixjars.serving.server.requests import (
     Uploads,
@@ -85,14 +85,17 @@ class Serving:
         self.batchers = {
             run.name: Batcher(run.work, settings, partial(self._count, run.name)) for run in runs
         }
+        for name, batcher in self.batchers.items():
+            gauge = metrics.waiting_inputs.labels(model=name)
+            gauge.set_function(lambda batcher=batcher: batcher.waiting)
         self.reloading = False
 
     def _count(self, name: str, jobs: Sequence[Job], seconds: float) -> None:
         """Add a batch to the metrics of a run."""
         count = sum(len(job.inputs) for job in jobs)
-        self.metrics.add("sixjars_inputs_total", count, model=name)
-        self.metrics.add("sixjars_compute_seconds_total", seconds, model=name)
-        self.metrics.see("sixjars_batch_inputs", count, SIZES, model=name)
+        self.metrics.inputs.labels(model=name).inc(count)
+        self.metrics.compute_seconds.labels(model=name).inc(seconds)
+        self.metrics.batch_inputs.labels(model=name).observe(count)
 
     def named(self, name: str | None) -> Served:
         """The run of that name; without a name, the only one."""
@@ -166,7 +169,7 @@ class Serving:
             if isinstance(error, SixJarsError):
                 reason = sentence_of(error)
             fault = f"{run.name} stays as it was: {reason}"
-        self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(fault is None).lower())
+        self.metrics.reloads.labels(model=run.name, ok=str(fault is None).lower()).inc()
         return fault
 
     async def close(self) -> None:
@@ -270,12 +273,7 @@ def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Counters in the text format of Prometheus."""
-        gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
-            ("sixjars_waiting_inputs", (("model", name),)): batcher.waiting
-            for name, batcher in state["serving"].batchers.items()
-        }
-        gauges["sixjars_requests_in_progress", ()] = guard.in_progress
-        return Response(guard.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+        return Response(guard.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def live() -> Response:

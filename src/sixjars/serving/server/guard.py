@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sixjars.serving.server.metrics import SECONDS, Metrics
+from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.settings import ServerSettings
 
 OPEN: Final = {"/", "/healthz", "/readyz"}
@@ -49,6 +49,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
         self.in_progress = 0
+        metrics.requests_in_progress.set_function(lambda: self.in_progress)
         self.held = 0
         """Bytes of all their bodies."""
         self.ending: Callable[[], bool] = lambda: False
@@ -88,8 +89,8 @@ class Guard:
             self.in_progress -= 1
             self.held -= body.read
             path = scope["path"] if scope["path"] in KNOWN else "other"
-            self.metrics.add("sixjars_requests_total", path=path, status=str(status))
-            self.metrics.see("sixjars_request_seconds", monotonic() - began, SECONDS, path=path)
+            self.metrics.requests.labels(path=path, status=str(status)).inc()
+            self.metrics.request_seconds.labels(path=path).observe(monotonic() - began)
 
     def refused(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """The status and the sentence, if a request is refused."""
