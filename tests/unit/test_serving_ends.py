@@ -105,7 +105,7 @@ def test_a_request_is_answered_by_the_run_that_it_was_checked_for(
     with serving({"hi": tmp_path / "run"}) as server:
         served, release, begun, found = server.served[0], Event(), Event(), list[Any]()
         before = served.predictor
-        assert served.how(PredictRequest()).run is before
+        assert served.settings_of(PredictRequest()).run is before
         slowed(server, release, begun)
         thread = Thread(target=lambda: found.append(server.ask("/v1/predict", PREDICT)))
         thread.start()

@@ -297,10 +297,10 @@ def test_one_request_that_fails_does_not_spoil_its_batch(run: Path) -> None:
 
 def _asked(server: Server, texts: list[str]) -> list[tuple[str, Any]]:
     from sixjars.serving.server.messages import PredictRequest
-    from sixjars.serving.server.served import Asked
+    from sixjars.serving.server.served import CheckedRequest
 
-    how = server.served[0].how(PredictRequest())
-    return [(text, Asked([text], how)) for text in texts]
+    how = server.served[0].settings_of(PredictRequest())
+    return [(text, CheckedRequest([text], how)) for text in texts]
 
 
 def test_batches_hold_what_is_asked_the_same_way() -> None:

@@ -23,7 +23,7 @@ from sixjars.runs.prediction import Prediction
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.client import Answer, Client, Token
 from sixjars.serving.server.batcher import Batcher
-from sixjars.serving.server.served import Asked, How
+from sixjars.serving.server.served import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
 from tests.unit.serving import serving
@@ -203,15 +203,15 @@ def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(
     [told], _ = written(predictor, ["ghar"])
     steps = [one for one in told if isinstance(one, Written)]
 
-    async def answer(asked: Asked) -> Any:
+    async def answer(asked: CheckedRequest) -> Any:
         assert asked.tell is not None
         for one in (*steps[:2], *steps):
             await asyncio.to_thread(asked.tell, one)
         return {"outputs": ["x"]}
 
     async def main() -> list[bytes]:
-        how = How(predictor, settings_of(predictor), weights=True, view=False)
-        stream = Stream(answer, Asked(["ghar"], how), AsyncExitStack())
+        how = PredictionSettings(predictor, settings_of(predictor), weights=True, view=False)
+        stream = Stream(answer, CheckedRequest(["ghar"], how), AsyncExitStack())
         await stream.begin()
         return [line async for line in stream.lines()]
 

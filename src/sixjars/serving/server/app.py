@@ -33,7 +33,7 @@ from sixjars.serving.server.requests import (
     received,
     while_there,
 )
-from sixjars.serving.server.served import Asked, Served, sentence_of
+from sixjars.serving.server.served import CheckedRequest, Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
 from sixjars.version import version_of
@@ -109,16 +109,16 @@ class Serving:
             )
         return self.runs[name]
 
-    async def answer(self, run: Served, asked: Asked) -> Any:
+    async def answer(self, run: Served, request: CheckedRequest) -> Any:
         """The prediction of a run; 503 where too many wait, 504 after the time limit."""
         batcher = self.batchers[run.name]
-        streams = asked.tell is not None
-        most = asked.how.most_streams if streams else None
+        streams = request.tell is not None
+        most = request.settings.most_streams if streams else None
         limit = self.settings.time_limit
         try:
             async with asyncio.timeout(limit):
                 return await batcher.answer(
-                    asked.inputs, asked.how, asked, streams=streams, most=most
+                    request.inputs, request.settings, request, streams=streams, most=most
                 )
         except TimeoutError:
             raise HTTPException(504, f"this took longer than {limit:g} seconds.") from None
@@ -127,21 +127,21 @@ class Serving:
         except Closed:
             raise _busy("this server is ending; try again later.") from None
         except SixJarsError as error:
-            raise HTTPException(422, asked.plain(sentence_of(error))) from None
+            raise HTTPException(422, request.plain(sentence_of(error))) from None
         except (RuntimeError, MemoryError) as error:
             if not memory_is_short(error):
                 raise
             raise _busy(TOO_LARGE) from None
 
-    def asked(
+    def checked(
         self, message: PredictRequest, uploads: Uploads, *, streams: bool = False
-    ) -> tuple[Served, Asked]:
+    ) -> tuple[Served, CheckedRequest]:
         """The run of a message, and its inputs."""
         run = self.named(message.model)
         with told_as(422):
-            how = run.how(message, streams=streams)
-        inputs = inputs_of(message, uploads, how.run.inputs, self.settings)
-        return run, Asked(inputs, how, uploads.names)
+            settings = run.settings_of(message, streams=streams)
+        inputs = inputs_of(message, uploads, settings.run.inputs, self.settings)
+        return run, CheckedRequest(inputs, settings, uploads.names)
 
     async def reload(self, name: str | None) -> list[str]:
         """Read one run again, or all; 409 with sentences about those that stay as they were."""
@@ -222,8 +222,8 @@ def _answering(
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
-            run, asked = state["serving"].asked(message, uploads)
-            rows = await while_there(request, state["serving"].answer(run, asked))
+            run, checked = state["serving"].checked(message, uploads)
+            rows = await while_there(request, state["serving"].answer(run, checked))
         return _json({"model": run.name, "predictions": rows})
 
     @app.post("/v1/stream", openapi_extra=stream_body(runs, settings), responses=EVENTS)
@@ -232,10 +232,10 @@ def _answering(
         async with AsyncExitStack() as stack:
             message, uploads = await stack.enter_async_context(received(request, settings))
             message = message.model_copy(update={"weights": True})
-            run, asked = state["serving"].asked(message, uploads, streams=True)
+            run, checked = state["serving"].checked(message, uploads, streams=True)
             with told_as(422):
-                run.check_stream(asked)
-            events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
+                run.check_stream(checked)
+            events = Stream(partial(state["serving"].answer, run), checked, stack.pop_all())
         await while_there(request, events.begin())
         headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(events.lines(), headers=headers, media_type="text/event-stream")

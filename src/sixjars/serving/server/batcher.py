@@ -37,11 +37,11 @@ class Job:
     """One request that waits to be computed."""
 
     inputs: Sequence[Any]
-    how: Hashable
+    settings: Hashable
     """Only jobs of which this is the same are computed together."""
     answered: "asyncio.Future[Any]"
-    more: Any = None
-    """Other values that the work needs."""
+    request: Any = None
+    """The request, for the work."""
     streams: bool = False
     """Whether others may be computed between its steps."""
     most: int | None = None
@@ -110,14 +110,14 @@ class Batcher:
     async def answer(
         self,
         inputs: Sequence[Any],
-        how: Hashable,
-        more: Any = None,
+        settings: Hashable,
+        request: Any = None,
         *,
         streams: bool = False,
         most: int | None = None,
     ) -> Any:
         """Wait for the answer. Raises `Full` or `Closed` where it is not even taken."""
-        job = Job(inputs, how, self._loop.create_future(), more, streams, most)
+        job = Job(inputs, settings, self._loop.create_future(), request, streams, most)
         with self._change:
             if self._closing:
                 raise Closed
@@ -199,7 +199,9 @@ class Batcher:
         for job in self._line:
             if job is first:
                 continue
-            fits = (job.how, job.streams) == (first.how, first.streams) and len(job.inputs) <= room
+            fits = (job.settings, job.streams) == (first.settings, first.streams) and len(
+                job.inputs
+            ) <= room
             room -= len(job.inputs) if fits else 0
             (batch if fits else rest).append(job)
         self._line = rest

@@ -166,11 +166,11 @@ async def _of_form(form: FormData, uploads: Uploads) -> tuple[PredictRequest, Up
 
 
 def inputs_of(
-    asked: PredictRequest, uploads: Uploads, fields: Mapping[str, Field], settings: ServerSettings
+    message: PredictRequest, uploads: Uploads, fields: Mapping[str, Field], settings: ServerSettings
 ) -> list[Input]:
     """The inputs, with paths for the names of files, and a sentence for one that is wrong."""
     files = [name for name, field in fields.items() if field.is_media]
-    given: Sequence[Any] | None = asked.inputs
+    given: Sequence[Any] | None = message.inputs
     if given is None and uploads.names and list(fields) == files and len(files) == 1:
         return list(uploads.names)
     if not given:
