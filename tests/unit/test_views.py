@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from sixjars import Layout, Prediction
-from sixjars.cli.views import ViewName
+from sixjars.cli.inspect import ViewName
 from sixjars.drawing.choice import FITTING, chosen, usual, views_of
 from sixjars.drawing.draw import PICTURES
 from sixjars.drawing.html import BODIES

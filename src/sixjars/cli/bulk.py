@@ -8,7 +8,7 @@ import typer
 
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
-from sixjars.cli.input_notes import is_failure, note_unknown
+from sixjars.cli.inputs import is_failure, note_unknown
 from sixjars.cli.options import note, noting, option
 from sixjars.cli.streaming import Pace
 from sixjars.runs.given import is_many

@@ -20,9 +20,9 @@ from sixjars.cli.bulk import (
     WorkersOption,
 )
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.input_notes import Notes
 from sixjars.cli.inputs import (
     Lines,
+    Notes,
     at_terminal,
     note_file_names,
     on_one_line,
@@ -164,8 +164,8 @@ def predict(
         hold_conversation(predictor, settings)
         return
     arguments = bool(texts)
-    work = _Work(predictor, settings, pictures, as_json, arguments, strict)
-    _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
+    job = _PredictionJob(predictor, settings, pictures, as_json, arguments, strict)
+    _predict_all(job, _Inputs(texts or [], question or [], bulk.file), output_file)
 
 
 def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
@@ -188,39 +188,42 @@ def search_settings(
 
 @final
 @dataclass(frozen=True)
-class _Asked:
-    """The inputs that are asked for, and the file of the outputs."""
+class _Inputs:
+    """The inputs of the command line: texts with questions, or a file; else standard input."""
 
     texts: list[str]
     questions: list[str]
-    input: Path | None
-    output: Path | None
+    file: Path | None
 
 
-def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
+def _predict_all(job: "_PredictionJob", inputs: _Inputs, output: Path | None) -> None:
+    """Predict the inputs, and write the outputs to a file or to standard output."""
     from sixjars.runs.sinks import LineSink, TableSink
 
-    predictor = work.predictor
-    settings = work.settings
-    output = asked.output
-    note_file_names(predictor, asked.texts)
-    table = None if asked.texts else table_of(asked.input, predictor)
-    typed = not asked.texts and asked.input is None and at_terminal()
-    lines = Lines(asked.input, predictor) if table is None and not asked.texts else None
-    given = lines or on_one_line(predictor, asked.texts, asked.questions)
-    items = texts_given(predictor, iter(given), asked.questions)
+    predictor, nbest = job.predictor, job.settings.nbest
+    note_file_names(predictor, inputs.texts)
+    table = None if inputs.texts else table_of(inputs.file, predictor)
+    typed = not inputs.texts and inputs.file is None and at_terminal()
+    lines = Lines(inputs.file, predictor) if table is None and not inputs.texts else None
+    given = lines or on_one_line(predictor, inputs.texts, inputs.questions)
+    items = texts_given(predictor, iter(given), inputs.questions)
     if table is not None:
         items = rows_given(predictor, table)
-    sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)
-    if table is not None and output is not None and not as_json and output.suffix.lower() != ".txt":
-        sink = TableSink(predictor, table, output, nbest=settings.nbest, note=note)
+    sink: Sink = LineSink(predictor, output, nbest=nbest, as_json=job.as_json)
+    if (
+        table is not None
+        and output is not None
+        and not job.as_json
+        and output.suffix.lower() != ".txt"
+    ):
+        sink = TableSink(predictor, table, output, nbest=nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
-    waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
+    waiting = portions(items, typed=typed, slow=lines is not None and inputs.file is None)
     try:
         with noting():
-            work.through(waiting, sink, Notes(pace, typed=typed, table=table))
+            job.through(waiting, sink, Notes(pace, typed=typed, table=table))
     except KeyboardInterrupt:
-        if asked.input is None or output is None:
+        if inputs.file is None or output is None:
             raise
         raise Interrupted(
             f"stopped; {output} cannot be gone on with, but a folder can: "
@@ -270,8 +273,8 @@ def table_of(
 
 @final
 @dataclass(frozen=True)
-class _Work:
-    """The settings of prediction, and the work on portions of the inputs."""
+class _PredictionJob:
+    """The settings of `predict`, and the work on portions of its inputs."""
 
     predictor: "Predictor"
     settings: "SearchSettings"
