@@ -35,8 +35,8 @@ def texts_given(
 ) -> "Iterator[Item]":
     """Yield inputs one after the other, every question with every image."""
     first, *others = predictor.inputs
-    asked = others[0] if others and predictor.inputs[first].is_media else None
-    if questions and asked is None:
+    question_field = others[0] if others and predictor.inputs[first].is_media else None
+    if questions and question_field is None:
         raise DataError(
             f"--question is for images that are asked about; {predictor.recipe.task} takes none."
         )
@@ -45,16 +45,17 @@ def texts_given(
         if named is not None:
             yield named, None
             continue
-        if not questions and asked is not None:
-            raise DataError(f"a {asked} is needed; ask it with --question.")
+        if not questions and question_field is not None:
+            raise DataError(f"a {question_field} is needed; ask it with --question.")
         if others and not questions:
             yield parted(predictor, text), None
             continue
         for value in predictor.inputs[first].arguments(text):
-            if asked is None:
+            if question_field is None:
                 yield value, None
             else:
-                yield from (({first: value, asked: question}, None) for question in questions)
+                pairs = ({first: value, question_field: question} for question in questions)
+                yield from ((pair, None) for pair in pairs)
 
 
 def on_one_line(

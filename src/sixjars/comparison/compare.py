@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.comparison.result import Comparison, Contender, Differing, unique_names
+from sixjars.comparison.result import Comparison, Contender, DifferingExample, unique_names
 from sixjars.comparison.scored_run import ScoredRun
-from sixjars.comparison.seeds import seeds_of
+from sixjars.comparison.seeds import alike_first, seeds_of
 from sixjars.comparison.tables import RUNS, Target
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.bootstrap import exchanged
@@ -234,15 +234,14 @@ def _comparison(
     first = scored[0]
     by, lengths = _lengths(first.judged.dataset, first.judged.judged.rows)
     seeds = seeds_of([each.run for each in scored])
-    # Runs that differ from the first in the seed alone are no rivals of it.
-    alike = {row for group in seeds if 0 in group.rows for row in group.rows}
-    contenders, differing = [], list[Differing]()
+    alike = alike_first(seeds)
+    contenders, differing = [], list[DifferingExample]()
     for row, (name, run) in enumerate(zip(names, scored, strict=True)):
         overall = next(score.value for score in run.scores if score.name == metric.name)
         buckets, search = run.buckets(metric, lengths), run.search(metric)
-        measured = run.measured(first, rival=row not in alike)
+        scores = run.run_scores(first, rival=row not in alike)
         parameters = run.judged.parameters
-        contender = Contender(name, parameters, overall, buckets, search, measured, run.cost)
+        contender = Contender(name, parameters, overall, buckets, search, scores, run.cost)
         contenders.append(contender)
         if row and row not in alike and run.comparable(first, metric):
             differing += _differing(name, first, run, metric)
@@ -273,7 +272,9 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
     return "", []
 
 
-def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) -> list[Differing]:
+def _differing(
+    name: str, first: ScoredRun, other: ScoredRun, metric: Metric
+) -> list[DifferingExample]:
     """The examples that two runs differ on most, those where the other has more first."""
     ours, theirs = first.outcomes[metric.name], other.outcomes[metric.name]
     changes = _changes(metric, ours, theirs)
@@ -286,7 +287,7 @@ def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) ->
         largest = {inputs[at]: at for at in order}.values()  # of the same input, the last one
         chosen += sorted(largest, key=lambda at: -abs(changes[at]))[:EXAMPLES]
     return [
-        Differing(
+        DifferingExample(
             name,
             " | ".join(first.judged.dataset.raw(first.judged.judged.rows[at]).values()),
             ours[at].references,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from sixjars.comparison.result import Cost, Measured
+from sixjars.comparison.result import Cost, RunScore
 from sixjars.decoding import in_words
 from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
@@ -85,7 +85,7 @@ class ScoredRun:
         mine, theirs = (run.judged.dataset.fields.output.to_json() for run in (self, first))
         return "likelihood" not in metric.needs or mine == theirs
 
-    def measured(self, first: "ScoredRun", *, rival: bool = True) -> tuple[Measured, ...]:
+    def run_scores(self, first: "ScoredRun", *, rival: bool = True) -> tuple[RunScore, ...]:
         """Each score, with its interval and, of a `rival`, its difference from the first run's."""
         scores = []
         for score, metric in zip(self.scores, self.metrics, strict=True):
@@ -95,7 +95,7 @@ class ScoredRun:
             change = None
             if mine is not None and theirs is not None and self is not first:
                 change = difference(theirs, mine) if rival and comparable else None
-            scores.append(Measured(score, between, change, comparable))
+            scores.append(RunScore(score, between, change, comparable))
         return tuple(scores)
 
     def buckets(self, metric: Metric, lengths: Sequence[int]) -> tuple[Bucket, ...]:

@@ -86,7 +86,7 @@ class Study:
         self.folder = folder
         self.aim = aim
         self.space = space
-        self.wanted = trials
+        self.requested = trials
         self.trials = trials if space.count is None else min(trials, space.count)
         self.lock = RLock()
         with self._alone():

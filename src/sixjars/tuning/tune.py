@@ -227,14 +227,14 @@ class Search:
     def whole(self, jobs: int) -> Tuning:
         """Run all trials and draw them; the drawing is made whatever ends the search."""
         count = self.study.trials
-        if count < self.study.wanted:
+        if count < self.study.requested:
             combinations = f"there are {count} combinations of these values"
             self.reporter.note(f"{combinations}, so there are as many trials.")
         try:
             self._run(jobs)
         finally:
             self.reporter.end()
-            result = self.found()
+            result = self.result()
             if result.trials:
                 result.draw()
         if result.best_trial is None:
@@ -303,7 +303,7 @@ class Search:
         """Write and report a trial that has ended."""
         with self.lock:
             self.made += 1
-            result = self.found()
+            result = self.result()
             result.write_table()
             is_best = result.best_trial == row
             trials = self.study.trials
@@ -322,7 +322,7 @@ class Search:
         seconds = (time.monotonic() - self.began_at) / self.made * left
         return f", about {duration(seconds)} left" if left > 0 else ""
 
-    def found(self) -> Tuning:
+    def result(self) -> Tuning:
         """The trials that have ended so far."""
         plan, aim = self.plan, self.study.aim
         axes = self.study.space.axes()

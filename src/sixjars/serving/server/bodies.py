@@ -48,9 +48,9 @@ def _body(
         properties = {**schema["properties"], "inputs": inputs}
         without = {**schema, "properties": properties, "required": []}
         alone = {"files": files | {"minItems": 1, "maxItems": most}, "request": without}
-        asked = {"properties": {"request": schema}, "required": ["request"]}
+        named = {"properties": {"request": schema}, "required": ["request"]}
         form["properties"] = {"files": files, "request": without}
-        form["anyOf"] = [asked, {"properties": alone, "required": ["files"]}]
+        form["anyOf"] = [named, {"properties": alone, "required": ["files"]}]
     else:
         form["required"] = ["request"]
     encoding = {"request": {"contentType": "application/json"}}
