@@ -17,7 +17,7 @@ from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.run import listening
 from sixjars.serving.server.settings import ServerSettings
-from tests.unit.serving import Server, serving
+from tests.unit.serving import Server, a_request, serving
 from tests.unit.test_serving_limits import PREDICT, slowed, wait_until
 
 LONG = {
@@ -83,13 +83,13 @@ def test_what_was_given_up_takes_no_room_in_the_line() -> None:
 
     async def main() -> None:
         batcher = Batcher(work, ServerSettings(queue=2, max_inputs=2), lambda jobs, seconds: None)
-        first = asyncio.create_task(batcher.answer(["a"], "x"))
+        first = asyncio.create_task(batcher.answer(a_request(["a"], "x")))
         await asyncio.to_thread(begun.wait, 10)
-        left = asyncio.create_task(batcher.answer(["b", "c"], "x"))
+        left = asyncio.create_task(batcher.answer(a_request(["b", "c"], "x")))
         await asyncio.sleep(0)
         left.cancel()
         await asyncio.sleep(0)
-        last = asyncio.create_task(batcher.answer(["d", "e"], "x"))
+        last = asyncio.create_task(batcher.answer(a_request(["d", "e"], "x")))
         await asyncio.sleep(0)
         go.set()
         assert (await first, await last) == (1, 1)

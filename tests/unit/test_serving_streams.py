@@ -23,10 +23,10 @@ from sixjars.runs.prediction import Prediction
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.client import Answer, Client, Token
 from sixjars.serving.server.batcher import Batcher
-from sixjars.serving.server.served import CheckedRequest, PredictionSettings
+from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
-from tests.unit.serving import serving
+from tests.unit.serving import a_request, serving
 from tests.unit.web_pages import trained
 
 TEXTS = ["namaste", "a", "ghar", "pani pani pani pani", "shukriya", "ghar"]
@@ -227,7 +227,7 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
     begun, go = Event(), Event()
 
     def work(jobs: Any, between: Any) -> Any:
-        if jobs[0].streams:
+        if jobs[0].request.streams:
             begun.set()
             go.wait(10)
             for step in range(40):
@@ -236,13 +236,13 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
                 between()
         else:
             sleep(0.01)
-        done.append([job.inputs[0] for job in jobs])
+        done.append([job.request.inputs[0] for job in jobs])
         return [(job, len(jobs)) for job in jobs]
 
     async def main() -> None:
         seconds: list[float] = []
         batcher = Batcher(work, ServerSettings(), lambda jobs, took: seconds.append(took))
-        first = asyncio.create_task(batcher.answer(["s"], "x", streams=True))
+        first = asyncio.create_task(batcher.answer(a_request(["s"], "x", streams=True)))
         await asyncio.to_thread(begun.wait, 10)
         asked = [
             ("t", "x", True),
@@ -252,7 +252,7 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
             ("c", "x", False),
         ]
         later = [
-            asyncio.create_task(batcher.answer([text], how, streams=streams))
+            asyncio.create_task(batcher.answer(a_request([text], how, streams=streams)))
             for text, how, streams in asked
         ]
         await asyncio.sleep(0)

@@ -11,7 +11,6 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response, Streami
 from pydantic_core import to_json
 
 from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
-from sixjars.serving.server.bodies import predict_body, stream_body
 from sixjars.serving.server.guard import Guard
 from sixjars.serving.server.messages import (
     RELOAD_BODY,
@@ -22,10 +21,13 @@ from sixjars.serving.server.messages import (
     Refusal,
     ReloadRequest,
     ReloadResponse,
+    predict_body,
+    stream_body,
 )
 from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.page import page, policy
 from sixjars.serving.server.requests import (
+    CheckedRequest,
     Uploads,
     in_time,
     inputs_of,
@@ -33,7 +35,7 @@ from sixjars.serving.server.requests import (
     received,
     while_there,
 )
-from sixjars.serving.server.served import CheckedRequest, Served, sentence_of
+from sixjars.serving.server.served import Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
 from sixjars.version import version_of
@@ -85,14 +87,11 @@ class Serving:
         self.batchers = {
             run.name: Batcher(run.work, settings, partial(self._count, run.name)) for run in runs
         }
-        for name, batcher in self.batchers.items():
-            gauge = metrics.waiting_inputs.labels(model=name)
-            gauge.set_function(lambda batcher=batcher: batcher.waiting)
         self.reloading = False
 
     def _count(self, name: str, jobs: Sequence[Job], seconds: float) -> None:
         """Add a batch to the metrics of a run."""
-        count = sum(len(job.inputs) for job in jobs)
+        count = sum(len(job.request.inputs) for job in jobs)
         self.metrics.inputs.labels(model=name).inc(count)
         self.metrics.compute_seconds.labels(model=name).inc(seconds)
         self.metrics.batch_inputs.labels(model=name).observe(count)
@@ -111,15 +110,10 @@ class Serving:
 
     async def answer(self, run: Served, request: CheckedRequest) -> Any:
         """The prediction of a run; 503 where too many wait, 504 after the time limit."""
-        batcher = self.batchers[run.name]
-        streams = request.tell is not None
-        most = request.settings.most_streams if streams else None
         limit = self.settings.time_limit
         try:
             async with asyncio.timeout(limit):
-                return await batcher.answer(
-                    request.inputs, request.settings, request, streams=streams, most=most
-                )
+                return await self.batchers[run.name].answer(request)
         except TimeoutError:
             raise HTTPException(504, f"this took longer than {limit:g} seconds.") from None
         except Full:
@@ -273,6 +267,9 @@ def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Counters in the text format of Prometheus."""
+        for name, batcher in state["serving"].batchers.items():
+            guard.metrics.waiting_inputs.labels(model=name).set(batcher.waiting)
+        guard.metrics.requests_in_progress.set(guard.in_progress)
         return Response(guard.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)

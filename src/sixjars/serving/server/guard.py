@@ -49,7 +49,6 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
         self.in_progress = 0
-        metrics.requests_in_progress.set_function(lambda: self.in_progress)
         self.held = 0
         """Bytes of all their bodies."""
         self.ending: Callable[[], bool] = lambda: False

@@ -62,5 +62,5 @@ class Metrics:
         )
 
     def text(self) -> bytes:
-        """All metrics, measured now, in the text format of Prometheus."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self.registry)

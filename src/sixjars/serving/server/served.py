@@ -1,7 +1,7 @@
 """One run that is served: its description, its requests, and the work on a batch of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any, final
@@ -13,11 +13,12 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Check, Input, most_together, search_of
+from sixjars.runs.requests import Check, search_of
 from sixjars.runs.stepwise import Tell, Written, stepwise
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
+from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import DataError, RecipeError, SixJarsError
@@ -34,42 +35,6 @@ WITHOUT, WITH_WEIGHTS = 1 << 20, 1 << 18
 @final
 class _GivenUp(Exception):
     """Nobody waits for the answer any longer."""
-
-
-@final
-@dataclass(frozen=True)
-class PredictionSettings:
-    """The predictor and the search of a request: a run may be read again while requests wait."""
-
-    run: Predictor
-    search: SearchSettings
-    weights: bool
-    view: bool
-
-    @property
-    def most_streams(self) -> int:
-        """Most streams side by side: as many as one batch of predictions has inputs."""
-        most = self.run.recipe.evaluation.batch_examples
-        return most_together(most, self.run.fields.inputs.values())
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class CheckedRequest:
-    """The inputs of a request, the files that came with it, and how they are predicted."""
-
-    inputs: Sequence[Input]
-    settings: PredictionSettings
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Paths of uploaded files, and the names that their sender gave them."""
-    tell: Callable[[Written], None] | None = None
-    """Called with each step of a stream."""
-
-    def plain(self, sentence: str) -> str:
-        """A sentence with the sender's names of files in place of paths."""
-        for path, name in self.names.items():
-            sentence = sentence.replace(path, name)
-        return sentence
 
 
 @final
@@ -184,8 +149,8 @@ class Served:
 
     def _answers(self, jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
         """For each request a list of plain values; for a stream one of them, or an exception."""
-        requests: list[CheckedRequest] = [job.request for job in jobs]
-        if requests[0].tell is not None:
+        requests = [job.request for job in jobs]
+        if requests[0].streams:
             return _streamed(jobs, check, between)
         settings = requests[0].settings
         run, search = settings.run, settings.search
@@ -211,12 +176,11 @@ def _check_size(request: PredictRequest, search: SearchSettings) -> None:
 
 def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
     """The plain values of each stream, or its error; each is answered as soon as it ends."""
-    settings: PredictionSettings = jobs[0].request.settings
+    settings = jobs[0].request.settings
     ended = dict[Job, Any]()
 
     def teller(job: Job) -> Tell:
-        request: CheckedRequest = job.request
-        tell = request.tell
+        request, tell = job.request, job.request.tell
         assert tell is not None
 
         def handle(event: Written | Prediction | Exception) -> None:
@@ -232,7 +196,7 @@ def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) ->
 
         return handle
 
-    inputs, tells = [job.inputs[0] for job in jobs], [teller(job) for job in jobs]
+    inputs, tells = [job.request.inputs[0] for job in jobs], [teller(job) for job in jobs]
     stepwise(settings.run, inputs, settings.search, tells, check=check, after=between)
     return [ended[job] for job in jobs]
 

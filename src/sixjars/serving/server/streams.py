@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from sixjars.runs.stepwise import Written
-from sixjars.serving.server.served import CheckedRequest
+from sixjars.serving.server.requests import CheckedRequest
 
 LAST = ("end", "error")
 """The events after which there are none."""
