@@ -90,7 +90,7 @@ class ScoredRun:
         scores = []
         for score, metric in zip(self.scores, self.metrics, strict=True):
             mine, theirs = self.statistics[score.name], first.statistics[score.name]
-            between = None if mine is None else interval(mine.resampled())
+            between = None if mine is None else interval(mine.resampled)
             comparable = self.comparable(first, metric)
             change = None
             if mine is not None and theirs is not None and self is not first:
@@ -106,7 +106,7 @@ class ScoredRun:
         edges = edges_of(lengths, buckets=BUCKETS)
 
         def between(rows: Any) -> Interval | None:
-            return None if statistics is None else interval(statistics.only(rows).resampled())
+            return None if statistics is None else interval(statistics.only(rows).resampled)
 
         outcomes = self.outcomes[metric.name]
         return tuple(

@@ -50,18 +50,6 @@ SCORED: Final = 64
 
 
 @final
-@dataclass(frozen=True)
-class Importance:
-    """The attention of one output, and the importance of positions for it, all (T, S)."""
-
-    weights: Tensor
-    falls: Tensor
-    """Falls of the log probability of each token where a position is erased; may be negative."""
-    gradients: Tensor
-    """The norm at each position."""
-
-
-@final
 class Copies:
     """One example many times over, with a forced output: a copy for each erasure or each step."""
 
@@ -87,12 +75,11 @@ class Copies:
         self.tokens = tokens and self._inputs(1)[self.name].values.shape[1:] == (width,)
         """Whether the positions are tokens of the input."""
 
-    def importance(self) -> Importance:
-        """Compute the importance of every position for every step."""
-        return Importance(self.weights_TS, self.falls(), self.gradients())
-
     def falls(self) -> Tensor:
-        """How far the log probability of each token falls where each position is erased, (T, S)."""
+        """How far the log probability of each token falls where each position is erased, (T, S).
+
+        It may be negative.
+        """
         columns = []
         with torch.no_grad():
             for places_N in self._portions(self.positions):
@@ -222,9 +209,9 @@ def checked_examples(
                 yield CheckedExample(None, None)
                 continue
             random = np.random.default_rng(row)
-            importance = Copies(network, batches, row, outputs[row], tokens=tokens).importance()
-            by_erasure = agreement(importance.weights, importance.falls, random)
-            by_gradient = agreement(importance.weights, importance.gradients, random)
+            copies = Copies(network, batches, row, outputs[row], tokens=tokens)
+            by_erasure = agreement(copies.weights_TS, copies.falls(), random)
+            by_gradient = agreement(copies.weights_TS, copies.gradients(), random)
             yield CheckedExample(by_erasure, by_gradient)
 
 
