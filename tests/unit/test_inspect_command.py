@@ -324,7 +324,7 @@ def test_a_file_that_may_not_be_written_is_refused_first(
 def test_nobody_waits_for_somebody_to_type(
     call: Call, words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.cli.inspect.at_terminal", lambda: True)
+    monkeypatch.setattr("sixjars.cli.inputs.at_terminal", lambda: True)
     assert call("inspect", words).sentence == "give texts, --input FILE or lines on standard input."
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, final
 
@@ -30,7 +31,44 @@ def at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def texts_given(
+@final
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a command: texts with questions, or a file; else standard input."""
+
+    texts: list[str]
+    questions: list[str]
+    file: Path | None
+
+    @property
+    def typed(self) -> bool:
+        """Whether somebody types them at a terminal."""
+        return not self.texts and self.file is None and at_terminal()
+
+    def table(self, predictor: "Predictor", *, with_output: bool = False) -> "InputFile | None":
+        """A file with the columns of the inputs, or of the output too; nothing for other inputs."""
+        from sixjars.runs.files import input_file
+
+        if self.file is None or not self.file.is_file():
+            return None
+        columns = predictor.all_columns if with_output else predictor.columns
+        return input_file(self.file, columns, predictor.recipe.data)
+
+    def lines(self, predictor: "Predictor", table: "InputFile | None") -> "Lines | None":
+        """The lines of the file or of standard input; nothing where there are texts or a table."""
+        return None if self.texts or table is not None else Lines(self.file, predictor)
+
+    def items(
+        self, predictor: "Predictor", table: "InputFile | None", lines: "Lines | None"
+    ) -> "Iterator[Item]":
+        """All inputs: of the table, of the lines, or else the texts."""
+        if table is not None:
+            return _rows_of(predictor, table)
+        given = lines or _on_one_line(predictor, self.texts, self.questions)
+        return _texts_of(predictor, iter(given), self.questions)
+
+
+def _texts_of(
     predictor: "Predictor", given: Iterator[str], questions: Sequence[str]
 ) -> "Iterator[Item]":
     """Yield inputs one after the other, every question with every image."""
@@ -58,7 +96,7 @@ def texts_given(
                 yield from ((pair, None) for pair in pairs)
 
 
-def on_one_line(
+def _on_one_line(
     predictor: "Predictor", texts: Sequence[str], questions: Sequence[str]
 ) -> list[str]:
     """Arguments as lines: the texts of one input stand after each other, with a tab between."""
@@ -138,7 +176,7 @@ def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def rows_given(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
+def _rows_of(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
     """The rows of a file with columns; images and videos may be beside it."""
     row = None
     for row in file.rows():

@@ -18,17 +18,13 @@ from sixjars.cli.faithfulness import (
     check_weights,
 )
 from sixjars.cli.inputs import (
-    Lines,
+    Inputs,
     UnknownTokens,
-    at_terminal,
     is_failure,
     note_cut,
     note_file_names,
     note_table,
     note_unknown_target,
-    on_one_line,
-    rows_given,
-    texts_given,
 )
 from sixjars.cli.options import (
     AllowOption,
@@ -50,7 +46,6 @@ from sixjars.cli.predict import (
     check_one_source,
     note_fonts,
     search_settings,
-    table_of,
     with_attention,
 )
 from sixjars.cli.streaming import portions
@@ -138,7 +133,7 @@ def inspect(
     inspection = _Inspection(
         predictor, settings, view, target, pieces=pieces, most=examples, strict=strict
     )
-    given = inspection.inputs(texts or [], question or [], input_file)
+    given = inspection.pairs(Inputs(texts or [], question or [], input_file))
     if view != "pharaoh":
         return inspection.show(given, out, title=f"Attention of {run.name}")
     print_alignments(predictor, islice(given, examples), out, strict=strict)
@@ -189,31 +184,28 @@ class _Inspection:
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def inputs(self, texts: list[str], questions: list[str], file: Path | None) -> "Iterator[Pair]":
+    def pairs(self, inputs: Inputs) -> "Iterator[Pair]":
         """Each input with its forced output, of the command line or of its row in a file."""
         predictor = self.predictor
-        output = self.predictor.fields.output.name
-        note_file_names(predictor, texts)
-        pairs = self.view == "pharaoh" and self.target is None
-        table = table_of(file, predictor, with_output=pairs)
-        if pairs and table is None:
+        note_file_names(predictor, inputs.texts)
+        aligns = self.view == "pharaoh" and self.target is None
+        table = inputs.table(predictor, with_output=aligns)
+        if aligns and table is None:
             columns = " and ".join(map(str, predictor.all_columns.values()))
             raise DataError(
                 "--view pharaoh aligns an input with a given output: add --target TEXT, "
                 f"or --input FILE with the columns {columns}."
             )
-        if table is not None:
-            for values, _ in rows_given(predictor, table):
-                row = dict(values) if isinstance(values, Mapping) else {}
-                target = str(row.pop(output, "")) if pairs else self.target
-                yield (row if row else values), target
-            note_table(table)
-            return
-        if not texts and file is None and at_terminal():
+        if inputs.typed:
             raise DataError("give texts, --input FILE or lines on standard input.")
-        lines = on_one_line(predictor, texts, questions) if texts else Lines(file, predictor)
-        for values, _ in texts_given(predictor, iter(lines), questions):
-            yield values, self.target
+        for values, _ in inputs.items(predictor, table, inputs.lines(predictor, table)):
+            if aligns:
+                row = dict(values) if isinstance(values, Mapping) else {}
+                target = str(row.pop(predictor.fields.output.name, ""))
+                yield row or values, target
+            else:
+                yield values, self.target
+        note_table(table)
 
     def show(self, given: "Iterator[Pair]", out: Path | None, *, title: str) -> None:
         """Show all inputs in one page or list of JSON, or one input in a picture."""

@@ -20,15 +20,7 @@ from sixjars.cli.bulk import (
     WorkersOption,
 )
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.inputs import (
-    Lines,
-    Notes,
-    at_terminal,
-    note_file_names,
-    on_one_line,
-    rows_given,
-    texts_given,
-)
+from sixjars.cli.inputs import Inputs, Notes, note_file_names
 from sixjars.cli.options import (
     TABLES,
     AllowOption,
@@ -49,7 +41,6 @@ if TYPE_CHECKING:
     from sixjars.learning.engine import Device
     from sixjars.recipe.sections import SearchSettings
     from sixjars.runs.given import Item
-    from sixjars.runs.input_file import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
     from sixjars.runs.sinks import Sink
@@ -165,7 +156,7 @@ def predict(
         return
     arguments = bool(texts)
     job = _PredictionJob(predictor, settings, pictures, as_json, arguments, strict)
-    _predict_all(job, _Inputs(texts or [], question or [], bulk.file), output_file)
+    _predict_all(job, Inputs(texts or [], question or [], bulk.file), output_file)
 
 
 def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
@@ -186,29 +177,15 @@ def search_settings(
     return search_of(base, search, given, predictor.ability, "the command line"), set(given)
 
 
-@final
-@dataclass(frozen=True)
-class _Inputs:
-    """The inputs of the command line: texts with questions, or a file; else standard input."""
-
-    texts: list[str]
-    questions: list[str]
-    file: Path | None
-
-
-def _predict_all(job: "_PredictionJob", inputs: _Inputs, output: Path | None) -> None:
+def _predict_all(job: "_PredictionJob", inputs: Inputs, output: Path | None) -> None:
     """Predict the inputs, and write the outputs to a file or to standard output."""
     from sixjars.runs.sinks import LineSink, TableSink
 
     predictor, nbest = job.predictor, job.settings.nbest
     note_file_names(predictor, inputs.texts)
-    table = None if inputs.texts else table_of(inputs.file, predictor)
-    typed = not inputs.texts and inputs.file is None and at_terminal()
-    lines = Lines(inputs.file, predictor) if table is None and not inputs.texts else None
-    given = lines or on_one_line(predictor, inputs.texts, inputs.questions)
-    items = texts_given(predictor, iter(given), inputs.questions)
-    if table is not None:
-        items = rows_given(predictor, table)
+    table = inputs.table(predictor)
+    lines = inputs.lines(predictor, table)
+    items = inputs.items(predictor, table, lines)
     sink: Sink = LineSink(predictor, output, nbest=nbest, as_json=job.as_json)
     if (
         table is not None
@@ -218,10 +195,10 @@ def _predict_all(job: "_PredictionJob", inputs: _Inputs, output: Path | None) ->
     ):
         sink = TableSink(predictor, table, output, nbest=nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
-    waiting = portions(items, typed=typed, slow=lines is not None and inputs.file is None)
+    waiting = portions(items, typed=inputs.typed, slow=lines is not None and inputs.file is None)
     try:
         with noting():
-            job.through(waiting, sink, Notes(pace, typed=typed, table=table))
+            job.through(waiting, sink, Notes(pace, typed=inputs.typed, table=table))
     except KeyboardInterrupt:
         if inputs.file is None or output is None:
             raise
@@ -257,18 +234,6 @@ def _check_files(
     check_output(written)
     if pictures is not None and pictures.is_file():
         raise DataError(f"--pictures {pictures} is a file; name a folder.")
-
-
-def table_of(
-    file: Path | None, predictor: "Predictor", *, with_output: bool = False
-) -> "InputFile | None":
-    """A file with the columns of the inputs, or of the output too; nothing for one input a line."""
-    from sixjars.runs.files import input_file
-
-    if file is None or not file.is_file():
-        return None
-    columns = predictor.all_columns if with_output else predictor.columns
-    return input_file(file, columns, predictor.recipe.data)
 
 
 @final
