@@ -13,7 +13,7 @@ from torch import Tensor
 
 import sixjars
 from sixjars.decoding.problem import Column
-from sixjars.evaluation.score import answers, spelled
+from sixjars.evaluation.score import hypotheses_of, spelled
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import most_together
 from sixjars.runs.stepwise import Written, stepwise
@@ -64,7 +64,7 @@ class Watched:
                 assert self.go.acquire(timeout=20)
             return tell(column, places)
 
-        return answers(*given, tell=told, **more)
+        return hypotheses_of(*given, tell=told, **more)
 
     def wait(self) -> None:
         assert self.reached.acquire(timeout=20)
@@ -73,7 +73,7 @@ class Watched:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     found = Watched(3)
-    monkeypatch.setattr("sixjars.runs.stepwise.answers", found)
+    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", found)
     return found
 
 

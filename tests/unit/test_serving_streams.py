@@ -18,7 +18,7 @@ from torch import Tensor
 import sixjars
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER
-from sixjars.evaluation.score import answers
+from sixjars.evaluation.score import hypotheses_of
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.client import Answer, Client, Token
@@ -145,9 +145,9 @@ def test_where_nothing_may_follow_is_an_end_too(
             none = torch.full_like(column.gained, NEVER)
             return tell(column if next(steps) < 2 else replace(column, gained=none), places)
 
-        return answers(*given, tell=told, **more)
+        return hypotheses_of(*given, tell=told, **more)
 
-    monkeypatch.setattr("sixjars.runs.stepwise.answers", forbidding)
+    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", forbidding)
     [told], [found] = written(predictor, ["ghar"], min_length=5)
     assert (len(found.tokens), len(found.weights), found.finished) == (2, 2, False)
     assert isinstance(told[1], Written)
@@ -167,10 +167,10 @@ def test_rows_that_only_pad_a_batch_are_left_out(
             weights = torch.nn.functional.pad(wider.weights, (0, 3))
             tell(replace(wider, weights=weights), torch.cat([places, torch.tensor([len(TEXTS)])]))
 
-        return answers(*given, tell=told, **more)
+        return hypotheses_of(*given, tell=told, **more)
 
     plain = written(predictor, TEXTS)
-    monkeypatch.setattr("sixjars.runs.stepwise.answers", padded)
+    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", padded)
     assert written(predictor, TEXTS) == plain
 
 

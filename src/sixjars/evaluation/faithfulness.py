@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.agreement import Agreement, agreement
-from sixjars.evaluation.score import answers, encoded_batches
+from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
@@ -226,7 +226,7 @@ def _outputs(
         return
     for batch, encoded in encoded_batches(network, batches, examples=len(rows), rows=rows):
         numbers = batch.numbers.tolist()
-        hypotheses = answers(network, encoded, search, seeds=numbers, attention=False)
+        hypotheses = hypotheses_of(network, encoded, search, seeds=numbers, attention=False)
         for row, [best, *_] in zip(numbers, hypotheses, strict=True):
             ends = network.decoder.searches and best.finished
             yield row, [*best.tokens, *([STOP] if ends else [])]
