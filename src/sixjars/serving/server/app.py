@@ -1,7 +1,7 @@
 """The application: its paths, their requests and their responses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, final
@@ -14,7 +14,6 @@ from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
 from sixjars.serving.server.guard import Guard
 from sixjars.serving.server.messages import (
     RELOAD_BODY,
-    ModelMessage,
     ModelsResponse,
     PredictRequest,
     PredictResponse,
@@ -79,15 +78,18 @@ def told_as(status: int) -> Iterator[None]:
 
 @final
 class Serving:
-    """All runs of a server, each with its batches; to be created in the event loop."""
+    """All runs of a server, each with its batches, which begin with the event loop."""
 
     def __init__(self, runs: Sequence[Served], settings: ServerSettings, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
         self.runs = {run.name: run for run in runs}
-        self.batchers = {
-            run.name: Batcher(run.work, settings, partial(self._count, run.name)) for run in runs
-        }
+        self.batchers: dict[str, Batcher] = {}
         self.reloading = False
+
+    def start(self) -> None:
+        """Begin to compute; called in the event loop."""
+        for name, run in self.runs.items():
+            self.batchers[name] = Batcher(run.work, self.settings, partial(self._count, name))
 
     def _count(self, name: str, jobs: Sequence[Job], seconds: float) -> None:
         """Add a batch to the metrics of a run."""
@@ -186,11 +188,11 @@ def application(
 ) -> Guard:
     """The application around some runs; `started` is called in its event loop."""
     metrics = Metrics()
-    state: dict[str, Serving] = {}
+    serving = Serving(runs, settings, metrics)
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        serving = state["serving"] = Serving(runs, settings, metrics)
+        serving.start()
         started(serving)
         yield
         await serving.close()
@@ -198,26 +200,23 @@ def application(
     about: dict[str, Any] = {"title": "sixjars", "version": version_of(), "responses": REFUSALS}
     app = FastAPI(**about, lifespan=living, docs_url=None, redoc_url=None)
     guard = Guard(app, settings, metrics)
-    _answering(app, state, [run.message() for run in runs], settings)
-    _telling(app, state, guard)
+    _add_predictions(app, serving)
+    _add_information(app, serving, guard)
     return guard
 
 
-def _answering(
-    app: FastAPI,
-    state: Mapping[str, Serving],
-    runs: Sequence[ModelMessage],
-    settings: ServerSettings,
-) -> None:
+def _add_predictions(app: FastAPI, serving: Serving) -> None:
     """Add the paths that compute; their schema in OpenAPI depends on the runs."""
+    settings = serving.settings
+    runs = [run.message() for run in serving.runs.values()]
     predicted: dict[int | str, dict[str, Any]] = {200: {"model": PredictResponse}}
 
     @app.post("/v1/predict", openapi_extra=predict_body(runs, settings), responses=predicted)
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
-            run, checked = state["serving"].checked(message, uploads)
-            rows = await while_there(request, state["serving"].answer(run, checked))
+            run, checked = serving.checked(message, uploads)
+            rows = await while_there(request, serving.answer(run, checked))
         return _json({"model": run.name, "predictions": rows})
 
     @app.post("/v1/stream", openapi_extra=stream_body(runs, settings), responses=EVENTS)
@@ -226,10 +225,10 @@ def _answering(
         async with AsyncExitStack() as stack:
             message, uploads = await stack.enter_async_context(received(request, settings))
             message = message.model_copy(update={"weights": True})
-            run, checked = state["serving"].checked(message, uploads, streams=True)
+            run, checked = serving.checked(message, uploads, streams=True)
             with told_as(422):
                 run.check_stream(checked)
-            events = Stream(partial(state["serving"].answer, run), checked, stack.pop_all())
+            events = Stream(partial(serving.answer, run), checked, stack.pop_all())
         await while_there(request, events.begin())
         headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(events.lines(), headers=headers, media_type="text/event-stream")
@@ -240,16 +239,16 @@ def _answering(
         async with in_time(settings):
             body = await request.body()
         name = message_of(ReloadRequest, body).model
-        return _json({"reloaded": await state["serving"].reload(name)})
+        return _json({"reloaded": await serving.reload(name)})
 
 
-def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
+def _add_information(app: FastAPI, serving: Serving, guard: Guard) -> None:
     """Add the paths that inform: models, health, metrics, and the live page."""
 
     @app.get("/v1/models", responses={200: {"model": ModelsResponse}})
     async def models() -> Response:
         """The runs that are served, and what each is asked."""
-        runs = state["serving"].runs.values()
+        runs = serving.runs.values()
         return _json({"models": [run.message().model_dump() for run in runs]})
 
     @app.get("/healthz", response_class=PlainTextResponse)
@@ -260,17 +259,17 @@ def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
     @app.get("/readyz", response_class=PlainTextResponse)
     async def readyz() -> str:
         """Whether requests would be computed."""
-        if not all(batcher.alive for batcher in state["serving"].batchers.values()):
+        if not all(batcher.alive for batcher in serving.batchers.values()):
             raise _busy("this server is ending, or a thread of it has died.")
         return "ready\n"
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Counters in the text format of Prometheus."""
-        for name, batcher in state["serving"].batchers.items():
-            guard.metrics.waiting_inputs.labels(model=name).set(batcher.waiting)
-        guard.metrics.requests_in_progress.set(guard.in_progress)
-        return Response(guard.metrics.text(), media_type="text/plain; version=0.0.4")
+        for name, batcher in serving.batchers.items():
+            serving.metrics.waiting_inputs.labels(model=name).set(batcher.waiting)
+        serving.metrics.requests_in_progress.set(guard.in_progress)
+        return Response(serving.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def live() -> Response:

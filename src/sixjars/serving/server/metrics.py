@@ -1,8 +1,12 @@
 """The metrics page: counters, histograms and gauges of one server, kept by prometheus_client."""
 
-from typing import final
+from functools import partial
+from typing import Final, final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @final
@@ -17,49 +21,25 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            "sixjars_requests_total",
-            "Requests that were answered, by path and status.",
-            ["path", "status"],
-            registry=registry,
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        about = "Requests that were answered, by path and status."
+        self.requests = counter("sixjars_requests_total", about, ["path", "status"])
+        about = "Seconds from the head of a request to its answer."
+        self.request_seconds = histogram(
+            "sixjars_request_seconds", about, ["path"], buckets=SECONDS
         )
-        self.request_seconds = Histogram(
-            "sixjars_request_seconds",
-            "Seconds from the head of a request to its answer.",
-            ["path"],
-            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
-            registry=registry,
+        self.inputs = counter("sixjars_inputs_total", "Inputs that were computed.", ["model"])
+        self.batch_inputs = histogram(
+            "sixjars_batch_inputs", "Inputs of a batch.", ["model"], buckets=SIZES
         )
-        self.inputs = Counter(
-            "sixjars_inputs_total", "Inputs that were computed.", ["model"], registry=registry
-        )
-        self.batch_inputs = Histogram(
-            "sixjars_batch_inputs",
-            "Inputs of a batch.",
-            ["model"],
-            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
-            registry=registry,
-        )
-        self.compute_seconds = Counter(
-            "sixjars_compute_seconds_total",
-            "Seconds of computing batches.",
-            ["model"],
-            registry=registry,
-        )
-        self.reloads = Counter(
-            "sixjars_reloads_total",
-            "Reloads of a run, by outcome.",
-            ["model", "ok"],
-            registry=registry,
-        )
-        self.waiting_inputs = Gauge(
-            "sixjars_waiting_inputs", "Inputs that wait.", ["model"], registry=registry
-        )
-        self.requests_in_progress = Gauge(
-            "sixjars_requests_in_progress",
-            "Requests that are not answered yet.",
-            registry=registry,
-        )
+        about = "Seconds of computing batches."
+        self.compute_seconds = counter("sixjars_compute_seconds_total", about, ["model"])
+        about = "Reloads of a run, by outcome."
+        self.reloads = counter("sixjars_reloads_total", about, ["model", "ok"])
+        self.waiting_inputs = gauge("sixjars_waiting_inputs", "Inputs that wait.", ["model"])
+        about = "Requests that are not answered yet."
+        self.requests_in_progress = gauge("sixjars_requests_in_progress", about)
 
     def text(self) -> bytes:
         """All metrics in the text format of Prometheus."""
