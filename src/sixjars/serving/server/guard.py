@@ -8,16 +8,17 @@ on. And whatever changes or computes something must not come from a page of anot
 
 import asyncio
 import hmac
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import Any, Final, final
+from typing import Final, final
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sixjars.serving.server.metrics import Metrics
@@ -73,15 +74,12 @@ class Guard:
 
         self.in_progress += 1
         try:
-            pairs = (
-                (key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"]
-            )
-            headers = {key.lower(): value for key, value in pairs}
+            headers = Headers(scope=scope)
             refused = self.refused(scope["method"], scope["path"], headers)
             body.most = self._most(headers)
             if refused is not None:
                 await drained(receive, body.most)
-                await _refuse(noted, *refused)
+                await _refusal(*refused)(scope, receive, noted)
             else:
                 await self.app(scope, partial(self._received, body), noted)
         finally:
@@ -181,10 +179,6 @@ async def drained(receive: Receive, most: int) -> None:
                 read += len(message.get("body", b""))
 
 
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = json.dumps({"detail": sentence}).encode()
-    headers: list[Any] = [(b"content-type", b"application/json")]
-    extra = {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}
-    headers += extra.get(status, [])
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(status: int, sentence: str) -> JSONResponse:
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+    return JSONResponse({"detail": sentence}, status, headers.get(status))
