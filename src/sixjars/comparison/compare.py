@@ -129,7 +129,7 @@ def _judged(
         if judged.dataset.unknown:
             share = f"{100 * judged.dataset.unknown:.3g} %"
             reporter.note(f"{share} of the input tokens are unknown to {name} (<unk>).")
-        _check_data(names[0], scored[0].judged.dataset, name, judged.dataset)
+        _check_data(names[0], scored[0].dataset, name, judged.dataset)
         if not scored[-1].has_references_of(scored[0]):
             raise DataError(
                 f"{names[0]} and {name} are scored against different references, for they "
@@ -232,7 +232,7 @@ def _comparison(
     names: Sequence[str], scored: Sequence[ScoredRun], metric: Metric, picture: Path | None
 ) -> Comparison:
     first = scored[0]
-    by, lengths = _lengths(first.judged.dataset, first.judged.judged.rows)
+    by, lengths = _lengths(first.dataset, first.outputs.rows)
     seeds = seeds_of([each.run for each in scored])
     alike = alike_first(seeds)
     contenders, differing = [], list[DifferingExample]()
@@ -245,10 +245,16 @@ def _comparison(
         contenders.append(contender)
         if row and row not in alike and run.comparable(first, metric):
             differing += _differing(name, first, run, metric)
-    data, count = first.judged.dataset.where, len(first.judged.judged.rows)
-    drawn = picture if by else None
-    compared = tuple(contenders)
-    return Comparison(metric.name, compared, drawn, count, data, by, tuple(differing), seeds)
+    return Comparison(
+        metric.name,
+        tuple(contenders),
+        picture if by else None,
+        len(first.outputs.rows),
+        first.dataset.where,
+        by,
+        tuple(differing),
+        seeds,
+    )
 
 
 def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
@@ -289,7 +295,7 @@ def _differing(
     return [
         DifferingExample(
             name,
-            " | ".join(first.judged.dataset.raw(first.judged.judged.rows[at]).values()),
+            " | ".join(first.dataset.raw(first.outputs.rows[at]).values()),
             ours[at].references,
             next(iter(ours[at].candidates), None),
             next(iter(theirs[at].candidates), None),
