@@ -1,4 +1,4 @@
-"""Every metric by name: this table is the whole registry."""
+"""Every metric by name: this table is the whole registry. Exact match and accuracy are here."""
 
 import math
 import re
@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from sixjars.evaluation.metrics import attention, classes, exact, ngrams, overlap, tours
+from sixjars.evaluation.metrics import attention, classes, ngrams, overlap, tours, truth
 from sixjars.evaluation.metrics.ngrams import WORDS
 from sixjars.evaluation.metrics.outcome import Better, Compute, Metric, Need, Outcome, Score, Sums
 from sixjars.recipe.outside import NOTHING, Outside
@@ -55,8 +55,38 @@ _TRUTHS: Final[dict[Need, str]] = {"links": "sure", "focus": "focus", "rationale
 """Needs that an outcome may lack, and what is then nothing."""
 
 
+def exact_match(outcomes: Sequence[Outcome]) -> float:
+    r"""Share of examples whose best candidate is a right answer; 0 to 1.
+
+    .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
+
+    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of
+    articles, punctuation and capitals. An empty candidate is right only where a reference is empty.
+
+    >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
+    0.5
+    """
+    return accuracy(outcomes, k=1)
+
+
+def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
+    r"""Share of examples with a right answer among the first `k` candidates; 0 to 1.
+
+    .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
+
+    Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
+    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are
+    compared.
+
+    >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
+    1.0
+    """
+    hits = sum(not set(each.references).isdisjoint(each.candidates[:k]) for each in outcomes)
+    return hits / len(outcomes)
+
+
 def _accuracy_at(k: int) -> Metric:
-    return Metric(f"{_ACCURACY}{k}", partial(exact.accuracy, k=k), how=_ANY, nbest=k)
+    return Metric(f"{_ACCURACY}{k}", partial(accuracy, k=k), how=_ANY, nbest=k)
 
 
 def _sacre(name: overlap.SacreName, compute: Compute, better: Better, **more: Any) -> Metric:
@@ -108,9 +138,9 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("distinct_captions", ngrams.distinct_captions, how=(WORDS,), per_example=False),
         Metric("vocabulary_used", ngrams.vocabulary_used, how=(WORDS,), per_example=False),
         Metric("seen_in_training", ngrams.seen_in_training, "lower", _SEEN, how=("word for word",)),
-        Metric("exact_match", exact.exact_match, how=_ANY),
+        Metric("exact_match", exact_match, how=_ANY),
         _accuracy_at(1),
-        Metric("mean_reciprocal_rank", exact.mean_reciprocal_rank, how=exact.rank_how, nbest=10),
+        Metric("mean_reciprocal_rank", truth.mean_reciprocal_rank, how=truth.rank_how, nbest=10),
         _f1("macro_f1", classes.macro_f1, classes.macro_sums(), "mean of F1"),
         _f1("micro_f1", classes.micro_f1, classes.micro_sums(), "pooled"),
         _labels_f1(
@@ -136,11 +166,11 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES, per_example=False),
         Metric(
             "perplexity",
-            exact.perplexity,
+            truth.perplexity,
             "lower",
             _LIKELIHOOD,
             _PER_TOKEN,
-            sums=exact.LIKELIHOODS,
+            sums=truth.LIKELIHOODS,
         ),
         Metric(
             "alignment_error_rate",

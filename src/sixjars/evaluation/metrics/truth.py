@@ -1,40 +1,10 @@
-"""Metrics of the right output: whether it is found, at which rank, and how probable it is."""
+"""Metrics of the true output: how probable it is, and its rank among the candidates."""
 
 import math
 from collections.abc import Sequence
 from typing import Final
 
 from sixjars.evaluation.metrics.outcome import Outcome, Sums
-
-
-def exact_match(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of examples whose best candidate is a right answer; 0 to 1.
-
-    .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
-
-    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of
-    articles, punctuation and capitals. An empty candidate is right only where a reference is empty.
-
-    >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
-    0.5
-    """
-    return accuracy(outcomes, k=1)
-
-
-def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
-    r"""Share of examples with a right answer among the first `k` candidates; 0 to 1.
-
-    .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
-
-    Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
-    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are
-    compared.
-
-    >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
-    1.0
-    """
-    hits = sum(not set(each.references).isdisjoint(each.candidates[:k]) for each in outcomes)
-    return hits / len(outcomes)
 
 
 def perplexity(outcomes: Sequence[Outcome]) -> float:
