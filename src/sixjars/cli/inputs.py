@@ -47,10 +47,10 @@ class Inputs:
 
     def table(self, predictor: "Predictor", *, with_output: bool = False) -> "InputFile | None":
         """A file with the columns of the inputs, or of the output too; nothing for other inputs."""
-        from sixjars.runs.files import input_file
-
         if self.file is None or not self.file.is_file():
             return None
+        from sixjars.runs.files import input_file  # formats of tables load only for one
+
         columns = predictor.all_columns if with_output else predictor.columns
         return input_file(self.file, columns, predictor.recipe.data)
 
