@@ -20,7 +20,7 @@ from sixjars import (
     cli,
 )
 from sixjars.data.batches import Batches, IdColumn
-from sixjars.evaluation.score import answers, encoded_batches
+from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.learning.engine import fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.loss import Objective
@@ -117,7 +117,7 @@ class Ours:
         def search(_: int = 0) -> object:
             found = []
             for batch, source in encoded_batches(network, batches, examples=case.batch):
-                found += answers(
+                found += hypotheses_of(
                     network, source, settings, seeds=batch.numbers.tolist(), attention=False
                 )
             return found

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
+from types import SimpleNamespace
 from typing import Any, final
 
 import uvicorn
@@ -17,6 +18,11 @@ from sixjars.serving.server.app import Serving, application
 from sixjars.serving.server.connections import bounded, most_of
 from sixjars.serving.server.served import Served
 from sixjars.serving.server.settings import ServerSettings
+
+
+def a_request(inputs: list[str], settings: str, *, streams: bool = False) -> Any:
+    """A request as far as a batcher knows it."""
+    return SimpleNamespace(inputs=inputs, settings=settings, streams=streams, most=None)
 
 
 @final

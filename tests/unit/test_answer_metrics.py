@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Outcome, confusion, per_class, score
-from sixjars.evaluation.metrics.answers import labels_of
+from sixjars.evaluation.metrics.classes import labels_of
 
 LABELS = ("run", "jump", "sit", "swim", "")
 outcomes_of_labels = st.lists(

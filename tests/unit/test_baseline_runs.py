@@ -258,10 +258,10 @@ def test_a_baseline_that_gets_nothing_right_is_left_out(recipe: Recipe) -> None:
 
 
 def test_a_comparison_leaves_out_what_gets_nothing_right() -> None:
-    from sixjars.comparison.result import Comparison, Contender, Measured
+    from sixjars.comparison.result import Comparison, Contender, RunScore
 
     runs = [
-        Contender(name, 9, value, (), "", (Measured(score_of(value)),))
+        Contender(name, 9, value, (), "", (RunScore(score_of(value)),))
         for name, value in (("a", 0.9), ("b", 0.8))
     ]
     found = Comparison(
@@ -554,16 +554,16 @@ def test_the_report_shows_them_beside_the_scores(run: Path, tmp_path: Path) -> N
 
 
 def test_a_comparison_says_which_runs_are_no_better() -> None:
-    from sixjars.comparison.result import Comparison, Contender, Measured
+    from sixjars.comparison.result import Comparison, Contender, RunScore
 
     runs = [
-        Contender(name, 9, value, (), "", (Measured(score_of(value)),))
+        Contender(name, 9, value, (), "", (RunScore(score_of(value)),))
         for name, value in (("a", 0.9), ("b", 0.8))
     ]
     found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))
     begins = "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800."
     assert found.beside() == f"{begins} No better: b; docs/bad_model.md says what to try."
-    unsure = replace(runs[0], scores=(Measured(score_of(0.9), Interval(0.87, 0.93)),))
+    unsure = replace(runs[0], scores=(RunScore(score_of(0.9), Interval(0.87, 0.93)),))
     assert replace(found, contenders=(unsure, runs[1])).beside() == (
         f"{begins} No difference that 4000 rows can show: a. No better: b; docs/bad_model.md says what to try."
     )

@@ -98,7 +98,7 @@ def test_resampled_values_are_those_of_the_metric_itself(name: str) -> None:
     brute = [
         metric.compute([outcomes[place] for place in places]) for places in drawn(len(outcomes))
     ]
-    assert statistics.resampled().tolist() == pytest.approx(brute, rel=1e-9, abs=1e-12)
+    assert statistics.resampled.tolist() == pytest.approx(brute, rel=1e-9, abs=1e-12)
     assert statistics.value(statistics.rows.sum(0).tolist()) == pytest.approx(
         metric.compute(outcomes)
     )
@@ -113,9 +113,9 @@ def test_resampled_values_are_those_of_the_metric_itself(name: str) -> None:
 def test_memory_is_limited_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     statistics = statistics_of(METRICS["bleu"], corpus())
     assert statistics is not None
-    before = statistics.resampled()
+    before = statistics.resampled
     monkeypatch.setattr(bootstrap, "_AT_ONCE", 50)
-    assert np.array_equal(statistics.resampled(), before)
+    assert np.array_equal(statistics.resampled, before)
 
 
 @pytest.mark.parametrize("name", sorted(TOGETHER))
@@ -218,7 +218,7 @@ def test_resamples_without_a_value() -> None:
     outcomes = [replace(one, focus=1.0 if at == 0 else None) for at, one in enumerate(corpus(12))]
     statistics = statistics_of(METRICS["object_focus"], outcomes)
     assert statistics is not None
-    assert interval(statistics.resampled()) == Interval(1.0, 1.0)
+    assert interval(statistics.resampled) == Interval(1.0, 1.0)
     assert difference(statistics.only([1, 2]), statistics.only([1, 2])) is None
 
 

@@ -58,7 +58,7 @@ class Parrot:
 def held(given: io.StringIO, answer: Callable[[list[str]], str]) -> tuple[str, str]:
     """What was told, and what was remarked."""
     told, remarks = io.StringIO(), io.StringIO()
-    chat(answer, given=given, answers=told, remarks=remarks)
+    chat(answer, lines=given, replies=told, remarks=remarks)
     return told.getvalue(), remarks.getvalue()
 
 
@@ -174,7 +174,7 @@ def test_a_line_that_is_not_text_is_a_remark() -> None:
         io.BytesIO(b"\xef\xbb\xbfnaive\nna\xefve\nna\xc3\xafve\n"), encoding="ascii"
     )
     told, remarks = io.StringIO(), io.StringIO()
-    chat(parrot, given=given, answers=told, remarks=remarks)
+    chat(parrot, lines=given, replies=told, remarks=remarks)
     assert parrot.heard == [["naive"], ["naive", "answer 1", "naïve"]]
     assert remarks.getvalue() == "This line is not UTF-8 text; say it again.\n" + BYE
 

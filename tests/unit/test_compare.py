@@ -21,7 +21,7 @@ from sixjars import progress
 from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
-from sixjars.comparison.result import Comparison, Contender, Cost, Differing, Measured
+from sixjars.comparison.result import Comparison, Contender, Cost, DifferingExample, RunScore
 from sixjars.comparison.seeds import seeds_of
 from sixjars.comparison.tables import Target
 from sixjars.drawing.matplotlib.by_length import draw_by_length
@@ -83,8 +83,8 @@ def test_runs_are_taken_as_they_are(runs: dict[str, Path], tmp_path: Path) -> No
 
 def scored(
     value: float, interval: Interval | None, change: Difference | None = None, name: str = "bleu"
-) -> Measured:
-    return Measured(Score(name, value, "", "higher", 33), interval, change)
+) -> RunScore:
+    return RunScore(Score(name, value, "", "higher", 33), interval, change)
 
 
 def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +114,7 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
         33,
         "the test set of x.tsv",
         "length of the input (words)",
-        (Differing("b", "I run", ("je cours", "cours"), "je", "je cours", 0.5, times=3),),
+        (DifferingExample("b", "I run", ("je cours", "cours"), "je", "je cours", 0.5, times=3),),
     )
     show_comparison(results(), found)
     printed = capsys.readouterr().out
@@ -149,7 +149,7 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_what_is_significant_in_words() -> None:
-    def findings(first: Measured, other: Measured) -> list[str]:
+    def findings(first: RunScore, other: RunScore) -> list[str]:
         two = (Contender("a", 1, 0.0, (), "", (first,)), Contender("b", 1, 0.0, (), "", (other,)))
         return list(Comparison("bleu", two, None, 9, "x").findings())
 
@@ -167,14 +167,14 @@ def test_what_is_significant_in_words() -> None:
     assert findings(scored(0.5, None), scored(0.4, None)) == [
         "bleu: no interval, for only all examples together have a value."
     ]
-    endless = Measured(Score("perplexity", math.inf, "", "lower", 33))
+    endless = RunScore(Score("perplexity", math.inf, "", "lower", 33))
     assert findings(endless, endless) == ["perplexity: no interval, for it is inf."]
-    single = Measured(Score("ter", 4.0, "", "lower", 1))
+    single = RunScore(Score("ter", 4.0, "", "lower", 1))
     assert findings(single, single) == ["ter: no interval, for there is only one example."]
-    assert findings(first, Measured(first.score, between, comparable=False)) == [
+    assert findings(first, RunScore(first.score, between, comparable=False)) == [
         "bleu: b and a have different vocabularies, so their values do not compare."
     ]
-    lower = Measured(Score("ter", 40.0, "", "lower", 9), between, Difference(-9.0, between, 0.01))
+    lower = RunScore(Score("ter", 40.0, "", "lower", 9), between, Difference(-9.0, between, 0.01))
     assert lower.mark == "▲"
     assert scored(0.4, None, Difference(-9.0, between, 0.01)).mark == "▼"
 

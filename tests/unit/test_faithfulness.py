@@ -248,13 +248,12 @@ def measured(power: int) -> list[Measured]:
     rows = [random.permutation(np.arange(4, 24))[:9].tolist() for _ in range(60)]
     batches, found = batches_of(rows), list[tuple[Agreement | None, Agreement | None]]()
     for row in range(len(rows)):
-        one = Copies(model, batches, row, [1], tokens=True).importance()
-        found.append(
-            (
-                agreement(one.weights, one.falls, random),
-                agreement(one.weights, one.gradients, random),
-            )
+        copies = Copies(model, batches, row, [1], tokens=True)
+        importances = copies.falls(), copies.gradients()
+        by_erasure, by_gradient = (
+            agreement(copies.weights_TS, each, random) for each in importances
         )
+        found.append((by_erasure, by_gradient))
     columns = zip(*found, strict=True)
     return [
         Measured(name, tuple(one for one in some if one))

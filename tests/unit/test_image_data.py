@@ -13,7 +13,7 @@ from sixjars.errors import DataError
 from sixjars.evaluation import score
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.metrics.outcome import Outcome
-from sixjars.evaluation.score import answers, judged, true_boxes
+from sixjars.evaluation.score import hypotheses_of, judged, true_boxes
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Encoded
 from sixjars.model.build import Network
@@ -220,9 +220,9 @@ def test_an_image_with_several_captions_is_searched_once(
         network: Network, encoded: Encoded, *rest: Any, **more: Any
     ) -> list[list[Hypothesis]]:
         searched.append(encoded.rows)
-        return answers(network, encoded, *rest, **more)
+        return hypotheses_of(network, encoded, *rest, **more)
 
-    monkeypatch.setattr(score, "answers", counting)
+    monkeypatch.setattr(score, "hypotheses_of", counting)
     settings = EvaluationSettings(search=SearchSettings(max_length=4), group=True, batch_examples=3)
     together = outcomes(made, settings, "bleu4")
     assert searched == [3, 1]

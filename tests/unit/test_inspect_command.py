@@ -180,7 +180,7 @@ def test_another_delimiter_is_found_by_the_names_of_columns(
 def test_a_page_has_no_more_inputs_than_can_be_read(
     call: Call, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.cli.views.MOST", 2)
+    monkeypatch.setattr("sixjars.cli.inspect.MOST", 2)
     (tmp_path / "in.txt").write_text("word1\nand\nmore\n")
     how = ("inspect", words, "--input", tmp_path / "in.txt")
     said = call(*how, "--out", tmp_path / "few.html")
@@ -324,7 +324,7 @@ def test_a_file_that_may_not_be_written_is_refused_first(
 def test_nobody_waits_for_somebody_to_type(
     call: Call, words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.cli.views.at_terminal", lambda: True)
+    monkeypatch.setattr("sixjars.cli.inputs.at_terminal", lambda: True)
     assert call("inspect", words).sentence == "give texts, --input FILE or lines on standard input."
 
 

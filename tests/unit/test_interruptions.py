@@ -144,7 +144,7 @@ PHASES: dict[str, tuple[str, list[str], str]] = {
         ["train"],
         "stopped; the same command with --resume goes on from what {out} holds.",
     ),
-    "predicting": ("sixjars.runs.predict.answers", ["predict", "a"], "stopped."),
+    "predicting": ("sixjars.runs.predict.hypotheses_of", ["predict", "a"], "stopped."),
     "evaluating": ("sixjars.runs.evaluate.judged", ["evaluate"], "stopped."),
 }
 
@@ -184,11 +184,11 @@ def test_a_stopped_file_of_answers_says_how_work_can_go_on(
     """The other way is tried: with a folder, the same command goes on."""
     before = """
 import os, signal, sixjars.runs.predict as place
-real = place.answers
+real = place.hypotheses_of
 def stopped(*arguments, **more):
     os.kill(os.getpid(), signal.SIGINT)
     return real(*arguments, **more)
-place.answers = stopped
+place.hypotheses_of = stopped
 """
     (tmp_path / "in.txt").write_text("ghar\nnadi\n")
     given = ["predict", run, "--input", tmp_path / "in.txt", "--output"]

@@ -276,7 +276,7 @@ def test_a_file_is_read_in_portions_at_a_terminal_too(
         return real(self, inputs, **more)
 
     monkeypatch.setattr(Predictor, "nbest", counted)
-    monkeypatch.setattr("sixjars.cli.predict.at_terminal", lambda: True)
+    monkeypatch.setattr("sixjars.cli.inputs.at_terminal", lambda: True)
     call("predict", run, "--input", tmp_path / "in.txt")
     assert portions == [35]
     portions.clear()

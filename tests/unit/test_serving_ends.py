@@ -17,7 +17,7 @@ from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.run import listening
 from sixjars.serving.server.settings import ServerSettings
-from tests.unit.serving import Server, serving
+from tests.unit.serving import Server, a_request, serving
 from tests.unit.test_serving_limits import PREDICT, slowed, wait_until
 
 LONG = {
@@ -70,7 +70,7 @@ def test_what_a_sender_left_is_not_computed(run: Path, path: str) -> None:
         release.set()
         first.join(20)
         assert server.ask("/v1/predict", PREDICT)[0] == 200
-        assert 'sixjars_inputs_total{model="hi"} 2\n' in server.ask("/metrics")[2]
+        assert 'sixjars_inputs_total{model="hi"} 2.0\n' in server.ask("/metrics")[2]
 
 
 def test_what_was_given_up_takes_no_room_in_the_line() -> None:
@@ -83,13 +83,13 @@ def test_what_was_given_up_takes_no_room_in_the_line() -> None:
 
     async def main() -> None:
         batcher = Batcher(work, ServerSettings(queue=2, max_inputs=2), lambda jobs, seconds: None)
-        first = asyncio.create_task(batcher.answer(["a"], "x"))
+        first = asyncio.create_task(batcher.answer(a_request(["a"], "x")))
         await asyncio.to_thread(begun.wait, 10)
-        left = asyncio.create_task(batcher.answer(["b", "c"], "x"))
+        left = asyncio.create_task(batcher.answer(a_request(["b", "c"], "x")))
         await asyncio.sleep(0)
         left.cancel()
         await asyncio.sleep(0)
-        last = asyncio.create_task(batcher.answer(["d", "e"], "x"))
+        last = asyncio.create_task(batcher.answer(a_request(["d", "e"], "x")))
         await asyncio.sleep(0)
         go.set()
         assert (await first, await last) == (1, 1)
@@ -105,7 +105,7 @@ def test_a_request_is_answered_by_the_run_that_it_was_checked_for(
     with serving({"hi": tmp_path / "run"}) as server:
         served, release, begun, found = server.served[0], Event(), Event(), list[Any]()
         before = served.predictor
-        assert served.how(PredictRequest()).run is before
+        assert served.settings_of(PredictRequest()).run is before
         slowed(server, release, begun)
         thread = Thread(target=lambda: found.append(server.ask("/v1/predict", PREDICT)))
         thread.start()
@@ -162,8 +162,8 @@ def test_runs_are_read_again_once_at_a_time(run: Path) -> None:
 
 def test_counters_stay_exact_when_they_are_large() -> None:
     metrics = Metrics()
-    metrics.add("sixjars_inputs_total", 12_345_678, model="hi")
-    assert 'sixjars_inputs_total{model="hi"} 12345678\n' in metrics.text({})
+    metrics.inputs.labels(model="hi").inc(12_345_678)
+    assert b'sixjars_inputs_total{model="hi"} 1.2345678e+07\n' in metrics.text()
 
 
 def test_all_bodies_together_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

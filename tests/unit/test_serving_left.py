@@ -13,12 +13,14 @@ from torch import Tensor
 
 import sixjars
 from sixjars.decoding.problem import Column
-from sixjars.evaluation.score import answers, spelled
+from sixjars.evaluation.score import hypotheses_of, spelled
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import most_together
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.server import served
 from sixjars.serving.server.batcher import Job
+from sixjars.serving.server.messages import PredictRequest
+from sixjars.serving.server.requests import CheckedRequest
 from tests.unit.serving import Server, serving
 from tests.unit.test_serving_limits import wait_until
 from tests.unit.web_pages import trained
@@ -62,7 +64,7 @@ class Watched:
                 assert self.go.acquire(timeout=20)
             return tell(column, places)
 
-        return answers(*given, tell=told, **more)
+        return hypotheses_of(*given, tell=told, **more)
 
     def wait(self) -> None:
         assert self.reached.acquire(timeout=20)
@@ -71,7 +73,7 @@ class Watched:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     found = Watched(3)
-    monkeypatch.setattr("sixjars.runs.stepwise.answers", found)
+    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", found)
     return found
 
 
@@ -215,7 +217,8 @@ def test_of_a_batch_that_failed_only_those_are_tried_alone_that_somebody_waits_f
             raise ZeroDivisionError
 
         own._answers = failing  # type: ignore[method-assign, assignment]
-        jobs = [Job(["ghar"], 1, Future()) for _ in range(3)]  # type: ignore[arg-type]
+        request = CheckedRequest(["ghar"], own.settings_of(PredictRequest()))
+        jobs = [Job(request, Future()) for _ in range(3)]  # type: ignore[arg-type]
         results = own.work(jobs, lambda: None)
     assert [job for job, _ in results] == jobs
     assert tried == [3, 1, 1]

@@ -31,7 +31,7 @@ from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.run import named
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit import conftest
-from tests.unit.serving import Server, answered, form, serving
+from tests.unit.serving import Server, a_request, answered, form, serving
 from tests.unit.test_visual_commands import recipe as visual_recipe
 
 PREDICT = {"inputs": ["ghar"]}
@@ -282,25 +282,25 @@ def test_one_request_that_fails_does_not_spoil_its_batch(run: Path) -> None:
         quick = server.served[0]._answers
 
         def sometimes(asked: Any, *given: Any) -> Any:
-            if any("bad" in own.inputs for own in asked):
+            if any("bad" in own.request.inputs for own in asked):
                 raise ZeroDivisionError
             return quick(asked, *given)
 
         server.served[0]._answers = sometimes  # type: ignore[method-assign, assignment]
         jobs = [
-            Job([text], 1, Future(), more)  # type: ignore[arg-type]
-            for text, more in _asked(server, ["ghar", "bad", "pani"])
+            Job(request, Future())  # type: ignore[arg-type]
+            for request in _asked(server, ["ghar", "bad", "pani"])
         ]
         results = [result for _, result in server.served[0].work(jobs, lambda: None)]
         assert [isinstance(result, Exception) for result in results] == [False, True, False]
 
 
-def _asked(server: Server, texts: list[str]) -> list[tuple[str, Any]]:
+def _asked(server: Server, texts: list[str]) -> list[Any]:
     from sixjars.serving.server.messages import PredictRequest
-    from sixjars.serving.server.served import Asked
+    from sixjars.serving.server.requests import CheckedRequest
 
-    how = server.served[0].how(PredictRequest())
-    return [(text, Asked([text], how)) for text in texts]
+    how = server.served[0].settings_of(PredictRequest())
+    return [CheckedRequest([text], how) for text in texts]
 
 
 def test_batches_hold_what_is_asked_the_same_way() -> None:
@@ -308,7 +308,7 @@ def test_batches_hold_what_is_asked_the_same_way() -> None:
     first, go = Event(), Event()
 
     def work(jobs: Any, between: Any) -> Any:
-        batches.append([job.inputs for job in jobs])
+        batches.append([job.request.inputs for job in jobs])
         first.set()
         go.wait(10)
         return [(job, len(jobs)) for job in jobs]
@@ -316,7 +316,7 @@ def test_batches_hold_what_is_asked_the_same_way() -> None:
     async def main() -> None:
         settings = ServerSettings(batch=4, queue=8, max_inputs=4)
         batcher = Batcher(work, settings, lambda jobs, seconds: None)
-        waiting = [asyncio.create_task(batcher.answer(["a"], "x"))]
+        waiting = [asyncio.create_task(batcher.answer(a_request(["a"], "x")))]
         await asyncio.to_thread(first.wait, 10)
         for inputs, how in (
             (["b"], "x"),
@@ -326,17 +326,17 @@ def test_batches_hold_what_is_asked_the_same_way() -> None:
             (["h"], "x"),
             (["i"], "y"),
         ):
-            waiting.append(asyncio.create_task(batcher.answer(inputs, how)))
+            waiting.append(asyncio.create_task(batcher.answer(a_request(inputs, how))))
         await asyncio.sleep(0)
         assert batcher.waiting == 8
         with pytest.raises(Full):
-            await batcher.answer(["j"], "x")
+            await batcher.answer(a_request(["j"], "x"))
         waiting[-1].cancel()  # nobody waits for it any longer
         await asyncio.sleep(0)
         closing = asyncio.create_task(batcher.close())
         await asyncio.sleep(0)
         with pytest.raises(Closed):
-            await batcher.answer(["k"], "x")
+            await batcher.answer(a_request(["k"], "x"))
         go.set()
         await closing
         await asyncio.gather(*waiting[:-1])

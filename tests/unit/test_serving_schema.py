@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import sixjars
-from sixjars.serving.server.bodies import predict_body, stream_body
-from sixjars.serving.server.messages import FieldMessage, ModelMessage
+from sixjars.serving.server.messages import FieldMessage, ModelMessage, predict_body, stream_body
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit.serving import Server
 

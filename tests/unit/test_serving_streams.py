@@ -18,15 +18,15 @@ from torch import Tensor
 import sixjars
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER
-from sixjars.evaluation.score import answers
+from sixjars.evaluation.score import hypotheses_of
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.client import Answer, Client, Token
 from sixjars.serving.server.batcher import Batcher
-from sixjars.serving.server.served import Asked, How
+from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
-from tests.unit.serving import serving
+from tests.unit.serving import a_request, serving
 from tests.unit.web_pages import trained
 
 TEXTS = ["namaste", "a", "ghar", "pani pani pani pani", "shukriya", "ghar"]
@@ -145,9 +145,9 @@ def test_where_nothing_may_follow_is_an_end_too(
             none = torch.full_like(column.gained, NEVER)
             return tell(column if next(steps) < 2 else replace(column, gained=none), places)
 
-        return answers(*given, tell=told, **more)
+        return hypotheses_of(*given, tell=told, **more)
 
-    monkeypatch.setattr("sixjars.runs.stepwise.answers", forbidding)
+    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", forbidding)
     [told], [found] = written(predictor, ["ghar"], min_length=5)
     assert (len(found.tokens), len(found.weights), found.finished) == (2, 2, False)
     assert isinstance(told[1], Written)
@@ -167,10 +167,10 @@ def test_rows_that_only_pad_a_batch_are_left_out(
             weights = torch.nn.functional.pad(wider.weights, (0, 3))
             tell(replace(wider, weights=weights), torch.cat([places, torch.tensor([len(TEXTS)])]))
 
-        return answers(*given, tell=told, **more)
+        return hypotheses_of(*given, tell=told, **more)
 
     plain = written(predictor, TEXTS)
-    monkeypatch.setattr("sixjars.runs.stepwise.answers", padded)
+    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", padded)
     assert written(predictor, TEXTS) == plain
 
 
@@ -203,15 +203,15 @@ def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(
     [told], _ = written(predictor, ["ghar"])
     steps = [one for one in told if isinstance(one, Written)]
 
-    async def answer(asked: Asked) -> Any:
+    async def answer(asked: CheckedRequest) -> Any:
         assert asked.tell is not None
         for one in (*steps[:2], *steps):
             await asyncio.to_thread(asked.tell, one)
         return {"outputs": ["x"]}
 
     async def main() -> list[bytes]:
-        how = How(predictor, settings_of(predictor), weights=True, view=False)
-        stream = Stream(answer, Asked(["ghar"], how), AsyncExitStack())
+        how = PredictionSettings(predictor, settings_of(predictor), weights=True, view=False)
+        stream = Stream(answer, CheckedRequest(["ghar"], how), AsyncExitStack())
         await stream.begin()
         return [line async for line in stream.lines()]
 
@@ -227,7 +227,7 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
     begun, go = Event(), Event()
 
     def work(jobs: Any, between: Any) -> Any:
-        if jobs[0].streams:
+        if jobs[0].request.streams:
             begun.set()
             go.wait(10)
             for step in range(40):
@@ -236,13 +236,13 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
                 between()
         else:
             sleep(0.01)
-        done.append([job.inputs[0] for job in jobs])
+        done.append([job.request.inputs[0] for job in jobs])
         return [(job, len(jobs)) for job in jobs]
 
     async def main() -> None:
         seconds: list[float] = []
         batcher = Batcher(work, ServerSettings(), lambda jobs, took: seconds.append(took))
-        first = asyncio.create_task(batcher.answer(["s"], "x", streams=True))
+        first = asyncio.create_task(batcher.answer(a_request(["s"], "x", streams=True)))
         await asyncio.to_thread(begun.wait, 10)
         asked = [
             ("t", "x", True),
@@ -252,7 +252,7 @@ def test_others_are_computed_between_the_steps_of_streams() -> None:
             ("c", "x", False),
         ]
         later = [
-            asyncio.create_task(batcher.answer([text], how, streams=streams))
+            asyncio.create_task(batcher.answer(a_request([text], how, streams=streams)))
             for text, how, streams in asked
         ]
         await asyncio.sleep(0)

@@ -1,39 +1,49 @@
 """Search spaces as people write them, and every sentence about those that cannot be read."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 
 from sixjars.errors import RecipeError
-from sixjars.tuning.dimensions import Choices, Range
-from sixjars.tuning.space import SCORING, overrides_of, space_of
+from sixjars.tuning.space import SCORING, Space, overrides_of, space_of
 
 EXAMPLE = "for example 'learning.rate=log(1e-4,1e-2)'."
 
 
+def choices(*values: Any) -> CategoricalDistribution:
+    return CategoricalDistribution([json.dumps(value) for value in values])
+
+
 def read(text: str) -> Any:
     space = space_of([text, "x.y=[1,2]"])
-    return {**space.dimensions, **space.fixed}[text.partition("=")[0]]
+    return {**space.distributions, **space.fixed}[text.partition("=")[0]]
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("log(1e-4,1e-2)", Range(1e-4, 1e-2, log=True)),
-        ("log(64, 512)", Range(64, 512, log=True, whole=True)),
-        ("log(1.0,10)", Range(1.0, 10.0, log=True)),
-        (" uniform( 0 , 1 ) ", Range(0.0, 1.0)),
-        ("uniform(-1,5e-1)", Range(-1.0, 0.5)),
-        ("int(1,4)", Range(1, 4, whole=True)),
-        ("[128,256]", Choices((128, 256))),
-        ("[gru, 'lstm', null, true, 1e-3]", Choices(("gru", "lstm", None, True, 1e-3))),
-        ("[1, 1.0, true]", Choices((1, 1.0, True))),
-        ("[[encoder],[encoder,decoder]]", Choices((["encoder"], ["encoder", "decoder"]))),
+        ("log(1e-4,1e-2)", FloatDistribution(1e-4, 1e-2, log=True)),
+        ("log(64, 512)", IntDistribution(64, 512, log=True)),
+        ("log(1.0,10)", FloatDistribution(1.0, 10.0, log=True)),
+        (" uniform( 0 , 1 ) ", FloatDistribution(0.0, 1.0)),
+        ("uniform(-1,5e-1)", FloatDistribution(-1.0, 0.5)),
+        ("int(1,4)", IntDistribution(1, 4)),
+        ("[128,256]", choices(128, 256)),
+        ("[gru, 'lstm', null, true, 1e-3]", choices("gru", "lstm", None, True, 1e-3)),
+        ("[1, 1.0, true]", choices(1, 1.0, True)),
+        ("[[encoder],[encoder,decoder]]", choices(["encoder"], ["encoder", "decoder"])),
         (
             "[{kind: initial},{kind: attention}]",
-            Choices(({"kind": "initial"}, {"kind": "attention"})),
+            choices({"kind": "initial"}, {"kind": "attention"}),
         ),
         ("[[encoder]]", ["encoder"]),
         ("[5]", 5),
@@ -47,8 +57,9 @@ def test_spaces_and_single_values(text: str, found: Any) -> None:
     got = read(f"a.b={text}")
     assert got == found
     assert type(got) is type(found)
-    if isinstance(got, Range | Choices):
-        assert read(f"a.b={got}") == got  # as it is written again
+    if isinstance(got, BaseDistribution):
+        written = Space({"a.b": got}).texts()["a.b"]
+        assert read(f"a.b={written}") == got
 
 
 def test_a_dict_has_texts_lists_and_values() -> None:
@@ -60,20 +71,22 @@ def test_a_dict_has_texts_lists_and_values() -> None:
         "a.c": "gru",
     }
     space = space_of(given)
-    assert list(space.dimensions.values()) == [
-        Range(1e-4, 1e-2, log=True),
-        Choices((64, 128)),
-        Choices(("gru", "lstm")),
+    assert list(space.distributions.values()) == [
+        FloatDistribution(1e-4, 1e-2, log=True),
+        choices(64, 128),
+        choices("gru", "lstm"),
     ]
     assert space.fixed == {"a.b": 3, "a.c": "gru"}
     assert space_of("a.b=[1,2]") == space_of(["a.b=[1,2]"])
 
 
 def test_what_is_drawn_becomes_a_value_of_the_recipe() -> None:
-    assert Range(1e-4, 1e-2, log=True).value(0.00123456) == 0.001235
-    assert Range(0.123449, 0.2).value(0.123449) == 0.123449  # never beyond an end
-    assert Range(1, 9, whole=True).value(3) == 3
-    assert Choices(([1], None)).value("[1]") == [1]
+    space = space_of(
+        {"a": "log(1e-4,1e-2)", "b": "uniform(0.123449,0.2)", "c": "int(1,9)", "d": [[1], None]}
+    )
+    drawn = {"a": 0.00123456, "b": 0.123449, "c": 3, "d": "[1]"}
+    values = {"a": 0.001235, "b": 0.123449, "c": 3, "d": [1]}  # b: never beyond an end
+    assert space.values(drawn) == values
     assert overrides_of({"a": 1e-5, "b": None, "c": "no", "d": ["x"]}) == [
         "a=1e-05",
         "b=null",
@@ -82,14 +95,14 @@ def test_what_is_drawn_becomes_a_value_of_the_recipe() -> None:
     ]
 
 
-def test_optuna_draws_what_the_space_says() -> None:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    assert Range(1e-4, 1e-2, log=True).distribution() == FloatDistribution(1e-4, 1e-2, log=True)
-    assert Range(64, 512, log=True, whole=True).distribution() == IntDistribution(64, 512, log=True)
-    assert Choices((1, None, ["a"])).distribution() == CategoricalDistribution(
-        ["1", "null", '["a"]']
-    )
+def test_all_combinations_can_be_drawn() -> None:
+    space = space_of({"a": "int(3,5)", "b": ["x", None]})
+    assert space.count == 6
+    drawn = [space.values(space.draw(at)) for at in range(6)]
+    assert drawn == [{"a": a, "b": b} for b in ("x", None) for a in (3, 4, 5)]
+    assert space_of({"a": "uniform(0,1)", "b": ["x", None]}).count is None
+    assert space.corners() == {"a": (3, 5), "b": ("x", None)}
+    assert space.axes() == {"a": "linear", "b": "names"}
 
 
 @pytest.mark.parametrize(
@@ -199,7 +212,7 @@ GUARDED = [
 
 def test_what_a_field_makes_of_its_column_can_be_searched() -> None:
     keys = ["data.source.max_length", "data.source.tokens.kind", "learning.rate"]
-    assert list(space_of([f"{key}=[1,2]" for key in keys]).dimensions) == keys
+    assert list(space_of([f"{key}=[1,2]" for key in keys]).distributions) == keys
 
 
 @pytest.mark.parametrize("key", [*SCORING, *GUARDED])

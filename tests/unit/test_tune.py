@@ -19,8 +19,8 @@ from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.tuning import trial, trial_process
 from sixjars.tuning.result import Tuning
-from sixjars.tuning.space import TRIALS, Space, space_of
-from sixjars.tuning.study import FILE, Aim, Study, check_installed
+from sixjars.tuning.space import TRIALS, Space, check_installed, space_of
+from sixjars.tuning.study import FILE, Aim, Study
 from sixjars.tuning.trial import End, Memory, Order, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
 from sixjars.tuning.tune import Plan, check_values
@@ -510,7 +510,7 @@ def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
             assert asked is not None
             assert left is None or asked.values == left.values
             left = None
-            study.told(asked, 1.0)
+            study.report(asked, 1.0)
             study.end(asked, End("complete"), seconds=1.0)
             seen.append(json.dumps(asked.values))
     assert study.ask() is None
@@ -534,9 +534,9 @@ def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> No
     assert first is not None
     assert second is not None
     assert study.ask() is None
-    study.told(first, 1.5)
-    study.told(first, 1.25)
-    study._tell = lambda key, row: None  # type: ignore[method-assign]
+    study.report(first, 1.5)
+    study.report(first, 1.25)
+    study._tell = lambda key, params, row: None  # type: ignore[method-assign]
     row = study.end(first, End("complete", epochs=2.0), seconds=3.04)
     assert row["score"] == 1.25
     later = Study(tmp_path, aim, space, trials=2)

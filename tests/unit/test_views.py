@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from sixjars import Layout, Prediction
-from sixjars.cli.views import ViewName
+from sixjars.cli.inspect import ViewName
 from sixjars.drawing.draw import IMAGES
 from sixjars.drawing.html.views import VALUES
 from sixjars.drawing.terminal import TERMINAL

@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import align, inspect, predict, prepare, score, serve, share, train, tune, views
+from sixjars.cli import describe, inspect, predict, prepare, score, share, train
 from sixjars_runtime.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
@@ -26,25 +26,25 @@ app = typer.Typer(
 )
 for command in (
     train.demo,
-    inspect.tasks,
+    describe.tasks,
     train.new,
     prepare.sample,
     prepare.features,
     prepare.cache,
-    align.align,
+    prepare.align,
     train.train,
-    tune.tune,
+    train.tune,
     predict.predict,
     score.evaluate,
     score.score,
-    inspect.explain,
-    inspect.compare,
-    views.inspect,
+    describe.explain,
+    describe.compare,
+    inspect.inspect,
     score.report,
     share.pack,
     share.export,
     share.push,
-    serve.serve,
+    share.serve,
 ):
     app.command()(command)
 

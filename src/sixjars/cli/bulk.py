@@ -8,7 +8,7 @@ import typer
 
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
-from sixjars.cli.input_notes import is_failure, note_unknown
+from sixjars.cli.inputs import is_failure, note_unknown
 from sixjars.cli.options import note, noting, option
 from sixjars.cli.streaming import Pace
 from sixjars.runs.given import is_many
@@ -68,8 +68,8 @@ class Bulk:
     def is_asked(self) -> bool:
         """Whether the output is a folder of parts: by several or remote inputs, or by an option."""
         many = self.input is not None and (is_remote(self.input) or is_many(Path(self.input)))
-        asked = self.shard or self.resume or self.part_rows or self.workers or self.ray_address
-        return many or bool(asked) or self.engine == "ray"
+        options = self.shard or self.resume or self.part_rows or self.workers or self.ray_address
+        return many or bool(options) or self.engine == "ray"
 
     def check(self, *, alone: bool) -> None:
         """Refuse options that contradict each other; `alone` if there are none besides parts."""

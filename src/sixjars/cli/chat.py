@@ -27,31 +27,31 @@ GOODBYE = "Goodbye."
 
 
 def chat(
-    answer: Callable[[list[str]], str],
+    reply_to: Callable[[list[str]], str],
     *,
-    given: TextIO | None = None,
-    answers: TextIO | None = None,
+    lines: TextIO | None = None,
+    replies: TextIO | None = None,
     remarks: TextIO | None = None,
 ) -> None:
     r"""Hold a conversation until the input ends.
 
-    `answer` gets all turns so far, the user's first and the one to answer last, and returns
-    the next.
-    Turns are read from `given`, a line each; answers go to `answers`; prompts (for a terminal only)
+    `reply_to` gets all turns so far, the user's first and the one to reply to last, and returns the
+    next.
+    Turns are read from `lines`, one each; replies go to `replies`; prompts (for a terminal only)
     and everything else go to `remarks`. These are stdin, stdout and stderr by default. An error of
-    `answer` becomes a remark, and the turn is not kept.
+    `reply_to` becomes a remark, and the turn is not kept.
 
     >>> lines, remarks = io.StringIO("hello\nwho is there\n"), io.StringIO()
-    >>> answer = lambda turns: f"{turns[-1]}, {len(turns)}"
-    >>> chat(answer, given=lines, answers=sys.stdout, remarks=remarks)
+    >>> reply_to = lambda turns: f"{turns[-1]}, {len(turns)}"
+    >>> chat(reply_to, lines=lines, replies=sys.stdout, remarks=remarks)
     it>  hello, 1
     it>  who is there, 3
     """
-    lines = given or sys.stdin or io.StringIO()
-    talk = _Talk(answer, lines, answers or sys.stdout, remarks or sys.stderr)
-    if isinstance(talk.given, io.TextIOWrapper):
+    lines = lines or sys.stdin or io.StringIO()
+    talk = _Talk(reply_to, lines, replies or sys.stdout, remarks or sys.stderr)
+    if isinstance(talk.lines, io.TextIOWrapper):
         # a bad line is no reason to stop
-        talk.given.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
+        talk.lines.reconfigure(encoding="utf-8-sig", errors="surrogateescape")
     if talk.typed:
         with suppress(ImportError):  # not every system has it
             import readline  # noqa: F401 - gives `input` the arrow keys
@@ -73,9 +73,9 @@ def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> Non
         raise DataError(f"--chat needs a model that answers a text with a text; {task} does not.")
     segments = field.settings.segments
 
-    def answer(turns: list[str]) -> str:
+    def reply_to(turns: list[str]) -> str:
         text = turns[-1]
-        if segments == "turns":  # an empty answer must not shift the speakers
+        if segments == "turns":  # an empty reply must not shift the speakers
             text = joined([marked(turn, own=at % 2 == 1) for at, turn in enumerate(turns) if turn])
         elif field.in_segments:
             text = joined(turns)
@@ -84,7 +84,7 @@ def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> Non
             raise DataError(prediction.error.removeprefix("input 1: "))
         return " ".join(prediction.text.split())
 
-    chat(answer)
+    chat(reply_to)
 
 
 @final
@@ -92,9 +92,9 @@ def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> Non
 class _Talk:
     """A conversation and its streams."""
 
-    answer: Callable[[list[str]], str]
-    given: TextIO
-    answers: TextIO
+    reply_to: Callable[[list[str]], str]
+    lines: TextIO
+    replies: TextIO
     remarks: TextIO
     turns: list[str] = field(default_factory=list)
     """The turns of the user and of the model, alternating."""
@@ -102,24 +102,24 @@ class _Talk:
     @property
     def typed(self) -> bool:
         """Whether lines are typed at a terminal."""
-        return self.given.isatty()
+        return self.lines.isatty()
 
     def remark(self, text: str) -> None:
-        """Write a line that is no answer."""
+        """Write a line that is no reply."""
         self.remarks.write(f"{text}\n")
         self.remarks.flush()
 
     def listen(self) -> str | None:
         """The next line, without the space around it; nothing at the end."""
-        standard = self.given is sys.stdin and self.answers is sys.stdout
-        if self.typed and standard and self.answers.isatty():
+        standard = self.lines is sys.stdin and self.replies is sys.stdout
+        if self.typed and standard and self.replies.isatty():
             with suppress(EOFError):
                 return input(PROMPT).strip()
         else:
             if self.typed:
                 self.remarks.write(PROMPT)
                 self.remarks.flush()
-            if line := self.given.readline():
+            if line := self.lines.readline():
                 return line.strip()
         self.end_line()
         return None
@@ -130,7 +130,7 @@ class _Talk:
             self.remark("")
 
     def take(self, line: str) -> None:
-        """Answer a line or run its command; an empty line is ignored."""
+        """Reply to a line, or run its command; an empty line is ignored."""
         if not line:
             return
         if not line.startswith("/"):
@@ -152,14 +152,14 @@ class _Talk:
             self.remark("This line is not UTF-8 text; say it again.")
             return
         try:
-            reply = self.answer([*self.turns, line])
+            reply = self.reply_to([*self.turns, line])
         except SixJarsError as error:
             self.remark(str(error))
             return
         self.turns.extend([line, reply])
         text = f"\n{' ' * len(ANSWER)}".join(reply.splitlines())
-        self.answers.write(f"{ANSWER}{text}\n")
-        self.answers.flush()
+        self.replies.write(f"{ANSWER}{text}\n")
+        self.replies.flush()
 
     def _take_back(self) -> None:
         if not self.turns:

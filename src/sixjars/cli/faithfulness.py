@@ -105,12 +105,10 @@ def check_weights(
 
 
 def _show(console: "Console", checked: "AttentionCheck") -> None:
-    from rich.table import Table
+    from sixjars.cli.show import plain_table
 
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    table.add_column("compared with", no_wrap=True)
-    for name in ("attention", "random order", "uniform", "same first", "by chance", "steps"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("attention", "random order", "uniform", "same first", "by chance", "steps")
+    table = plain_table("compared with", *numbers)
     for row in checked.measures.values():
         first = f"{row.first.mean:.0%} ({row.first.low:.0%} to {row.first.high:.0%})"
         taus = _spelled(row.tau), _spelled(row.random), "0.00"

@@ -1,22 +1,27 @@
-"""The inputs of `predict`: texts, paths of media, objects by column, lines, and tables."""
+"""The inputs of `predict` and `inspect`: where they come from, and notes about those that are wrong."""
 
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
+from sixjars.cli.streaming import Pace
 from sixjars.data.text.files import is_gzipped
 from sixjars.runs.given import object_named, object_of, parted, raw_lines, row_given, text_of
-from sixjars.runs.notes import cut_in_words
+from sixjars.runs.notes import MUCH, cut_in_words, unknown_in_words
+from sixjars.runs.skipped import Skipped
 from sixjars_runtime.errors import DataError
+from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 if TYPE_CHECKING:
     from sixjars.runs.given import Item
     from sixjars.runs.input_file import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
+
 
 _AT_ONCE = 1 << 16  # bytes of a read
 
@@ -26,13 +31,50 @@ def at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def texts_given(
+@final
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a command: texts with questions, or a file; else standard input."""
+
+    texts: list[str]
+    questions: list[str]
+    file: Path | None
+
+    @property
+    def typed(self) -> bool:
+        """Whether somebody types them at a terminal."""
+        return not self.texts and self.file is None and at_terminal()
+
+    def table(self, predictor: "Predictor", *, with_output: bool = False) -> "InputFile | None":
+        """A file with the columns of the inputs, or of the output too; nothing for other inputs."""
+        if self.file is None or not self.file.is_file():
+            return None
+        from sixjars.runs.files import input_file  # formats of tables load only for one
+
+        columns = predictor.all_columns if with_output else predictor.columns
+        return input_file(self.file, columns, predictor.recipe.data)
+
+    def lines(self, predictor: "Predictor", table: "InputFile | None") -> "Lines | None":
+        """The lines of the file or of standard input; nothing where there are texts or a table."""
+        return None if self.texts or table is not None else Lines(self.file, predictor)
+
+    def items(
+        self, predictor: "Predictor", table: "InputFile | None", lines: "Lines | None"
+    ) -> "Iterator[Item]":
+        """All inputs: of the table, of the lines, or else the texts."""
+        if table is not None:
+            return _rows_of(predictor, table)
+        given = lines or _on_one_line(predictor, self.texts, self.questions)
+        return _texts_of(predictor, iter(given), self.questions)
+
+
+def _texts_of(
     predictor: "Predictor", given: Iterator[str], questions: Sequence[str]
 ) -> "Iterator[Item]":
     """Yield inputs one after the other, every question with every image."""
     first, *others = predictor.inputs
-    asked = others[0] if others and predictor.inputs[first].is_media else None
-    if questions and asked is None:
+    question_field = others[0] if others and predictor.inputs[first].is_media else None
+    if questions and question_field is None:
         raise DataError(
             f"--question is for images that are asked about; {predictor.recipe.task} takes none."
         )
@@ -41,19 +83,20 @@ def texts_given(
         if named is not None:
             yield named, None
             continue
-        if not questions and asked is not None:
-            raise DataError(f"a {asked} is needed; ask it with --question.")
+        if not questions and question_field is not None:
+            raise DataError(f"a {question_field} is needed; ask it with --question.")
         if others and not questions:
             yield parted(predictor, text), None
             continue
         for value in predictor.inputs[first].arguments(text):
-            if asked is None:
+            if question_field is None:
                 yield value, None
             else:
-                yield from (({first: value, asked: question}, None) for question in questions)
+                pairs = ({first: value, question_field: question} for question in questions)
+                yield from ((pair, None) for pair in pairs)
 
 
-def on_one_line(
+def _on_one_line(
     predictor: "Predictor", texts: Sequence[str], questions: Sequence[str]
 ) -> list[str]:
     """Arguments as lines: the texts of one input stand after each other, with a tab between."""
@@ -133,10 +176,115 @@ def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def rows_given(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
+def _rows_of(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
     """The rows of a file with columns; images and videos may be beside it."""
     row = None
     for row in file.rows():
         yield row_given(predictor, file.path, row)
     if row is None:
         raise DataError(f"{file.path} has no rows.")
+
+
+MOST_NOTES = 3
+"""Notes about single inputs that were cut; further ones are only counted."""
+
+
+def note_unknown(share: float | None) -> None:
+    """A note where so many tokens of the inputs are unknown that outputs may be poor."""
+    if share and share > MUCH:
+        note(f"note: {unknown_in_words(share)}")
+
+
+def note_table(table: "InputFile | None") -> None:
+    """Notes about the rows of a file with columns, after they were read."""
+    for sentence in table.notes() if table is not None else []:
+        note(f"note: {sentence}")
+
+
+def note_unknown_target(tokens: Sequence[str]) -> None:
+    """A note where tokens of an output that was given are unknown."""
+    known = [token for token in tokens if token != SPECIAL[STOP]]
+    unknown = [token for token in known if token.startswith("<unk")]
+    if unknown:
+        are = "is" if len(unknown) == 1 else "are"
+        count = f"{len(unknown)} of the {len(known)} output tokens"
+        note(f"note: {count} {are} unknown to the run: {', '.join(unknown)}.")
+
+
+@final
+class UnknownTokens:
+    """Counts the tokens of inputs that are unknown, one prediction after the other."""
+
+    def __init__(self) -> None:
+        self.tokens = self.unknown = 0
+
+    def add(self, prediction: "Prediction") -> None:
+        """Count the tokens of one input."""
+        self.tokens += prediction.tokens_read
+        self.unknown += prediction.unknown_tokens
+
+    def note(self, table: "InputFile | None" = None) -> None:
+        """Note how many; where it is all, another column of the `table` may be meant."""
+        note_unknown(self.unknown / self.tokens if self.tokens else None)
+        if self.tokens and self.unknown == self.tokens and table is not None:
+            sentence = table.other_columns()
+            if sentence:
+                note(f"note: {sentence}")
+
+
+@final
+class Notes:
+    """Faults of inputs on stderr: the first ones that were cut, and the count of those skipped.
+
+    Where inputs are `typed`, each fault is printed at once.
+    """
+
+    def __init__(
+        self, pace: Pace, *, typed: bool = False, table: "InputFile | None" = None
+    ) -> None:
+        self.pace = pace
+        self.typed = typed
+        self.table = table
+        self.done = self.cut = 0
+        self.skipped = Skipped()
+        self.unknown = UnknownTokens()
+
+    def take(self, rows: "Sequence[Sequence[Prediction]]") -> None:
+        """Count the faults of one portion."""
+        self.pace.went_on(len(rows))
+        self.skipped += Skipped.of(rows)
+        for best, *_ in rows:
+            self.done += 1
+            self.unknown.add(best)
+            if best.error is not None and self.typed:
+                note(f"note: {best.error}")
+            elif best.truncated:
+                self._tell_of_cut()
+
+    def _tell_of_cut(self) -> None:
+        self.cut += 1
+        if self.cut <= MOST_NOTES or self.typed:
+            self.pace.clear()
+            note(f"note: {cut_in_words(f'input {self.done}')}")
+        elif self.cut == MOST_NOTES + 1:
+            note("note: further notes about single inputs are left out.")
+
+    def end(self, *, strict: bool) -> bool:
+        """Print the numbers; return whether no input could be used, or if `strict`, not all.
+
+        A text that a delimiter has cut cannot be used either.
+        """
+        self.pace.clear()
+        if self.cut > MOST_NOTES:
+            note(f"note: {self.cut:,} of {self.done:,} inputs were cut.")
+        note_table(self.table)
+        self.unknown.note(self.table)
+        if self.skipped.count:
+            note(f"note: {self.skipped.in_words(self.done, 'answers')}")
+        was_cut = strict and self.table is not None and self.table.cut > 0
+        return was_cut or is_failure(self.skipped.count, self.done, strict=strict)
+
+
+def is_failure(skipped: int, inputs: int, *, strict: bool) -> bool:
+    """Whether a command ends with exit code 1 because of inputs that were skipped."""
+    return skipped > 0 and (strict or skipped == inputs)

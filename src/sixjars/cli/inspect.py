@@ -1,114 +1,398 @@
-"""Commands that show systems, recipes and runs: `tasks`, `explain`, `compare`."""
+"""The command `inspect`: what a run attends to, in the terminal, as a file, or as word alignments."""
 
 import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
+from sixjars.cli.faithfulness import (
+    CheckedDataOption,
+    CheckOption,
+    CheckOptions,
+    ExamplesOption,
+    ReferenceOption,
+    check_weights,
+)
+from sixjars.cli.inputs import (
+    Inputs,
+    UnknownTokens,
+    is_failure,
+    note_cut,
+    note_file_names,
+    note_table,
+    note_unknown_target,
+)
 from sixjars.cli.options import (
     AllowOption,
-    DataOption,
     DeviceOption,
-    JsonOption,
-    NoBaselinesOption,
-    Overrides,
+    RunArgument,
+    StrictOption,
+    check_output,
     note,
-    notes,
     option,
     results,
 )
+from sixjars.cli.predict import (
+    InputOption,
+    NbestOption,
+    QuestionOption,
+    SearchOption,
+    SettingOption,
+    TextsArgument,
+    check_one_source,
+    note_fonts,
+    search_settings,
+    with_attention,
+)
+from sixjars.cli.streaming import portions
+from sixjars.progress import number_of
+from sixjars.runs.skipped import Skipped
+from sixjars_runtime.errors import DataError
+
+if TYPE_CHECKING:
+    from sixjars.drawing.view import View
+    from sixjars.recipe.sections import SearchSettings
+    from sixjars.runs.predict import Predictor
+    from sixjars.runs.prediction import Prediction
+    from sixjars.runs.requests import Input
+
+    Pair = tuple[Input, str | None]
+    """An input, and the output that is forced."""
 
 
-def tasks(*, as_json: JsonOption = False) -> None:
-    """List the systems, with the recipes that come with them."""
-    from sixjars.recipe.files import packaged
-    from sixjars.tasks import TASKS
-
-    names = list(packaged())
-    listed = {task: [name for name in names if name.startswith(f"{task}/")] for task in TASKS}
-    console = results()
-    if as_json:
-        keys = ("name", "also", "number", "title")
-        rows = [
-            {**{key: getattr(task, key) for key in keys}, "recipes": listed[task.name]}
-            for task in TASKS.values()
-        ]
-        console.print(json.dumps(rows, ensure_ascii=False))
-        return
-    for task in TASKS.values():
-        also = f" (also: {', '.join(task.also)})" if task.also else ""
-        console.print(f"{task.number:4}{task.name:16}  {task.title}{also}", style="bold")
-        for name in listed[task.name]:
-            console.print(f"      {name}")
+PICTURES, PAGE, DATA = (".png", ".svg", ".pdf"), ".html", ".json"
+"""The endings of files that can be written."""
+MOST = 100
+"""Inputs of a page, unless more are asked for: a few megabytes."""
+MOST_DECISIVE = 5
+"""Decisive words of an output that are listed."""
+NOT_DRAWN = (
+    "note: the weights are attention to words; the output hangs on evidence of words and pairs of "
+    "words too. Without --out the words that it hangs on are listed."
+)
+ViewName = Literal[
+    "heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json"
+]
 
 
-def explain(
-    what: Annotated[
-        str,
-        typer.Argument(metavar="RECIPE|RUN", help="A recipe's file or name, or a run's folder."),
-    ],
-    overrides: Overrides = None,
-    *,
-    as_json: JsonOption = False,
-    allow: AllowOption = None,
-) -> None:
-    """Print the six sections: equations with their letters, and every parameter's name, letter,
-    shape and count.
-    """  # noqa: D205 - one sentence of --help
-    from sixjars.cli.show import show_explanation
-    from sixjars.runs.explain import explain as explain_it
-
-    explanation = explain_it(what, overrides or [], allow=allow or [])
-    if as_json:
-        results().print(json.dumps(explanation.to_json(), ensure_ascii=False))
-    else:
-        show_explanation(results(), explanation)
-
-
-def compare(
-    recipes: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN|RECIPE...", help="Two or more; recipes are trained first."),
-    ],
-    data: DataOption = None,
+def inspect(
+    run: RunArgument,
+    texts: TextsArgument = None,
+    question: QuestionOption = None,
+    input_file: InputOption = None,
     out: Annotated[
-        Path,
-        typer.Option(
-            help="A folder; or a table (.md, .csv, .json), or the picture (.png, .svg, .pdf)."
-        ),
-    ] = Path("runs/compare"),
-    metric: Annotated[
-        str | None, option(help="Of the curves and the examples; the first run's own.")
+        Path | None,
+        option(help="A file: .html answers when pointed at; .png, .svg, .pdf or .json."),
     ] = None,
+    view: Annotated[
+        ViewName | None, option(help="How it is shown; without it, as fits the input.")
+    ] = None,
+    target: Annotated[
+        str | None, option(metavar="TEXT", help="Force this output (teacher forcing).")
+    ] = None,
+    search: SearchOption = None,
+    nbest: NbestOption = None,
+    setting: SettingOption = None,
     *,
-    as_json: JsonOption = False,
-    no_baselines: NoBaselinesOption = False,
+    pieces: Annotated[
+        bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")
+    ] = False,
+    check: CheckOption = False,
+    data: CheckedDataOption = None,
+    examples: ExamplesOption = None,
+    reference: ReferenceOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
+    strict: StrictOption = False,
 ) -> None:
-    """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained
-    first.
+    """Show what a run attends to: for each output word, the words, regions, frames or points of the
+    input.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.cli.show import show_comparison
-    from sixjars.comparison.compare import compare as compare_them
-    from sixjars.comparison.tables import Target
-    from sixjars.progress import ConsoleProgress, listening
+    from sixjars.runs.predict import load
 
-    with listening(ConsoleProgress(notes())):
-        comparison = compare_them(
-            recipes,
-            data=data or None,
-            out=out,
-            metric=metric,
-            device=device,
-            baselines=not no_baselines,
-            allow=allow or [],
+    _check_out(out, view)
+    checked = CheckOptions(data, examples, reference)
+    if check:
+        others = (texts, question, input_file, view, target, search, nbest, setting, pieces)
+        alone = not any(others)
+        check_weights(run, checked, out=out, alone=alone, device=device, allow=allow or [])
+        return
+    checked.refuse_without_check()
+    check_one_source(texts, input_file)
+    predictor = load(run, device=device, allow=allow or [])
+    if not predictor.has_attention:
+        raise DataError(
+            f"{run} has no attention, so it gives no view (sixjars report shows the rest); "
+            f"{with_attention(predictor)}"
         )
-    if as_json:
-        results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
-    else:
-        show_comparison(results(), comparison)
-    for file in (Target(out).table, comparison.picture):
-        if file is not None:
-            note(f"wrote {file}")
+    settings = _search(predictor, search, nbest, setting)
+    inspection = _Inspection(
+        predictor, settings, view, target, pieces=pieces, most=examples, strict=strict
+    )
+    given = inspection.pairs(Inputs(texts or [], question or [], input_file))
+    if view != "pharaoh":
+        return inspection.show(given, out, title=f"Attention of {run.name}")
+    print_alignments(predictor, islice(given, examples), out, strict=strict)
+
+
+def _check_out(out: Path | None, view: str | None) -> None:
+    """Refuse a file of another ending, or one that cannot be written, before anything loads."""
+    from sixjars.runs.output_file import check_writable
+
+    if out is None:
+        return
+    ending = out.suffix.lower()
+    drawn = ending in (*PICTURES, PAGE, DATA)
+    if view == "pharaoh" and drawn:
+        raise DataError(
+            f"--view pharaoh is written as lines of text, but --out is {out}; name a .txt file."
+        )
+    if view != "pharaoh" and not drawn:
+        raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
+    if view == "json" and ending != DATA:
+        raise DataError(f"--view json is written to a {DATA} file, but --out is {out}.")
+    if ending not in (*PICTURES, PAGE):
+        check_output(out, "--out")
+    check_writable(out, f"--out {out}")
+
+
+def _search(
+    predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None
+) -> "SearchSettings":
+    """The settings of search; of a beam all hypotheses are shown."""
+    search, given = search_settings(predictor, kind, nbest, setting)
+    every = search.kind == "beam" and predictor.ability.searches and "nbest" not in given
+    return search.model_copy(update={"nbest": search.width}) if every else search
+
+
+@final
+@dataclass(frozen=True)
+class _Inspection:
+    """The settings of `inspect`, and its views of inputs."""
+
+    predictor: "Predictor"
+    settings: "SearchSettings"
+    view: str | None
+    target: str | None
+    pieces: bool
+    most: int | None
+    """The most inputs that are shown."""
+    strict: bool
+    """Whether the exit code is 1 where an input was skipped."""
+
+    def pairs(self, inputs: Inputs) -> "Iterator[Pair]":
+        """Each input with its forced output, of the command line or of its row in a file."""
+        predictor = self.predictor
+        note_file_names(predictor, inputs.texts)
+        aligns = self.view == "pharaoh" and self.target is None
+        table = inputs.table(predictor, with_output=aligns)
+        if aligns and table is None:
+            columns = " and ".join(map(str, predictor.all_columns.values()))
+            raise DataError(
+                "--view pharaoh aligns an input with a given output: add --target TEXT, "
+                f"or --input FILE with the columns {columns}."
+            )
+        if inputs.typed:
+            raise DataError("give texts, --input FILE or lines on standard input.")
+        for values, _ in inputs.items(predictor, table, inputs.lines(predictor, table)):
+            if aligns:
+                row = dict(values) if isinstance(values, Mapping) else {}
+                target = str(row.pop(predictor.fields.output.name, ""))
+                yield row or values, target
+            else:
+                yield values, self.target
+        note_table(table)
+
+    def show(self, given: "Iterator[Pair]", out: Path | None, *, title: str) -> None:
+        """Show all inputs in one page or list of JSON, or one input in a picture."""
+        every = list(given)
+        most = self.most or (MOST if out is not None and out.suffix.lower() == PAGE else len(every))
+        rows = self._predicted(every[:most])
+        if len(every) > most:
+            shown = "input is shown" if most == 1 else f"{most:,} inputs are shown"
+            note(f"note: the first {shown}, of {len(every):,}; --examples N shows more.")
+        good = [row for row in rows if row[0].error is None]
+        if not good:
+            raise DataError(str(rows[0][0].error))
+        for row in good:
+            note_cut(row[0])
+        views = [self._view(row) for row in good]
+        if out is None:
+            self._print(views, [self._decisive(row[0]) for row in good])
+        else:
+            self._write(out, views, title)
+            if self._has_evidence:
+                note(NOT_DRAWN)
+        self._note(rows, good)
+
+    @property
+    def _has_evidence(self) -> bool:
+        """Whether an output depends on counted words besides attention."""
+        return bool(self.predictor.network.encoder.counted)
+
+    def _decisive(self, prediction: "Prediction") -> str:
+        """The words that an output with evidence depends on, more than on those it attends to."""
+        if not self._has_evidence or self.view == "json":
+            return ""
+        from sixjars.runs.faithfulness import falls_without
+
+        weights = tuple(falls_without(self.predictor, prediction))
+        view = self._view([replace(prediction, weights=(weights,))])
+        pairs = zip(view.outputs[0].weights[0], view.names, strict=True)
+        falls = sorted(pairs, key=lambda pair: -pair[0])[:MOST_DECISIVE]
+        # smaller falls would be shown as 0.00
+        listed = "  ".join(f"{name} {fall:.2f}" for fall, name in falls if fall >= 0.005)
+        about = "It hangs on (log P falls by so much without the word)"
+        return f"{about}: {listed or 'no single word'}"
+
+    def _note(self, rows: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:
+        """Notes on unknown tokens and skipped inputs; then the exit code."""
+        unknown = UnknownTokens()
+        for row in good:
+            unknown.add(row[0])
+        unknown.note()
+        if self.target is not None:
+            note_unknown_target(good[0][0].tokens)
+        skipped = Skipped.of(rows)
+        if skipped.count:
+            note(f"note: {skipped.in_words(len(rows))}")
+        if is_failure(skipped.count, len(rows), strict=self.strict):
+            raise typer.Exit(1)
+
+    def _predicted(self, given: "list[Pair]") -> "list[list[Prediction]]":
+        from sixjars.runs.forced import forced
+
+        inputs = [values for values, _ in given]
+        if self.target is None:
+            return self.predictor.nbest(inputs, search=self.settings)
+        if len(inputs) > 1:
+            raise DataError(f"--target is the output of one input, but {len(inputs)} are given.")
+        return [forced(self.predictor, inputs, [self.target])]
+
+    def _view(self, predictions: "list[Prediction]") -> "View":
+        from sixjars.decoding.scores import order_in_words
+        from sixjars.drawing.view import view_of
+        from sixjars.drawing.view_names import chosen_view
+
+        order = order_in_words(self.settings) if self.predictor.ability.searches else ""
+        forced = self.target is not None
+        pieces = self.pieces
+        view = view_of(self.predictor, predictions, pieces=pieces, forced=forced, order=order)
+        chosen_view(view, self.view)  # refuse a view that the model does not have
+        return view
+
+    def _print(self, views: "list[View]", decisive: "list[str]") -> None:
+        from rich.text import Text
+
+        from sixjars.drawing.terminal import view_in_terminal
+        from sixjars.drawing.view import probability_of
+        from sixjars.drawing.view_names import chosen_view
+
+        console = results()
+        for view, hangs_on in zip(views, decisive, strict=True):
+            if self.view == "json":
+                console.print(json.dumps(view.to_json(), ensure_ascii=False))
+                continue
+            output = f" {view.outputs[0].text} ", "bold"
+            about = f"({probability_of(view)}){view.over}", "dim"
+            head = Text.assemble(view.short, " →", output, about)
+            parts = view_in_terminal(view, chosen_view(view, self.view), width=console.width)
+            for part in (head, *parts, *([Text(hangs_on)] if hangs_on else [])):
+                console.print(part, soft_wrap=False)
+                console.print()
+
+    def _write(self, out: Path, views: "list[View]", title: str) -> None:
+        from sixjars.drawing.draw import draw_view
+        from sixjars.drawing.html.pages import page
+        from sixjars.drawing.html.views import fragment
+
+        ending = out.suffix.lower()
+        if ending in PICTURES:
+            if len(views) > 1:
+                raise DataError(
+                    f"a picture shows one input, but {len(views)} are given: name an {PAGE} file, "
+                    "or draw them into a folder with sixjars predict --pictures FOLDER."
+                )
+            draw_view(out, views[0], self.view)
+            note_fonts({*views[0].names, *views[0].outputs[0].tokens})
+        else:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            if ending == PAGE:
+                keys = (f"view-{at}" for at in range(1, len(views) + 1))
+                pairs = zip(views, keys, strict=True)
+                text = page(
+                    (fragment(view, self.view, key=key) for view, key in pairs), title=title
+                )
+            else:
+                values = [view.to_json() for view in views]
+                text = json.dumps(values, ensure_ascii=False, indent=1)
+            out.write_text(text, encoding="utf-8")
+        note(f"wrote {out}")
+
+
+def print_alignments(
+    predictor: "Predictor", given: "Iterator[Pair]", out: Path | None, *, strict: bool = False
+) -> None:
+    """Print a line for each pair, empty for one that cannot be used: line numbers stay the same."""
+    skipped = Skipped()
+    lines = list[str]()
+    empty = done = 0
+    for pairs in portions(given, typed=False, slow=False):
+        failed: list[Prediction] = []
+        lines += _links(predictor, pairs, failed, first=done)
+        skipped += Skipped.of([[prediction] for prediction in failed])
+        done += len(pairs)
+        empty += sum(_is_empty(*pair) for pair in pairs)
+        if out is None:
+            results().print("\n".join(lines))
+            lines = []
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        note(f"wrote {out}: a line of links for each of {number_of(done, 'pair')}")
+    if empty:
+        count = f"{empty:,} of {number_of(done, 'pair')}"
+        note(f"note: {count} with an empty text; an empty line stands for each.")
+    if skipped.count:
+        note(f"note: {skipped.in_words(done, 'lines', what='pairs')}")
+    if is_failure(skipped.count, done, strict=strict):
+        raise typer.Exit(1)
+
+
+def _is_empty(given: "Input", target: str | None) -> bool:
+    from sixjars.runs.requests import Unreadable
+
+    if isinstance(given, Unreadable):
+        return False
+    values = given.values() if isinstance(given, Mapping) else [given]
+    texts = [value for value in (target or "", *values) if isinstance(value, str)]
+    return not all(text.strip() for text in texts)
+
+
+def _links(
+    predictor: "Predictor", pairs: "list[Pair]", failed: "list[Prediction]", *, first: int
+) -> Iterator[str]:
+    """The links of each pair; `failed` gets those that cannot be used, but have no empty text."""
+    from sixjars.data.alignment.aligner import pharaoh
+    from sixjars.evaluation.metrics.attention import linked
+    from sixjars.runs.forced import forced
+
+    source, output = next(iter(predictor.inputs.values())), predictor.fields.output
+    outputs = [target or "" for _, target in pairs]
+    inputs = [given for given, _ in pairs]
+    predictions = forced(predictor, inputs, outputs, first=first, posterior=True)
+    texts = [next(iter(prediction.inputs.values()), "") for prediction in predictions]
+    source_words = source.words([source.normalize(text) for text in texts])
+    target_words = output.words([output.normalize(text) for text in outputs])
+    rows = zip(pairs, predictions, source_words, target_words, strict=True)
+    for pair, prediction, left, right in rows:
+        if prediction.error is None and not _is_empty(*pair):
+            note_cut(prediction)
+            yield pharaoh(linked(prediction.weights, left, right))
+            continue
+        failed += [] if _is_empty(*pair) else [prediction]
+        yield ""

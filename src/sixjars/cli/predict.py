@@ -20,15 +20,7 @@ from sixjars.cli.bulk import (
     WorkersOption,
 )
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.input_notes import Notes
-from sixjars.cli.inputs import (
-    Lines,
-    at_terminal,
-    note_file_names,
-    on_one_line,
-    rows_given,
-    texts_given,
-)
+from sixjars.cli.inputs import Inputs, Notes, note_file_names
 from sixjars.cli.options import (
     TABLES,
     AllowOption,
@@ -49,7 +41,6 @@ if TYPE_CHECKING:
     from sixjars.learning.engine import Device
     from sixjars.recipe.sections import SearchSettings
     from sixjars.runs.given import Item
-    from sixjars.runs.input_file import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
     from sixjars.runs.sinks import Sink
@@ -164,8 +155,8 @@ def predict(
         hold_conversation(predictor, settings)
         return
     arguments = bool(texts)
-    work = _Work(predictor, settings, pictures, as_json, arguments, strict)
-    _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
+    job = _PredictionJob(predictor, settings, pictures, as_json, arguments, strict)
+    _predict_all(job, Inputs(texts or [], question or [], bulk.file), output_file)
 
 
 def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
@@ -186,41 +177,30 @@ def search_settings(
     return search_of(base, search, given, predictor.ability, "the command line"), set(given)
 
 
-@final
-@dataclass(frozen=True)
-class _Asked:
-    """The inputs that are asked for, and the file of the outputs."""
-
-    texts: list[str]
-    questions: list[str]
-    input: Path | None
-    output: Path | None
-
-
-def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
+def _predict_all(job: "_PredictionJob", inputs: Inputs, output: Path | None) -> None:
+    """Predict the inputs, and write the outputs to a file or to standard output."""
     from sixjars.runs.sinks import LineSink, TableSink
 
-    predictor = work.predictor
-    settings = work.settings
-    output = asked.output
-    note_file_names(predictor, asked.texts)
-    table = None if asked.texts else table_of(asked.input, predictor)
-    typed = not asked.texts and asked.input is None and at_terminal()
-    lines = Lines(asked.input, predictor) if table is None and not asked.texts else None
-    given = lines or on_one_line(predictor, asked.texts, asked.questions)
-    items = texts_given(predictor, iter(given), asked.questions)
-    if table is not None:
-        items = rows_given(predictor, table)
-    sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)
-    if table is not None and output is not None and not as_json and output.suffix.lower() != ".txt":
-        sink = TableSink(predictor, table, output, nbest=settings.nbest, note=note)
+    predictor, nbest = job.predictor, job.settings.nbest
+    note_file_names(predictor, inputs.texts)
+    table = inputs.table(predictor)
+    lines = inputs.lines(predictor, table)
+    items = inputs.items(predictor, table, lines)
+    sink: Sink = LineSink(predictor, output, nbest=nbest, as_json=job.as_json)
+    if (
+        table is not None
+        and output is not None
+        and not job.as_json
+        and output.suffix.lower() != ".txt"
+    ):
+        sink = TableSink(predictor, table, output, nbest=nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
-    waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
+    waiting = portions(items, typed=inputs.typed, slow=lines is not None and inputs.file is None)
     try:
         with noting():
-            work.through(waiting, sink, Notes(pace, typed=typed, table=table))
+            job.through(waiting, sink, Notes(pace, typed=inputs.typed, table=table))
     except KeyboardInterrupt:
-        if asked.input is None or output is None:
+        if inputs.file is None or output is None:
             raise
         raise Interrupted(
             f"stopped; {output} cannot be gone on with, but a folder can: "
@@ -256,22 +236,10 @@ def _check_files(
         raise DataError(f"--pictures {pictures} is a file; name a folder.")
 
 
-def table_of(
-    file: Path | None, predictor: "Predictor", *, with_output: bool = False
-) -> "InputFile | None":
-    """A file with the columns of the inputs, or of the output too; nothing for one input a line."""
-    from sixjars.runs.files import input_file
-
-    if file is None or not file.is_file():
-        return None
-    columns = predictor.all_columns if with_output else predictor.columns
-    return input_file(file, columns, predictor.recipe.data)
-
-
 @final
 @dataclass(frozen=True)
-class _Work:
-    """The settings of prediction, and the work on portions of the inputs."""
+class _PredictionJob:
+    """The settings of `predict`, and the work on portions of its inputs."""
 
     predictor: "Predictor"
     settings: "SearchSettings"

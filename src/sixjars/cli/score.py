@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.input_notes import note_unknown
+from sixjars.cli.inputs import note_unknown
 from sixjars.cli.options import (
     TABLES,
     AllowOption,

@@ -1,4 +1,4 @@
-"""Commands that share a run: `pack` (one file), `push` (to the hub), `export` (without torch)."""
+"""Commands that share a run: `pack` (one file), `push` (to the hub), `export`, and `serve` (over HTTP)."""
 
 from pathlib import Path
 from shlex import quote
@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sixjars.cli.options import AllowOption, RunArgument, argument, note, option
-from sixjars.cli.predict import SettingOption
+from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, argument, note, option
+from sixjars.cli.predict import PrecisionOption, SettingOption
+from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import DataError, RecipeError, unknown
 
 LicenceOption = Annotated[str, option(help="Its licence, for the model card.")]
@@ -105,3 +106,65 @@ def _search(setting: list[str]) -> dict[str, Any]:
     if faults := [unknown("search: key", key, known) for key in given if key not in known]:
         raise RecipeError(faults, "the command line")
     return given
+
+
+SERVER = ServerSettings()
+
+
+def serve(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN...", help="Folders or packed runs; NAME=RUN names one."),
+    ],
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; another needs --token.")
+    ] = SERVER.host,
+    port: Annotated[int, typer.Option(help="0 for any that is free.")] = SERVER.port,
+    token: Annotated[
+        str | None, option(help="What requests must carry.", envvar="SIXJARS_TOKEN")
+    ] = SERVER.token,
+    batch: Annotated[
+        int, typer.Option(help="Most inputs that are computed together.")
+    ] = SERVER.batch,
+    wait_ms: Annotated[
+        float, typer.Option(help="How long a batch waits for others.")
+    ] = SERVER.wait_ms,
+    queue: Annotated[int, typer.Option(help="Most inputs that wait; then 503.")] = SERVER.queue,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds for a request; then 504.")
+    ] = SERVER.time_limit,
+    max_inputs: Annotated[int, typer.Option(help="Most inputs of a request.")] = SERVER.max_inputs,
+    max_text: Annotated[int, typer.Option(help="Most characters of an input.")] = SERVER.max_text,
+    max_upload_mb: Annotated[
+        int, typer.Option(help="Most megabytes of uploaded files.")
+    ] = SERVER.max_upload_mb,
+    max_search: Annotated[
+        int, typer.Option(help="The widest beam, and the most outputs.")
+    ] = SERVER.max_search,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "32",
+    allow: AllowOption = None,
+) -> None:
+    """Answer requests over HTTP, and show a live page: texts or files in, outputs with attention
+    out.
+    """  # noqa: D205 - one sentence of --help
+    from sixjars.serving.server.run import serve as serve_them
+
+    serve_them(
+        runs,
+        device=device,
+        precision=precision,
+        allow=allow or [],
+        ready=lambda address: note(f"serving at {address} (Ctrl-C ends)"),
+        host=host,
+        port=port,
+        token=token,
+        batch=batch,
+        wait_ms=wait_ms,
+        queue=queue,
+        time_limit=time_limit,
+        max_inputs=max_inputs,
+        max_text=max_text,
+        max_upload_mb=max_upload_mb,
+        max_search=max_search,
+    )

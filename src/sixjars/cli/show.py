@@ -17,11 +17,22 @@ if TYPE_CHECKING:
     from sixjars.runs.explanation import Explanation, Weight
     from sixjars.runs.result import Run
     from sixjars.starter.race import Race
+    from sixjars.tuning.result import Tuning
 
 MOST_LABELS = 20
 """Lines of the table of labels."""
+MOST_TRIALS = 20
+"""Lines of the table of trials of a search."""
 HEADLINE = "I am going home"
 """The sentence that the demo draws."""
+
+
+def plain_table(*names: str, texts: int = 1) -> Table:
+    """A table without lines: some columns of `texts`, then columns of numbers."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for at, name in enumerate(names):
+        table.add_column(name, justify="left" if at < texts else "right", no_wrap=True)
+    return table
 
 
 def show_scores(
@@ -42,10 +53,7 @@ def show_classes(
     """A line for each label, then the confusion matrix, unless an example may have several."""
     from sixjars.drawing.terminal import confusion_in_terminal
 
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    table.add_column("  label", no_wrap=True)
-    for name in ("count", "precision", "recall", "f1"):
-        table.add_column(name, justify="right")
+    table = plain_table("  label", "count", "precision", "recall", "f1")
     for row in classes[:MOST_LABELS]:
         rates = (f"{rate:.3f}" for rate in (row.precision, row.recall, row.f1))
         table.add_row(f"  {row.label}", f"{row.count}", *rates)
@@ -60,10 +68,7 @@ def show_classes(
 
 def show_race(console: Console, race: "Race") -> None:
     """A line for each candidate, the best one first."""
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    table.add_column("candidate", no_wrap=True)
-    for name in (race.metric, "updates", "seconds"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table("candidate", race.metric, "updates", "seconds")
     table.add_column("")
     for row in race.rows:
         score = "–" if row["score"] is None else f"{row['score']:.4g}"
@@ -108,6 +113,32 @@ def show_baselines(console: Console, baselines: "Sequence[Baseline]", sentence: 
         console.print(_grid(*grid_of(baselines)))
     if sentence:
         console.print(sentence)
+
+
+def show_tuning(console: Console, tuning: "Tuning") -> None:
+    """A line for each trial, the best one first; then what to do next."""
+    from sixjars.tuning.result import TABLE, text_of
+
+    grid = plain_table("trial", *tuning.axes, tuning.metric, "epochs", "seconds", texts=0)
+    grid.add_column("", no_wrap=True)
+    for row in tuning.ranked[:MOST_TRIALS]:
+        values = [text_of("", row[key]).strip() for key in tuning.axes]
+        score = "–" if row["score"] is None else f"{row['score']:.4g}"
+        state = "" if row["state"] == "complete" else row["state"]
+        cost = f"{row['epochs']:.3g}", f"{row['seconds']:.0f}"
+        grid.add_row(f"{row['number']}", *values, score, *cost, state)
+    scored = f"{tuning.metric} on the validation set ({tuning.better} is better)"
+    console.print(f"{scored}; the test set was not scored")
+    console.print(grid)
+    if len(tuning.trials) > MOST_TRIALS:
+        console.print(f"and {len(tuning.trials) - MOST_TRIALS} more")
+    console.print(f"table:   {tuning.folder / TABLE}")
+    console.print(f"picture: {tuning.picture}")
+    if tuning.tied:
+        console.print(f"tie:     {tuning.tie_in_words}", soft_wrap=True)
+    best = ", ".join(text_of(key, value) for key, value in tuning.best.items())
+    console.print(f"best:    {best}")
+    console.print(f"train and score it: {tuning.command}")
 
 
 def show_demo(console: Console, folder: Path) -> None:
@@ -191,9 +222,9 @@ def show_comparison(console: Console, comparison: "Comparison") -> None:
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A table with a column of texts, then columns of numbers."""
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for at, name in enumerate(head):
-        table.add_column(name, justify="right" if at else "left", overflow="fold")
+    table = plain_table(*head)
+    for column in table.columns:  # a name or an interval may be longer than a narrow terminal
+        column.no_wrap, column.overflow = False, "fold"
     for row in rows:
         table.add_row(*row)
     return table

@@ -23,7 +23,7 @@ EVERY = 30.0
 """Seconds between two lines about progress, where there is no terminal."""
 
 
-class Measured(Protocol):
+class ReadSource(Protocol):
     """A source of inputs that knows how much of it was read."""
 
     read: int
@@ -101,7 +101,7 @@ class Pace:
     In a terminal one line that changes, if the answers go elsewhere; else a line every half minute.
     """
 
-    def __init__(self, source: Measured | None, *, to_terminal: bool) -> None:
+    def __init__(self, source: ReadSource | None, *, to_terminal: bool) -> None:
         self.source = source
         self.changing = sys.stderr is not None and sys.stderr.isatty()
         self.hidden = sys.stderr is None or (self.changing and to_terminal)

@@ -1,5 +1,6 @@
-"""Commands that create a recipe or a run: `demo`, `new`, `train`."""
+"""Commands that create a recipe or a run: `demo`, `new`, `train`, `tune`."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from sixjars.cli.options import (
     AllowOption,
     DeviceOption,
     FromOption,
+    JsonOption,
     NoBaselinesOption,
     Overrides,
     RecipeArgument,
@@ -24,6 +26,7 @@ from sixjars_runtime.errors import DataError, RunError
 
 if TYPE_CHECKING:
     from sixjars.starter.race import Race
+
 
 ColumnOption = Annotated[
     list[str] | None, option(metavar="COLUMN", help="Its column: a name, or a number from 1.")
@@ -208,3 +211,68 @@ def train(
         show_trained(results(), trained)
         for sentence in trained.missed:
             note(f"note: {sentence}")
+
+
+SpaceArgument = Annotated[
+    list[str],
+    argument(
+        metavar="KEY=SPACE",
+        help="'learning.rate=log(1e-4,1e-2)', 'model.encoder.dropout=uniform(0,0.5)', "
+        "'model.encoder.size=int(64,512)', 'model.encoder.cell=[gru,lstm]'; "
+        "KEY=VALUE is the same in all trials.",
+    ),
+]
+
+
+def tune(
+    recipe: RecipeArgument,
+    space: SpaceArgument,
+    trials: Annotated[int | None, option(help="How many in all.  [default: 30]", min=1)] = None,
+    out: Annotated[
+        Path | None, option(help="The search's folder.  [default: runs/NAME-tune]")
+    ] = None,
+    *,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the trials of the folder; begin where there are none."
+        ),
+    ] = False,
+    from_run: FromOption = None,
+    jobs: Annotated[
+        int,
+        typer.Option(help="Trials at once, each on a GPU of its own if there are several.", min=1),
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Of the search; trainings have learning.seed.", min=0)
+    ] = 0,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    allow: AllowOption = None,
+) -> None:
+    """Search for the best values of some keys, by the validation set."""
+    from sixjars.recipe.files import find
+    from sixjars.tuning.space import TRIALS, space_of
+
+    find(recipe)  # wrong names and spaces are errors at once, before torch is loaded
+    space_of(space)
+    from sixjars.cli.show import show_tuning
+    from sixjars.tuning.tune import tune as search
+
+    tuning = search(
+        recipe,
+        space,
+        trials=TRIALS if trials is None else trials,
+        out=out,
+        resume=resume,
+        from_run=from_run,
+        jobs=jobs,
+        seed=seed,
+        device=device,
+        reporter=ConsoleProgress(notes()),
+        allow=allow or [],
+    )
+    if as_json:
+        results().print(json.dumps(tuning.to_json(), ensure_ascii=False))
+    else:
+        show_tuning(results(), tuning)

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.comparison.result import Comparison, Contender, Differing, unique_names
+from sixjars.comparison.result import Comparison, Contender, DifferingExample, unique_names
 from sixjars.comparison.scored_run import ScoredRun
-from sixjars.comparison.seeds import seeds_of
+from sixjars.comparison.seeds import alike_first, seeds_of
 from sixjars.comparison.tables import RUNS, Target
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.bootstrap import exchanged
@@ -129,7 +129,7 @@ def _judged(
         if judged.dataset.unknown:
             share = f"{100 * judged.dataset.unknown:.3g} %"
             reporter.note(f"{share} of the input tokens are unknown to {name} (<unk>).")
-        _check_data(names[0], scored[0].judged.dataset, name, judged.dataset)
+        _check_data(names[0], scored[0].dataset, name, judged.dataset)
         if not scored[-1].has_references_of(scored[0]):
             raise DataError(
                 f"{names[0]} and {name} are scored against different references, for they "
@@ -232,24 +232,29 @@ def _comparison(
     names: Sequence[str], scored: Sequence[ScoredRun], metric: Metric, picture: Path | None
 ) -> Comparison:
     first = scored[0]
-    by, lengths = _lengths(first.judged.dataset, first.judged.judged.rows)
+    by, lengths = _lengths(first.dataset, first.outputs.rows)
     seeds = seeds_of([each.run for each in scored])
-    # Runs that differ from the first in the seed alone are no rivals of it.
-    alike = {row for group in seeds if 0 in group.rows for row in group.rows}
-    contenders, differing = [], list[Differing]()
+    alike = alike_first(seeds)
+    contenders, differing = [], list[DifferingExample]()
     for row, (name, run) in enumerate(zip(names, scored, strict=True)):
         overall = next(score.value for score in run.scores if score.name == metric.name)
         buckets, search = run.buckets(metric, lengths), run.search(metric)
-        measured = run.measured(first, rival=row not in alike)
+        scores = run.run_scores(first, rival=row not in alike)
         parameters = run.judged.parameters
-        contender = Contender(name, parameters, overall, buckets, search, measured, run.cost)
+        contender = Contender(name, parameters, overall, buckets, search, scores, run.cost)
         contenders.append(contender)
         if row and row not in alike and run.comparable(first, metric):
             differing += _differing(name, first, run, metric)
-    data, count = first.judged.dataset.where, len(first.judged.judged.rows)
-    drawn = picture if by else None
-    compared = tuple(contenders)
-    return Comparison(metric.name, compared, drawn, count, data, by, tuple(differing), seeds)
+    return Comparison(
+        metric.name,
+        tuple(contenders),
+        picture if by else None,
+        len(first.outputs.rows),
+        first.dataset.where,
+        by,
+        tuple(differing),
+        seeds,
+    )
 
 
 def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
@@ -273,7 +278,9 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
     return "", []
 
 
-def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) -> list[Differing]:
+def _differing(
+    name: str, first: ScoredRun, other: ScoredRun, metric: Metric
+) -> list[DifferingExample]:
     """The examples that two runs differ on most, those where the other has more first."""
     ours, theirs = first.outcomes[metric.name], other.outcomes[metric.name]
     changes = _changes(metric, ours, theirs)
@@ -286,9 +293,9 @@ def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) ->
         largest = {inputs[at]: at for at in order}.values()  # of the same input, the last one
         chosen += sorted(largest, key=lambda at: -abs(changes[at]))[:EXAMPLES]
     return [
-        Differing(
+        DifferingExample(
             name,
-            " | ".join(first.judged.dataset.raw(first.judged.judged.rows[at]).values()),
+            " | ".join(first.dataset.raw(first.outputs.rows[at]).values()),
             ours[at].references,
             next(iter(ours[at].candidates), None),
             next(iter(theirs[at].candidates), None),

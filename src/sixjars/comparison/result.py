@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.comparison.seeds import Seeds
+from sixjars.comparison.seeds import Seeds, alike_first
 from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
 from sixjars.evaluation.baselines.verdict import Verdict, verdict
 from sixjars.evaluation.bootstrap import IN_LEVEL, Difference
@@ -25,7 +25,7 @@ UNITS: Final = ("B", "kB", "MB", "GB")
 
 @final
 @dataclass(frozen=True)
-class Measured:
+class RunScore:
     """One score of one run."""
 
     score: Score
@@ -100,13 +100,13 @@ class Contender:
     """Its score by length; empty where there is no length."""
     search: str
     """The search that chose its outputs."""
-    scores: tuple[Measured, ...] = ()
+    scores: tuple[RunScore, ...] = ()
     cost: Cost | None = None
 
 
 @final
 @dataclass(frozen=True)
-class Differing:
+class DifferingExample:
     """An example that the first run and another one differ on."""
 
     name: str
@@ -143,7 +143,7 @@ class Comparison:
     """The name of these examples: the split, and its file."""
     by: str = ""
     """The text whose length is meant; empty where nothing has a length."""
-    differing: tuple[Differing, ...] = ()
+    differing: tuple[DifferingExample, ...] = ()
     """The examples that the first run and another one differ on most, in both directions."""
     seeds: tuple[Seeds, ...] = ()
     """Runs of one recipe with different seeds: no rivals, but the spread of its scores."""
@@ -193,7 +193,7 @@ class Comparison:
     def findings(self) -> Iterator[str]:
         """Sentences on differences from the first run, and on runs that differ in seed alone."""
         first, *others = self.contenders
-        alike = {row for seeds in self.seeds if 0 in seeds.rows for row in seeds.rows}
+        alike = alike_first(self.seeds)
         names = [run.name for run in self.contenders]
         for at, measured in enumerate(first.scores):
             name = measured.score.name
@@ -279,7 +279,7 @@ def _why_none(score: Score) -> str:
     return f"it is {score.value}"
 
 
-def _in_words(name: str, first: str, measured: Measured) -> str:
+def _in_words(name: str, first: str, measured: RunScore) -> str:
     difference = measured.difference
     if not measured.comparable:
         return f"{name} and {first} have different vocabularies, so their values do not compare."

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from sixjars.comparison.result import Cost, Measured
+from sixjars.comparison.result import Cost, RunScore
 from sixjars.decoding import in_words
 from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Interval, Metric
 from sixjars.evaluation.metrics.table import widened
-from sixjars.evaluation.score import nbest_of
 from sixjars.learning.cost import read_cost
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.folder import RunFolder
@@ -27,11 +26,11 @@ class ScoredRun:
     ) -> None:
         self.run = run
         self.judged = judged
+        self.outputs, self.dataset = judged.judged, judged.dataset
         self.metrics = metrics
         self.device = device
-        self.scores = judged.judged.scores(metrics)
-        outcomes, settings = judged.judged.outcomes, judged.judged.settings
-        self.outcomes = {each.name: outcomes[nbest_of(each, settings)] for each in metrics}
+        self.scores = self.outputs.scores(metrics)
+        self.outcomes = {each.name: self.outputs.compared(each) for each in metrics}
         self.statistics = {
             each.name: statistics_of(each, self.outcomes[each.name]) for each in metrics
         }
@@ -52,28 +51,27 @@ class ScoredRun:
             epochs=last.get("epoch"),
             seconds=None if spent is None else spent.seconds,
             device=self.device,
-            speed=len(self.judged.judged.rows) / max(self.judged.seconds, 1e-9),
+            speed=len(self.outputs.rows) / max(self.judged.seconds, 1e-9),
             trained_on="" if spent is None else spent.device,
         )
 
     def search(self, metric: Metric) -> str:
         """The search that chose outputs for a metric, in words."""
-        model = self.judged.judged
-        if not model.searches or "candidates" not in metric.needs:
+        if not self.outputs.searches or "candidates" not in metric.needs:
             return "no search"
-        return in_words(widened(model.settings.search, metric.nbest))
+        return in_words(widened(self.outputs.settings.search, metric.nbest))
 
     @property
     def references(self) -> list[tuple[str, ...]]:
         """The references of each example."""
-        outcomes = self.judged.judged.outcomes
+        outcomes = self.outputs.outcomes
         return [outcome.references for outcome in outcomes[min(outcomes)]]
 
     def has_references_of(self, first: "ScoredRun") -> bool:
         """Whether both are scored against the same; where case does not count, it may differ."""
         if self.references == first.references:
             return True
-        if not all(run.judged.dataset.fields.output.folds_case for run in (self, first)):
+        if not all(run.dataset.fields.output.folds_case for run in (self, first)):
             return False
         mine, theirs = (
             [[text.lower() for text in texts] for texts in run.references] for run in (self, first)
@@ -82,20 +80,20 @@ class ScoredRun:
 
     def comparable(self, first: "ScoredRun", metric: Metric) -> bool:
         """Whether a score compares with the first run's; the probability of other tokens cannot."""
-        mine, theirs = (run.judged.dataset.fields.output.to_json() for run in (self, first))
+        mine, theirs = (run.dataset.fields.output.to_json() for run in (self, first))
         return "likelihood" not in metric.needs or mine == theirs
 
-    def measured(self, first: "ScoredRun", *, rival: bool = True) -> tuple[Measured, ...]:
+    def run_scores(self, first: "ScoredRun", *, rival: bool = True) -> tuple[RunScore, ...]:
         """Each score, with its interval and, of a `rival`, its difference from the first run's."""
         scores = []
         for score, metric in zip(self.scores, self.metrics, strict=True):
             mine, theirs = self.statistics[score.name], first.statistics[score.name]
-            between = None if mine is None else interval(mine.resampled())
+            between = None if mine is None else interval(mine.resampled)
             comparable = self.comparable(first, metric)
             change = None
             if mine is not None and theirs is not None and self is not first:
                 change = difference(theirs, mine) if rival and comparable else None
-            scores.append(Measured(score, between, change, comparable))
+            scores.append(RunScore(score, between, change, comparable))
         return tuple(scores)
 
     def buckets(self, metric: Metric, lengths: Sequence[int]) -> tuple[Bucket, ...]:
@@ -106,7 +104,7 @@ class ScoredRun:
         edges = edges_of(lengths, buckets=BUCKETS)
 
         def between(rows: Any) -> Interval | None:
-            return None if statistics is None else interval(statistics.only(rows).resampled())
+            return None if statistics is None else interval(statistics.only(rows).resampled)
 
         outcomes = self.outcomes[metric.name]
         return tuple(

@@ -47,6 +47,11 @@ def seeds_of(runs: Sequence[RunFolder]) -> tuple[Seeds, ...]:
     return tuple(group for group in groups_of_seeds if len({*group.seeds}) > 1)
 
 
+def alike_first(groups: Sequence[Seeds]) -> set[int]:
+    """The runs that differ from the first in the seed alone: they are no rivals of it."""
+    return {row for group in groups if 0 in group.rows for row in group.rows}
+
+
 def _recipe(run: RunFolder) -> str:
     """The common part of runs of one recipe: neither seeds nor the places of files."""
     values = run.recipe.model_dump(mode="json")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.comparison.result import BETTER, SIGNIFICANT, WORSE, Comparison, Differing
+from sixjars.comparison.result import BETTER, SIGNIFICANT, WORSE, Comparison, DifferingExample
 from sixjars.drawing.matplotlib.by_length import draw_by_length
 from sixjars.evaluation.baselines.result import grid_of
 from sixjars.runs.output_file import check_new, check_writable
@@ -116,7 +116,7 @@ def legend() -> str:
     return f"In brackets: 95 % bootstrap interval. {marks}"
 
 
-def example_lines(example: Differing, comparison: Comparison) -> Iterator[str]:
+def example_lines(example: DifferingExample, comparison: Comparison) -> Iterator[str]:
     """The lines of an example that two runs differ on."""
     first = comparison.contenders[0]
     metric = comparison.metric

@@ -51,12 +51,9 @@ class Statistics:
         """The statistics of some examples."""
         return Statistics(self.rows[list(places)], self.value)
 
+    @cached_property
     def resampled(self) -> NDArray[np.float64]:
         """The metric of each resample, (R,), the same ones for equal counts; NaN of one example."""
-        return self._resampled
-
-    @cached_property
-    def _resampled(self) -> NDArray[np.float64]:
         if len(self.rows) < 2:  # one example does not vary
             return np.full(RESAMPLES, math.nan)
         products = [_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))]
@@ -94,7 +91,7 @@ def interval_of(metric: Metric, outcomes: Sequence[Outcome]) -> Interval | None:
     True
     """
     statistics = statistics_of(metric, outcomes)
-    return None if statistics is None else interval(statistics.resampled())
+    return None if statistics is None else interval(statistics.resampled)
 
 
 def interval(values: NDArray[np.float64]) -> Interval | None:
@@ -120,7 +117,7 @@ def difference(first: Statistics, other: Statistics) -> Difference | None:
     if len(first.rows) != len(other.rows):
         counts = f"{len(first.rows)} and {len(other.rows)}"
         raise DataError(f"a paired test needs the same examples, but there are {counts}.")
-    changes = other.resampled() - first.resampled()
+    changes = other.resampled - first.resampled
     between = interval(changes)
     if between is None:
         return None

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.agreement import Agreement, agreement
-from sixjars.evaluation.score import answers, encoded_batches
+from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
@@ -47,18 +47,6 @@ NUMBERS: Final = 2**24
 """Logits, or numbers of memory or attention, at a time: this limits the copies of an example."""
 SCORED: Final = 64
 """Numbers that attention needs for each weight, about."""
-
-
-@final
-@dataclass(frozen=True)
-class Importance:
-    """The attention of one output, and the importance of positions for it, all (T, S)."""
-
-    weights: Tensor
-    falls: Tensor
-    """Falls of the log probability of each token where a position is erased; may be negative."""
-    gradients: Tensor
-    """The norm at each position."""
 
 
 @final
@@ -87,12 +75,11 @@ class Copies:
         self.tokens = tokens and self._inputs(1)[self.name].values.shape[1:] == (width,)
         """Whether the positions are tokens of the input."""
 
-    def importance(self) -> Importance:
-        """Compute the importance of every position for every step."""
-        return Importance(self.weights_TS, self.falls(), self.gradients())
-
     def falls(self) -> Tensor:
-        """How far the log probability of each token falls where each position is erased, (T, S)."""
+        """How far the log probability of each token falls where each position is erased, (T, S).
+
+        It may be negative.
+        """
         columns = []
         with torch.no_grad():
             for places_N in self._portions(self.positions):
@@ -222,9 +209,9 @@ def checked_examples(
                 yield CheckedExample(None, None)
                 continue
             random = np.random.default_rng(row)
-            importance = Copies(network, batches, row, outputs[row], tokens=tokens).importance()
-            by_erasure = agreement(importance.weights, importance.falls, random)
-            by_gradient = agreement(importance.weights, importance.gradients, random)
+            copies = Copies(network, batches, row, outputs[row], tokens=tokens)
+            by_erasure = agreement(copies.weights_TS, copies.falls(), random)
+            by_gradient = agreement(copies.weights_TS, copies.gradients(), random)
             yield CheckedExample(by_erasure, by_gradient)
 
 
@@ -239,7 +226,7 @@ def _outputs(
         return
     for batch, encoded in encoded_batches(network, batches, examples=len(rows), rows=rows):
         numbers = batch.numbers.tolist()
-        hypotheses = answers(network, encoded, search, seeds=numbers, attention=False)
+        hypotheses = hypotheses_of(network, encoded, search, seeds=numbers, attention=False)
         for row, [best, *_] in zip(numbers, hypotheses, strict=True):
             ends = network.decoder.searches and best.finished
             yield row, [*best.tokens, *([STOP] if ends else [])]

@@ -65,7 +65,7 @@ def encoded_batches(
             network.train()
 
 
-def answers(
+def hypotheses_of(
     network: Network,
     encoded: Encoded,
     search: SearchSettings,
@@ -299,7 +299,7 @@ class _Judge:
             encoded = encoded.pick(torch.tensor(places, dtype=torch.long, device=encoded.device))
         seeds = [rows[at] for at in places]
         for search in searches if places else ():
-            outputs = answers(self.network, encoded, search, seeds=seeds, attention=False)
+            outputs = hypotheses_of(self.network, encoded, search, seeds=seeds, attention=False)
             decode = self.dataset.fields.output.decode
             for row, hypotheses in zip(seeds, outputs, strict=True):
                 self.found[row, search] = tuple(

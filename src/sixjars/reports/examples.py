@@ -16,7 +16,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.view import View, view_of
 from sixjars.evaluation.metrics import Metric, Outcome, value_alone
-from sixjars.evaluation.score import answers, encoded_batches, nbest_of
+from sixjars.evaluation.score import encoded_batches, hypotheses_of, nbest_of
 from sixjars.reports.values import Example, Group
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.prediction import Finishing
@@ -157,7 +157,7 @@ def attention_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     examples = settings.batch_examples
     for batch, encoded in encoded_batches(network, dataset.batches(), examples=examples, rows=rows):
         numbers, lengths = batch.numbers.tolist(), encoded.mask.sum(1).tolist()
-        outputs = answers(network, encoded, search, seeds=numbers)
+        outputs = hypotheses_of(network, encoded, search, seeds=numbers)
         for row, hypotheses, length in zip(numbers, outputs, lengths, strict=True):
             found = Found(hypotheses, length, encoded.layout)
             predictions = finishing.predictions(row, found, dataset.raw(row), ends=searches)

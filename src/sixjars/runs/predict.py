@@ -15,7 +15,7 @@ from typing import Any, final, overload
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.data.storage.cache import Examples
-from sixjars.evaluation.score import answers, encoded_batches
+from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.precision import Precision, in_precision
@@ -327,7 +327,7 @@ class Predictor:
         count = len(encoded.requests)
         for batch, source in encoded_batches(self.network, batches, examples=count):
             rows = batch.numbers.tolist()
-            outputs = answers(
+            outputs = hypotheses_of(
                 self.network,
                 source,
                 search,

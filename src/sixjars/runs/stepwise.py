@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER, Ranking
-from sixjars.evaluation.score import answers, encoded_batches, spelled
+from sixjars.evaluation.score import encoded_batches, hypotheses_of, spelled
 from sixjars.flow.searching import Hypothesis
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
@@ -118,7 +118,7 @@ def _write(
 
     seeds = [encoded.requests[row].number for row in rows]
     prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
-    found = answers(network, source, search, seeds=seeds, prefix=prefix, tell=take)
+    found = hypotheses_of(network, source, search, seeds=seeds, prefix=prefix, tell=take)
     for output, hypotheses in zip(outputs, found, strict=True):
         output.end(hypotheses, ends=network.decoder.searches)
 

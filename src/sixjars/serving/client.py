@@ -19,6 +19,8 @@ Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.P
 """One input: a text, a list of sentences, turns or points, a path, or several of them by field."""
 MOST_WAITING = 60
 """Seconds after which a busy server is asked again, however long it wants."""
+OUTPUT = "text finished score log_probability probability source tokens weights".split()
+"""The values of an output that an `Answer` has by name."""
 UNQUOTED = str.maketrans(dict.fromkeys('"\\\r\n', "_"))
 """Signs that the name of a file cannot have in a form."""
 
@@ -229,18 +231,14 @@ def _answers(row: Mapping[str, Any]) -> list[Answer]:
 
 
 def _answer(values: Mapping[str, Any], notes: tuple[str, ...]) -> Answer:
-    plain = {name: values[name] for name in ("text", "finished") if name in values}
-    plain |= {name: values[name] or 0.0 for name in ("score", "log_probability", "probability")}
-    weights = tuple(tuple(row) for row in values.get("weights", ()))
-    known = {*plain, "source", "tokens", "weights"}
-    return Answer(
-        **plain,
-        source=tuple(values.get("source", ())),
-        tokens=tuple(values.get("tokens", ())),
-        weights=weights,
-        notes=notes,
-        more={name: value for name, value in values.items() if name not in known},
-    )
+    known = {name: _frozen(value) for name, value in values.items() if name in OUTPUT}
+    more = {name: value for name, value in values.items() if name not in OUTPUT}
+    numbers = {name: known[name] or 0.0 for name in ("score", "log_probability", "probability")}
+    return Answer(**{**known, **numbers}, notes=notes, more=more)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def _several(inputs: Any) -> list[Any]:

@@ -12,20 +12,24 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import yaml
 
 from sixjars.recipe.files import loaded
 from sixjars.recipe.sections import DataSettings
-from sixjars.tuning.dimensions import Choices, Dimension, Range
-from sixjars_runtime.errors import RecipeError, hint, shown
+from sixjars_runtime.errors import MissingExtra, RecipeError, hint, shown
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
 
 SpaceLike = Sequence[str] | Mapping[str, Any]
 """A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list is choices."""
 TRIALS: Final = 30
 """Trials of a search, unless it says how many."""
+DIGITS: Final = 4
+"""Significant digits of a number that is tried, so that recipes stay readable."""
 RANGES: Final = ("log", "uniform", "int")
 WHERE: Final = "the search space"
 SCORING: Final = ("task", "evaluation", "expect", "learning.metric", "learning.folds")
@@ -43,28 +47,79 @@ _OTHER_NAMES: Final = {
 @final
 @dataclass(frozen=True)
 class Space:
-    """The dimensions of a search, and the values that are the same in every trial."""
+    """The values that a search tries, and those that are the same in every trial."""
 
-    dimensions: Mapping[str, Dimension]
+    distributions: Mapping[str, Any]
+    """Optuna's distribution of each key. The choices of one are texts of JSON: `1`, `1.0` and
+    `true` are three, and a list can be one."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def texts(self) -> dict[str, str]:
-        """Each dimension as a person would write it."""
-        return {key: str(dimension) for key, dimension in self.dimensions.items()}
+        """Each distribution as a person would write it."""
+        return {key: _text(each) for key, each in self.distributions.items()}
+
+    def axes(self) -> dict[str, str]:
+        """The axis of each key in a drawing: `linear`, `log`, or `names`."""
+        return {key: _axis(each) for key, each in self.distributions.items()}
+
+    def corners(self) -> dict[str, tuple[Any, ...]]:
+        """Values of each key that show whether a recipe takes all: both ends, or all choices."""
+        items = self.distributions.items()
+        return {key: _choices_of(each) or (each.low, each.high) for key, each in items}
+
+    def values(self, drawn: Mapping[str, Any]) -> dict[str, Any]:
+        """The values for a recipe, from a draw of Optuna."""
+        return {key: _value(each, drawn[key]) for key, each in self.distributions.items()}
 
     @property
     def count(self) -> int | None:
         """How many combinations of values there are; None where they cannot be counted."""
-        counts = [dimension.count for dimension in self.dimensions.values()]
+        counts = [_count(each) for each in self.distributions.values()]
         return None if None in counts else math.prod(count for count in counts if count is not None)
 
     def draw(self, at: int) -> dict[str, Any]:
-        """The draws of Optuna for a combination by its place from 0, where they can be counted."""
-        drawn = {}
-        for key, dimension in self.dimensions.items():
-            at, place = divmod(at, dimension.count or 1)
-            drawn[key] = dimension.draw(place)
+        """The draw of Optuna for a combination by its place from 0, where they can be counted."""
+        drawn: dict[str, Any] = {}
+        for key, each in self.distributions.items():
+            at, place = divmod(at, _count(each) or 1)
+            drawn[key] = each.choices[place] if _choices_of(each) else each.low + place
         return drawn
+
+
+def _choices_of(distribution: Any) -> tuple[Any, ...]:
+    """The values of choices; none of a range."""
+    return tuple(json.loads(text) for text in getattr(distribution, "choices", ()))
+
+
+def _text(distribution: Any) -> str:
+    if choices := _choices_of(distribution):
+        return json.dumps(choices)
+    name = "int" if isinstance(distribution.low, int) else "uniform"
+    name = "log" if distribution.log else name
+    return f"{name}({distribution.low!r},{distribution.high!r})"
+
+
+def _axis(distribution: Any) -> str:
+    if _choices_of(distribution):
+        return "names"
+    return "log" if distribution.log else "linear"
+
+
+def _count(distribution: Any) -> int | None:
+    """How many values there are; None between two numbers that are not whole."""
+    if choices := _choices_of(distribution):
+        return len(choices)
+    low, high = distribution.low, distribution.high
+    return high - low + 1 if isinstance(low, int) else None
+
+
+def _value(distribution: Any, drawn: Any) -> Any:
+    """The value of a draw; a number is rounded, but not beyond an end."""
+    if _choices_of(distribution):
+        return json.loads(drawn)
+    if isinstance(distribution.low, int):
+        return int(drawn)
+    return min(max(float(f"{drawn:.{DIGITS}g}"), distribution.low), distribution.high)
 
 
 def overrides_of(values: Mapping[str, Any]) -> list[str]:
@@ -83,11 +138,14 @@ def space_of(space: SpaceLike) -> Space:
     >>> space.texts(), space.fixed
     ({'learning.rate': 'log(0.0001,0.01)'}, {'learning.epochs': 5})
     """
-    dimensions: dict[str, Dimension] = {}
+    check_installed()
+    from optuna.distributions import BaseDistribution
+
+    distributions: dict[str, BaseDistribution] = {}
     fixed: dict[str, Any] = {}
     faults: list[str] = []
     for key, value in _pairs(space, faults):
-        if key in dimensions or key in fixed:
+        if key in distributions or key in fixed:
             faults.append(f"{key} stands twice; give it one space.")
             continue
         try:
@@ -95,18 +153,26 @@ def space_of(space: SpaceLike) -> Space:
         except RecipeError as error:
             faults += error.faults
             values = None
-        if not isinstance(values, Dimension):
+        if not isinstance(values, BaseDistribution):
             fixed[key] = values
             continue
-        dimensions[key] = values
+        distributions[key] = values
         if _decides(key):
             decides = "decides what is scored, so trials could not be compared"
             faults.append(f"{key} {decides}; give it one value.")
-    if not dimensions and not faults:
+    if not distributions and not faults:
         faults.append(_nothing(fixed))
     if faults:
         raise RecipeError(faults, WHERE)
-    return Space(dimensions, fixed)
+    return Space(distributions, fixed)
+
+
+def check_installed() -> None:
+    """Refuse to begin without Optuna, with a sentence on how to install it."""
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        raise MissingExtra("optuna", "tune") from None
 
 
 def check_counts(**counts: int) -> None:
@@ -159,7 +225,7 @@ def _pairs(space: SpaceLike, faults: list[str]) -> Iterable[tuple[str, Any]]:
 
 
 def _read(key: str, space: Any) -> Any:
-    """The values of a key: a dimension, or one value."""
+    """The values of a key: a distribution, or one value."""
     if isinstance(space, list | tuple):
         return _choices(key, [_plain(value) for value in space])
     if not isinstance(space, str):
@@ -206,10 +272,14 @@ def _choices(key: str, values: list[Any]) -> Any:
     twice = next((text for at, text in enumerate(texts) if text in texts[:at]), None)
     if twice is not None:
         raise _fault(f"{key}: {twice} stands twice in its list.")
-    return Choices(tuple(values)) if len(values) > 1 else values[0]
+    if len(values) == 1:
+        return values[0]
+    from optuna.distributions import CategoricalDistribution
+
+    return CategoricalDistribution(texts)
 
 
-def _range(key: str, name: str, inside: str) -> Range:
+def _range(key: str, name: str, inside: str) -> "BaseDistribution":
     """A range, from the text between its parentheses."""
     if name in _CHOOSERS:
         raise _fault(f"{key}: write choices as a list: '{key}=[{inside.strip()}]'.")
@@ -225,7 +295,9 @@ def _range(key: str, name: str, inside: str) -> Range:
     return _range_between(key, name, inside, ends)
 
 
-def _range_between(key: str, name: str, inside: str, ends: list[Any]) -> Range:
+def _range_between(key: str, name: str, inside: str, ends: list[Any]) -> "BaseDistribution":
+    from optuna.distributions import FloatDistribution, IntDistribution
+
     begins = f"{key}={name}({inside})"
     if len(ends) != 2 or not all(_is_number(end) for end in ends):
         example = _example(key, name)
@@ -240,8 +312,8 @@ def _range_between(key: str, name: str, inside: str, ends: list[Any]) -> Range:
     if name == "int" and not whole:
         raise _fault(f"{begins}: both ends must be whole numbers; use uniform or log for others.")
     if whole:
-        return Range(low, high, name == "log", whole)
-    return Range(float(low), float(high), name == "log")
+        return IntDistribution(low, high, log=name == "log")
+    return FloatDistribution(low, high, log=name == "log")
 
 
 def _is_number(value: Any) -> bool:

@@ -10,7 +10,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Literal, final
@@ -20,7 +20,7 @@ import numpy as np
 from sixjars.learning.checkpoints import disk_faults, uninterrupted
 from sixjars.tuning.space import Space
 from sixjars.tuning.trial import End
-from sixjars_runtime.errors import MissingExtra, RunError
+from sixjars_runtime.errors import RunError
 
 if TYPE_CHECKING:
     import optuna
@@ -51,16 +51,18 @@ class Aim:
 
 @final
 @dataclass(frozen=True)
-class Asked:
+class Trial:
     """A trial to run."""
 
     number: int
     """From 1; a trial that was stopped leaves its number to the one that repeats it."""
     values: dict[str, Any]
-    key: int
-    """The number that Optuna gave it."""
     folder: Path
     """The folder to train it in."""
+    recorded: "optuna.Trial"
+    """The same trial in Optuna's study."""
+    scores: list[float] = field(default_factory=list)
+    """The score of each validation so far."""
 
 
 def is_begun(folder: Path) -> bool:
@@ -76,14 +78,6 @@ def check_unused(folder: Path, names: Iterable[str]) -> None:
             raise RunError(f"{there}; choose another folder with --out.")
 
 
-def check_installed() -> None:
-    """Refuse to begin without Optuna, with a sentence on how to install it."""
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        raise MissingExtra("optuna", "tune") from None
-
-
 @final
 class Study:
     """The trials of a search, which several threads may ask for."""
@@ -92,17 +86,15 @@ class Study:
         self.folder = folder
         self.aim = aim
         self.space = space
-        self.wanted = trials
+        self.requested = trials
         self.trials = trials if space.count is None else min(trials, space.count)
         self.lock = RLock()
-        self.running: dict[int, optuna.Trial] = {}
-        self.scores: dict[int, list[float]] = {}
         with self._alone():
             self.study = _opened(folder, aim, self.trials)
             _check_same(self.study, aim, folder)
             for trial in self.study.trials:
                 if trial.state.name == "RUNNING":  # until a kill
-                    self._take_up(trial.number, trial.params, trial.user_attrs.get("end"))
+                    self._tell(trial.number, trial.params, trial.user_attrs.get("end"))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -110,43 +102,39 @@ class Study:
         with uninterrupted(), self.lock:
             yield
 
-    def ask(self) -> Asked | None:
+    def ask(self) -> Trial | None:
         """The next trial; None when there are enough."""
         with self._alone():
-            taken = {row["number"] for row in self.rows()}
-            taken |= {trial.user_attrs["number"] for trial in self.running.values()}
+            begun = [
+                trial
+                for trial in self.study.trials
+                if trial.state.name == "RUNNING" or "end" in trial.user_attrs
+            ]
+            taken = {trial.user_attrs["number"] for trial in begun}
             number = next((at for at in range(1, self.trials + 1) if at not in taken), None)
             if number is None:
                 return None
             place = self._place(number)
             self.study.sampler = _sampler(self.aim.seed, number)
-            trial = self._drawn(number)
-            trial.set_user_attr("number", number)
-            self.running[trial.number], self.scores[trial.number] = trial, []
-            return Asked(number, self._values(trial.params), trial.number, place)
+            tried = {json.dumps(self.space.values(trial.params)) for trial in begun}
+            recorded = self._drawn(number, tried)
+            recorded.set_user_attr("number", number)
+            return Trial(number, self.space.values(recorded.params), place, recorded)
 
-    def _values(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: each.value(params[key]) for key, each in self.space.dimensions.items()}
-
-    def _drawn(self, number: int) -> "optuna.Trial":
+    def _drawn(self, number: int, tried: set[str]) -> "optuna.Trial":
         """A trial with new values; where they can be counted, none are tried twice."""
         from optuna.trial import TrialState
 
-        distributions = {key: each.distribution() for key, each in self.space.dimensions.items()}
+        distributions = dict(self.space.distributions)
         trial = self.study.ask(distributions)
         count = self.space.count
-        if count is None:
-            return trial
-        values = [{key: row[key] for key in distributions} for row in self.rows()]
-        values += [self._values(running.params) for running in self.running.values()]
-        tried = set(map(json.dumps, values))
-        if json.dumps(self._values(trial.params)) not in tried:
+        if count is None or json.dumps(self.space.values(trial.params)) not in tried:
             return trial
         self.study.tell(trial, state=TrialState.FAIL)
         first = int(np.random.default_rng([self.aim.seed, number]).integers(count))
         draws = (self.space.draw((first + step) % count) for step in range(count))
         self.study.enqueue_trial(
-            next(draw for draw in draws if json.dumps(self._values(draw)) not in tried)
+            next(draw for draw in draws if json.dumps(self.space.values(draw)) not in tried)
         )
         return self.study.ask(distributions)
 
@@ -160,58 +148,44 @@ class Study:
             raise RunError(f"{place} is not of this search; {remedy}")
         return place
 
-    def told(self, asked: Asked, score: float) -> bool:
+    def report(self, trial: Trial, score: float) -> bool:
         """Record the score of a validation; return whether the trial goes on."""
         with self._alone():
-            scores = self.scores[asked.key]
-            scores.append(score)
-            self.running[asked.key].report(score, len(scores))
-            return not self.running[asked.key].should_prune()
+            trial.scores.append(score)
+            trial.recorded.report(score, len(trial.scores))
+            return not trial.recorded.should_prune()
 
-    def end(self, asked: Asked, end: End, *, seconds: float) -> dict[str, Any]:
+    def end(self, trial: Trial, end: End, *, seconds: float) -> dict[str, Any]:
         """Record the end of a trial; return its row."""
         with self._alone():
-            trial, scores = self.running.pop(asked.key), self.scores.pop(asked.key)
-            best = (max if self.aim.better == "higher" else min)(scores, default=None)
             row = {
-                "number": asked.number,
-                **asked.values,
-                "score": best,
+                "number": trial.number,
+                **trial.values,
+                "score": (max if self.aim.better == "higher" else min)(trial.scores, default=None),
                 "state": end.state,
                 "epochs": round(end.epochs, 2),
                 "seconds": round(seconds, 1),
                 "why": end.why,
             }
-            trial.set_user_attr("end", row)
-            self._tell(asked.key, row)
+            trial.recorded.set_user_attr("end", row)
+            self._tell(trial.recorded.number, trial.recorded.params, row)
             return row
 
-    def stop(self, asked: Asked) -> None:
+    def stop(self, trial: Trial) -> None:
         """Record that a trial was stopped: it will be repeated from its start."""
         with self._alone():
-            self.scores.pop(asked.key)
-            self._take_up(asked.key, self.running.pop(asked.key).params, None)
+            self._tell(trial.recorded.number, trial.recorded.params, None)
 
-    def _take_up(self, key: int, params: dict[str, Any], row: dict[str, Any] | None) -> None:
-        """Settle a trial that was left running: it had ended, or it is repeated."""
+    def _tell(self, key: int, params: dict[str, Any], row: dict[str, Any] | None) -> None:
+        """Tell Optuna the end of a trial; one without a row was stopped, and is repeated."""
         from optuna.trial import TrialState
 
-        if row is not None:
-            self._tell(key, row)
-        else:
+        states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED}
+        if row is None:
             self.study.enqueue_trial(params)
-            self.study.tell(key, state=TrialState.FAIL)
-
-    def _tell(self, key: int, row: dict[str, Any]) -> None:
-        from optuna.trial import TrialState
-
-        states = {
-            "complete": TrialState.COMPLETE,
-            "pruned": TrialState.PRUNED,
-            "failed": TrialState.FAIL,
-        }
+            row = {"state": "stopped"}
         score = row["score"] if row["state"] == "complete" else None
-        self.study.tell(key, score, state=states[row["state"]])
+        self.study.tell(key, score, state=states.get(row["state"], TrialState.FAIL))
 
     def rows(self) -> list[dict[str, Any]]:
         """The row of every trial that has ended: number, values, score, state, epochs, …."""

@@ -1,4 +1,4 @@
-"""A trial in a process of its own: orders and answers are lines of JSON through its pipes.
+"""A trial in a process of its own: orders and results are lines of JSON through its pipes.
 
 `python -m sixjars.tuning.trial_process PARENT` is that process. For each trial it reads an order,
 writes the score of each validation (and notes on the data), reads whether to go on, and writes how
@@ -113,7 +113,7 @@ class TrialProcess:
 def _spoken_with(
     child: "subprocess.Popen[str]", order: Order, goes_on: KeepGoing, note: Note
 ) -> End | None:
-    """Answer each score until the end comes; None where the process ends without one."""
+    """Reply to each score until the end comes; None where the process ends without one."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -141,33 +141,33 @@ def _say(stream: IO[str], event: Mapping[str, Any]) -> None:
 class _Noting(Reporter):
     """Passes on notes on the data."""
 
-    def __init__(self, answers: IO[str]) -> None:
-        self.answers = answers
+    def __init__(self, results: IO[str]) -> None:
+        self.results = results
 
     def note(self, sentence: str) -> None:
-        """Write the note among the answers."""
-        _say(self.answers, {"note": sentence})
+        """Write the note among the results."""
+        _say(self.results, {"note": sentence})
 
 
 def main() -> None:
     """Run trials in this process, until its input ends."""
     end_after(int(sys.argv[1]))
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    results = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints is no result
 
     def goes_on(score: float) -> bool:
-        _say(answers, {"score": score})
-        answer = sys.stdin.readline()
-        if not answer:
+        _say(results, {"score": score})
+        reply = sys.stdin.readline()
+        if not reply:
             raise Interrupted(STOPPED)
-        return answer == GO
+        return reply == GO
 
     try:
         while line := sys.stdin.readline():
             values = json.loads(line)
             order = Order(**{**values, "allow": tuple(values["allow"])})
-            end = try_order(order, goes_on, Memory(reporter=_Noting(answers), notes=True))
-            _say(answers, asdict(end))
+            end = try_order(order, goes_on, Memory(reporter=_Noting(results), notes=True))
+            _say(results, asdict(end))
     except (Interrupted, KeyboardInterrupt, BrokenPipeError):
         os._exit(Interrupted.exit_code)
 

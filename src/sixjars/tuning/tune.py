@@ -42,10 +42,9 @@ from sixjars.tuning.study import (
     FILE,
     TRIALS_FOLDER,
     Aim,
-    Asked,
     Study,
+    Trial,
     alone,
-    check_installed,
     check_unused,
     is_begun,
 )
@@ -100,7 +99,6 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     ...     result.metric, list(result.best), [row["state"] for row in result.trials]
     ('loss', ['learning.rate'], ['complete', 'complete'])
     """
-    check_installed()
     outside = Outside(tuple(allow), tuple(components))
     tables = tables_of(data, SPLITS)
     check_counts(trials=trials, jobs=jobs)
@@ -145,7 +143,7 @@ def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
         raise RecipeError([f"learning.folds: {fault}"])
     metric, better = chosen_by(base, outside)
     output = f"data.{TASKS[base.task].output.name}."
-    counted = next((key for key in space.dimensions if key.startswith(output)), None)
+    counted = next((key for key in space.distributions if key.startswith(output)), None)
     if counted is not None and metric in OF_A_TOKEN:
         changes = f"{counted} changes the tokens that {metric} is the mean of"
         fault = f"{changes}; choose another metric: learning.metric=NAME."
@@ -175,11 +173,11 @@ class Plan:
         except RecipeError as error:
             raise RecipeError(error.faults, self.where) from None
 
-    def order(self, asked: Asked) -> Order:
+    def order(self, trial: Trial) -> Order:
         """A trial to train, in plain values."""
         start = None if self.start is None else str(self.start)
-        recipe = self.recipe(asked.values).to_yaml()
-        return Order(recipe, str(asked.folder), self.device, start, self.outside.packages)
+        recipe = self.recipe(trial.values).to_yaml()
+        return Order(recipe, str(trial.folder), self.device, start, self.outside.packages)
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -190,7 +188,7 @@ class Plan:
 
 def check_values(plan: Plan, space: Space) -> None:
     """Refuse choices and ends of ranges that no recipe takes, with any of the other values."""
-    corners = {key: dimension.corners() for key, dimension in space.dimensions.items()}
+    corners = space.corners()
     faults: dict[str, None] = {}
     for key, values in corners.items():
         others = {name: corners[name] for name in corners if name != key}
@@ -229,14 +227,14 @@ class Search:
     def whole(self, jobs: int) -> Tuning:
         """Run all trials and draw them; the drawing is made whatever ends the search."""
         count = self.study.trials
-        if count < self.study.wanted:
+        if count < self.study.requested:
             combinations = f"there are {count} combinations of these values"
             self.reporter.note(f"{combinations}, so there are as many trials.")
         try:
             self._run(jobs)
         finally:
             self.reporter.end()
-            result = self.found()
+            result = self.result()
             if result.trials:
                 result.draw()
         if result.best_trial is None:
@@ -284,28 +282,28 @@ class Search:
                 process.close()
 
     def _loop(self, try_it: Try) -> None:
-        while (asked := self.study.ask()) is not None:
+        while (trial := self.study.ask()) is not None:
             began = time.monotonic()
             try:
-                end = self._ended(asked, partial(self.study.told, asked), try_it)
+                end = self._ended(trial, try_it)
             except BaseException:
-                self.study.stop(asked)
+                self.study.stop(trial)
                 raise
-            self._write(self.study.end(asked, end, seconds=time.monotonic() - began))
+            self._write(self.study.end(trial, end, seconds=time.monotonic() - began))
 
-    def _ended(self, asked: Asked, goes_on: KeepGoing, try_it: Try) -> End:
+    def _ended(self, trial: Trial, try_it: Try) -> End:
         """The end of a trial; values that do not fit each other are an end too."""
         try:
-            order = self.plan.order(asked)
+            order = self.plan.order(trial)
         except RecipeError as error:
             return End("failed", " ".join(error.faults))
-        return try_it(order, goes_on)
+        return try_it(order, partial(self.study.report, trial))
 
     def _write(self, row: Mapping[str, Any]) -> None:
         """Write and report a trial that has ended."""
         with self.lock:
             self.made += 1
-            result = self.found()
+            result = self.result()
             result.write_table()
             is_best = result.best_trial == row
             trials = self.study.trials
@@ -324,10 +322,10 @@ class Search:
         seconds = (time.monotonic() - self.began_at) / self.made * left
         return f", about {duration(seconds)} left" if left > 0 else ""
 
-    def found(self) -> Tuning:
+    def result(self) -> Tuning:
         """The trials that have ended so far."""
         plan, aim = self.plan, self.study.aim
-        axes = {key: dimension.axis for key, dimension in self.study.space.dimensions.items()}
+        axes = self.study.space.axes()
         rows = tuple(self.study.rows())
         memory = self.memory.arguments(plan.start, plan.outside.packages)
         return Tuning(plan.folder, aim.metric, aim.better, axes, rows, plan.options, memory)

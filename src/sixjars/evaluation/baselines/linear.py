@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, Learner, TooMuch, learned_in_time
+from sixjars.evaluation.baselines.budget import Budget, Check, Learner, TooMuch
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
-from sixjars.evaluation.baselines.words import checked, counted, pair_features, quiet
+from sixjars.evaluation.baselines.words import checked, counted, pair_features
 from sixjars_runtime.text.segments import SEPARATOR
 
 STRENGTH: Final = 10.0
@@ -63,10 +63,7 @@ def linear(problem: Problem, budget: Budget) -> Predicted:
         return candidates
 
     learner = Learner(partial(fitted, problem), predict, problem.size)
-    with quiet():
-        candidates, rows = learned_in_time(
-            learner, problem.learned_from, problem.rows, budget, seed=problem.seed
-        )
+    candidates, rows = problem.learned(learner, budget)
     return Predicted(candidates, rows=rows)
 
 

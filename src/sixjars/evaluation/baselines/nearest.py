@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, Learner, learned_in_time
+from sixjars.evaluation.baselines.budget import Budget, Check, Learner
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
-from sixjars.evaluation.baselines.words import checked, counted, quiet
+from sixjars.evaluation.baselines.words import checked, counted
 
 AT_ONCE: Final = 10_000_000
 """Pairs of a row and a training row that are compared in one product: 20 bytes each."""
@@ -63,10 +63,7 @@ def nearest(problem: Problem, budget: Budget) -> Predicted:
         return candidates
 
     learner = Learner(partial(memory_of, problem), predict, problem.size, compares=True)
-    with quiet():
-        candidates, rows = learned_in_time(
-            learner, problem.learned_from, problem.rows, budget, seed=problem.seed
-        )
+    candidates, rows = problem.learned(learner, budget)
     return Predicted(candidates, rows=rows)
 
 

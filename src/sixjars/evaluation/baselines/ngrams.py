@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, Learner, learned_in_time
+from sixjars.evaluation.baselines.budget import Budget, Check, Learner
 from sixjars.evaluation.baselines.problem import Predicted, Problem
 from sixjars_runtime.special_tokens import STOP
 
@@ -174,9 +174,7 @@ def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
     _, offsets = problem.train.table.ids(problem.fields.output.name)
     size = NUMBERS * (offsets[-1] - offsets[0]) / max(len(problem.train), 1)
     learner = Learner(fit, predict, float(size))
-    likelihoods, count = learned_in_time(
-        learner, problem.learned_from, problem.rows, budget, seed=problem.seed
-    )
+    likelihoods, count = problem.learned(learner, budget)
     return Predicted(likelihoods=likelihoods, rows=count)
 
 

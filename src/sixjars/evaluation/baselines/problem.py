@@ -1,5 +1,6 @@
 """The data of a baseline: the training set, and the inputs of the rows that are scored."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.text.statistics import are_unspaced
-from sixjars.evaluation.baselines.budget import Budget, Check
+from sixjars.evaluation.baselines.budget import Budget, Check, Learner, M, T, learned_in_time
 from sixjars.evaluation.metrics import Metric, Outcome
 from sixjars.evaluation.score import given_of, references_of
 
@@ -102,6 +103,13 @@ class Problem:
         ngrams = characters * (3 if self.counts_characters else 2 / WORD)
         features = self.features(self.train, self.learned_from[:1])
         return ngrams + (0 if features is None else features.shape[1])
+
+    def learned(self, learner: Learner[M, T], budget: Budget) -> tuple[list[T], int]:
+        """The predictions for each example, and how many training rows there was time for."""
+        with warnings.catch_warnings():
+            # a baseline that has not converged still has its score
+            warnings.simplefilter("ignore")
+            return learned_in_time(learner, self.learned_from, self.rows, budget, seed=self.seed)
 
     def features(
         self, dataset: Dataset, rows: Sequence[int], check: Check = lambda: None

@@ -5,9 +5,7 @@ Spärck Jones 1972 (https://doi.org/10.1108/eb026526); computed by scikit-learn,
 Dims: R rows, W different words and pairs.
 """
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from sixjars.evaluation.baselines.budget import Check
@@ -41,11 +39,3 @@ def pair_features(first_RW: Matrix, second_RW: Matrix) -> Matrix:
 
     both_RW = first_RW.multiply(second_RW)
     return hstack([abs(first_RW - second_RW), both_RW, csr_matrix(both_RW.sum(1))]).tocsr()
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Hide the warnings of a library: a baseline that has not converged still has its score."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

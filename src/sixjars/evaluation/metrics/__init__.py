@@ -3,13 +3,13 @@
 No library of a metric is imported here; each metric imports its own when it is first computed.
 """
 
-from sixjars.evaluation.metrics.answers import ONE_LABEL as ONE_LABEL
-from sixjars.evaluation.metrics.answers import ClassRow as ClassRow
-from sixjars.evaluation.metrics.answers import Confusion as Confusion
-from sixjars.evaluation.metrics.answers import confusion as confusion
-from sixjars.evaluation.metrics.answers import per_class as per_class
 from sixjars.evaluation.metrics.attention import focus_of as focus_of
 from sixjars.evaluation.metrics.attention import rationale_weight as rationale_weight
+from sixjars.evaluation.metrics.classes import ONE_LABEL as ONE_LABEL
+from sixjars.evaluation.metrics.classes import ClassRow as ClassRow
+from sixjars.evaluation.metrics.classes import Confusion as Confusion
+from sixjars.evaluation.metrics.classes import confusion as confusion
+from sixjars.evaluation.metrics.classes import per_class as per_class
 from sixjars.evaluation.metrics.ngrams import caption_words as caption_words
 from sixjars.evaluation.metrics.ngrams import why_zero as why_zero
 from sixjars.evaluation.metrics.outcome import Interval as Interval

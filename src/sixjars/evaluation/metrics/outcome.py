@@ -60,7 +60,7 @@ class Outcome:
 
 Compute = Callable[[Sequence[Outcome]], float]
 Rows = Sequence[Sequence[float]]
-How = tuple[str, ...] | Callable[[Sequence[Outcome]], str | tuple[str, ...]]
+SignatureParts = tuple[str, ...] | Callable[[Sequence[Outcome]], str | tuple[str, ...]]
 
 
 @final
@@ -105,7 +105,7 @@ class Metric:
     """Which way is good."""
     needs: frozenset[Need] = frozenset({"candidates"})
     """What every outcome (of `focus` and `rationale`: one of them) has besides its references."""
-    how: How = ()
+    how: SignatureParts = ()
     """How the value is computed, for its signature: values compare only when these are equal."""
     nbest: int = 1
     """How many candidates it needs."""

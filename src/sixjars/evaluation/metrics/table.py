@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from sixjars.evaluation.metrics import answers, attention, ngrams, novelty, overlap, tours
+from sixjars.evaluation.metrics import attention, classes, ngrams, overlap, tours, truth
 from sixjars.evaluation.metrics.ngrams import WORDS
-from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, Sums
+from sixjars.evaluation.metrics.outcome import Better, Compute, Metric, Need, Outcome, Score, Sums
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.version import version_of
@@ -18,10 +18,9 @@ from sixjars_runtime.errors import DataError, RecipeError, shown, unknown
 _ACCURACY: Final = "accuracy@"
 _ANY: Final = ("any reference", "case:mixed")
 _LABELS: Final = ("any reference", "between:', '", "case:mixed")
-_CORPUS: Final = ("corpus", "closest length", "no smoothing", WORDS)
+_CAPTIONS: Final = ("corpus", "closest length", "no smoothing", WORDS)
+_RARITY: Final = ("n:1-4", "sigma:6", "rarity:these references", WORDS)
 _FOCUSED: Final = partial(attention.how_known, how="weight in box / area of box", need="focus")
-_EXPLAINED: Final = partial(attention.how_linked, by="posterior attention")
-_ATTENDED: Final = partial(attention.how_linked, by="attention")
 _SPACES: Final = ("tok:spaces", "case:mixed")
 _CHARACTERS: Final = ("nearest reference", "unit:code point", "case:mixed")
 _WORDS: Final = ("nearest reference", *_SPACES)
@@ -90,18 +89,34 @@ def _accuracy_at(k: int) -> Metric:
     return Metric(f"{_ACCURACY}{k}", partial(accuracy, k=k), how=_ANY, nbest=k)
 
 
+def _sacre(name: overlap.SacreName, compute: Compute, better: Better, **more: Any) -> Metric:
+    signature = partial(overlap.sacre_signature, name=name)
+    sums = overlap.sacre_sums(name)
+    return Metric(name, compute, better, how=signature, sums=sums, **more)
+
+
 def _rouge(name: str) -> Metric:
     how = partial(overlap.rouge_how, name=name)
     return Metric(name, partial(overlap.rouge, name=name), how=how)
 
 
+def _caption_bleu(n: int) -> Metric:
+    compute, sums = partial(ngrams.caption_bleu, n=n), ngrams.caption_sums(n)
+    return Metric(f"bleu{n}", compute, how=_CAPTIONS, per_example=False, sums=sums)
+
+
+def _f1(name: str, compute: Callable[..., float], sums: Sums, how: str) -> Metric:
+    return Metric(name, compute, how=(how, *_ANY), per_example=False, sums=sums)
+
+
+def _labels_f1(name: str, compute: Callable[..., float], sums: Sums, how: str) -> Metric:
+    of_labels = partial(compute, multi_label=True)
+    return Metric(f"labels_{name}", of_labels, how=(how, *_LABELS), per_example=False, sums=sums)
+
+
 def _novel(name: str, n: int) -> Metric:
-    compute = partial(novelty.novel_ngrams, n=n)
-    return Metric(name, compute, needs=_INPUT, how=novelty.NOVELTY)
-
-
-def _of_labels(name: str, compute: Callable[..., float], how: str) -> Metric:
-    return Metric(f"labels_{name}", partial(compute, multi_label=True), how=(how, *_LABELS))
+    compute = partial(ngrams.novel_ngrams, n=n)
+    return Metric(name, compute, needs=_INPUT, how=ngrams.NOVELTY, sums=ngrams.novel_sums(n))
 
 
 def _rationale(name: str, level: attention.Level, part: str) -> Metric:
@@ -110,73 +125,82 @@ def _rationale(name: str, level: attention.Level, part: str) -> Metric:
     return Metric(name, compute, needs=_RATIONALE, how=how)
 
 
-_OF_ALL: Final = frozenset(
-    "bleu bleu1 bleu2 bleu3 bleu4 cider_d distinct_captions distinct1 distinct2 vocabulary_used "
-    "macro_f1 micro_f1 labels_macro_f1 labels_micro_f1".split()
-)
-"""Metrics of all examples together: one alone has no value."""
-
-_SUMS: Final[dict[str, Sums]] = {
-    **{name: overlap.sacre_sums(name) for name in ("bleu", "chrf", "ter")},
-    **{f"bleu{n}": ngrams.caption_sums(n) for n in (1, 2, 3, 4)},
-    "macro_f1": answers.macro_sums(),
-    "micro_f1": answers.micro_sums(),
-    "labels_macro_f1": answers.macro_sums(multi_label=True),
-    "labels_micro_f1": answers.micro_sums(multi_label=True),
-    "character_error_rate": overlap.CHARACTER_ERRORS,
-    "word_error_rate": overlap.WORD_ERRORS,
-    "perplexity": answers.LIKELIHOODS,
-    "alignment_error_rate": attention.ALIGNMENT_ERRORS,
-    "posterior_error_rate": attention.POSTERIOR_ERRORS,
-    "novel_bigrams": novelty.novel_sums(2),
-    "novel_trigrams": novelty.novel_sums(3),
-    "copied_words": novelty.COPIED,
-}
-"""Metrics that are neither a mean over the examples nor of all together."""
-
 METRICS: Final[dict[str, Metric]] = {
-    metric.name: replace(
-        metric, per_example=metric.name not in _OF_ALL, sums=_SUMS.get(metric.name)
-    )
+    metric.name: metric
     for metric in (
-        Metric("bleu", overlap.bleu, how=partial(overlap.sacre_signature, name="bleu")),
-        Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
-        Metric(
-            "ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter"), slow=True
-        ),
+        _sacre("bleu", overlap.bleu, "higher", per_example=False),
+        _sacre("chrf", overlap.chrf, "higher"),
+        _sacre("ter", overlap.ter, "lower", slow=True),
         *(_rouge(f"rouge{kind}{words}") for words in ("", "_spaces") for kind in "12L"),
-        *(Metric(f"bleu{n}", partial(ngrams.caption_bleu, n=n), how=_CORPUS) for n in (1, 2, 3, 4)),
+        *map(_caption_bleu, (1, 2, 3, 4)),
         Metric("rougeL_coco", ngrams.rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
-        Metric(
-            "cider_d", ngrams.cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)
-        ),
-        Metric("distinct_captions", ngrams.distinct_captions, how=(WORDS,)),
-        Metric("vocabulary_used", ngrams.vocabulary_used, how=(WORDS,)),
+        Metric("cider_d", ngrams.cider_d, how=_RARITY, per_example=False),
+        Metric("distinct_captions", ngrams.distinct_captions, how=(WORDS,), per_example=False),
+        Metric("vocabulary_used", ngrams.vocabulary_used, how=(WORDS,), per_example=False),
         Metric("seen_in_training", ngrams.seen_in_training, "lower", _SEEN, how=("word for word",)),
         Metric("exact_match", exact_match, how=_ANY),
         _accuracy_at(1),
-        Metric(
-            "mean_reciprocal_rank", answers.mean_reciprocal_rank, how=answers.rank_how, nbest=10
+        Metric("mean_reciprocal_rank", truth.mean_reciprocal_rank, how=truth.rank_how, nbest=10),
+        _f1("macro_f1", classes.macro_f1, classes.macro_sums(), "mean of F1"),
+        _f1("micro_f1", classes.micro_f1, classes.micro_sums(), "pooled"),
+        _labels_f1(
+            "macro_f1", classes.macro_f1, classes.macro_sums(multi_label=True), "mean of F1"
         ),
-        Metric("macro_f1", answers.macro_f1, how=("mean of F1", *_ANY)),
-        Metric("micro_f1", answers.micro_f1, how=("pooled", *_ANY)),
-        _of_labels("macro_f1", answers.macro_f1, "mean of F1"),
-        _of_labels("micro_f1", answers.micro_f1, "pooled"),
-        Metric("labels_exact", answers.labels_exact, how=_LABELS),
-        Metric("character_error_rate", overlap.character_error_rate, "lower", how=_CHARACTERS),
-        Metric("word_error_rate", overlap.word_error_rate, "lower", how=_WORDS),
-        Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES),
-        Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
-        Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, _PER_TOKEN),
-        Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, _ATTENDED),
-        Metric("posterior_error_rate", attention.posterior_error_rate, "lower", _LINKS, _EXPLAINED),
+        _labels_f1("micro_f1", classes.micro_f1, classes.micro_sums(multi_label=True), "pooled"),
+        Metric("labels_exact", classes.labels_exact, how=_LABELS),
+        Metric(
+            "character_error_rate",
+            overlap.character_error_rate,
+            "lower",
+            how=_CHARACTERS,
+            sums=overlap.CHARACTER_ERRORS,
+        ),
+        Metric(
+            "word_error_rate",
+            overlap.word_error_rate,
+            "lower",
+            how=_WORDS,
+            sums=overlap.WORD_ERRORS,
+        ),
+        Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES, per_example=False),
+        Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES, per_example=False),
+        Metric(
+            "perplexity",
+            truth.perplexity,
+            "lower",
+            _LIKELIHOOD,
+            _PER_TOKEN,
+            sums=truth.LIKELIHOODS,
+        ),
+        Metric(
+            "alignment_error_rate",
+            attention.alignment_error_rate,
+            "lower",
+            _LINKS,
+            partial(attention.how_linked, by="attention"),
+            sums=attention.ALIGNMENT_ERRORS,
+        ),
+        Metric(
+            "posterior_error_rate",
+            attention.posterior_error_rate,
+            "lower",
+            _LINKS,
+            partial(attention.how_linked, by="posterior attention"),
+            sums=attention.POSTERIOR_ERRORS,
+        ),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
         Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, _TRUE_TOUR),
         Metric("tour_over_nearest", tours.tour_over_nearest, "lower", _INPUT, _NEAREST_TOUR),
         Metric("valid_tours", tours.valid_tours, needs=_INPUT, how=("closed",)),
         _novel("novel_bigrams", 2),
         _novel("novel_trigrams", 3),
-        Metric("copied_words", novelty.copied_words, needs=_INPUT, how=novelty.NOVELTY),
+        Metric(
+            "copied_words",
+            ngrams.copied_words,
+            needs=_INPUT,
+            how=ngrams.NOVELTY,
+            sums=ngrams.COPIED,
+        ),
         _rationale("rationale_sentence", "sentence", "weight on the sentence that decides"),
         _rationale("rationale_word", "word", "share of its sentence"),
         _rationale("rationale_word_near", "near", "share of its sentence, with neighbours"),

@@ -1,7 +1,7 @@
 """The application: its paths, their requests and their responses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, final
@@ -11,21 +11,22 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response, Streami
 from pydantic_core import to_json
 
 from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
-from sixjars.serving.server.bodies import predict_body, stream_body
 from sixjars.serving.server.guard import Guard
 from sixjars.serving.server.messages import (
     RELOAD_BODY,
-    ModelMessage,
     ModelsResponse,
     PredictRequest,
     PredictResponse,
     Refusal,
     ReloadRequest,
     ReloadResponse,
+    predict_body,
+    stream_body,
 )
-from sixjars.serving.server.metrics import SIZES, Metrics
+from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.page import page, policy
 from sixjars.serving.server.requests import (
+    CheckedRequest,
     Uploads,
     in_time,
     inputs_of,
@@ -33,7 +34,7 @@ from sixjars.serving.server.requests import (
     received,
     while_there,
 )
-from sixjars.serving.server.served import Asked, Served, sentence_of
+from sixjars.serving.server.served import Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
 from sixjars.version import version_of
@@ -77,22 +78,25 @@ def told_as(status: int) -> Iterator[None]:
 
 @final
 class Serving:
-    """All runs of a server, each with its batches; to be created in the event loop."""
+    """All runs of a server, each with its batches, which begin with the event loop."""
 
     def __init__(self, runs: Sequence[Served], settings: ServerSettings, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
         self.runs = {run.name: run for run in runs}
-        self.batchers = {
-            run.name: Batcher(run.work, settings, partial(self._count, run.name)) for run in runs
-        }
+        self.batchers: dict[str, Batcher] = {}
         self.reloading = False
+
+    def start(self) -> None:
+        """Begin to compute; called in the event loop."""
+        for name, run in self.runs.items():
+            self.batchers[name] = Batcher(run.work, self.settings, partial(self._count, name))
 
     def _count(self, name: str, jobs: Sequence[Job], seconds: float) -> None:
         """Add a batch to the metrics of a run."""
-        count = sum(len(job.inputs) for job in jobs)
-        self.metrics.add("sixjars_inputs_total", count, model=name)
-        self.metrics.add("sixjars_compute_seconds_total", seconds, model=name)
-        self.metrics.see("sixjars_batch_inputs", count, SIZES, model=name)
+        count = sum(len(job.request.inputs) for job in jobs)
+        self.metrics.inputs.labels(model=name).inc(count)
+        self.metrics.compute_seconds.labels(model=name).inc(seconds)
+        self.metrics.batch_inputs.labels(model=name).observe(count)
 
     def named(self, name: str | None) -> Served:
         """The run of that name; without a name, the only one."""
@@ -106,17 +110,12 @@ class Serving:
             )
         return self.runs[name]
 
-    async def answer(self, run: Served, asked: Asked) -> Any:
+    async def answer(self, run: Served, request: CheckedRequest) -> Any:
         """The prediction of a run; 503 where too many wait, 504 after the time limit."""
-        batcher = self.batchers[run.name]
-        streams = asked.tell is not None
-        most = asked.how.most_streams if streams else None
         limit = self.settings.time_limit
         try:
             async with asyncio.timeout(limit):
-                return await batcher.answer(
-                    asked.inputs, asked.how, asked, streams=streams, most=most
-                )
+                return await self.batchers[run.name].answer(request)
         except TimeoutError:
             raise HTTPException(504, f"this took longer than {limit:g} seconds.") from None
         except Full:
@@ -124,21 +123,21 @@ class Serving:
         except Closed:
             raise _busy("this server is ending; try again later.") from None
         except SixJarsError as error:
-            raise HTTPException(422, asked.plain(sentence_of(error))) from None
+            raise HTTPException(422, request.plain(sentence_of(error))) from None
         except (RuntimeError, MemoryError) as error:
             if not memory_is_short(error):
                 raise
             raise _busy(TOO_LARGE) from None
 
-    def asked(
+    def checked(
         self, message: PredictRequest, uploads: Uploads, *, streams: bool = False
-    ) -> tuple[Served, Asked]:
+    ) -> tuple[Served, CheckedRequest]:
         """The run of a message, and its inputs."""
         run = self.named(message.model)
         with told_as(422):
-            how = run.how(message, streams=streams)
-        inputs = inputs_of(message, uploads, how.run.inputs, self.settings)
-        return run, Asked(inputs, how, uploads.names)
+            settings = run.settings_of(message, streams=streams)
+        inputs = inputs_of(message, uploads, settings.run.inputs, self.settings)
+        return run, CheckedRequest(inputs, settings, uploads.names)
 
     async def reload(self, name: str | None) -> list[str]:
         """Read one run again, or all; 409 with sentences about those that stay as they were."""
@@ -166,7 +165,7 @@ class Serving:
             if isinstance(error, SixJarsError):
                 reason = sentence_of(error)
             fault = f"{run.name} stays as it was: {reason}"
-        self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(fault is None).lower())
+        self.metrics.reloads.labels(model=run.name, ok=str(fault is None).lower()).inc()
         return fault
 
     async def close(self) -> None:
@@ -189,11 +188,11 @@ def application(
 ) -> Guard:
     """The application around some runs; `started` is called in its event loop."""
     metrics = Metrics()
-    state: dict[str, Serving] = {}
+    serving = Serving(runs, settings, metrics)
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
-        serving = state["serving"] = Serving(runs, settings, metrics)
+        serving.start()
         started(serving)
         yield
         await serving.close()
@@ -201,26 +200,23 @@ def application(
     about: dict[str, Any] = {"title": "sixjars", "version": version_of(), "responses": REFUSALS}
     app = FastAPI(**about, lifespan=living, docs_url=None, redoc_url=None)
     guard = Guard(app, settings, metrics)
-    _answering(app, state, [run.message() for run in runs], settings)
-    _telling(app, state, guard)
+    _add_predictions(app, serving)
+    _add_information(app, serving, guard)
     return guard
 
 
-def _answering(
-    app: FastAPI,
-    state: Mapping[str, Serving],
-    runs: Sequence[ModelMessage],
-    settings: ServerSettings,
-) -> None:
+def _add_predictions(app: FastAPI, serving: Serving) -> None:
     """Add the paths that compute; their schema in OpenAPI depends on the runs."""
+    settings = serving.settings
+    runs = [run.message() for run in serving.runs.values()]
     predicted: dict[int | str, dict[str, Any]] = {200: {"model": PredictResponse}}
 
     @app.post("/v1/predict", openapi_extra=predict_body(runs, settings), responses=predicted)
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
-            run, asked = state["serving"].asked(message, uploads)
-            rows = await while_there(request, state["serving"].answer(run, asked))
+            run, checked = serving.checked(message, uploads)
+            rows = await while_there(request, serving.answer(run, checked))
         return _json({"model": run.name, "predictions": rows})
 
     @app.post("/v1/stream", openapi_extra=stream_body(runs, settings), responses=EVENTS)
@@ -229,10 +225,10 @@ def _answering(
         async with AsyncExitStack() as stack:
             message, uploads = await stack.enter_async_context(received(request, settings))
             message = message.model_copy(update={"weights": True})
-            run, asked = state["serving"].asked(message, uploads, streams=True)
+            run, checked = serving.checked(message, uploads, streams=True)
             with told_as(422):
-                run.check_stream(asked)
-            events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
+                run.check_stream(checked)
+            events = Stream(partial(serving.answer, run), checked, stack.pop_all())
         await while_there(request, events.begin())
         headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(events.lines(), headers=headers, media_type="text/event-stream")
@@ -243,16 +239,16 @@ def _answering(
         async with in_time(settings):
             body = await request.body()
         name = message_of(ReloadRequest, body).model
-        return _json({"reloaded": await state["serving"].reload(name)})
+        return _json({"reloaded": await serving.reload(name)})
 
 
-def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
+def _add_information(app: FastAPI, serving: Serving, guard: Guard) -> None:
     """Add the paths that inform: models, health, metrics, and the live page."""
 
     @app.get("/v1/models", responses={200: {"model": ModelsResponse}})
     async def models() -> Response:
         """The runs that are served, and what each is asked."""
-        runs = state["serving"].runs.values()
+        runs = serving.runs.values()
         return _json({"models": [run.message().model_dump() for run in runs]})
 
     @app.get("/healthz", response_class=PlainTextResponse)
@@ -263,19 +259,17 @@ def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
     @app.get("/readyz", response_class=PlainTextResponse)
     async def readyz() -> str:
         """Whether requests would be computed."""
-        if not all(batcher.alive for batcher in state["serving"].batchers.values()):
+        if not all(batcher.alive for batcher in serving.batchers.values()):
             raise _busy("this server is ending, or a thread of it has died.")
         return "ready\n"
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Counters in the text format of Prometheus."""
-        gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
-            ("sixjars_waiting_inputs", (("model", name),)): batcher.waiting
-            for name, batcher in state["serving"].batchers.items()
-        }
-        gauges["sixjars_requests_in_progress", ()] = guard.in_progress
-        return Response(guard.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+        for name, batcher in serving.batchers.items():
+            serving.metrics.waiting_inputs.labels(model=name).set(batcher.waiting)
+        serving.metrics.requests_in_progress.set(guard.in_progress)
+        return Response(serving.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def live() -> Response:

@@ -11,13 +11,14 @@ that took.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, final
 
+from sixjars.serving.server.requests import CheckedRequest
 from sixjars.serving.server.settings import ServerSettings
 
 
@@ -36,17 +37,8 @@ class Closed(Exception):
 class Job:
     """One request that waits to be computed."""
 
-    inputs: Sequence[Any]
-    how: Hashable
-    """Only jobs of which this is the same are computed together."""
+    request: CheckedRequest
     answered: "asyncio.Future[Any]"
-    more: Any = None
-    """Other values that the work needs."""
-    streams: bool = False
-    """Whether others may be computed between its steps."""
-    most: int | None = None
-    """Most inputs that are computed with it; as many as the settings allow where it is absent."""
-    came: float = field(default_factory=monotonic)
 
     @property
     def given_up(self) -> bool:
@@ -79,7 +71,10 @@ class Batcher:
     """The queue of one run, and its thread; `report` is called with each batch and its seconds."""
 
     def __init__(
-        self, work: Work, settings: ServerSettings, report: Callable[[Sequence[Job], float], None]
+        self,
+        work: Work,
+        settings: ServerSettings,
+        report: Callable[[Sequence[Job], float], None],
     ) -> None:
         self._work, self._settings, self._report = work, settings, report
         self._loop = asyncio.get_running_loop()
@@ -100,30 +95,23 @@ class Batcher:
             return self._waiting()
 
     def _waiting(self) -> int:
-        return sum(len(job.inputs) for job in self._line)
+        return sum(len(job.request.inputs) for job in self._line)
 
     @property
     def alive(self) -> bool:
         """Whether it takes requests."""
         return self._thread.is_alive() and not self._closing
 
-    async def answer(
-        self,
-        inputs: Sequence[Any],
-        how: Hashable,
-        more: Any = None,
-        *,
-        streams: bool = False,
-        most: int | None = None,
-    ) -> Any:
+    async def answer(self, request: CheckedRequest) -> Any:
         """Wait for the answer. Raises `Full` or `Closed` where it is not even taken."""
-        job = Job(inputs, how, self._loop.create_future(), more, streams, most)
+        job = Job(request, self._loop.create_future())
+        room = self._settings.queue - len(request.inputs)
         with self._change:
             if self._closing:
                 raise Closed
-            if self._waiting() + len(inputs) > self._settings.queue:
+            if self._waiting() > room:
                 self._line = deque(waiting for waiting in self._line if not waiting.given_up)
-            if self._waiting() + len(inputs) > self._settings.queue:
+            if self._waiting() > room:
                 raise Full
             self._line.append(job)
             if self._idle or len(self._line) >= self._wanted:
@@ -159,7 +147,7 @@ class Batcher:
         if (began := monotonic()) < self._others_from:
             return
         with self._change:
-            first = next((job for job in self._line if not job.streams), None)
+            first = next((job for job in self._line if not job.request.streams), None)
             batch = [] if first is None else [job for job in self._taken(first) if not job.given_up]
         if batch:
             self._compute_batch(batch, lambda: None)
@@ -194,13 +182,15 @@ class Batcher:
         """A job, and the others behind it that can be computed with it; the rest stays in line."""
         batch = [first]
         rest = deque[Job]()
-        room = self._settings.batch
-        room = (room if first.most is None else min(room, first.most)) - len(first.inputs)
+        room = min(self._settings.batch, first.request.most or self._settings.batch)
+        room -= len(first.request.inputs)
+        kind = first.request.settings, first.request.streams
         for job in self._line:
             if job is first:
                 continue
-            fits = (job.how, job.streams) == (first.how, first.streams) and len(job.inputs) <= room
-            room -= len(job.inputs) if fits else 0
+            request = job.request
+            fits = (request.settings, request.streams) == kind and len(request.inputs) <= room
+            room -= len(request.inputs) if fits else 0
             (batch if fits else rest).append(job)
         self._line = rest
         return batch

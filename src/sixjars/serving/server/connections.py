@@ -1,7 +1,9 @@
 """Bounded connections: their number is limited, and one without a request is closed.
 
 uvicorn closes a connection that is silent after an answer. One that is silent before its first
-request, or sends the head of a request too slowly, would stay for ever.
+request, or sends the head of a request too slowly, would stay for ever: it has no limit on that
+time. Its `limit_concurrency` counts connections that are idle and closes none, so that as many as
+the limit, all silent, would keep everybody else out with 503.
 """
 
 from asyncio import TimerHandle, Transport

@@ -8,19 +8,20 @@ on. And whatever changes or computes something must not come from a page of anot
 
 import asyncio
 import hmac
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import Any, Final, final
+from typing import Final, final
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sixjars.serving.server.metrics import SECONDS, Metrics
+from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.settings import ServerSettings
 
 OPEN: Final = {"/", "/healthz", "/readyz"}
@@ -73,23 +74,20 @@ class Guard:
 
         self.in_progress += 1
         try:
-            pairs = (
-                (key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"]
-            )
-            headers = {key.lower(): value for key, value in pairs}
+            headers = Headers(scope=scope)
             refused = self.refused(scope["method"], scope["path"], headers)
             body.most = self._most(headers)
             if refused is not None:
                 await drained(receive, body.most)
-                await _refuse(noted, *refused)
+                await _refusal(*refused)(scope, receive, noted)
             else:
                 await self.app(scope, partial(self._received, body), noted)
         finally:
             self.in_progress -= 1
             self.held -= body.read
             path = scope["path"] if scope["path"] in KNOWN else "other"
-            self.metrics.add("sixjars_requests_total", path=path, status=str(status))
-            self.metrics.see("sixjars_request_seconds", monotonic() - began, SECONDS, path=path)
+            self.metrics.requests.labels(path=path, status=str(status)).inc()
+            self.metrics.request_seconds.labels(path=path).observe(monotonic() - began)
 
     def refused(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """The status and the sentence, if a request is refused."""
@@ -181,10 +179,6 @@ async def drained(receive: Receive, most: int) -> None:
                 read += len(message.get("body", b""))
 
 
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = json.dumps({"detail": sentence}).encode()
-    headers: list[Any] = [(b"content-type", b"application/json")]
-    extra = {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}
-    headers += extra.get(status, [])
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _refusal(status: int, sentence: str) -> JSONResponse:
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+    return JSONResponse({"detail": sentence}, status, headers.get(status))

@@ -1,75 +1,46 @@
-"""Counters of a server in the text format of Prometheus."""
+"""The metrics page: counters, histograms and gauges of one server, kept by prometheus_client."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final, final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-HELP: Final = {
-    "sixjars_requests_total": "counter Requests that were answered, by path and status.",
-    "sixjars_request_seconds": "histogram Seconds from the head of a request to its answer.",
-    "sixjars_inputs_total": "counter Inputs that were computed.",
-    "sixjars_batch_inputs": "histogram Inputs of a batch.",
-    "sixjars_compute_seconds_total": "counter Seconds of computing batches.",
-    "sixjars_reloads_total": "counter Reloads of a run, by outcome.",
-    "sixjars_waiting_inputs": "gauge Inputs that wait.",
-    "sixjars_requests_in_progress": "gauge Requests that are not answered yet.",
-}
-Labels = tuple[tuple[str, str], ...]
 
 
 @final
 class Metrics:
-    """Counters and histograms; only the thread of the event loop touches them.
+    """The metrics of one server, in a registry of its own: a process may have several servers.
 
-    >>> counts = Metrics()
-    >>> counts.add("sixjars_inputs_total", 3, model="en-hi")
-    >>> [line for line in counts.text({}).splitlines() if not line.startswith("#")]
-    ['sixjars_inputs_total{model="en-hi"} 3']
+    >>> metrics = Metrics()
+    >>> metrics.inputs.labels(model="en-hi").inc(3)
+    >>> 'sixjars_inputs_total{model="en-hi"} 3.0' in metrics.text().decode()
+    True
     """
 
     def __init__(self) -> None:
-        self._counters: dict[tuple[str, Labels], float] = defaultdict(float)
-        self._histograms: dict[tuple[str, Labels], Counter[float]] = defaultdict(Counter)
-        self._sums: dict[tuple[str, Labels], float] = defaultdict(float)
+        self.registry = registry = CollectorRegistry()
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        about = "Requests that were answered, by path and status."
+        self.requests = counter("sixjars_requests_total", about, ["path", "status"])
+        about = "Seconds from the head of a request to its answer."
+        self.request_seconds = histogram(
+            "sixjars_request_seconds", about, ["path"], buckets=SECONDS
+        )
+        self.inputs = counter("sixjars_inputs_total", "Inputs that were computed.", ["model"])
+        self.batch_inputs = histogram(
+            "sixjars_batch_inputs", "Inputs of a batch.", ["model"], buckets=SIZES
+        )
+        about = "Seconds of computing batches."
+        self.compute_seconds = counter("sixjars_compute_seconds_total", about, ["model"])
+        about = "Reloads of a run, by outcome."
+        self.reloads = counter("sixjars_reloads_total", about, ["model", "ok"])
+        self.waiting_inputs = gauge("sixjars_waiting_inputs", "Inputs that wait.", ["model"])
+        about = "Requests that are not answered yet."
+        self.requests_in_progress = gauge("sixjars_requests_in_progress", about)
 
-    def add(self, name: str, count: float = 1, **labels: str) -> None:
-        """Add to a counter."""
-        self._counters[name, tuple(labels.items())] += count
-
-    def see(self, name: str, value: float, bounds: tuple[float, ...], **labels: str) -> None:
-        """Add a value to a histogram."""
-        key = name, tuple(labels.items())
-        bound = next((bound for bound in bounds if value <= bound), float("inf"))
-        self._histograms[key][bound] += 1
-        self._sums[key] += value
-
-    def text(self, gauges: Mapping[tuple[str, Labels], float]) -> str:
-        """All counters and histograms, and gauges that are measured now, as a text."""
-        lines: dict[str, list[str]] = defaultdict(list)
-        for (name, labels), value in [*self._counters.items(), *gauges.items()]:
-            lines[name].append(f"{name}{_labels(labels)} {value:.15g}")
-        for (name, labels), counts in self._histograms.items():
-            lines[name] += self._histogram(name, labels, counts)
-        text = ""
-        for name, values in lines.items():
-            kind, _, about = HELP[name].partition(" ")
-            head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
-            text += "".join(f"{line}\n" for line in (*head, *values))
-        return text
-
-    def _histogram(self, name: str, labels: Labels, counts: Counter[float]) -> Iterator[str]:
-        total = 0
-        for bound in SECONDS if name.endswith("_seconds") else SIZES:
-            total += counts[bound]
-            yield f"{name}_bucket{_labels((*labels, ('le', f'{bound:g}')))} {total}"
-        yield f"{name}_bucket{_labels((*labels, ('le', '+Inf')))} {counts.total()}"
-        yield f"{name}_sum{_labels(labels)} {self._sums[name, labels]:.15g}"
-        yield f"{name}_count{_labels(labels)} {counts.total()}"
-
-
-def _labels(labels: Labels) -> str:
-    marks = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
-    inside = ",".join(f'{key}="{value.translate(marks)}"' for key, value in labels)
-    return f"{{{inside}}}" if inside else ""
+    def text(self) -> bytes:
+        """All metrics in the text format of Prometheus."""
+        return generate_latest(self.registry)

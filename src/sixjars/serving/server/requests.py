@@ -1,11 +1,12 @@
-"""The inputs of a request: JSON, or a form with files that are kept until the response."""
+"""Requests for predictions: JSON, or a form with files that are kept until the response."""
 
 import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, final
 from uuid import uuid4
@@ -18,7 +19,10 @@ from starlette.requests import ClientDisconnect
 
 from sixjars.data.field import Field
 from sixjars.recipe.files import checked
-from sixjars.runs.requests import Input, Unreadable
+from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.predict import Predictor
+from sixjars.runs.requests import Input, Unreadable, most_together
+from sixjars.runs.stepwise import Written
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import shown
@@ -26,6 +30,51 @@ from sixjars_runtime.errors import shown
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 FORM, JSON = "multipart/form-data", "application/json"
+
+
+@final
+@dataclass(frozen=True)
+class PredictionSettings:
+    """The predictor and the search of a request: a run may be read again while requests wait."""
+
+    run: Predictor
+    search: SearchSettings
+    weights: bool
+    view: bool
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CheckedRequest:
+    """The inputs of a request, the files that came with it, and how they are predicted."""
+
+    inputs: Sequence[Input]
+    settings: PredictionSettings
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Paths of uploaded files, and the names that their sender gave them."""
+    tell: Callable[[Written], None] | None = None
+    """Called with each step of a stream."""
+
+    @property
+    def streams(self) -> bool:
+        """Whether its output is wanted as it is written."""
+        return self.tell is not None
+
+    @property
+    def most(self) -> int | None:
+        """Most inputs that are computed with it; nothing where the server's limit is enough.
+
+        As many streams are written side by side as one batch of predictions has inputs.
+        """
+        run = self.settings.run
+        examples = run.recipe.evaluation.batch_examples
+        return most_together(examples, run.fields.inputs.values()) if self.streams else None
+
+    def plain(self, sentence: str) -> str:
+        """A sentence with the sender's names of files in place of paths."""
+        for path, name in self.names.items():
+            sentence = sentence.replace(path, name)
+        return sentence
 
 
 @final
@@ -166,11 +215,11 @@ async def _of_form(form: FormData, uploads: Uploads) -> tuple[PredictRequest, Up
 
 
 def inputs_of(
-    asked: PredictRequest, uploads: Uploads, fields: Mapping[str, Field], settings: ServerSettings
+    message: PredictRequest, uploads: Uploads, fields: Mapping[str, Field], settings: ServerSettings
 ) -> list[Input]:
     """The inputs, with paths for the names of files, and a sentence for one that is wrong."""
     files = [name for name, field in fields.items() if field.is_media]
-    given: Sequence[Any] | None = asked.inputs
+    given: Sequence[Any] | None = message.inputs
     if given is None and uploads.names and list(fields) == files and len(files) == 1:
         return list(uploads.names)
     if not given:

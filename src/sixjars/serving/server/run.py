@@ -105,6 +105,7 @@ def need_libraries() -> None:
     """Refuse to go on without the libraries of a server."""
     try:
         import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:

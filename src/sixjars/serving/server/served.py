@@ -1,7 +1,7 @@
 """One run that is served: its description, its requests, and the work on a batch of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any, final
@@ -13,11 +13,12 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Check, Input, most_together, search_of
+from sixjars.runs.requests import Check, search_of
 from sixjars.runs.stepwise import Tell, Written, stepwise
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
+from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import DataError, RecipeError, SixJarsError
@@ -34,42 +35,6 @@ WITHOUT, WITH_WEIGHTS = 1 << 20, 1 << 18
 @final
 class _GivenUp(Exception):
     """Nobody waits for the answer any longer."""
-
-
-@final
-@dataclass(frozen=True)
-class How:
-    """The predictor and the search of a request: a run may be read again while requests wait."""
-
-    run: Predictor
-    search: SearchSettings
-    weights: bool
-    view: bool
-
-    @property
-    def most_streams(self) -> int:
-        """Most streams side by side: as many as one batch of predictions has inputs."""
-        most = self.run.recipe.evaluation.batch_examples
-        return most_together(most, self.run.fields.inputs.values())
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """The inputs of a request, the files that came with it, and how they are predicted."""
-
-    inputs: Sequence[Input]
-    how: How
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Paths of uploaded files, and the names that their sender gave them."""
-    tell: Callable[[Written], None] | None = None
-    """Called with each step of a stream."""
-
-    def plain(self, sentence: str) -> str:
-        """A sentence with the sender's names of files in place of paths."""
-        for path, name in self.names.items():
-            sentence = sentence.replace(path, name)
-        return sentence
 
 
 @final
@@ -105,17 +70,17 @@ class Served:
             search=run.recipe.evaluation.search.model_dump(),
         )
 
-    def how(self, asked: PredictRequest, *, streams: bool = False) -> How:
-        """The search for a request; `SixJarsError` with a sentence where it is refused.
+    def settings_of(self, request: PredictRequest, *, streams: bool = False) -> PredictionSettings:
+        """The settings for a request; `SixJarsError` with a sentence where it is refused.
 
         A stream is greedy where nothing but the run's own settings ask for a beam.
         """
         run = self.predictor
-        keys = dict(asked.search)
+        keys = dict(request.search)
         most = self.settings.max_search
         kind = keys.pop("kind", None)
-        self._check_unused(asked, keys, kind)
-        keys |= {} if asked.nbest is None else {"nbest": asked.nbest}
+        self._check_unused(request, keys, kind)
+        keys |= {} if request.nbest is None else {"nbest": request.nbest}
         base = run.recipe.evaluation.search
         if streams and run.ability.searches and base.kind == "beam" and "width" not in keys:
             base = base.model_copy(update={"kind": "greedy", "nbest": 1})
@@ -130,32 +95,33 @@ class Served:
                 f"search.max_length is {search.max_length}, but this server allows {longest}."
             )
         if run.ability.searches:
-            _check_size(asked, search)
+            _check_size(request, search)
         if search.coverage_penalty and not run.has_attention:
             raise DataError(
                 "search.coverage_penalty needs attention, but this run has none; leave it out."
             )
-        return How(run, search, asked.weights, asked.view)
+        return PredictionSettings(run, search, request.weights, request.view)
 
     def _check_unused(
-        self, asked: PredictRequest, given: Mapping[str, Any], kind: str | None
+        self, request: PredictRequest, given: Mapping[str, Any], kind: str | None
     ) -> None:
         """Refuse settings that would not be used, and are wrong."""
-        if kind is None and "kind" in asked.search:
+        if kind is None and "kind" in request.search:
             raise DataError(
                 "search.kind: should be greedy, beam or sample, but is None; or leave it out."
             )
-        if asked.nbest is not None and "nbest" in given:  # `request.nbest` takes its place
+        if request.nbest is not None and "nbest" in given:  # `request.nbest` takes its place
             run = self.predictor
             search_of(run.recipe.evaluation.search, kind, given, run.ability, "this request")
 
-    def check_stream(self, asked: Asked) -> None:
+    def check_stream(self, request: CheckedRequest) -> None:
         """Refuse what has no beginning before its end."""
-        how = asked.how
-        count = len(asked.inputs)
+        settings = request.settings
+        count = len(request.inputs)
         if count != 1:
             raise DataError(f"request.inputs: a stream has one input, but there are {count}.")
-        if how.run.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
+        search = settings.search
+        if settings.run.ability.searches and (search.kind == "beam" or search.nbest > 1):
             raise DataError(
                 "a stream has one output, of greedy search or sampling; ask /v1/predict for a beam."
             )
@@ -183,22 +149,23 @@ class Served:
 
     def _answers(self, jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
         """For each request a list of plain values; for a stream one of them, or an exception."""
-        asked: list[Asked] = [job.more for job in jobs]
-        if asked[0].tell is not None:
+        requests = [job.request for job in jobs]
+        if requests[0].streams:
             return _streamed(jobs, check, between)
-        how, run = asked[0].how, asked[0].how.run
-        inputs = [pair for each in asked for pair in enumerate(each.inputs)]
-        requests = [run.prepare(given, number=at, search=how.search) for at, given in inputs]
-        details = how.weights or how.view
-        rows = iter(run.answers(requests, how.search, details=details, check=check))
-        return [[_row(run, each, next(rows)) for _ in each.inputs] for each in asked]
+        settings = requests[0].settings
+        run, search = settings.run, settings.search
+        inputs = [pair for each in requests for pair in enumerate(each.inputs)]
+        prepared = [run.prepare(given, number=at, search=search) for at, given in inputs]
+        details = settings.weights or settings.view
+        rows = iter(run.answers(prepared, search, details=details, check=check))
+        return [[_row(run, each, next(rows)) for _ in each.inputs] for each in requests]
 
 
-def _check_size(asked: PredictRequest, search: SearchSettings) -> None:
+def _check_size(request: PredictRequest, search: SearchSettings) -> None:
     """Refuse a request whose outputs may have too many tokens for the memory of a server."""
-    keeps = asked.weights or asked.view
+    keeps = request.weights or request.view
     most = WITH_WEIGHTS if keeps else WITHOUT
-    tokens = len(asked.inputs or ()) * search.nbest * search.max_length
+    tokens = len(request.inputs or ()) * search.nbest * search.max_length
     if tokens > most:
         allowed = f"{most:,}{' with weights' if keeps else ''}"
         raise DataError(
@@ -209,12 +176,11 @@ def _check_size(asked: PredictRequest, search: SearchSettings) -> None:
 
 def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
     """The plain values of each stream, or its error; each is answered as soon as it ends."""
-    how = jobs[0].more.how
+    settings = jobs[0].request.settings
     ended = dict[Job, Any]()
 
     def teller(job: Job) -> Tell:
-        asked: Asked = job.more
-        tell = asked.tell
+        request, tell = job.request, job.request.tell
         assert tell is not None
 
         def handle(event: Written | Prediction | Exception) -> None:
@@ -225,13 +191,13 @@ def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) ->
             elif isinstance(event, Written):
                 return tell(event)
             else:
-                ended[job] = _row(how.run, asked, [event])
+                ended[job] = _row(settings.run, request, [event])
             return job.answer_now(ended[job])
 
         return handle
 
-    inputs, tells = [job.inputs[0] for job in jobs], [teller(job) for job in jobs]
-    stepwise(how.run, inputs, how.search, tells, check=check, after=between)
+    inputs, tells = [job.request.inputs[0] for job in jobs], [teller(job) for job in jobs]
+    stepwise(settings.run, inputs, settings.search, tells, check=check, after=between)
     return [ended[job] for job in jobs]
 
 
@@ -246,21 +212,23 @@ def _field(field: Any, columns: Mapping[str, str]) -> FieldMessage:
     )
 
 
-def _row(run: Predictor, asked: Asked, predictions: Sequence[Prediction]) -> dict[str, Any]:
+def _row(
+    run: Predictor, request: CheckedRequest, predictions: Sequence[Prediction]
+) -> dict[str, Any]:
     """The outputs for one input as plain values."""
     first = predictions[0]
     if first.error is not None:
-        return {"outputs": [], "error": asked.plain(first.error)}
+        return {"outputs": [], "error": request.plain(first.error)}
     values = [prediction.to_json() for prediction in predictions]
-    if not asked.how.weights:
+    if not request.settings.weights:
         values = [{key: value[key] for key in SHORT} for value in values]
     row = {"outputs": values, "notes": notes_of(first)}
-    return row | ({"html": _drawn(run, asked, predictions)} if asked.how.view else {})
+    return row | ({"html": _drawn(run, request, predictions)} if request.settings.view else {})
 
 
-def _drawn(run: Predictor, asked: Asked, predictions: Sequence[Prediction]) -> str:
+def _drawn(run: Predictor, request: CheckedRequest, predictions: Sequence[Prediction]) -> str:
     """Attention as HTML; the outputs alone where there is none."""
-    order = order_in_words(asked.how.search) if run.ability.searches else ""
+    order = order_in_words(request.settings.search) if run.ability.searches else ""
     if not any(prediction.weights for prediction in predictions):
         items = "".join(
             f"<li>{escape(each.text)} <small>probability {each.probability:.3g}</small></li>"
@@ -269,7 +237,7 @@ def _drawn(run: Predictor, asked: Asked, predictions: Sequence[Prediction]) -> s
         note = f'<p class="note">{order or BY_PROBABILITY}</p>' if len(predictions) > 1 else ""
         return f'<ol class="outputs">{items}</ol>{note}'
     view = view_of(run, predictions, order=order)
-    names = {Path(path).name: name for path, name in asked.names.items()}
+    names = {Path(path).name: name for path, name in request.names.items()}
     inputs = {key: names.get(text, text) for key, text in view.inputs.items()}
     return fragment(replace(view, inputs=inputs))
 

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from sixjars.runs.stepwise import Written
-from sixjars.serving.server.served import Asked
+from sixjars.serving.server.requests import CheckedRequest
 
 LAST = ("end", "error")
 """The events after which there are none."""
@@ -25,14 +25,17 @@ class Stream:
     """
 
     def __init__(
-        self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack
+        self,
+        answer: Callable[[CheckedRequest], Awaitable[Any]],
+        request: CheckedRequest,
+        kept: AsyncExitStack,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
         self._told = 0
         self._first: tuple[str, Any] | None = None
-        asked = replace(asked, tell=self._tell)
-        self._task = asyncio.create_task(self._compute(answer, asked, kept))
+        request = replace(request, tell=self._tell)
+        self._task = asyncio.create_task(self._compute(answer, request, kept))
 
     def _tell(self, step: Written) -> None:
         """Add an event; called by the computing thread, for a step again where a batch failed."""
@@ -46,11 +49,14 @@ class Stream:
             self._loop.call_soon_threadsafe(self._events.put_nowait, ("token", values))
 
     async def _compute(
-        self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack
+        self,
+        answer: Callable[[CheckedRequest], Awaitable[Any]],
+        request: CheckedRequest,
+        kept: AsyncExitStack,
     ) -> None:
         async with kept:
             try:
-                self._events.put_nowait(("end", await answer(asked)))
+                self._events.put_nowait(("end", await answer(request)))
             except HTTPException as error:
                 self._events.put_nowait(("error", error))
             except Exception as error:  # noqa: BLE001 - sent as an event
