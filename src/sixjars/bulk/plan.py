@@ -18,8 +18,8 @@ from typing import Any, Final, final
 
 from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import Inputs, rows_in, table_in
+from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import is_gzipped
-from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
 from sixjars_runtime.errors import DataError, shown
 from sixjars_runtime.small_files import read_limited
@@ -149,15 +149,15 @@ def planned(facts: Mapping[str, Any], part_rows: int, inputs: Inputs, predictor:
     return plan
 
 
-def _target(name: str, table: InputFile | None) -> str:
+def _target(name: str, table: TableFile | None) -> str:
     """The file of the answers: its name is kept, except for Excel files and gzipped lines."""
     plain = name[: -len(".gz")] if is_gzipped(Path(name)) else name
     if table is None:
         return plain
     suffix = Path(plain).suffix
-    if suffix.lower() == table.answer_ending:
+    if suffix.lower() == table.output_ending:
         return name
-    return f"{plain.removesuffix(suffix)}{table.answer_ending}"
+    return f"{plain.removesuffix(suffix)}{table.output_ending}"
 
 
 def kept_plan(

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Final, final
 
 from sixjars.bulk.remote import Storage, is_remote
+from sixjars.data.tables import FORMATS, table_file
+from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_empty
 from sixjars.progress import number_of, tell
-from sixjars.runs.files import DELIMITERS, input_file
-from sixjars.runs.given import is_many, raw_lines
-from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction_input import is_many, raw_lines
 from sixjars_runtime.errors import DataError
 
-ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")
-"""Endings of the files that are read in a folder; each may be followed by .gz."""
-_NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(ENDINGS)}."
+_NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(FORMATS)}."
 
 
 @final
@@ -49,7 +47,7 @@ def inputs_of(given: str, output: Path) -> Inputs:
         there = [
             name for name, parts in zip(listed, names, strict=True) if not _is_of_programs(parts)
         ]
-        listed = {name: listed[name] for name in there if ending_of(Path(name)) in ENDINGS}
+        listed = {name: listed[name] for name in there if ending_of(Path(name)) in FORMATS}
         if listed:
             _tell_left_out(len(there) - len(listed), given)
         nothing = _NOTHING.format(given)
@@ -70,8 +68,8 @@ def found_files(given: Path, output: Path) -> list[Path]:
     inside = output.resolve()
     if given.is_dir():
         there = [path for path in _below(given) if path.is_file()]
-        files = [path for path in there if ending_of(path) in ENDINGS]
-        others = [path for path in there if ending_of(path) not in ENDINGS]
+        files = [path for path in there if ending_of(path) in FORMATS]
+        others = [path for path in there if ending_of(path) not in FORMATS]
         if files:
             _tell_left_out(sum(inside not in path.resolve().parents for path in others), given)
         nothing = _NOTHING.format(given)
@@ -105,19 +103,19 @@ def root_of(files: list[Path]) -> Path:
     return Path(os.path.commonpath([path.resolve().parent for path in files]))
 
 
-def table_in(path: Path, predictor: Predictor) -> InputFile | None:
+def table_in(path: Path, predictor: Predictor) -> TableFile | None:
     """The table of a file with columns; None where it has one input a line, or is empty."""
     if is_empty(path):
         return None
-    return input_file(path, predictor.columns, predictor.recipe.data)
+    return table_file(path, predictor.columns, predictor.recipe.data)
 
 
-def rows_in(path: Path, table: InputFile | None) -> int:
+def rows_in(path: Path, table: TableFile | None) -> int:
     """How many rows a file has, by reading it unless it says so; its columns are checked too."""
     if table is None:
         return sum(1 for _ in raw_lines(path))
     rows = table.rows()
-    if table.blank or next(rows, None) is None:
+    if table.is_blank() or next(rows, None) is None:
         return 0
     count = table.count if table.count is not None else 1 + sum(1 for _ in rows)
     for sentence in table.notes():

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, final
 from sixjars.bulk.plan import Part
 from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import table_in
+from sixjars.data.tables.table_file import TableFile
 from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.given import line_given, raw_lines, row_given, text_of
-from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.sinks import LineSink, Sink, TableSink
+from sixjars.runs.prediction_input import line_given, raw_lines, row_given, text_of
+from sixjars.runs.prediction_output import PredictionLines, PredictionOutput, PredictionTable
 from sixjars.runs.skipped import Skipped
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.runs.given import Item
+    from sixjars.runs.prediction_input import Item
 
 AT_ONCE: Final = 4096
 """Rows that are in memory together, and sorted by length."""
@@ -127,7 +127,7 @@ class Reader:
     def __init__(self, path: Path, predictor: Predictor) -> None:
         self.path = path
         self.at = 0
-        self.table: InputFile | None = table_in(path, predictor)
+        self.table: TableFile | None = table_in(path, predictor)
         items = self._rows(predictor) if self.table is not None else self._lines(predictor)
         self.items = chain(list(islice(items, 1)), items)
 
@@ -168,11 +168,11 @@ class Worker:
         notes: list[str] = []
         try:
             with self.place.named():
-                sink = self._sink(self._reader(part), beside, notes)
+                output = self._output(self._reader(part), beside, notes)
                 try:
-                    answered = self._answered(part, sink, notes, threads)
+                    answered = self._answered(part, output, notes, threads)
                 finally:
-                    sink.close()
+                    output.close()
             _to_disk(beside)
             os.replace(beside, target)
         finally:
@@ -180,7 +180,7 @@ class Worker:
         return answered, notes
 
     def _answered(
-        self, part: Part, sink: Sink, notes: list[str], threads: Executor | None
+        self, part: Part, output: PredictionOutput, notes: list[str], threads: Executor | None
     ) -> Answered:
         reader = self._reader(part)
         done = Answered()
@@ -190,7 +190,7 @@ class Worker:
             if not items:
                 raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
             predictions = self._predictions(items, first, threads)
-            sink.take(items, predictions)
+            output.take(items, predictions)
             done += Answered.of(predictions, part.source)
         return done
 
@@ -202,11 +202,11 @@ class Worker:
                 self.reader = Reader(path, self.predictor)
         return self.reader
 
-    def _sink(self, reader: Reader, file: Path, notes: list[str]) -> Sink:
+    def _output(self, reader: Reader, file: Path, notes: list[str]) -> PredictionOutput:
         nbest = self.order.search.nbest
         if reader.table is None or self.order.as_json:
-            return LineSink(self.predictor, file, nbest=nbest, as_json=self.order.as_json)
-        return TableSink(self.predictor, reader.table, file, nbest=nbest, note=notes.append)
+            return PredictionLines(self.predictor, file, nbest=nbest, as_json=self.order.as_json)
+        return PredictionTable(self.predictor, reader.table, file, nbest=nbest, note=notes.append)
 
     def _predictions(
         self, items: "list[Item]", first: int, threads: Executor | None

@@ -10,7 +10,7 @@ from sixjars.runs.skipped import Skipped
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 if TYPE_CHECKING:
-    from sixjars.runs.input_file import InputFile
+    from sixjars.data.tables.table_file import TableFile
     from sixjars.runs.prediction import Prediction
 
 MOST_NOTES = 3
@@ -23,7 +23,7 @@ def note_unknown(share: float | None) -> None:
         note(f"note: {unknown_in_words(share)}")
 
 
-def note_table(table: "InputFile | None") -> None:
+def note_table(table: "TableFile | None") -> None:
     """Notes about the rows of a file with columns, after they were read."""
     for sentence in table.notes() if table is not None else []:
         note(f"note: {sentence}")
@@ -51,7 +51,7 @@ class UnknownTokens:
         self.tokens += prediction.tokens_read
         self.unknown += prediction.unknown_tokens
 
-    def note(self, table: "InputFile | None" = None) -> None:
+    def note(self, table: "TableFile | None" = None) -> None:
         """Note how many; where it is all, another column of the `table` may be meant."""
         note_unknown(self.unknown / self.tokens if self.tokens else None)
         if self.tokens and self.unknown == self.tokens and table is not None:
@@ -68,7 +68,7 @@ class Notes:
     """
 
     def __init__(
-        self, pace: Pace, *, typed: bool = False, table: "InputFile | None" = None
+        self, pace: Pace, *, typed: bool = False, table: "TableFile | None" = None
     ) -> None:
         self.pace = pace
         self.typed = typed

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
 from sixjars.data.text.files import is_gzipped
-from sixjars.runs.given import object_named, object_of, parted, raw_lines, row_given, text_of
 from sixjars.runs.notes import cut_in_words
+from sixjars.runs.prediction_input import (
+    object_named,
+    object_of,
+    parted,
+    raw_lines,
+    row_given,
+    text_of,
+)
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.runs.given import Item
-    from sixjars.runs.input_file import InputFile
+    from sixjars.data.tables.table_file import TableFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
+    from sixjars.runs.prediction_input import Item
 
 _AT_ONCE = 1 << 16  # bytes of a read
 
@@ -133,7 +140,7 @@ def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def rows_given(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
+def rows_given(predictor: "Predictor", file: "TableFile") -> "Iterator[Item]":
     """The rows of a file with columns; images and videos may be beside it."""
     row = None
     for row in file.rows():

@@ -46,13 +46,13 @@ from sixjars.cli.streaming import Pace, portions
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
+    from sixjars.data.tables.table_file import TableFile
     from sixjars.learning.engine import Device
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.given import Item
-    from sixjars.runs.input_file import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
-    from sixjars.runs.sinks import Sink
+    from sixjars.runs.prediction_input import Item
+    from sixjars.runs.prediction_output import PredictionOutput
 
 TextsArgument = Annotated[
     list[str] | None,
@@ -198,7 +198,7 @@ class _Asked:
 
 
 def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
-    from sixjars.runs.sinks import LineSink, TableSink
+    from sixjars.runs.prediction_output import PredictionLines, PredictionTable
 
     predictor = work.predictor
     settings = work.settings
@@ -211,9 +211,11 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     items = texts_given(predictor, iter(given), asked.questions)
     if table is not None:
         items = rows_given(predictor, table)
-    sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)
+    sink: PredictionOutput = PredictionLines(
+        predictor, output, nbest=settings.nbest, as_json=as_json
+    )
     if table is not None and output is not None and not as_json and output.suffix.lower() != ".txt":
-        sink = TableSink(predictor, table, output, nbest=settings.nbest, note=note)
+        sink = PredictionTable(predictor, table, output, nbest=settings.nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
     try:
@@ -258,14 +260,14 @@ def _check_files(
 
 def table_of(
     file: Path | None, predictor: "Predictor", *, with_output: bool = False
-) -> "InputFile | None":
+) -> "TableFile | None":
     """A file with the columns of the inputs, or of the output too; nothing for one input a line."""
-    from sixjars.runs.files import input_file
+    from sixjars.data.tables import table_file
 
     if file is None or not file.is_file():
         return None
     columns = predictor.all_columns if with_output else predictor.columns
-    return input_file(file, columns, predictor.recipe.data)
+    return table_file(file, columns, predictor.recipe.data)
 
 
 @final
@@ -282,7 +284,9 @@ class _Work:
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def through(self, waiting: "Iterator[list[Item]]", sink: "Sink", notes: Notes) -> None:
+    def through(
+        self, waiting: "Iterator[list[Item]]", sink: "PredictionOutput", notes: Notes
+    ) -> None:
         """Predict all portions; an input that cannot be used is an empty line, and noted."""
         from sixjars.runs.computing import computing
 

@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.tables.delimited import DELIMITERS, header_names, is_quoted, records_of
-from sixjars.data.tables.headers import has_header, may_have_header
+from sixjars.data.tables.delimited import USUAL, is_quoted, records_of
+from sixjars.data.tables.headers import (
+    DELIMITERS,
+    has_header,
+    header_names,
+    may_have_header,
+    unused_delimiter,
+)
 from sixjars.data.tables.quoted import csv_fields
 from sixjars.data.tables.rows import Fault, Key
 from sixjars.data.text.files import ending_of, lines_of
@@ -22,7 +28,8 @@ ROWS: Final = 1000  # rows that are looked at
 _BYTES: Final = 1 << 20
 _MOST_BROKEN: Final = 0.1
 """The share of rows that quotation marks may break; where it is larger, they are letters."""
-_USUAL: Final = {".csv": ",", ".tsv": "\t"}
+Names = Collection[Key]
+"""A column, by any of its names or by its number."""
 
 
 @final
@@ -41,18 +48,23 @@ class Dialect:
     """Whether the first row may be a header all the same."""
 
 
-def dialect_of(path: Path, named: Collection[str] = ()) -> Dialect:
-    """How a file is written: by its content, else its ending; `named` as in `of_records`."""
-    usual = _USUAL.get(ending_of(path))
+def dialect_of(path: Path, named: Collection[str] = (), columns: Sequence[Names] = ()) -> Dialect:
+    """How a file is written: by its content, else its ending; `named` as in `of_records`.
+
+    If the first line has the `columns` between some delimiter, it is that one, or one of those.
+    """
+    usual = USUAL.get(ending_of(path))
     sample = _sample(path)
     order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
     ways = []
     for mark in order:
         likely = mark != "\t"
         ways += [(mark, likely), (mark, not likely)]
+    with_columns = [way for way in ways if columns and _has(_first(path, *way), columns)]
+    ways = with_columns or ways
     scored = {way: _consistency(sample, *way) for way in ways}
     best = max(ways, key=lambda way: scored[way])  # the first of equals
-    if scored[best] <= 0:
+    if scored[best] <= 0 and not with_columns:
         best = (usual or "\t", usual == ",")
     delimiter, quotes = best
     records = [fields for fields in _records(path, delimiter, quotes=quotes) if fields != [""]]
@@ -90,32 +102,54 @@ def encloses(path: Path, delimiter: str, quotes: bool | None) -> bool:  # noqa: 
 
 
 def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
+    """As `fitted`, with a note where the file has another delimiter."""
+    changes = fitted(path, [(column,) for column in columns], table)
+    if mark := changes.get("delimiter"):
+        expected = table.delimiter or USUAL[ending_of(path)]
+        tell(
+            f"{path} has {mark!r} between its columns, and is read that way; {expected!r} was "
+            "expected."
+        )
+    return changes
+
+
+def fitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict[str, Any]:
     """The settings to read a file that has these columns, but is written in another way.
 
     Nothing where the given settings fit, or where none do: the reader then says what is wrong.
     """
     ending = ending_of(path)
-    usual = table.delimiter or _USUAL.get(ending)
-    if usual is None or ending not in {*_USUAL, ".txt"} or not path.is_file():
+    usual = table.delimiter or USUAL.get(ending)
+    if usual is None or ending not in {*USUAL, ".txt"} or not path.is_file():
         return {}
-    _, first = next(records_of(path, usual, quotes=table.quotes), (0, []))
-    if isinstance(first, Fault):
+    first = _first(path, usual, quotes=table.quotes)
+    if first is None:
         return {}
-    if _has(first, columns):
+    if _has(first, columns) and not (usual == "," and _may_be_first(first, columns)):
         quotes = encloses(path, usual, table.quotes)
         return {"quotes": True} if quotes and not is_quoted(usual, table.quotes) else {}
-    dialect = dialect_of(path)
-    mark = dialect.delimiter
+    dialect = dialect_of(path, columns=columns)
     if not _has(dialect.names or dialect.rows[0], columns):
         return {}
-    tell(f"{path} has {mark!r} between its columns, and is read that way; {usual!r} was expected.")
-    return {"delimiter": mark, "quotes": dialect.quotes}
+    return {"delimiter": dialect.delimiter, "quotes": dialect.quotes}
 
 
-def _has(first: Sequence[str], columns: Sequence[Key]) -> bool:
-    """Whether a first row has columns, by number or by name."""
-    names = header_names(first, columns)
-    return all(key <= len(names) if isinstance(key, int) else key in names for key in columns)
+def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str] | None:  # noqa: FBT001 - a setting
+    """The cells of the first line, if they can be read."""
+    _, first = next(records_of(path, delimiter, quotes=quotes), (0, []))
+    return None if isinstance(first, Fault) else first
+
+
+def _may_be_first(first: Sequence[str], columns: Sequence[Names]) -> bool:
+    """Whether a line of CSV that is read as one column may be several, of which one is wanted."""
+    return all(1 in names for names in columns) and unused_delimiter(first) in (";", "|", "\t")
+
+
+def _has(first: Sequence[str] | None, columns: Sequence[Names]) -> bool:
+    """Whether a first row has columns, each by number or by one of its names."""
+    names = header_names(first or [], [name for column in columns for name in column])
+    numbers = range(1, len(names) + 1)
+    return all(any(name in names or name in numbers for name in column) for column in columns)
 
 
 @final

@@ -3,17 +3,19 @@
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime, time
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
-from sixjars.data.tables.delimited import read_fields
-from sixjars.data.tables.rows import Fields, Record, Wanted
+from sixjars.data.tables.cells import CellFile
+from sixjars.data.tables.delimited import DelimitedWriter
+from sixjars.data.tables.rows import Fields, Key
 from sixjars.data.text.files import check_file
 from sixjars.progress import tell
+from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown
 
 LARGEST: Final = 1 << 30
@@ -27,9 +29,41 @@ _DAMAGED: Final = (
 )
 
 
-def read_xlsx(path: Path, wanted: Wanted) -> Iterator[Record]:
-    """The rows of a sheet; as in CSV, the first has the names where columns are named."""
-    return read_fields(path, wanted, sheet_rows(path, wanted.table.sheet))
+@final
+class ExcelFile(CellFile):
+    """A sheet of a workbook; a workbook that is cut short cannot open, so rows go to a CSV file."""
+
+    @property
+    def unit(self) -> str:
+        """Its records are counted in rows."""
+        return "row"
+
+    def __init__(
+        self, path: Path, columns: Mapping[str, Key], settings: TableSettings | None = None
+    ) -> None:
+        super().__init__(path, columns, settings)
+        self.size = None
+        self.output_ending = ".csv"
+
+    @property
+    def sheet(self) -> str | None:
+        """The sheet that is meant; the only one is, whatever it is called."""
+        sheet = self.settings.sheet
+        return None if sheet is not None and len(sheet_names(self.path)) == 1 else sheet
+
+    def lines(self) -> Iterator[Fields]:
+        """The cells of each row with a value."""
+        return sheet_rows(self.path, self.sheet)
+
+    def is_blank(self) -> bool:
+        """Whether the sheet has no cell with a value."""
+        with _opened(self.path) as book:
+            return next(_filled(self.path, _sheet(book, self.path, self.sheet)), None) is None
+
+    def writer(self, path: Path, added: Mapping[str, type]) -> DelimitedWriter:
+        """A CSV file, with the mark by which Excel knows UTF-8: it is opened with Excel."""
+        header = [*self.names, *added] if self.header else None
+        return DelimitedWriter(path, ",", header, begin="\ufeff")
 
 
 def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
@@ -45,12 +79,6 @@ def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
             yield number, (cells + [""] * width)[: max(width, len(cells))]
     if not width:
         raise DataError(f"{path} is empty: the sheet {table.title!r} has no cell with a value.")
-
-
-def is_blank(path: Path, sheet: str | None = None) -> bool:
-    """Whether a sheet has no cell with a value."""
-    with _opened(path) as book:
-        return next(_filled(path, _sheet(book, path, sheet)), None) is None
 
 
 def _sheet(book: Any, path: Path, sheet: str | None) -> Any:

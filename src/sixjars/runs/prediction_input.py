@@ -1,16 +1,16 @@
-"""One input from one line of text, or from one row of a file with columns."""
+"""The inputs of predictions: one from each line of text, or from each row of a file."""
 
 import glob
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sixjars.data.text.files import is_empty, lines_of
 
 if TYPE_CHECKING:
-    from sixjars.runs.answer_files import Row
+    from sixjars.data.tables.table_file import Row
     from sixjars.runs.predict import Predictor
     from sixjars.runs.requests import Input
 
@@ -79,11 +79,13 @@ def line_given(predictor: "Predictor", line: str) -> "Input":
 
 def row_given(predictor: "Predictor", file: Path, row: "Row") -> "Item":
     """The input of one row of a file; images and videos may be beside the file."""
+    from sixjars.runs.requests import Unreadable
+
     values = row.values
+    if not isinstance(values, Mapping):
+        return Unreadable(values.sentence), row
     media = [name for name, field in predictor.inputs.items() if field.is_media]
-    if isinstance(values, Mapping) and media:
-        values = {**values, **{name: _beside(file, values[name]) for name in media}}
-    return cast("Input", values), row
+    return {**values, **{name: _beside(file, values[name]) for name in media}}, row
 
 
 def _beside(file: Path, name: Any) -> Any:
