@@ -1,36 +1,53 @@
 """Tables of cells, as lines with delimiters and sheets are, whose first row may be a header."""
 
+import csv
+import io
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import final
 
 from sixjars.data.bad_rows import SHOWN
 from sixjars.data.tables.headers import header_names, other_delimiter, unused_delimiter
 from sixjars.data.tables.rows import Fault, Fields, Key, Record, Source, Wanted
-from sixjars.data.tables.table_file import Row, TableFile, row_of
+from sixjars.data.tables.table_file import Cell, LineWriter, Row, RowWriter, TableFile, row_of
 from sixjars.progress import number_of
-from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError, shown, unknown
 
 
 class CellFile(TableFile):
     """Rows of cells; where the columns are numbers there is no header."""
 
-    delimiter = ","
-    """What stands between the cells."""
     has_lines = False
     """Whether a row is a line: under a header of one name, all of the line belongs to it."""
+    begin = ""
+    """The beginning of a file of such rows: a byte order mark, or nothing."""
+    line_end = "\n"
+    """The end of each row there."""
+    _rows = _wide = 0
+    _wide_rows: tuple[int, ...] = ()
+    _first: Sequence[str] = ()
 
-    def __init__(
-        self, path: Path, columns: Mapping[str, Key], settings: TableSettings | None = None
-    ) -> None:
-        super().__init__(path, columns, settings)
-        self.numbered = all(isinstance(key, int) for key in columns.values())
+    @property
+    def delimiter(self) -> str:
+        """The mark between cells where rows are written; none in plain text."""
+        return ","
+
+    @property
+    def quotes(self) -> bool:
+        """Whether quotation marks enclose cells where rows are written."""
+        return True
+
+    @property
+    def numbered(self) -> bool:
+        """Whether all columns are given by number."""
+        return all(isinstance(key, int) for key in self.columns.values())
+
+    @property
+    def header(self) -> bool:
+        """Whether the first row has names: as is said, else where columns are named."""
         header = self.settings.header
-        self.header = not self.numbered if header is None else header
-        self._rows = self._wide = 0
-        self._wide_rows: list[int] = []
-        self._first: list[str] = []
+        return not self.numbered if header is None else header
 
     @abstractmethod
     def lines(self) -> Iterator[Fields]:
@@ -61,7 +78,8 @@ class CellFile(TableFile):
         Where lines have one column, what is too long is that column.
         """
         places = dict[str, int]()
-        self._rows, self._wide, self._wide_rows, self.cut = 0, 0, [], 0
+        self._rows, self._wide, self._wide_rows, self.cut = 0, 0, (), 0
+        has_header = self.header
         for _, fields in self.lines():
             fault = fields if isinstance(fields, Fault) else None
             cells = fields if not isinstance(fields, Fault) else fields.cells
@@ -71,7 +89,7 @@ class CellFile(TableFile):
             if not places:
                 places, self._first = self._places(record), record
                 self.used = {field: self.names[place] for field, place in places.items()}
-                if self.header:
+                if has_header:
                     continue
             self._rows += 1
             whole = self._fitted(record)
@@ -80,13 +98,17 @@ class CellFile(TableFile):
 
     def _fitted(self, record: list[str]) -> list[str]:
         """A row with a cell for each column."""
-        if self.header and any(map(str.strip, record[len(self.names) :])):
+        if any(map(str.strip, record[len(self.names) :])) and self.header:
             self._wide += 1
-            self._wide_rows += [self._rows] if self._wide <= SHOWN else []
+            self._wide_rows += (self._rows,) if self._wide <= SHOWN else ()
             if self._has_whole_lines:
                 return [self.delimiter.join(record)]
             self.cut += 1
         return (record + [""] * (len(self.names) - len(record)))[: len(self.names)]
+
+    def writer(self, path: Path, added: Mapping[str, type]) -> RowWriter:
+        """Lines with the same header, delimiter, quotation marks and line ends."""
+        return CellWriter(path, self, added)
 
     def notes(self) -> list[str]:
         """A sentence where rows have more values than the header: a text may have been cut."""
@@ -132,6 +154,40 @@ class CellFile(TableFile):
             if names.count(name) > 1:
                 raise DataError(f"{self.path}: column {name!r} is in the header twice; rename one.")
         return {field: names.index(name) for field, name in used.items()}
+
+
+@final
+class CellWriter(LineWriter):
+    """CSV or TSV, as a table is."""
+
+    def __init__(self, path: Path, table: CellFile, added: Mapping[str, type]) -> None:
+        super().__init__(path, table.begin)
+        self.table = table
+        if table.header:
+            self._put_rows([[*table.names, *added]])
+
+    def append(self, rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> None:
+        """Append rows; without quotation marks a tab or a line break in a cell becomes a blank."""
+        pairs = zip(rows, cells, strict=True)
+        self._put_rows([[*row.whole, *map(_text, added)] for row, added in pairs])
+
+    def _put_rows(self, rows: Sequence[Sequence[str]]) -> None:
+        delimiter, end = self.table.delimiter, self.table.line_end
+        if delimiter == "\t" and not self.table.quotes:
+            plain = (
+                [" ".join(cell.splitlines()).replace("\t", " ") for cell in row] for row in rows
+            )
+            self.put("".join("\t".join(row) + end for row in plain))
+            return
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter, lineterminator=end).writerows(rows)
+        self.put(text.getvalue())
+
+
+def _text(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.6f}" if isinstance(cell, float) else cell
 
 
 def picked(

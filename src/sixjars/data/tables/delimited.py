@@ -3,9 +3,8 @@
 Without quotes, as in TSV, a quotation mark is a letter like any other.
 """
 
-import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, final
@@ -29,9 +28,8 @@ from sixjars.data.tables.rows import (
     escaped,
     piece_of,
 )
-from sixjars.data.tables.table_file import Cell, LineWriter, Row
+from sixjars.data.tables.table_file import Row
 from sixjars.data.text.files import MARK, UTF16, blocks_of, ending_of, is_windows, lines_of, opened
-from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError, unknown
 
 TEXT: Final = "text"  # the name of the one column of a plain text file
@@ -45,14 +43,15 @@ class DelimitedFile(CellFile):
 
     has_lines = True
 
-    def __init__(
-        self, path: Path, columns: Mapping[str, Key], settings: TableSettings | None = None
-    ) -> None:
-        super().__init__(path, columns, settings)
-        self.delimiter = self.settings.delimiter or USUAL.get(ending_of(path), "")
-        self.quotes = is_quoted(self.delimiter, self.settings.quotes)
+    @property
+    def delimiter(self) -> str:
+        """What stands between the columns: as is said, else by the ending."""
+        return self.settings.delimiter or USUAL.get(ending_of(self.path), "")
+
+    @property
+    def quotes(self) -> bool:
         """Whether quotation marks enclose cells."""
-        self._begin, self._line_end = "", "\n"
+        return is_quoted(self.delimiter, self.settings.quotes)
 
     def lines(self) -> Iterator[Fields]:
         """The cells of each line."""
@@ -81,66 +80,10 @@ class DelimitedFile(CellFile):
         """The rows, and how they begin and end is kept for others like them."""
         with opened(self.path) as stream:
             is_marked = is_windows(stream) or stream.read(3).startswith((MARK, *UTF16))
-        self._begin = "\ufeff" if is_marked else ""  # without it, Excel misreads umlauts
+        self.begin = "\ufeff" if is_marked else ""  # without it, Excel misreads umlauts
         first = next((line for _, line in lines_of(self.path)), b"")
-        self._line_end = "\r\n" if first.endswith(b"\r\n") else "\n"
+        self.line_end = "\r\n" if first.endswith(b"\r\n") else "\n"
         yield from super().rows()
-
-    def writer(self, path: Path, added: Mapping[str, type]) -> "DelimitedWriter":
-        """A file with the same header, delimiter, quotation marks and line ends."""
-        header = [*self.names, *added] if self.header else None
-        return DelimitedWriter(
-            path,
-            self.delimiter,
-            header,
-            begin=self._begin,
-            quotes=self.quotes,
-            line_end=self._line_end,
-        )
-
-
-@final
-class DelimitedWriter(LineWriter):
-    """CSV or TSV."""
-
-    def __init__(
-        self,
-        path: Path,
-        delimiter: str,
-        header: Sequence[str] | None,
-        *,
-        begin: str = "",
-        quotes: bool = True,
-        line_end: str = "\n",
-    ) -> None:
-        super().__init__(path, begin)
-        self.delimiter = delimiter
-        self.quotes = quotes
-        self.line_end = line_end
-        if header is not None:
-            self._put_rows([header])
-
-    def append(self, rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> None:
-        """Append rows; without quotation marks a tab or a line break in a cell becomes a blank."""
-        pairs = zip(rows, cells, strict=True)
-        self._put_rows([[*row.whole, *map(_text, added)] for row, added in pairs])
-
-    def _put_rows(self, rows: Sequence[Sequence[str]]) -> None:
-        if self.delimiter == "\t" and not self.quotes:
-            cleaned = (
-                (" ".join(cell.splitlines()).replace("\t", " ") for cell in row) for row in rows
-            )
-            self.put("".join("\t".join(row) + self.line_end for row in cleaned))
-            return
-        text = io.StringIO()
-        csv.writer(text, delimiter=self.delimiter, lineterminator=self.line_end).writerows(rows)
-        self.put(text.getvalue())
-
-
-def _text(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    return f"{cell:.6f}" if isinstance(cell, float) else cell
 
 
 def _piece(

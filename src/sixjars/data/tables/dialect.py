@@ -5,6 +5,7 @@ All of it is decided from the first rows, by rules: the same file always gives t
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -136,8 +137,10 @@ def fitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict[s
 
 def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str] | None:  # noqa: FBT001 - a setting
     """The cells of the first line, if they can be read."""
-    _, first = next(records_of(path, delimiter, quotes=quotes), (0, []))
-    return None if isinstance(first, Fault) else first
+    with suppress(DataError):  # a field that is never closed, for one
+        _, first = next(records_of(path, delimiter, quotes=quotes), (0, []))
+        return None if isinstance(first, Fault) else first
+    return None
 
 
 def _may_be_first(first: Sequence[str], columns: Sequence[Names]) -> bool:

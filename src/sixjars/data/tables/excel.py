@@ -3,7 +3,7 @@
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, time
 from itertools import chain, islice
@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.tables.cells import CellFile
-from sixjars.data.tables.delimited import DelimitedWriter
-from sixjars.data.tables.rows import Fields, Key
+from sixjars.data.tables.rows import Fields
 from sixjars.data.text.files import check_file
 from sixjars.progress import tell
-from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown
 
 LARGEST: Final = 1 << 30
@@ -33,17 +31,17 @@ _DAMAGED: Final = (
 class ExcelFile(CellFile):
     """A sheet of a workbook; a workbook that is cut short cannot open, so rows go to a CSV file."""
 
+    begin = "\ufeff"  # by which Excel knows UTF-8: what was made with it is opened with it
+
     @property
     def unit(self) -> str:
         """Its records are counted in rows."""
         return "row"
 
-    def __init__(
-        self, path: Path, columns: Mapping[str, Key], settings: TableSettings | None = None
-    ) -> None:
-        super().__init__(path, columns, settings)
-        self.size = None
-        self.output_ending = ".csv"
+    @property
+    def output_ending(self) -> str:
+        """Rows go to a CSV file."""
+        return ".csv"
 
     @property
     def sheet(self) -> str | None:
@@ -59,11 +57,6 @@ class ExcelFile(CellFile):
         """Whether the sheet has no cell with a value."""
         with _opened(self.path) as book:
             return next(_filled(self.path, _sheet(book, self.path, self.sheet)), None) is None
-
-    def writer(self, path: Path, added: Mapping[str, type]) -> DelimitedWriter:
-        """A CSV file, with the mark by which Excel knows UTF-8: it is opened with Excel."""
-        header = [*self.names, *added] if self.header else None
-        return DelimitedWriter(path, ",", header, begin="\ufeff")
 
 
 def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:

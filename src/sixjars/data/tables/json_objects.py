@@ -8,16 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.tables.lines import decoded_lines
-from sixjars.data.tables.rows import Fault, Key, Record, Wanted, decoded, escaped, value_of
+from sixjars.data.tables.rows import ESCAPED, Fault, Key, Record, Wanted, decoded, escaped, value_of
 from sixjars.data.tables.table_file import Cell, LineWriter, Row, TableFile, row_of
 from sixjars.data.text.files import blocks_of, ending_of, lines_of
-from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError
 
 DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Reads JSON in which numbers stay as they are written."""
 _NO_OBJECT: Final = 'is JSON, but not an object; each line is one object, like {"text": "..."}.'
+_NO_UTF8: Final = "is not UTF-8; save the file as UTF-8."
 _SPACE: Final = re.compile(r"\s*")
 Blocks = Iterator[tuple[int, bytes]]
 
@@ -26,11 +25,8 @@ Blocks = Iterator[tuple[int, bytes]]
 class JsonFile(TableFile):
     """Objects, one on each line or in one list; rows are the same objects with members added."""
 
-    def __init__(
-        self, path: Path, columns: Mapping[str, Key], settings: TableSettings | None = None
-    ) -> None:
-        super().__init__(path, columns, settings)
-        self.listed = False
+    listed = False
+    """Whether it is one list."""
 
     @property
     def unit(self) -> str:
@@ -44,25 +40,16 @@ class JsonFile(TableFile):
 
     def rows(self) -> Iterator[Row]:
         """All objects; a line that is none is an input that cannot be read."""
-        blocks = _list_in(self.path)
-        self.listed = blocks is not None
-        if blocks is not None:
-            for line, text, value in _members(self.path, self._counted(blocks), escape=True):
-                yield self._row(line, text, value)
-            return
-        for line, raw in self._counted(lines_of(self.path)):
-            checked = decoded(line, raw)
-            fault = checked if isinstance(checked, Fault) else None
-            text = escaped(raw) if isinstance(checked, Fault) else checked
-            try:
-                value = _parsed(text) if text.strip() else {}
-            except ValueError as error:
-                yield Row(Fault(line, str(error)), text)
-            else:
-                yield self._row(line, text, value, fault)
+        members = _list_in(self.path)
+        self.listed = members is not None
+        blocks = self._counted(members or lines_of(self.path))
+        for entry in _entries(self.path, blocks, listed=self.listed):
+            yield self._row(*entry)
 
-    def _row(self, line: int, text: str, value: Any, fault: Fault | None = None) -> Row:
+    def _row(self, line: int, text: str, value: Any, fault: Fault | None) -> Row:
         """The values of an object; or where one text is read, a text or list alone is its value."""
+        if fault is not None and value is None:
+            return Row(fault, text)
         if len(self.columns) == 1 and text.lstrip()[:1] in ("[", '"'):
             [name] = self.columns
             return Row({name: value}, f"{{{json.dumps(name)}: {text.strip()}}}")
@@ -132,19 +119,41 @@ def check_named(path: Path, keys: Iterable[Key]) -> None:
 
 def json_records(path: Path) -> Iterator[Record]:
     """Each object with the line that it begins on; or as `json_unit` says."""
-    blocks = _list_in(path)
-    if blocks is not None:
-        by_row = json_unit(path) == "row"
-        for row, (line, _, value) in enumerate(_members(path, blocks, escape=False), 1):
-            number = row if by_row else line
-            fault = Fault(number, "is no object; a list holds objects here.")
-            yield number, value if isinstance(value, dict) else fault
+    members = _list_in(path)
+    by_row = members is not None and json_unit(path) == "row"
+    no_object = _NO_OBJECT if members is None else "is no object; a list holds objects here."
+    entries = _entries(path, members or lines_of(path), listed=members is not None)
+    for row, (line, text, value, fault) in enumerate(entries, 1):
+        number = row if by_row else line
+        if fault is None and not text.strip():
+            fault = Fault(number, "the line is empty.")
+        elif fault is None and not isinstance(value, dict):
+            fault = Fault(number, no_object)
+        yield number, value if fault is None else fault
+
+
+def _entries(
+    path: Path, blocks: Blocks, *, listed: bool
+) -> Iterator[tuple[int, str, Any, Fault | None]]:
+    """The line, the text and the value of each member of a list or each line, and its fault."""
+    if listed:
+        for line, text, value in _members(path, blocks):
+            bad = not text.isascii() and ESCAPED.search(text)
+            yield line, text, value, Fault(line, _NO_UTF8) if bad else None
         return
-    for number, text in decoded_lines(path):
+    for line, raw in blocks:
+        checked = decoded(line, raw)
+        fault = checked if isinstance(checked, Fault) else None
+        text = escaped(raw) if isinstance(checked, Fault) else checked
+        value = None
         try:
-            yield number, text if isinstance(text, Fault) else _object(text)
-        except ValueError as error:
-            yield number, Fault(number, str(error))
+            value = DECODER.decode(text) if text.strip() else {}
+        except json.JSONDecodeError as error:
+            wrong = f"is not JSON: {error.msg} at column {error.colno}; each line is one object."
+            fault = fault or Fault(line, wrong)
+        except RecursionError:
+            fault = Fault(line, "is not JSON that can be read: too many brackets inside brackets.")
+        yield line, text, value, fault
 
 
 def json_unit(path: Path) -> str:
@@ -170,8 +179,17 @@ def _list_in(path: Path) -> Blocks | None:
     first = _first_lines(path) if _may_be_list(path) else []
     if first and first[0].startswith(b"["):
         return blocks_of(path, whole_lines=False)
-    text = wrapped_list(path)
-    return iter([(1, text.encode())]) if text else None
+    if not first or not first[0].startswith(b"{") or (len(first) > 1 and _is_json(first[0])):
+        return None
+    lists = _lists_in(path)
+    if len(lists) > 1:
+        names = ", ".join(lists)
+        raise DataError(
+            f"{path} is an object with several lists ({names}); save the one that is meant as a "
+            "file."
+        )
+    written = next(iter(lists.values()), "")
+    return iter([(1, written.encode("utf-8", "surrogateescape"))]) if written else None
 
 
 def _is_json(line: bytes) -> bool:
@@ -182,69 +200,70 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def wrapped_list(path: Path) -> str:
-    """The list of objects in a `.json` file with an object around it, `{"data": [...]}`.
+def _lists_in(path: Path) -> dict[str, str]:
+    """The lists of objects in the object of a file, `{"data": [...]}`, by name; none for lines.
 
-    Empty lines stand for what is before it, so that errors name the right line.
+    Empty lines stand for what is before a list, so that errors name the right line.
     """
-    first = _first_lines(path)
-    lines = not _may_be_list(path) or (len(first) > 1 and _is_json(first[0]))
-    if lines or not first or not first[0].startswith(b"{"):
-        return ""
-    text = _whole(path)
-    lists: dict[str, str] = {}
+    text = _Text(path, blocks_of(path, whole_lines=False))
+    lists = dict[str, str]()
     try:
-        at = _skip(text, _skip(text, 0) + 1)
-        while text[at : at + 1] == '"':
-            name, at = DECODER.raw_decode(text, at)
-            at = _skip(text, _skip(text, at) + 1)  # behind the colon
-            value, end = DECODER.raw_decode(text, at)
+        text.skip()
+        while text.mark() == '"':
+            _, name = text.value()
+            text.skip()
+            text.mark()
+            before = text.line - 1
+            written, value = text.value()
             if isinstance(value, list) and value and isinstance(value[0], dict):
-                lists[name] = "\n" * text.count("\n", 0, at) + text[at:end]
-            at = _skip(text, end)
-            at = _skip(text, at + 1) if text[at : at + 1] == "," else at
-    except (ValueError, RecursionError):  # lines, maybe
-        return ""
-    if len(lists) > 1:
-        names = ", ".join(lists)
-        raise DataError(
-            f"{path} is an object with several lists ({names}); save the one that is meant as a "
-            "file."
-        )
-    return next(iter(lists.values()), "")
+                lists[name] = "\n" * before + written
+            if text.mark() == ",":
+                text.skip()
+    except DataError:  # lines, maybe
+        return {}
+    return lists
 
 
-def _whole(path: Path) -> str:
-    content = b"".join(line for _, line in lines_of(path))
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}, line {line}: is not UTF-8; save the file as UTF-8.") from None
+def _members(path: Path, blocks: Blocks) -> Iterator[tuple[int, str, Any]]:
+    """The members of a list: the line on which each begins, its text, and its value."""
+    text = _Text(path, blocks)
+    text.skip()
+    while text.mark() != "]":
+        line = text.line
+        yield line, *text.value()
+        mark = text.mark()
+        if mark == ",":
+            text.skip()
+        elif mark != "]":
+            raise DataError(
+                f"{path}, line {text.line}: is not JSON: a comma or the end of the list is missing."
+            )
 
 
 @final
 class _Text:
-    """The text of a file, of which no more is in memory than is needed."""
+    """The text of a file of JSON, of which no more is in memory than is needed."""
 
-    def __init__(self, path: Path, blocks: Blocks, *, escape: bool) -> None:
+    def __init__(self, path: Path, blocks: Blocks) -> None:
         self.path = path
         self.blocks = blocks
-        errors = "surrogateescape" if escape else "strict"
-        self.decoder = codecs.getincrementaldecoder("utf-8-sig")(errors)
+        self.decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
         self.text = ""
         self.at = 0
-        self.line, self.counted = 1, 0
-        """The line of a place in the text, up to which line breaks were counted."""
-        self.column = 0
-        """Characters before the text on its first line."""
+        self.line = self.column = 1
+        """The place in the file that is read."""
 
     def mark(self) -> str:
         """The next character that is no white space; nothing at the end."""
         while True:
-            self.at = _skip(self.text, self.at)
+            self._pass(_SPACE.match(self.text, self.at).end())  # type: ignore[union-attr]  # it fits everywhere
             if self.at < len(self.text) or not self._read_on():
                 return self.text[self.at : self.at + 1]
+
+    def skip(self) -> None:
+        """Pass over the next mark."""
+        self.mark()
+        self._pass(self.at + 1)
 
     def value(self) -> tuple[str, Any]:
         """The value that begins here, as text too."""
@@ -255,95 +274,36 @@ class _Text:
                 value, end = DECODER.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
                 line, column = self._place(error.pos)
-                fault = f"line {line}: is not JSON: {error.msg} at column {column}"
+                fault = f"line {line}: is not JSON: {error.msg} at column {column}."
             except RecursionError:
-                fault = f"line {self.line_here()}: has too many brackets inside brackets"
+                fault = f"line {self.line}: has too many brackets inside brackets."
             if end == len(self.text) and self._read_on():  # a number might go on, for one
                 continue
             if fault:
-                raise DataError(f"{self.path}, {fault}.")
-            begin, self.at = self.at, end
-            return self.text[begin:end], value
-
-    def line_here(self) -> int:
-        """The line that is read."""
-        self.line += self.text.count("\n", self.counted, self.at)
-        self.counted = self.at
-        return self.line
+                raise DataError(f"{self.path}, {fault}")
+            text = self.text[self.at : end]
+            self._pass(end)
+            return text, value
 
     def _place(self, at: int) -> tuple[int, int]:
-        """The line and the column of a place in the text."""
-        line = self.line_here() + self.text.count("\n", self.at, at)
-        before = self.text.rfind("\n", 0, at)
-        return line, at - before if before >= 0 else self.column + at + 1
+        """The line and the column of a place further on in the text."""
+        passed = self.text[self.at : at]
+        breaks = passed.count("\n")
+        return self.line + breaks, len(passed) - (passed.rfind("\n") if breaks else -self.column)
+
+    def _pass(self, at: int) -> None:
+        self.line, self.column = self._place(at)
+        self.at = at
 
     def _read_on(self) -> bool:
         """Read at least as much as is there, so that a long value is not parsed again and again."""
-        rest = self.text[self.at :]
-        pieces = list[str]()
-        missing = len(rest)
+        pieces = [self.text[self.at :]]
+        missing = len(pieces[0])
         while missing >= 0 and (block := next(self.blocks, None)) is not None:
-            pieces.append(self._decoded(*block))
+            pieces.append(self.decoder.decode(block[1]))
             missing -= len(pieces[-1])
-        if pieces:
-            line, column = self._place(self.at)
-            self.text = "".join([rest, *pieces])
-            self.line, self.column = line, column - 1
-            self.at = self.counted = 0
-        return bool(pieces)
-
-    def _decoded(self, number: int, block: bytes) -> str:
-        try:
-            return self.decoder.decode(block)
-        except UnicodeDecodeError as error:
-            line = number + error.object.count(b"\n", 0, error.start)
-            raise DataError(
-                f"{self.path}, line {line}: is not UTF-8; save the file as UTF-8."
-            ) from None
-
-
-def _members(path: Path, blocks: Blocks, *, escape: bool) -> Iterator[tuple[int, str, Any]]:
-    """The members of a list: the line on which each begins, its text, and its value."""
-    text = _Text(path, blocks, escape=escape)
-    text.mark()
-    text.at += 1  # behind the bracket
-    while text.mark() != "]":
-        line = text.line_here()
-        yield line, *text.value()
-        mark = text.mark()
-        if mark == ",":
-            text.at += 1
-        elif mark != "]":
-            raise DataError(
-                f"{path}, line {text.line_here()}: is not JSON: a comma or the end of the list is "
-                "missing."
-            )
-
-
-def _skip(text: str, at: int) -> int:
-    """The place of the next character that is no white space."""
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it fits everywhere
-
-
-def _object(text: str) -> dict[str, Any]:
-    """The object of a line."""
-    if not text or text.isspace():
-        raise ValueError("the line is empty.")
-    parsed = _parsed(text)
-    if not isinstance(parsed, dict):
-        raise ValueError(_NO_OBJECT)
-    return parsed
-
-
-def _parsed(text: str) -> Any:
-    """The value of a line; ValueError with a sentence where it is none."""
-    try:
-        return DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"is not JSON: {error.msg} at column {error.colno}; each line is one object."
-        ) from error
-    except RecursionError as error:
-        raise ValueError(
-            "is not JSON that can be read: too many brackets inside brackets."
-        ) from error
+        if len(pieces) == 1:
+            return False
+        self.text = "".join(pieces)
+        self.at = 0
+        return True

@@ -83,8 +83,6 @@ class TableFile(ABC):
         """Bytes, or rows of a Parquet file, so far."""
         self.size: int | None = None if is_gzipped(path) else path.stat().st_size
         """Their total; None where that is not known before the end."""
-        self.output_ending = ending_of(path)
-        """The ending of the files that `writer` writes."""
         self.names: list[str] = []
         """Its columns, as far as rows were read."""
         self.used: dict[str, str] = {}
@@ -98,6 +96,11 @@ class TableFile(ABC):
     def unit(self) -> str:
         """The unit that its records are counted in."""
         return "line"
+
+    @property
+    def output_ending(self) -> str:
+        """The ending of the files that `writer` writes."""
+        return ending_of(self.path)
 
     @abstractmethod
     def records(self, wanted: Wanted) -> Source:
