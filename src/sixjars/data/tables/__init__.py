@@ -3,7 +3,7 @@
 A bad row is named by file and line, or counted and left out; nothing is guessed.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -15,7 +15,7 @@ from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.captions import read_coco, read_flickr8k
 from sixjars.data.tables.cells import CellFile
 from sixjars.data.tables.delimited import DelimitedFile
-from sixjars.data.tables.dialect import ROWS, fitted, refitted
+from sixjars.data.tables.dialect import ROWS, refitted
 from sixjars.data.tables.dialogs import read_dialogs
 from sixjars.data.tables.excel import ExcelFile
 from sixjars.data.tables.folders import read_folders
@@ -113,8 +113,7 @@ def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
         settings = settings.model_copy(update=refitted(place, wanted.keys, settings))
     table = kind(place, wanted.fields, settings)
     examples = kept(table.records(wanted), wanted, name=str(place), unit=table.unit)
-    notes = (*_header_as_data(table), *_wider_rows(table), *examples.notes)
-    return replace(examples, notes=notes)
+    return replace(examples, notes=(*_notes(table), *examples.notes))
 
 
 def table_file(
@@ -129,8 +128,8 @@ def table_file(
     if not _is_known(path) or ending == ".txt":
         return None
     settings = settings or TableSettings()
-    names = [(key,) if isinstance(key, int) else (key, field) for field, key in columns.items()]
-    changes = fitted(path, names, settings)
+    names = [key if isinstance(key, int) else (key, field) for field, key in columns.items()]
+    changes = refitted(path, names, settings)
     return FORMATS[ending](path, columns, settings.model_copy(update=changes))
 
 
@@ -140,51 +139,52 @@ def _is_known(path: Path) -> bool:
 
 def header_as_data(path: Path, settings: TableSettings) -> list[str]:
     """The cells of a first line that looks like names of columns and need not be a header."""
-    return _first_as_data(_format_of(path)(path, {}, settings))
+    table = _format_of(path)(path, {}, settings)
+    return _unsaid_header(table, _first_rows(table))
 
 
-def _first_as_data(table: TableFile) -> list[str]:
-    if table.settings.header is not None or not isinstance(table, CellFile) or not table.delimiter:
-        return []
-    good = [fields for _, fields in islice(table.lines(), ROWS) if not isinstance(fields, Fault)]
-    return good[0] if good and has_header(good) else []
+def _first_rows(table: TableFile) -> list[tuple[int, list[str]]]:
+    """The first rows of cells with their lines, a header too; none of other formats."""
+    lines = table.lines() if isinstance(table, CellFile) and table.delimiter else ()
+    first = islice(lines, ROWS)
+    return [(line, cells) for line, cells in first if not isinstance(cells, Fault)]
 
 
-def _header_as_data(table: TableFile) -> list[str]:
-    """A sentence where columns are given by number, but the first line looks like names."""
-    numbered = all(isinstance(key, int) for key in table.columns.values())
-    cells = _first_as_data(table) if numbered else []
-    if not cells:
-        return []
-    names = ", ".join(map(repr, cells))
-    return [
-        f"{table.path}: the first line ({names}) looks like a header, but is read as an example, "
-        "because columns are given by number; name them, or write `data.header: true` "
-        "(`data.header: false` if it is an example)."
-    ]
+def _unsaid_header(table: TableFile, rows: Sequence[tuple[int, list[str]]]) -> list[str]:
+    cells = [cells for _, cells in rows]
+    return cells[0] if cells and table.settings.header is None and has_header(cells) else []
 
 
-def _wider_rows(table: TableFile) -> list[str]:
+def _notes(table: TableFile) -> Iterator[str]:
+    """What the first rows suggest: a header, or delimiters that end a text."""
+    rows = _first_rows(table)
+    named = not all(isinstance(key, int) for key in table.columns.values())
+    if not named and (cells := _unsaid_header(table, rows)):
+        yield (
+            f"{table.path}: the first line ({', '.join(map(repr, cells))}) looks like a header, "
+            "but is read as an example, because columns are given by number; name them, or write "
+            "`data.header: true` (`data.header: false` if it is an example)."
+        )
+    if rows and (named or table.settings.header) and isinstance(table, DelimitedFile):
+        names = len(rows[0][1])
+        wide = [(line, cells) for line, cells in rows if any(map(str.strip, cells[names:]))]
+        if wide:
+            yield _cut_texts(table.path, names, len(rows) - 1, wide)
+
+
+def _cut_texts(path: Path, names: int, rows: int, wide: Sequence[tuple[int, list[str]]]) -> str:
     """A sentence where lines have more values than the header has names."""
-    if not isinstance(table, DelimitedFile) or not table.delimiter or not table.header:
-        return []
-    records = islice(table.lines(), ROWS)
-    good = [(line, fields) for line, fields in records if not isinstance(fields, Fault)]
-    names = len(good[0][1])
-    wide = [(line, fields) for line, fields in good if any(map(str.strip, fields[names:]))]
-    if not wide:
-        return []
-    curly = any(field.strip().startswith(_CURLY) for _, fields in wide for field in fields)
+    curly = any(cell.strip().startswith(_CURLY) for _, cells in wide for cell in cells)
     quotes = "curly quotation marks do not enclose a text"
     why = quotes if curly else "a delimiter inside a text ends it"
     shown = [str(line) for line, _ in wide[:SHOWN]]
     lines = ", ".join(shown + ["..."] * (len(wide) > SHOWN))
-    return [
-        f"{table.path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header, "
-        f"which has {number_of(names, 'name')} (line {lines}), so values may be in the wrong "
-        f"columns: {why}. Enclose such texts in straight quotation "
-        'marks (") and read them with `data.quotes: true`, or choose another delimiter.'
-    ]
+    return (
+        f"{path}: {len(wide)} of the first {rows} rows have more values than the header, which has "
+        f"{number_of(names, 'name')} (line {lines}), so values may be in the wrong columns: {why}. "
+        'Enclose such texts in straight quotation marks (") and read them with `data.quotes: '
+        "true`, or choose another delimiter."
+    )
 
 
 def _wanted(

@@ -18,6 +18,10 @@ from sixjars_runtime.errors import DataError, shown, unknown
 class CellFile(TableFile):
     """Rows of cells; where the columns are numbers there is no header."""
 
+    delimiter = ","
+    """The mark between cells where rows are written; none in plain text."""
+    quotes = True
+    """Whether quotation marks enclose cells there."""
     has_lines = False
     """Whether a row is a line: under a header of one name, all of the line belongs to it."""
     begin = ""
@@ -27,16 +31,6 @@ class CellFile(TableFile):
     _rows = _wide = 0
     _wide_rows: tuple[int, ...] = ()
     _first: Sequence[str] = ()
-
-    @property
-    def delimiter(self) -> str:
-        """The mark between cells where rows are written; none in plain text."""
-        return ","
-
-    @property
-    def quotes(self) -> bool:
-        """Whether quotation marks enclose cells where rows are written."""
-        return True
 
     @property
     def numbered(self) -> bool:

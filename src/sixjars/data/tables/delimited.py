@@ -30,6 +30,7 @@ from sixjars.data.tables.rows import (
 )
 from sixjars.data.tables.table_file import Row
 from sixjars.data.text.files import MARK, UTF16, blocks_of, ending_of, is_windows, lines_of, opened
+from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError, unknown
 
 TEXT: Final = "text"  # the name of the one column of a plain text file
@@ -43,15 +44,10 @@ class DelimitedFile(CellFile):
 
     has_lines = True
 
-    @property
-    def delimiter(self) -> str:
-        """What stands between the columns: as is said, else by the ending."""
-        return self.settings.delimiter or USUAL.get(ending_of(self.path), "")
-
-    @property
-    def quotes(self) -> bool:
-        """Whether quotation marks enclose cells."""
-        return is_quoted(self.delimiter, self.settings.quotes)
+    def __init__(self, path: Path, columns: Mapping[str, Key], settings: TableSettings) -> None:
+        super().__init__(path, columns, settings)
+        self.delimiter = settings.delimiter or USUAL.get(ending_of(path), "")
+        self.quotes = is_quoted(self.delimiter, settings.quotes)
 
     def lines(self) -> Iterator[Fields]:
         """The cells of each line."""

@@ -29,8 +29,8 @@ ROWS: Final = 1000  # rows that are looked at
 _BYTES: Final = 1 << 20
 _MOST_BROKEN: Final = 0.1
 """The share of rows that quotation marks may break; where it is larger, they are letters."""
-Names = Collection[Key]
-"""A column, by any of its names or by its number."""
+Names = Key | tuple[str, ...]
+"""A column by its name or number, or by any of several names."""
 
 
 @final
@@ -102,19 +102,7 @@ def encloses(path: Path, delimiter: str, quotes: bool | None) -> bool:  # noqa: 
     return with_quotes > without
 
 
-def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
-    """As `fitted`, with a note where the file has another delimiter."""
-    changes = fitted(path, [(column,) for column in columns], table)
-    if mark := changes.get("delimiter"):
-        expected = table.delimiter or USUAL[ending_of(path)]
-        tell(
-            f"{path} has {mark!r} between its columns, and is read that way; {expected!r} was "
-            "expected."
-        )
-    return changes
-
-
-def fitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict[str, Any]:
+def refitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict[str, Any]:
     """The settings to read a file that has these columns, but is written in another way.
 
     Nothing where the given settings fit, or where none do: the reader then says what is wrong.
@@ -130,9 +118,14 @@ def fitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict[s
         quotes = encloses(path, usual, table.quotes)
         return {"quotes": True} if quotes and not is_quoted(usual, table.quotes) else {}
     dialect = dialect_of(path, columns=columns)
+    mark = dialect.delimiter
     if not _has(dialect.names or dialect.rows[0], columns):
         return {}
-    return {"delimiter": dialect.delimiter, "quotes": dialect.quotes}
+    if mark != usual:
+        tell(
+            f"{path} has {mark!r} between its columns, and is read that way; {usual!r} was expected."
+        )
+    return {"delimiter": mark, "quotes": dialect.quotes}
 
 
 def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str] | None:  # noqa: FBT001 - a setting
@@ -145,14 +138,15 @@ def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str] | None:
 
 def _may_be_first(first: Sequence[str], columns: Sequence[Names]) -> bool:
     """Whether a line of CSV that is read as one column may be several, of which one is wanted."""
-    return all(1 in names for names in columns) and unused_delimiter(first) in (";", "|", "\t")
+    return all(names == 1 for names in columns) and unused_delimiter(first) in (";", "|", "\t")
 
 
 def _has(first: Sequence[str] | None, columns: Sequence[Names]) -> bool:
     """Whether a first row has columns, each by number or by one of its names."""
-    names = header_names(first or [], [name for column in columns for name in column])
-    numbers = range(1, len(names) + 1)
-    return all(any(name in names or name in numbers for name in column) for column in columns)
+    keys = [names if isinstance(names, tuple) else (names,) for names in columns]
+    there = {*header_names(first or [], [key for names in keys for key in names])}
+    numbers = range(1, len(first or []) + 1)
+    return all(any(key in there or key in numbers for key in names) for names in keys)
 
 
 @final

@@ -32,11 +32,7 @@ class ExcelFile(CellFile):
     """A sheet of a workbook; a workbook that is cut short cannot open, so rows go to a CSV file."""
 
     begin = "\ufeff"  # by which Excel knows UTF-8: what was made with it is opened with it
-
-    @property
-    def unit(self) -> str:
-        """Its records are counted in rows."""
-        return "row"
+    unit = "row"
 
     @property
     def output_ending(self) -> str:

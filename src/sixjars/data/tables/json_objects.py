@@ -28,14 +28,10 @@ class JsonFile(TableFile):
     listed = False
     """Whether it is one list."""
 
-    @property
-    def unit(self) -> str:
-        """Rows where a list has all of them on one line, else lines."""
-        return json_unit(self.path)
-
     def records(self, wanted: Wanted) -> Iterator[Record]:
         """All objects, with the line that each begins on; or as `json_unit` says."""
         check_named(self.path, wanted.keys)
+        self.unit = json_unit(self.path)
         return json_records(self.path)
 
     def rows(self) -> Iterator[Row]:

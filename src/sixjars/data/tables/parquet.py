@@ -20,10 +20,7 @@ _ROWS: Final = 1024  # rows of a file that are decoded together for prediction
 class ParquetFile(TableFile):
     """Row groups; a column may also be given by its number. A file cut short cannot be opened."""
 
-    @property
-    def unit(self) -> str:
-        """Its records are counted in rows."""
-        return "row"
+    unit = "row"
 
     def records(self, wanted: Wanted) -> Iterator[Record]:
         """The wanted columns of all rows; no other is decoded."""

@@ -72,13 +72,14 @@ class LineWriter(RowWriter):
 class TableFile(ABC):
     """A file with columns; `columns` has the one of each field, by name or number."""
 
-    def __init__(
-        self, path: Path, columns: Mapping[str, Key], settings: TableSettings | None = None
-    ) -> None:
+    unit = "line"
+    """The unit that its records are counted in."""
+
+    def __init__(self, path: Path, columns: Mapping[str, Key], settings: TableSettings) -> None:
         check_file(path)
         self.path = path
         self.columns = columns
-        self.settings = settings or TableSettings()
+        self.settings = settings
         self.read = 0
         """Bytes, or rows of a Parquet file, so far."""
         self.size: int | None = None if is_gzipped(path) else path.stat().st_size
@@ -91,11 +92,6 @@ class TableFile(ABC):
         """Its rows, where the file itself tells when the first is read."""
         self.cut = 0
         """Rows so far that have more values than the header has names: those beyond are left out."""
-
-    @property
-    def unit(self) -> str:
-        """The unit that its records are counted in."""
-        return "line"
 
     @property
     def output_ending(self) -> str:
