@@ -2,7 +2,6 @@
 
 import glob
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
@@ -17,6 +16,7 @@ from sixjars.data.tables.table_file import TableFile
 from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.output_file import written_whole
 from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.prediction_input import line_given, raw_lines, row_given, text_of
@@ -162,26 +162,18 @@ class Worker:
     def answer(self, part: Part, threads: Executor | None = None) -> tuple[Answered, list[str]]:
         """Write one part; return its counts, and notes. Two workers would write the same file."""
         target = Path(self.order.output) / part.target
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_suffixes(target)}")
-        beside.touch()
         notes: list[str] = []
-        try:
-            with self.place.named():
-                output = self._output(self._reader(part), beside, notes)
-                try:
-                    answered = self._answered(part, output, notes, threads)
-                finally:
-                    output.close()
+        with written_whole(target) as beside, self.place.named():
+            beside.touch()
+            output = self._output(self._reader(part), beside, notes)
+            try:
+                answered = self._answered(part, output, threads)
+            finally:
+                output.close()
             _to_disk(beside)
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
         return answered, notes
 
-    def _answered(
-        self, part: Part, output: PredictionOutput, notes: list[str], threads: Executor | None
-    ) -> Answered:
+    def _answered(self, part: Part, output: PredictionOutput, threads: Executor | None) -> Answered:
         reader = self._reader(part)
         done = Answered()
         while done.rows < part.rows:
@@ -216,12 +208,6 @@ class Worker:
         return self.predictor.nbest(
             inputs, search=search, first=first, details=details, threads=threads
         )
-
-
-def _suffixes(target: Path) -> str:
-    """The ending of a file, which says how it is written."""
-    plain = target.name.removesuffix(".gz")
-    return f"{Path(plain).suffix}{target.name[len(plain) :]}"
 
 
 def _to_disk(path: Path) -> None:

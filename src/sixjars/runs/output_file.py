@@ -1,6 +1,7 @@
 """A file that is written at the end of long work: checks before, and then all of it or nothing."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +64,9 @@ def written_whole(path: Path) -> Iterator[Path]:
         yield target
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    stem = target.name.removesuffix(".gz")
+    ending = f"{Path(stem).suffix}{target.name[len(stem) :]}"  # by which it may be written
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ending}")
     try:
         yield beside
         os.replace(beside, target)
