@@ -56,11 +56,8 @@ def dialect_of(path: Path, named: Collection[str] = (), columns: Sequence[Names]
     """
     usual = USUAL.get(ending_of(path))
     sample = _sample(path)
-    order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
-    ways = []
-    for mark in order:
-        likely = mark != "\t"
-        ways += [(mark, likely), (mark, not likely)]
+    order = sorted(DELIMITERS, key=lambda mark: mark != usual)
+    ways = [(mark, quotes) for mark in order for quotes in (mark != "\t", mark == "\t")]
     with_columns = [way for way in ways if columns and _has(_first(path, *way), columns)]
     ways = with_columns or ways
     scored = {way: _consistency(sample, *way) for way in ways}

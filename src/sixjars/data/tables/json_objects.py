@@ -154,60 +154,41 @@ def _entries(
 
 def json_unit(path: Path) -> str:
     """The unit of a JSON file: `line`, or `row` where a list has all records on one line."""
-    if not _may_be_list(path):
-        return "line"
-    lines = _first_lines(path)
+    stripped = (line.lstrip() for _, line in lines_of(path) if ending_of(path) == ".json")
+    lines = list(islice(filter(None, stripped), 2))
     return "row" if len(lines) == 1 and lines[0].startswith((b"[", b"{")) else "line"
-
-
-def _may_be_list(path: Path) -> bool:
-    return ending_of(path) == ".json"
-
-
-def _first_lines(path: Path) -> list[bytes]:
-    """The first two lines that are not blank, without white space before them."""
-    stripped = (line.lstrip() for _, line in lines_of(path))
-    return list(islice(filter(None, stripped), 2))
 
 
 def _list_in(path: Path) -> Blocks | None:
     """The blocks of a file that is a list, or of the one list in an object; none for lines."""
-    first = _first_lines(path) if _may_be_list(path) else []
-    if first and first[0].startswith(b"["):
-        return blocks_of(path, whole_lines=False)
-    if not first or not first[0].startswith(b"{") or (len(first) > 1 and _is_json(first[0])):
+    if ending_of(path) != ".json":
         return None
-    lists = _lists_in(path)
+    text = _Text(path, blocks_of(path, whole_lines=False))
+    mark = text.mark()
+    if mark == "[":
+        return blocks_of(path, whole_lines=False)
+    lists = _lists_in(text) if mark == "{" else {}
     if len(lists) > 1:
         names = ", ".join(lists)
         raise DataError(
             f"{path} is an object with several lists ({names}); save the one that is meant as a "
             "file."
         )
-    written = next(iter(lists.values()), "")
+    written = "".join(lists.values())
     return iter([(1, written.encode("utf-8", "surrogateescape"))]) if written else None
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _lists_in(path: Path) -> dict[str, str]:
-    """The lists of objects in the object of a file, `{"data": [...]}`, by name; none for lines.
+def _lists_in(text: "_Text") -> dict[str, str]:
+    """The lists of objects in an object, `{"data": [...]}`, by name; none where lines follow it.
 
     Empty lines stand for what is before a list, so that errors name the right line.
     """
-    text = _Text(path, blocks_of(path, whole_lines=False))
     lists = dict[str, str]()
     try:
         text.skip()
         while text.mark() == '"':
             _, name = text.value()
-            text.skip()
+            text.skip()  # the colon
             text.mark()
             before = text.line - 1
             written, value = text.value()
@@ -215,9 +196,10 @@ def _lists_in(path: Path) -> dict[str, str]:
                 lists[name] = "\n" * before + written
             if text.mark() == ",":
                 text.skip()
-    except DataError:  # lines, maybe
+        text.skip()
+    except DataError:
         return {}
-    return lists
+    return {} if text.mark() else lists
 
 
 def _members(path: Path, blocks: Blocks) -> Iterator[tuple[int, str, Any]]:
