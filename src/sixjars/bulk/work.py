@@ -19,7 +19,7 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.output_file import written_whole
 from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.prediction_input import line_given, raw_lines, row_given, text_of
+from sixjars.runs.prediction_input import input_of_line, input_of_row, raw_lines, text_of
 from sixjars.runs.prediction_output import PredictionLines, PredictionOutput, PredictionTable
 from sixjars.runs.skipped import Skipped
 from sixjars_runtime.errors import DataError
@@ -133,11 +133,11 @@ class Reader:
 
     def _rows(self, predictor: Predictor) -> "Iterator[Item]":
         assert self.table is not None
-        return (row_given(predictor, self.path, row) for row in self.table.rows())
+        return (input_of_row(predictor, self.path, row) for row in self.table.rows())
 
     def _lines(self, predictor: Predictor) -> "Iterator[Item]":
         for number, line in enumerate(raw_lines(self.path), start=1):
-            yield line_given(predictor, text_of(line, number)), None
+            yield input_of_line(predictor, text_of(line, number)), None
 
     def take(self, first: int, count: int) -> "list[Item]":
         """The items of so many rows, from number `first` on."""

@@ -10,11 +10,11 @@ from sixjars.cli.options import note
 from sixjars.data.text.files import is_gzipped
 from sixjars.runs.notes import cut_in_words
 from sixjars.runs.prediction_input import (
+    input_of_parts,
+    input_of_row,
     object_named,
     object_of,
-    parted,
     raw_lines,
-    row_given,
     text_of,
 )
 from sixjars_runtime.errors import DataError
@@ -51,7 +51,7 @@ def texts_given(
         if not questions and asked is not None:
             raise DataError(f"a {asked} is needed; ask it with --question.")
         if others and not questions:
-            yield parted(predictor, text), None
+            yield input_of_parts(predictor, text), None
             continue
         for value in predictor.inputs[first].arguments(text):
             if asked is None:
@@ -144,6 +144,6 @@ def rows_given(predictor: "Predictor", file: "TableFile") -> "Iterator[Item]":
     """The rows of a file with columns; images and videos may be beside it."""
     row = None
     for row in file.rows():
-        yield row_given(predictor, file.path, row)
+        yield input_of_row(predictor, file.path, row)
     if row is None:
         raise DataError(f"{file.path} has no rows.")

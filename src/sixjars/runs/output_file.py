@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from sixjars.data.text.files import stem_and_ending
 from sixjars_runtime.errors import DataError
 
 
@@ -64,8 +65,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         yield target
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    stem = target.name.removesuffix(".gz")
-    ending = f"{Path(stem).suffix}{target.name[len(stem) :]}"  # by which it may be written
+    _, ending = stem_and_ending(target.name)  # by which it may be written
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ending}")
     try:
         yield beside

@@ -58,7 +58,7 @@ def object_of(predictor: "Predictor") -> str:
     return json.dumps(dict.fromkeys(columns.values(), "..."), ensure_ascii=False)
 
 
-def parted(predictor: "Predictor", line: str) -> "Input":
+def input_of_parts(predictor: "Predictor", line: str) -> "Input":
     """The texts of a line with tabs between them."""
     from sixjars.runs.requests import Unreadable
 
@@ -69,15 +69,15 @@ def parted(predictor: "Predictor", line: str) -> "Input":
     return dict(zip(names, texts, strict=True))
 
 
-def line_given(predictor: "Predictor", line: str) -> "Input":
+def input_of_line(predictor: "Predictor", line: str) -> "Input":
     """The input of one line: an object, several texts with tabs between them, or one text."""
     named = object_named(predictor, line)
     if named is not None:
         return named
-    return parted(predictor, line) if len(predictor.inputs) > 1 else line
+    return input_of_parts(predictor, line) if len(predictor.inputs) > 1 else line
 
 
-def row_given(predictor: "Predictor", file: Path, row: "Row") -> "Item":
+def input_of_row(predictor: "Predictor", file: Path, row: "Row") -> "Item":
     """The input of one row of a file; images and videos may be beside the file."""
     from sixjars.runs.requests import Unreadable
 

@@ -1,33 +1,31 @@
 """Files become rows of text: TSV, CSV, JSON, Parquet, Excel, plain text, the hub, and datasets.
 
-A bad row is named by file and line, or counted and left out; nothing is guessed.
+A bad row is named by file and line, or counted and left out; nothing is guessed. Each format is one
+class of `FORMATS`: `read` takes its `records` for training and scoring; `table_file` opens it for
+prediction, which reads its `rows` and appends them, with the outputs, to a file of its kind.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from sixjars.data.bad_rows import SHOWN
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.captions import read_coco, read_flickr8k
-from sixjars.data.tables.cells import CellFile
 from sixjars.data.tables.delimited import DelimitedFile
-from sixjars.data.tables.dialect import ROWS, refitted
+from sixjars.data.tables.dialect import refitted
 from sixjars.data.tables.dialogs import read_dialogs
 from sixjars.data.tables.excel import ExcelFile
 from sixjars.data.tables.folders import read_folders
-from sixjars.data.tables.headers import has_header
 from sixjars.data.tables.json_objects import JsonFile
 from sixjars.data.tables.lines import read_parallel
 from sixjars.data.tables.memory import MEMORY, read_memory
+from sixjars.data.tables.notes import notes_on, unsaid_header
 from sixjars.data.tables.parquet import HUB, ParquetFile, read_hub
-from sixjars.data.tables.rows import Fault, Key, Places, ToText, Wanted, kept
+from sixjars.data.tables.rows import Key, Places, ToText, Wanted, kept
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_gzipped
-from sixjars.progress import number_of
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars_runtime.errors import DataError, unknown
@@ -45,9 +43,8 @@ FORMATS: Final[dict[str, type[TableFile]]] = {
     ".xlsx": ExcelFile,
 }
 """The formats of files with rows, by the ending of their names."""
-PACKED: Final = tuple(ending for ending in FORMATS if ending not in (".parquet", ".xlsx"))
+_PACKED: Final = tuple(ending for ending in FORMATS if ending not in (".parquet", ".xlsx"))
 """Endings that `.gz` may follow."""
-_CURLY = ("\u201c", "\u201d", "\u201e")
 _FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
     "coco": read_coco,
     "dialogs": read_dialogs,
@@ -112,8 +109,9 @@ def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
     if files != settings.train:  # the delimiter of the recipe may be that of another file
         settings = settings.model_copy(update=refitted(place, wanted.keys, settings))
     table = kind(place, wanted.fields, settings)
-    examples = kept(table.records(wanted), wanted, name=str(place), unit=table.unit)
-    return replace(examples, notes=(*_notes(table), *examples.notes))
+    records = table.records(wanted)  # before the unit, which a JSON file finds then
+    examples = kept(records, wanted, name=str(place), unit=table.unit)
+    return replace(examples, notes=(*notes_on(table), *examples.notes))
 
 
 def table_file(
@@ -134,57 +132,12 @@ def table_file(
 
 
 def _is_known(path: Path) -> bool:
-    return ending_of(path) in (PACKED if is_gzipped(path) else FORMATS)
+    return ending_of(path) in (_PACKED if is_gzipped(path) else FORMATS)
 
 
 def header_as_data(path: Path, settings: TableSettings) -> list[str]:
     """The cells of a first line that looks like names of columns and need not be a header."""
-    table = _format_of(path)(path, {}, settings)
-    return _unsaid_header(table, _first_rows(table))
-
-
-def _first_rows(table: TableFile) -> list[tuple[int, list[str]]]:
-    """The first rows of cells with their lines, a header too; none of other formats."""
-    lines = table.lines() if isinstance(table, CellFile) and table.delimiter else ()
-    first = islice(lines, ROWS)
-    return [(line, cells) for line, cells in first if not isinstance(cells, Fault)]
-
-
-def _unsaid_header(table: TableFile, rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    cells = [cells for _, cells in rows]
-    return cells[0] if cells and table.settings.header is None and has_header(cells) else []
-
-
-def _notes(table: TableFile) -> Iterator[str]:
-    """What the first rows suggest: a header, or delimiters that end a text."""
-    rows = _first_rows(table)
-    named = not all(isinstance(key, int) for key in table.columns.values())
-    if not named and (cells := _unsaid_header(table, rows)):
-        yield (
-            f"{table.path}: the first line ({', '.join(map(repr, cells))}) looks like a header, "
-            "but is read as an example, because columns are given by number; name them, or write "
-            "`data.header: true` (`data.header: false` if it is an example)."
-        )
-    if rows and (named or table.settings.header) and isinstance(table, DelimitedFile):
-        names = len(rows[0][1])
-        wide = [(line, cells) for line, cells in rows if any(map(str.strip, cells[names:]))]
-        if wide:
-            yield _cut_texts(table.path, names, len(rows) - 1, wide)
-
-
-def _cut_texts(path: Path, names: int, rows: int, wide: Sequence[tuple[int, list[str]]]) -> str:
-    """A sentence where lines have more values than the header has names."""
-    curly = any(cell.strip().startswith(_CURLY) for _, cells in wide for cell in cells)
-    quotes = "curly quotation marks do not enclose a text"
-    why = quotes if curly else "a delimiter inside a text ends it"
-    shown = [str(line) for line, _ in wide[:SHOWN]]
-    lines = ", ".join(shown + ["..."] * (len(wide) > SHOWN))
-    return (
-        f"{path}: {len(wide)} of the first {rows} rows have more values than the header, which has "
-        f"{number_of(names, 'name')} (line {lines}), so values may be in the wrong columns: {why}. "
-        'Enclose such texts in straight quotation marks (") and read them with `data.quotes: '
-        "true`, or choose another delimiter."
-    )
+    return unsaid_header(_format_of(path)(path, {}, settings))
 
 
 def _wanted(
@@ -225,7 +178,7 @@ def _format_of(path: Path) -> type[TableFile]:
     if path.is_dir():
         raise DataError(f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER).")
     ending = "".join(path.suffixes[-2:]) if is_gzipped(path) else path.suffix
-    endings = [*FORMATS, *(f"{ending}.gz" for ending in PACKED)]
+    endings = [*FORMATS, *(f"{ending}.gz" for ending in _PACKED)]
     raise DataError(f"{path}: {unknown('ending', ending, endings)}")
 
 

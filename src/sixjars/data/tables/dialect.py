@@ -109,7 +109,7 @@ def refitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict
     if usual is None or ending not in {*USUAL, ".txt"} or not path.is_file():
         return {}
     first = _first(path, usual, quotes=table.quotes)
-    if first is None:
+    if not first:
         return {}
     if _has(first, columns) and not (usual == "," and _may_be_first(first, columns)):
         quotes = encloses(path, usual, table.quotes)
@@ -125,12 +125,12 @@ def refitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict
     return {"delimiter": mark, "quotes": dialect.quotes}
 
 
-def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str] | None:  # noqa: FBT001 - a setting
-    """The cells of the first line, if they can be read."""
+def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str]:  # noqa: FBT001 - a setting
+    """The cells of the first line; none where it cannot be read."""
     with suppress(DataError):  # a field that is never closed, for one
         _, first = next(records_of(path, delimiter, quotes=quotes), (0, []))
-        return None if isinstance(first, Fault) else first
-    return None
+        return [] if isinstance(first, Fault) else first
+    return []
 
 
 def _may_be_first(first: Sequence[str], columns: Sequence[Names]) -> bool:
@@ -138,40 +138,30 @@ def _may_be_first(first: Sequence[str], columns: Sequence[Names]) -> bool:
     return all(names == 1 for names in columns) and unused_delimiter(first) in (";", "|", "\t")
 
 
-def _has(first: Sequence[str] | None, columns: Sequence[Names]) -> bool:
+def _has(first: Sequence[str], columns: Sequence[Names]) -> bool:
     """Whether a first row has columns, each by number or by one of its names."""
     keys = [names if isinstance(names, tuple) else (names,) for names in columns]
-    there = {*header_names(first or [], [key for names in keys for key in names])}
-    numbers = range(1, len(first or []) + 1)
+    there = {*header_names(first, [key for names in keys for key in names])}
+    numbers = range(1, len(first) + 1)
     return all(any(key in there or key in numbers for key in names) for names in keys)
 
 
-@final
-@dataclass(frozen=True)
-class _Sample:
-    """The beginning of a file."""
-
-    lines: list[str]
-    """Lines that are not blank; more than `ROWS`, for a field may hold line breaks."""
-    first: list[str]
-    """Those among the first `ROWS` lines of the file."""
-    cut: bool
-    """Whether the file goes on behind them."""
+Sample = tuple[list[str], bool]
+"""The first lines of a file that are not blank, and whether more follow: `ROWS` may not be enough,
+for a field may hold line breaks."""
 
 
-def _sample(path: Path) -> _Sample:
-    lines = []
-    size = first = 0
-    cut = False
-    for number, raw in lines_of(path):
-        if cut := size > _BYTES:
-            break
+def _sample(path: Path) -> Sample:
+    lines = list[str]()
+    size = 0
+    for _, raw in lines_of(path):
+        if size > _BYTES:
+            return lines, True
         size += len(raw)
         line = raw.decode(errors="replace").rstrip("\r\n")
         if line.strip():
             lines.append(line)
-            first += number <= ROWS
-    return _Sample(lines, lines[:first], cut)
+    return lines, False
 
 
 def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
@@ -189,17 +179,18 @@ def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
     return records
 
 
-def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
+def _consistency(sample: Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
     """How well columns fit a delimiter: the share of rows with the usual number of fields.
 
     Fields that begin with a space count against it, as commas in a sentence do, and so do broken
     quotation marks. Without any quotation marks, both ways are equal, and the first wins.
     """
-    rows = [line.split(delimiter) for line in sample.first]
+    first = sample[0][:ROWS]
+    rows = [line.split(delimiter) for line in first]
     broken = 0
     if quotes:
         rows, broken = _quoted(sample, delimiter)
-        letters = delimiter == "\t" and (broken or not _needs_quotes(sample.first))
+        letters = delimiter == "\t" and (broken or not _needs_quotes(first))
         if letters or broken > _MOST_BROKEN * len(rows):
             return 0.0
     if not rows:
@@ -215,14 +206,15 @@ def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noq
     return score if quotes else score - 0.2 * _share_enclosed(rows)
 
 
-def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:
+def _quoted(sample: Sample, delimiter: str) -> tuple[list[list[str]], int]:
     """The first `ROWS` records by the rules of CSV, and how many quotation marks break them.
 
     A sample may be cut inside a field, which speaks neither for a delimiter nor against it.
     """
     rows: list[list[str]] = []
     broken = 0
-    numbered = ((at, f"{line}\n".encode()) for at, line in enumerate(sample.lines, 1))
+    lines, is_cut = sample
+    numbered = ((at, f"{line}\n".encode()) for at, line in enumerate(lines, 1))
     try:
         for _, fields in csv_fields(numbered, delimiter, Path()):
             if isinstance(fields, Fault):
@@ -232,7 +224,7 @@ def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:
             if len(rows) == ROWS or broken > _MOST_BROKEN * ROWS:
                 break
     except DataError:  # a field is never closed, and all lines behind it are lost
-        broken += 0 if sample.cut else len(sample.lines)
+        broken += 0 if is_cut else len(lines)
     return rows, broken
 
 

@@ -52,7 +52,18 @@ def ending_of(path: Path) -> str:
     >>> ending_of(Path("pairs.TSV.gz")), ending_of(Path("pairs"))
     ('.tsv', '')
     """
-    return Path(path.name.lower().removesuffix(".gz")).suffix
+    return stem_and_ending(path.name.lower())[1].removesuffix(".gz")
+
+
+def stem_and_ending(name: str) -> tuple[str, str]:
+    """A name without its ending, and the ending, to which `.gz` belongs.
+
+    >>> stem_and_ending("a.b/pairs.TSV.gz")
+    ('a.b/pairs', '.TSV.gz')
+    """
+    plain = name[: -len(".gz")] if is_gzipped(Path(name)) else name
+    stem = plain.removesuffix(Path(plain).suffix)
+    return stem, name[len(stem) :]
 
 
 @contextmanager
