@@ -121,11 +121,12 @@ def json_records(path: Path) -> Iterator[Record]:
     entries = _entries(path, members or lines_of(path), listed=members is not None)
     for row, (line, text, value, fault) in enumerate(entries, 1):
         number = row if by_row else line
-        if fault is None and not text.strip():
-            fault = Fault(number, "the line is empty.")
-        elif fault is None and not isinstance(value, dict):
-            fault = Fault(number, no_object)
-        yield number, value if fault is None else fault
+        if fault is not None:
+            yield number, fault
+        elif not value and not text.strip():
+            yield number, Fault(number, "the line is empty.")
+        else:
+            yield number, value if isinstance(value, dict) else Fault(number, no_object)
 
 
 def _entries(
@@ -143,7 +144,7 @@ def _entries(
         text = escaped(raw) if isinstance(checked, Fault) else checked
         value = None
         try:
-            value = DECODER.decode(text) if text.strip() else {}
+            value = DECODER.decode(text) if text and not text.isspace() else {}
         except json.JSONDecodeError as error:
             wrong = f"is not JSON: {error.msg} at column {error.colno}; each line is one object."
             fault = fault or Fault(line, wrong)
@@ -154,7 +155,9 @@ def _entries(
 
 def json_unit(path: Path) -> str:
     """The unit of a JSON file: `line`, or `row` where a list has all records on one line."""
-    stripped = (line.lstrip() for _, line in lines_of(path) if ending_of(path) == ".json")
+    if ending_of(path) != ".json":
+        return "line"
+    stripped = (line.lstrip() for _, line in lines_of(path))
     lines = list(islice(filter(None, stripped), 2))
     return "row" if len(lines) == 1 and lines[0].startswith((b"[", b"{")) else "line"
 
@@ -188,6 +191,7 @@ def _lists_in(text: "_Text") -> dict[str, str]:
         text.skip()
         while text.mark() == '"':
             _, name = text.value()
+            text.mark()
             text.skip()  # the colon
             text.mark()
             before = text.line - 1
@@ -205,6 +209,7 @@ def _lists_in(text: "_Text") -> dict[str, str]:
 def _members(path: Path, blocks: Blocks) -> Iterator[tuple[int, str, Any]]:
     """The members of a list: the line on which each begins, its text, and its value."""
     text = _Text(path, blocks)
+    text.mark()
     text.skip()
     while text.mark() != "]":
         line = text.line
@@ -239,8 +244,7 @@ class _Text:
                 return self.text[self.at : self.at + 1]
 
     def skip(self) -> None:
-        """Pass over the next mark."""
-        self.mark()
+        """Pass over a mark that was read."""
         self._pass(self.at + 1)
 
     def value(self) -> tuple[str, Any]:
@@ -270,8 +274,9 @@ class _Text:
         return self.line + breaks, len(passed) - (passed.rfind("\n") if breaks else -self.column)
 
     def _pass(self, at: int) -> None:
-        self.line, self.column = self._place(at)
-        self.at = at
+        if at > self.at:
+            self.line, self.column = self._place(at)
+            self.at = at
 
     def _read_on(self) -> bool:
         """Read at least as much as is there, so that a long value is not parsed again and again."""

@@ -187,8 +187,8 @@ def is_windows(stream: BinaryIO) -> bool:
             for line in () if block.isascii() else io.BytesIO(block):
                 if line.isascii():
                     continue
-                letters = {byte for byte in line if byte >= 0x80}
-                if not letters <= WINDOWS_LETTERS or _is_utf8(line):
+                letters = {byte for byte in {*line} if byte >= 0x80}
+                if _is_utf8(line) or not letters <= WINDOWS_LETTERS:
                     return False
                 count += 1
     finally:
