@@ -12,6 +12,7 @@ from typing import Any, Final, final
 
 from sixjars.data.tables.cells import CellFile
 from sixjars.data.tables.rows import Fields
+from sixjars.data.tables.table_file import Row
 from sixjars.data.text.files import check_file
 from sixjars.progress import tell
 from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown
@@ -39,20 +40,22 @@ class ExcelFile(CellFile):
         """Rows go to a CSV file."""
         return ".csv"
 
-    @property
-    def sheet(self) -> str | None:
-        """The sheet that is meant; the only one is, whatever it is called."""
-        sheet = self.settings.sheet
-        return None if sheet is not None and len(sheet_names(self.path)) == 1 else sheet
-
     def lines(self) -> Iterator[Fields]:
         """The cells of each row with a value."""
-        return sheet_rows(self.path, self.sheet)
+        return sheet_rows(self.path, self.settings.sheet)
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of the sheet that training names; the only one is meant, whatever its name."""
+        if self.settings.sheet is not None and len(sheet_names(self.path)) == 1:
+            self.settings = self.settings.model_copy(update={"sheet": None})
+        return super().rows()
 
     def is_blank(self) -> bool:
         """Whether the sheet has no cell with a value."""
         with _opened(self.path) as book:
-            return next(_filled(self.path, _sheet(book, self.path, self.sheet)), None) is None
+            return (
+                next(_filled(self.path, _sheet(book, self.path, self.settings.sheet)), None) is None
+            )
 
 
 def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
