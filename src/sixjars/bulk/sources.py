@@ -3,7 +3,7 @@
 import glob
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -35,7 +35,7 @@ def inputs_of(given: str, output: Path) -> Inputs:
     """One file, the files of a folder, or those that fit a glob; local, or remote by a URI."""
     if not is_remote(given):
         files = found_files(Path(given), output)
-        root = root_of(files)
+        root = Path(os.path.commonpath([path.resolve().parent for path in files]))
         sizes = {path.resolve().relative_to(root).as_posix(): path.stat().st_size for path in files}
         return Inputs(str(root), sizes)
     storage = Storage(given)
@@ -43,10 +43,7 @@ def inputs_of(given: str, output: Path) -> Inputs:
     nothing = f"no file fits --input {given}."
     if storage.is_folder:
         start = len(storage.name)
-        names = [name[start:].lstrip("/").split("/") for name in listed]
-        there = [
-            name for name, parts in zip(listed, names, strict=True) if not _is_of_programs(parts)
-        ]
+        there = [name for name in listed if not _is_of_programs(name[start:].strip("/").split("/"))]
         listed = {name: listed[name] for name in there if ending_of(Path(name)) in FORMATS}
         if listed:
             _tell_left_out(len(there) - len(listed), given)
@@ -67,7 +64,8 @@ def found_files(given: Path, output: Path) -> list[Path]:
     """One file, the files below a folder, or those that fit a glob; sorted, without the output."""
     inside = output.resolve()
     if given.is_dir():
-        there = [path for path in _below(given) if path.is_file()]
+        below = [path for path in given.rglob("*") if path.is_file()]
+        there = [path for path in below if not _is_of_programs(path.relative_to(given).parts)]
         files = [path for path in there if ending_of(path) in FORMATS]
         others = [path for path in there if ending_of(path) not in FORMATS]
         if files:
@@ -87,20 +85,9 @@ def found_files(given: Path, output: Path) -> list[Path]:
     return kept
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if not _is_of_programs(path.relative_to(folder).parts):
-            yield path
-
-
 def _is_of_programs(names: Sequence[str]) -> bool:
     """Whether a name begins with a dot or an underscore, as those of programs, like `_SUCCESS`."""
     return any(name.startswith((".", "_")) for name in names)
-
-
-def root_of(files: list[Path]) -> Path:
-    """The folder that all files are in."""
-    return Path(os.path.commonpath([path.resolve().parent for path in files]))
 
 
 def table_in(path: Path, predictor: Predictor) -> TableFile | None:

@@ -128,16 +128,13 @@ class Reader:
         self.path = path
         self.at = 0
         self.table: TableFile | None = table_in(path, predictor)
-        items = self._rows(predictor) if self.table is not None else self._lines(predictor)
+        items: Iterator[Item]
+        if self.table is not None:
+            items = (input_of_row(predictor, path, row) for row in self.table.rows())
+        else:
+            lines = (text_of(line, at) for at, line in enumerate(raw_lines(path), start=1))
+            items = ((input_of_line(predictor, line), None) for line in lines)
         self.items = chain(list(islice(items, 1)), items)
-
-    def _rows(self, predictor: Predictor) -> "Iterator[Item]":
-        assert self.table is not None
-        return (input_of_row(predictor, self.path, row) for row in self.table.rows())
-
-    def _lines(self, predictor: Predictor) -> "Iterator[Item]":
-        for number, line in enumerate(raw_lines(self.path), start=1):
-            yield input_of_line(predictor, text_of(line, number)), None
 
     def take(self, first: int, count: int) -> "list[Item]":
         """The items of so many rows, from number `first` on."""
