@@ -84,12 +84,7 @@ ALLOWED = {
         "runs/recipes.py",
         "hasattr(inner.kind, 'section_misfits')",
     ): "a hook: settings that do not fit the field",
-    (
-        "model/layers.py",
-        "getattr(field.settings, 'vectors', None)",
-    ): "whether the field has pretrained vectors",
-    ("runs/data.py", "getattr(field.settings, 'vectors', None)"): "the same",
-    ("runs/fine_tune.py", "getattr(field.settings, 'vectors', None)"): "the same",
+    ("runs/data.py", "getattr(field.settings, 'vectors', None)"): "where the vectors are read",
     (
         "runs/recipes.py",
         "getattr(source, 'segments', 'none')",

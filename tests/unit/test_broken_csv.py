@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sixjars.data.tables import read
-from sixjars.data.tables.quoted import csv_records
+from sixjars.data.tables.delimited import records_of
 from sixjars.data.tables.rows import Fault
 from sixjars.errors import DataError
 from sixjars.recipe.sections import DataSettings
@@ -30,9 +30,11 @@ def written(folder: Path, lines: Sequence[str]) -> Path:
 def test_a_field_that_is_never_closed_costs_one_row(
     lines: list[str], at: int, tmp_path: Path
 ) -> None:
-    whole = [fields for _, fields in csv_records(written(tmp_path, ["subject,text,label", *lines]))]
+    whole = [
+        fields for _, fields in records_of(written(tmp_path, ["subject,text,label", *lines]), ",")
+    ]
     path = written(tmp_path, ["subject,text,label", *lines[:at], OPEN, *lines[at:]])
-    found = list(csv_records(path))
+    found = list(records_of(path, ","))
     line = 2 + "\n".join([*lines[:at], ""]).count("\n")
     assert [one for one in found if isinstance(one[1], Fault)] == [(line, Fault(line, UNCLOSED))]
     assert [fields for _, fields in found if not isinstance(fields, Fault)] == whole
@@ -40,14 +42,14 @@ def test_a_field_that_is_never_closed_costs_one_row(
 
 def test_several_fields_that_are_never_closed(tmp_path: Path) -> None:
     path = written(tmp_path, ["subject,text,label", *GOOD, OPEN, OPEN, *PLAIN, OPEN, *PLAIN])
-    found = list(csv_records(path))
+    found = list(records_of(path, ","))
     assert [line for line, fields in found if isinstance(fields, Fault)] == [62, 63, 124]
     assert [line for line, _ in found] == list(range(1, 185))
 
 
 def test_lines_inside_a_quoted_field_are_no_records(tmp_path: Path) -> None:
     long = 'Re: l,"he said\nthat "this" is wrong\nand more",a'
-    found = list(csv_records(written(tmp_path, ["subject,text,label", *GOOD, long])))
+    found = list(records_of(written(tmp_path, ["subject,text,label", *GOOD, long]), ","))
     assert [fields.sentence[:10] for _, fields in found if isinstance(fields, Fault)] == [
         "is not CSV"
     ]
@@ -56,7 +58,7 @@ def test_lines_inside_a_quoted_field_are_no_records(tmp_path: Path) -> None:
 def test_other_lines_behind_a_field_that_is_never_closed(tmp_path: Path) -> None:
     path = written(tmp_path, ["subject,text,label", *GOOD, OPEN, "a word", "another"])
     with pytest.raises(DataError) as raised:
-        list(csv_records(path))
+        list(records_of(path, ","))
     assert str(raised.value) == f"{path}, line 62: {UNCLOSED}"
 
 

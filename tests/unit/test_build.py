@@ -42,6 +42,7 @@ class Output:
     holds: ClassVar[Holds] = "tokens"
     in_segments: bool = False
     multi_label: bool = False
+    has_vectors: bool = False
 
     def copy_misfits(self, source: Any) -> list[str]:
         return []

@@ -13,16 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.tables import Examples, read, rows
+from sixjars.data.tables import Examples, read, rows, table_file
+from sixjars.data.tables.delimited import records_of
 from sixjars.data.tables.dialect import dialect_of, refitted
-from sixjars.data.tables.quoted import csv_records
 from sixjars.data.tables.rows import Fault, Key
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, TableSettings
 from sixjars.recipe.sections import DataSettings
-from sixjars.runs.files import input_file
-from sixjars.runs.requests import Unreadable
 
 NAMED: dict[str, Column] = {"source": "en", "target": "de"}
 NUMBERED: dict[str, Column] = {"source": 1, "target": 2}
@@ -231,7 +229,7 @@ def test_records_agree_with_a_machine_that_reads_letters(text: str, crlf: bool) 
         path.write_bytes(text.replace("\n", "\r\n" if crlf else "\n").encode())
         if isinstance(wanted, int):
             with pytest.raises(DataError, match=f"line {wanted}: a quotation mark opens"):
-                list(csv_records(path))
+                list(records_of(path, ","))
             return
         found = [
             (
@@ -240,7 +238,7 @@ def test_records_agree_with_a_machine_that_reads_letters(text: str, crlf: bool) 
                 if isinstance(fields, Fault)
                 else [field.replace("\r\n", "\n") for field in fields],
             )
-            for line, fields in csv_records(path)
+            for line, fields in records_of(path, ",")
         ]
     assert found == wanted
 
@@ -289,7 +287,7 @@ def test_blanks_around_names_do_not_count(names: str, tmp_path: Path) -> None:
     wanted = [("a", "b", 2)]
     assert read_rows(tmp_path, f"{names}\na,b\n") == wanted
     own: dict[str, Key] = {"source": "en", "target": "de"}
-    [row] = input_file(tmp_path / "a.csv", own).rows()  # type: ignore[union-attr]  # it has columns
+    [row] = table_file(tmp_path / "a.csv", own).rows()  # type: ignore[union-attr]  # it has columns
     assert row.values == {"source": "a", "target": "b"}
 
 
@@ -327,9 +325,10 @@ def test_an_input_that_is_not_utf8_is_told_as_a_row_of_the_data_is(
 ) -> None:
     """In a column that nobody reads it does not matter."""
     (tmp_path / name).write_bytes(content)
-    found = [row.values for row in input_file(tmp_path / name, {"source": "en"}).rows()]  # type: ignore[union-attr]
+    found = [row.values for row in table_file(tmp_path / name, {"source": "en"}).rows()]  # type: ignore[union-attr]
     sentence = f"{line} is not UTF-8; save the file as UTF-8."
-    assert found == [{"source": "ä"}, Unreadable(sentence), {"source": "c"}]
+    number = int(line.split()[1].rstrip(":"))
+    assert found == [{"source": "ä"}, Fault(number, sentence), {"source": "c"}]
     with pytest.raises(DataError) as caught:
         read(name, {"source": "en"}, settings=DataSettings(folder=str(tmp_path), train="unused"))
     assert str(caught.value) == f"{tmp_path / name}, {sentence}"

@@ -16,9 +16,9 @@ import pytest
 
 import sixjars
 from sixjars.cli import streaming
+from sixjars.data.tables import table_file
 from sixjars.errors import DataError
 from sixjars.recipe.data import TableSettings
-from sixjars.runs.files import input_file
 
 from .conftest import Server
 
@@ -181,8 +181,8 @@ def test_empty_cells_and_bad_rows_have_blank_answers(
     assert [row["target"] for row in read(tmp_path / "out.jsonl")] == [answers[0], *[""] * 5]
     assert said.err == (
         "note: 5 of 6 inputs were skipped, and their answers are empty: the source is empty (input 2, input 5 and 1 "
-        "more); is not JSON: Expecting ',' delimiter (input 3); is JSON, but not an object like "
-        '{"text": "..."} (input 4).\n'
+        "more); is not JSON: Expecting ',' delimiter at column 3; each line is one object (input 3); is JSON, but not "
+        'an object; each line is one object, like {"text": "..."} (input 4).\n'
     )
 
 
@@ -208,14 +208,17 @@ def test_what_is_refused(call: Any, run: Path, tmp_path: Path) -> None:
     )
     for text, message in (
         ("id,roman\n", f"{path} has no rows."),
-        ('roman\n"a"b\n', f"{path}, row 2: is not CSV: ',' expected after '\"'."),
+        (
+            'roman\n"a"b\n',
+            f"{path}, line 2: is not CSV: ',' expected after '\"'; double each quotation mark inside a quoted field.",
+        ),
     ):
         path.write_text(text)
         assert call("predict", run, "--input", path).sentence == message
     path = tmp_path / "in.json"
     path.write_text('[{"roman": "a"}, {"roman": ')
     said = call("predict", run, "--input", path)
-    assert said.err == f"sixjars: {path} is not a JSON list to its end; is it cut short?\n"
+    assert said.err == f"sixjars: {path}, line 1: is not JSON: Expecting value at column 28.\n"
     path = tmp_path / "in.parquet"
     path.write_text("no")
     assert call("predict", run, "--input", path).sentence.startswith(
@@ -285,24 +288,25 @@ def test_a_file_is_not_written_over(call: Any, moods: Path, tmp_path: Path) -> N
 def test_columns_by_number_have_no_header(tmp_path: Path) -> None:
     path = tmp_path / "in.tsv"
     path.write_text("a\tb\nc\td\n")
-    file = input_file(path, {"source": 2})
+    file = table_file(path, {"source": 2})
     assert file is not None
     assert [row.values for row in file.rows()] == [{"source": "b"}, {"source": "d"}]
-    few = input_file(path, {"source": 3})
+    few = table_file(path, {"source": 3})
     assert few is not None
     with pytest.raises(DataError) as caught:
         next(few.rows())
     assert str(caught.value) == f"{path} has no column 3, which this run reads; it has 2."
-    assert input_file(tmp_path / "in.txt", {"source": 1}) is None
+    assert table_file(tmp_path / "in.txt", {"source": 1}) is None
 
 
 def test_a_long_list_is_read_piece_by_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.runs.files._AT_ONCE", 7)
+    monkeypatch.setattr("sixjars.data.text.files.FIRST", 7)
+    monkeypatch.setattr("sixjars.data.text.files.BLOCK", 7)
     rows = [{"text": f'[{at}], "é{{"', "deep": [[at]]} for at in range(50)]
     (tmp_path / "in.json").write_text(json.dumps(rows, ensure_ascii=False, indent=2))
-    file = input_file(tmp_path / "in.json", {"source": "text"})
+    file = table_file(tmp_path / "in.json", {"source": "text"})
     assert file is not None
     assert [row.values for row in file.rows()] == [{"source": row["text"]} for row in rows]
 
@@ -439,7 +443,7 @@ def test_where_all_is_unknown_other_columns_are_suggested(
 def test_columns_by_number_are_told_with_their_first_cell(tmp_path: Path) -> None:
     path = tmp_path / "words.csv"
     path.write_text("слово,translit\nдом,dom\n", encoding="utf-8")
-    table = input_file(path, {"source": 2})
+    table = table_file(path, {"source": 2})
     assert table is not None
     assert list(table.rows())
     assert table.other_columns() == (
@@ -552,7 +556,7 @@ def test_quotation_marks_between_tabs_are_read_as_in_training(
 ) -> None:
     path = tmp_path / "in.tsv"
     path.write_text(text, encoding="utf-8")
-    table = input_file(path, {"source": "Body"}, TableSettings(quotes=quotes))
+    table = table_file(path, {"source": "Body"}, TableSettings(quotes=quotes))
     assert table is not None
     assert [row.values for row in table.rows()] == [{"source": body} for body in bodies]
 
@@ -575,7 +579,7 @@ LINES = "Body\nI forgot it, help\nOne, two, three\n"
 def test_a_line_of_one_column_is_one_text(delimiter: Any, tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text(LINES)
-    table = input_file(path, {"source": "Body"}, TableSettings(delimiter=delimiter))
+    table = table_file(path, {"source": "Body"}, TableSettings(delimiter=delimiter))
     assert table is not None
     assert [row.values for row in table.rows()] == [
         {"source": "I forgot it, help"},
@@ -591,7 +595,7 @@ def test_a_line_of_one_column_is_one_text(delimiter: Any, tmp_path: Path) -> Non
 def test_the_delimiter_of_the_run_goes_before_others(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("I forgot it, help\nOne, two\n")
-    table = input_file(path, {"source": 1}, TableSettings(delimiter=";"))
+    table = table_file(path, {"source": 1}, TableSettings(delimiter=";"))
     assert table is not None
     assert [row.values for row in table.rows()] == [
         {"source": "I forgot it, help"},

@@ -7,8 +7,9 @@ from typing import Final, final
 
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
-from sixjars.bulk.sources import ENDINGS, inputs_of
+from sixjars.bulk.sources import inputs_of
 from sixjars.bulk.work import Answered, Order, Worker
+from sixjars.data.tables import FORMATS
 from sixjars.data.text.files import ending_of
 from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
@@ -80,7 +81,7 @@ def _check(output: Path) -> None:
             f"--output {output} is a file, but these answers need a folder, and work in one file "
             "cannot go on; begin again with --output FOLDER."
         )
-    if ending_of(output) in ENDINGS:
+    if ending_of(output) in FORMATS:
         reason = "would be a folder, because these answers are files"
         raise DataError(f"--output {output} {reason}; name it without ending.")
 

@@ -18,8 +18,8 @@ from typing import Any, Final, final
 
 from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import Inputs, rows_in, table_in
-from sixjars.data.text.files import is_gzipped
-from sixjars.runs.input_file import InputFile
+from sixjars.data.tables.table_file import TableFile
+from sixjars.data.text.files import ending_of, is_gzipped, stem_and_ending
 from sixjars.runs.predict import Predictor
 from sixjars_runtime.errors import DataError, shown
 from sixjars_runtime.small_files import read_limited
@@ -108,12 +108,11 @@ def _cut(source: Source, size: int) -> Iterator[Part]:
     ['a/b-00001-of-00003.tsv', 'a/b-00002-of-00003.tsv', 'a/b-00003-of-00003.tsv']
     """
     count = -(-source.rows // size)
-    plain = source.target.removesuffix(".gz")
-    stem = plain[: len(plain) - len(Path(plain).suffix)]
+    stem, ending = stem_and_ending(source.target)
     for at in range(count):
         number = f"-{at + 1:05}-of-{count:05}" if count > 1 else ""
         first = at * size
-        target = f"{stem}{number}{source.target[len(stem) :]}"
+        target = f"{stem}{number}{ending}"
         yield Part(source.name, first, min(size, source.rows - first), target)
 
 
@@ -149,15 +148,13 @@ def planned(facts: Mapping[str, Any], part_rows: int, inputs: Inputs, predictor:
     return plan
 
 
-def _target(name: str, table: InputFile | None) -> str:
+def _target(name: str, table: TableFile | None) -> str:
     """The file of the answers: its name is kept, except for Excel files and gzipped lines."""
-    plain = name[: -len(".gz")] if is_gzipped(Path(name)) else name
     if table is None:
-        return plain
-    suffix = Path(plain).suffix
-    if suffix.lower() == table.answer_ending:
+        return name[: -len(".gz")] if is_gzipped(Path(name)) else name
+    if ending_of(Path(name)) == table.output_ending:
         return name
-    return f"{plain.removesuffix(suffix)}{table.answer_ending}"
+    return f"{stem_and_ending(name)[0]}{table.output_ending}"
 
 
 def kept_plan(

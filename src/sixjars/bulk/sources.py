@@ -3,23 +3,21 @@
 import glob
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
 from sixjars.bulk.remote import Storage, is_remote
+from sixjars.data.tables import FORMATS, table_file
+from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_empty
 from sixjars.progress import number_of, tell
-from sixjars.runs.files import DELIMITERS, input_file
-from sixjars.runs.given import is_many, raw_lines
-from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction_input import is_many, raw_lines
 from sixjars_runtime.errors import DataError
 
-ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")
-"""Endings of the files that are read in a folder; each may be followed by .gz."""
-_NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(ENDINGS)}."
+_NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(FORMATS)}."
 
 
 @final
@@ -37,7 +35,7 @@ def inputs_of(given: str, output: Path) -> Inputs:
     """One file, the files of a folder, or those that fit a glob; local, or remote by a URI."""
     if not is_remote(given):
         files = found_files(Path(given), output)
-        root = root_of(files)
+        root = Path(os.path.commonpath([path.resolve().parent for path in files]))
         sizes = {path.resolve().relative_to(root).as_posix(): path.stat().st_size for path in files}
         return Inputs(str(root), sizes)
     storage = Storage(given)
@@ -45,11 +43,8 @@ def inputs_of(given: str, output: Path) -> Inputs:
     nothing = f"no file fits --input {given}."
     if storage.is_folder:
         start = len(storage.name)
-        names = [name[start:].lstrip("/").split("/") for name in listed]
-        there = [
-            name for name, parts in zip(listed, names, strict=True) if not _is_of_programs(parts)
-        ]
-        listed = {name: listed[name] for name in there if ending_of(Path(name)) in ENDINGS}
+        there = [name for name in listed if not _is_of_programs(name[start:].strip("/").split("/"))]
+        listed = {name: listed[name] for name in there if ending_of(Path(name)) in FORMATS}
         if listed:
             _tell_left_out(len(there) - len(listed), given)
         nothing = _NOTHING.format(given)
@@ -69,9 +64,10 @@ def found_files(given: Path, output: Path) -> list[Path]:
     """One file, the files below a folder, or those that fit a glob; sorted, without the output."""
     inside = output.resolve()
     if given.is_dir():
-        there = [path for path in _below(given) if path.is_file()]
-        files = [path for path in there if ending_of(path) in ENDINGS]
-        others = [path for path in there if ending_of(path) not in ENDINGS]
+        below = [path for path in given.rglob("*") if path.is_file()]
+        there = [path for path in below if not _is_of_programs(path.relative_to(given).parts)]
+        files = [path for path in there if ending_of(path) in FORMATS]
+        others = [path for path in there if ending_of(path) not in FORMATS]
         if files:
             _tell_left_out(sum(inside not in path.resolve().parents for path in others), given)
         nothing = _NOTHING.format(given)
@@ -89,35 +85,24 @@ def found_files(given: Path, output: Path) -> list[Path]:
     return kept
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if not _is_of_programs(path.relative_to(folder).parts):
-            yield path
-
-
 def _is_of_programs(names: Sequence[str]) -> bool:
     """Whether a name begins with a dot or an underscore, as those of programs, like `_SUCCESS`."""
     return any(name.startswith((".", "_")) for name in names)
 
 
-def root_of(files: list[Path]) -> Path:
-    """The folder that all files are in."""
-    return Path(os.path.commonpath([path.resolve().parent for path in files]))
-
-
-def table_in(path: Path, predictor: Predictor) -> InputFile | None:
+def table_in(path: Path, predictor: Predictor) -> TableFile | None:
     """The table of a file with columns; None where it has one input a line, or is empty."""
     if is_empty(path):
         return None
-    return input_file(path, predictor.columns, predictor.recipe.data)
+    return table_file(path, predictor.columns, predictor.recipe.data)
 
 
-def rows_in(path: Path, table: InputFile | None) -> int:
+def rows_in(path: Path, table: TableFile | None) -> int:
     """How many rows a file has, by reading it unless it says so; its columns are checked too."""
     if table is None:
         return sum(1 for _ in raw_lines(path))
     rows = table.rows()
-    if table.blank or next(rows, None) is None:
+    if table.is_blank() or next(rows, None) is None:
         return 0
     count = table.count if table.count is not None else 1 + sum(1 for _ in rows)
     for sentence in table.notes():

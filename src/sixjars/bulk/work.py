@@ -2,7 +2,6 @@
 
 import glob
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
@@ -13,19 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, final
 from sixjars.bulk.plan import Part
 from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import table_in
+from sixjars.data.tables.table_file import TableFile
 from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.given import line_given, raw_lines, row_given, text_of
-from sixjars.runs.input_file import InputFile
+from sixjars.runs.output_file import written_whole
 from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.sinks import LineSink, Sink, TableSink
+from sixjars.runs.prediction_input import input_of_line, input_of_row, raw_lines, text_of
+from sixjars.runs.prediction_output import PredictionLines, PredictionOutput, PredictionTable
 from sixjars.runs.skipped import Skipped
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.runs.given import Item
+    from sixjars.runs.prediction_input import Item
 
 AT_ONCE: Final = 4096
 """Rows that are in memory together, and sorted by length."""
@@ -127,17 +127,14 @@ class Reader:
     def __init__(self, path: Path, predictor: Predictor) -> None:
         self.path = path
         self.at = 0
-        self.table: InputFile | None = table_in(path, predictor)
-        items = self._rows(predictor) if self.table is not None else self._lines(predictor)
+        self.table: TableFile | None = table_in(path, predictor)
+        items: Iterator[Item]
+        if self.table is not None:
+            items = (input_of_row(predictor, path, row) for row in self.table.rows())
+        else:
+            lines = (text_of(line, at) for at, line in enumerate(raw_lines(path), start=1))
+            items = ((input_of_line(predictor, line), None) for line in lines)
         self.items = chain(list(islice(items, 1)), items)
-
-    def _rows(self, predictor: Predictor) -> "Iterator[Item]":
-        assert self.table is not None
-        return (row_given(predictor, self.path, row) for row in self.table.rows())
-
-    def _lines(self, predictor: Predictor) -> "Iterator[Item]":
-        for number, line in enumerate(raw_lines(self.path), start=1):
-            yield line_given(predictor, text_of(line, number)), None
 
     def take(self, first: int, count: int) -> "list[Item]":
         """The items of so many rows, from number `first` on."""
@@ -162,26 +159,18 @@ class Worker:
     def answer(self, part: Part, threads: Executor | None = None) -> tuple[Answered, list[str]]:
         """Write one part; return its counts, and notes. Two workers would write the same file."""
         target = Path(self.order.output) / part.target
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_suffixes(target)}")
-        beside.touch()
         notes: list[str] = []
-        try:
-            with self.place.named():
-                sink = self._sink(self._reader(part), beside, notes)
-                try:
-                    answered = self._answered(part, sink, notes, threads)
-                finally:
-                    sink.close()
+        with written_whole(target) as beside, self.place.named():
+            beside.touch()
+            output = self._output(self._reader(part), beside, notes)
+            try:
+                answered = self._answered(part, output, threads)
+            finally:
+                output.close()
             _to_disk(beside)
-            os.replace(beside, target)
-        finally:
-            beside.unlink(missing_ok=True)
         return answered, notes
 
-    def _answered(
-        self, part: Part, sink: Sink, notes: list[str], threads: Executor | None
-    ) -> Answered:
+    def _answered(self, part: Part, output: PredictionOutput, threads: Executor | None) -> Answered:
         reader = self._reader(part)
         done = Answered()
         while done.rows < part.rows:
@@ -190,7 +179,7 @@ class Worker:
             if not items:
                 raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
             predictions = self._predictions(items, first, threads)
-            sink.take(items, predictions)
+            output.take(items, predictions)
             done += Answered.of(predictions, part.source)
         return done
 
@@ -202,11 +191,11 @@ class Worker:
                 self.reader = Reader(path, self.predictor)
         return self.reader
 
-    def _sink(self, reader: Reader, file: Path, notes: list[str]) -> Sink:
+    def _output(self, reader: Reader, file: Path, notes: list[str]) -> PredictionOutput:
         nbest = self.order.search.nbest
         if reader.table is None or self.order.as_json:
-            return LineSink(self.predictor, file, nbest=nbest, as_json=self.order.as_json)
-        return TableSink(self.predictor, reader.table, file, nbest=nbest, note=notes.append)
+            return PredictionLines(self.predictor, file, nbest=nbest, as_json=self.order.as_json)
+        return PredictionTable(self.predictor, reader.table, file, nbest=nbest, note=notes.append)
 
     def _predictions(
         self, items: "list[Item]", first: int, threads: Executor | None
@@ -216,12 +205,6 @@ class Worker:
         return self.predictor.nbest(
             inputs, search=search, first=first, details=details, threads=threads
         )
-
-
-def _suffixes(target: Path) -> str:
-    """The ending of a file, which says how it is written."""
-    plain = target.name.removesuffix(".gz")
-    return f"{Path(plain).suffix}{target.name[len(plain) :]}"
 
 
 def _to_disk(path: Path) -> None:

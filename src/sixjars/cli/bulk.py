@@ -11,7 +11,7 @@ from sixjars.bulk.remote import is_remote
 from sixjars.cli.inputs import is_failure, note_unknown
 from sixjars.cli.options import note, noting, option
 from sixjars.cli.streaming import Pace
-from sixjars.runs.given import is_many
+from sixjars.runs.prediction_input import is_many
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:

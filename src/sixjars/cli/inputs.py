@@ -10,17 +10,24 @@ from typing import TYPE_CHECKING, BinaryIO, final
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.data.text.files import is_gzipped
-from sixjars.runs.given import object_named, object_of, parted, raw_lines, row_given, text_of
 from sixjars.runs.notes import MUCH, cut_in_words, unknown_in_words
+from sixjars.runs.prediction_input import (
+    input_of_parts,
+    input_of_row,
+    object_named,
+    object_of,
+    raw_lines,
+    text_of,
+)
 from sixjars.runs.skipped import Skipped
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 if TYPE_CHECKING:
-    from sixjars.runs.given import Item
-    from sixjars.runs.input_file import InputFile
+    from sixjars.data.tables.table_file import TableFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
+    from sixjars.runs.prediction_input import Item
 
 
 _AT_ONCE = 1 << 16  # bytes of a read
@@ -45,21 +52,21 @@ class Inputs:
         """Whether somebody types them at a terminal."""
         return not self.texts and self.file is None and at_terminal()
 
-    def table(self, predictor: "Predictor", *, with_output: bool = False) -> "InputFile | None":
+    def table(self, predictor: "Predictor", *, with_output: bool = False) -> "TableFile | None":
         """A file with the columns of the inputs, or of the output too; nothing for other inputs."""
         if self.file is None or not self.file.is_file():
             return None
-        from sixjars.runs.files import input_file  # formats of tables load only for one
+        from sixjars.data.tables import table_file  # formats of tables load only for one
 
         columns = predictor.all_columns if with_output else predictor.columns
-        return input_file(self.file, columns, predictor.recipe.data)
+        return table_file(self.file, columns, predictor.recipe.data)
 
-    def lines(self, predictor: "Predictor", table: "InputFile | None") -> "Lines | None":
+    def lines(self, predictor: "Predictor", table: "TableFile | None") -> "Lines | None":
         """The lines of the file or of standard input; nothing where there are texts or a table."""
         return None if self.texts or table is not None else Lines(self.file, predictor)
 
     def items(
-        self, predictor: "Predictor", table: "InputFile | None", lines: "Lines | None"
+        self, predictor: "Predictor", table: "TableFile | None", lines: "Lines | None"
     ) -> "Iterator[Item]":
         """All inputs: of the table, of the lines, or else the texts."""
         if table is not None:
@@ -86,7 +93,7 @@ def _texts_of(
         if not questions and question_field is not None:
             raise DataError(f"a {question_field} is needed; ask it with --question.")
         if others and not questions:
-            yield parted(predictor, text), None
+            yield input_of_parts(predictor, text), None
             continue
         for value in predictor.inputs[first].arguments(text):
             if question_field is None:
@@ -176,11 +183,11 @@ def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _rows_of(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
+def _rows_of(predictor: "Predictor", file: "TableFile") -> "Iterator[Item]":
     """The rows of a file with columns; images and videos may be beside it."""
     row = None
     for row in file.rows():
-        yield row_given(predictor, file.path, row)
+        yield input_of_row(predictor, file.path, row)
     if row is None:
         raise DataError(f"{file.path} has no rows.")
 
@@ -195,7 +202,7 @@ def note_unknown(share: float | None) -> None:
         note(f"note: {unknown_in_words(share)}")
 
 
-def note_table(table: "InputFile | None") -> None:
+def note_table(table: "TableFile | None") -> None:
     """Notes about the rows of a file with columns, after they were read."""
     for sentence in table.notes() if table is not None else []:
         note(f"note: {sentence}")
@@ -223,7 +230,7 @@ class UnknownTokens:
         self.tokens += prediction.tokens_read
         self.unknown += prediction.unknown_tokens
 
-    def note(self, table: "InputFile | None" = None) -> None:
+    def note(self, table: "TableFile | None" = None) -> None:
         """Note how many; where it is all, another column of the `table` may be meant."""
         note_unknown(self.unknown / self.tokens if self.tokens else None)
         if self.tokens and self.unknown == self.tokens and table is not None:
@@ -240,7 +247,7 @@ class Notes:
     """
 
     def __init__(
-        self, pace: Pace, *, typed: bool = False, table: "InputFile | None" = None
+        self, pace: Pace, *, typed: bool = False, table: "TableFile | None" = None
     ) -> None:
         self.pace = pace
         self.typed = typed

@@ -40,10 +40,10 @@ from sixjars_runtime.errors import DataError, Interrupted
 if TYPE_CHECKING:
     from sixjars.learning.engine import Device
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.given import Item
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
-    from sixjars.runs.sinks import Sink
+    from sixjars.runs.prediction_input import Item
+    from sixjars.runs.prediction_output import PredictionOutput
 
 TextsArgument = Annotated[
     list[str] | None,
@@ -179,21 +179,21 @@ def search_settings(
 
 def _predict_all(job: "_PredictionJob", inputs: Inputs, output: Path | None) -> None:
     """Predict the inputs, and write the outputs to a file or to standard output."""
-    from sixjars.runs.sinks import LineSink, TableSink
+    from sixjars.runs.prediction_output import PredictionLines, PredictionTable
 
     predictor, nbest = job.predictor, job.settings.nbest
     note_file_names(predictor, inputs.texts)
     table = inputs.table(predictor)
     lines = inputs.lines(predictor, table)
     items = inputs.items(predictor, table, lines)
-    sink: Sink = LineSink(predictor, output, nbest=nbest, as_json=job.as_json)
+    sink: PredictionOutput = PredictionLines(predictor, output, nbest=nbest, as_json=job.as_json)
     if (
         table is not None
         and output is not None
         and not job.as_json
         and output.suffix.lower() != ".txt"
     ):
-        sink = TableSink(predictor, table, output, nbest=nbest, note=note)
+        sink = PredictionTable(predictor, table, output, nbest=nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=inputs.typed, slow=lines is not None and inputs.file is None)
     try:
@@ -250,7 +250,9 @@ class _PredictionJob:
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def through(self, waiting: "Iterator[list[Item]]", sink: "Sink", notes: Notes) -> None:
+    def through(
+        self, waiting: "Iterator[list[Item]]", sink: "PredictionOutput", notes: Notes
+    ) -> None:
         """Predict all portions; an input that cannot be used is an empty line, and noted."""
         from sixjars.runs.computing import computing
 

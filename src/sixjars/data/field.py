@@ -113,6 +113,8 @@ class Field(ABC):
 
     in_segments: bool = False
     """Whether its values are texts in segments."""
+    has_vectors: bool = False
+    """Whether its tokens have pretrained vectors."""
     multi_label: bool = False
     """Whether an example may have several labels."""
     single_label: bool = False

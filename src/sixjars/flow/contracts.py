@@ -40,6 +40,8 @@ class FieldInfo(Protocol):
     """Whether its values are texts in segments."""
     multi_label: bool
     """Whether an example may have several labels."""
+    has_vectors: bool
+    """Whether its tokens have pretrained vectors."""
 
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of `source` cannot be copied into this field, a sentence each."""

@@ -279,7 +279,7 @@ class WordEmbedding(nn.Module):
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
         """Report `frozen` for a field without pretrained vectors."""
-        if not section["frozen"] or getattr(field.settings, "vectors", None) is not None:
+        if not section["frozen"] or field.has_vectors:
             return []
         why = f"keeps pretrained vectors as they are, but data.{field.name}.vectors names none."
         return [f"{where}.frozen: true {why}"]

@@ -12,7 +12,7 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
 from sixjars.data.tables.memory import MEMORY, given_tables, table_of, tables_of
-from sixjars.data.tables.records import HUB
+from sixjars.data.tables.parquet import HUB
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import (
     ClassRow,

@@ -118,7 +118,7 @@ def _with_vectors(blueprint: Blueprint, fields: Fields) -> Iterator[str]:
     """The beginnings of the names of embeddings whose new words have pretrained vectors."""
     for inner in nested(blueprint.plan):
         field = fields.all.get(inner.field)
-        if field is not None and getattr(field.settings, "vectors", None) is not None:
+        if field is not None and field.has_vectors:
             yield f"{inner.where.removeprefix('model.')}."
 
 

@@ -1,12 +1,14 @@
 """A file that is written at the end of long work: checks before, and then all of it or nothing."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from sixjars.data.text.files import stem_and_ending
 from sixjars_runtime.errors import DataError
 
 
@@ -63,7 +65,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         yield target
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    _, ending = stem_and_ending(target.name)  # by which it may be written
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{ending}")
     try:
         yield beside
         os.replace(beside, target)

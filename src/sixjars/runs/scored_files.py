@@ -9,7 +9,6 @@ from typing import Any, Final
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
-from sixjars.data.tables.dialect import refitted
 from sixjars.recipe.data import Files
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import media_places
@@ -56,7 +55,7 @@ def file_dataset(
     if isinstance(data, tuple):
         recipe, files = _of_parallel(run.recipe, data, annotations)
     else:
-        recipe, files = _from_here(run.recipe, str(data), annotations), str(data)
+        recipe, files = _from_here(run.recipe, annotations), str(data)
     first = Path(data[0] if isinstance(data, tuple) else data)
     local = fields.mapped(lambda field: _found_from_here(field, run.recipe, first))
     examples = local.admit(read_files(recipe, local, files), skip=recipe.data.on_bad_row == "skip")
@@ -113,7 +112,7 @@ def _found_from_here(field: Field, recipe: Recipe, file: Path) -> Field:
     return field.equipped(replace(field.equipment, places=tuple(places)))
 
 
-def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recipe:
+def _from_here(recipe: Recipe, annotations: Collection[str]) -> Recipe:
     """The recipe for a file named on the command line, with the columns that the run has."""
     data = recipe.data
     columns: dict[str, Any] = {name: settings.column for name, settings in data.fields.items()}
@@ -121,8 +120,7 @@ def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recip
     if data.sample is not None:
         columns |= sample_columns(recipe)
     fields = _with_columns(recipe, columns)
-    changes: dict[str, Any] = {"folder": ".", "sample": None, "train": file, "fields": fields}
+    changes: dict[str, Any] = {"folder": ".", "sample": None, "fields": fields}
+    changes["train"] = None  # this file may be written in another way than that of training
     changes |= {key: columns[key] if key in annotations else None for key in ANNOTATIONS}
-    if data.format == "table":
-        changes |= refitted(Path(file), [columns[name] for name in (*fields, *annotations)], data)
     return recipe.model_copy(update={"data": data.model_copy(update=changes)})

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
@@ -60,12 +60,8 @@ class Skipped:
     @classmethod
     def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "Skipped":
         """The inputs without an answer, of the outputs for some inputs of a file."""
-        reasons: dict[str, Reason] = {}
-        for outputs in found:
-            if outputs[0].error is not None:
-                key, reason = _reason(outputs[0], file)
-                reasons[key] = reasons[key] + reason if key in reasons else reason
-        return cls(reasons)
+        best = [outputs[0] for outputs in found]
+        return cls(_merged(_reason(output, file) for output in best if output.error is not None))
 
     @property
     def count(self) -> int:
@@ -74,10 +70,7 @@ class Skipped:
 
     def __add__(self, other: "Skipped") -> "Skipped":
         """The inputs of both."""
-        reasons = dict(self.reasons)
-        for key, reason in other.reasons.items():
-            reasons[key] = reasons[key] + reason if key in reasons else reason
-        return Skipped(reasons)
+        return Skipped(_merged([*self.reasons.items(), *other.reasons.items()]))
 
     def to_json(self) -> str:
         """The reasons as text, for another process."""
@@ -104,6 +97,14 @@ class Skipped:
             return f"{which} {what} was skipped{blank}: {reasons}."
         blank = f", and their {empty} are empty" if empty else ""
         return f"{which} {what} were skipped{blank}: {reasons}."
+
+
+def _merged(reasons: Iterable[tuple[str, Reason]]) -> dict[str, Reason]:
+    """The reasons by key, those with the same key as one."""
+    merged: dict[str, Reason] = {}
+    for key, reason in reasons:
+        merged[key] = merged[key] + reason if key in merged else reason
+    return merged
 
 
 def _reason(prediction: "Prediction", file: str) -> tuple[str, Reason]:

@@ -14,7 +14,8 @@ from sixjars.data.tables.delimited import TEXT
 from sixjars.data.tables.dialect import ROWS, Dialect, dialect_of, of_records
 from sixjars.data.tables.excel import sheet_names, sheet_rows
 from sixjars.data.tables.headers import is_date, is_file, is_number
-from sixjars.data.tables.records import json_records, opened_parquet
+from sixjars.data.tables.json_objects import json_records
+from sixjars.data.tables.parquet import opened_parquet
 from sixjars.data.tables.rows import Fault
 from sixjars.progress import tell
 from sixjars.recipe.data import Column

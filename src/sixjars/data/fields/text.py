@@ -108,6 +108,7 @@ class TextField(Field):
         super().__init__(name, settings)
         self.settings: TextSettings = settings
         self.in_segments = settings.segments != "none"
+        self.has_vectors = settings.vectors is not None
         self.word_dropout = settings.word_dropout
         self.unusable = f"with more tokens than data.{name}.max_length ({settings.max_length})"
         self.lists = "value" if self.in_segments else "refused"

@@ -1,73 +1,50 @@
 """Files become rows of text: TSV, CSV, JSON, Parquet, Excel, plain text, the hub, and datasets.
 
-A bad row is named by file and line, or counted and left out; nothing is guessed.
+A bad row is named by file and line, or counted and left out; nothing is guessed. Each format is one
+class of `FORMATS`: `read` takes its `records` for training and scoring; `table_file` opens it for
+prediction, which reads its `rows` and appends them, with the outputs, to a file of its kind.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
-from typing import final
+from typing import Final
 
-from sixjars.data.bad_rows import SHOWN
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.captions import read_coco, read_flickr8k
-from sixjars.data.tables.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
-from sixjars.data.tables.dialect import ROWS, refitted
+from sixjars.data.tables.delimited import DelimitedFile
+from sixjars.data.tables.dialect import refitted
 from sixjars.data.tables.dialogs import read_dialogs
-from sixjars.data.tables.excel import read_xlsx, sheet_rows
+from sixjars.data.tables.excel import ExcelFile
 from sixjars.data.tables.folders import read_folders
-from sixjars.data.tables.headers import has_header
+from sixjars.data.tables.json_objects import JsonFile
+from sixjars.data.tables.lines import read_parallel
 from sixjars.data.tables.memory import MEMORY, read_memory
-from sixjars.data.tables.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
-from sixjars.data.tables.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
-from sixjars.progress import number_of
+from sixjars.data.tables.notes import notes_on, unsaid_header
+from sixjars.data.tables.parquet import HUB, ParquetFile, read_hub
+from sixjars.data.tables.rows import Key, Places, ToText, Wanted, kept
+from sixjars.data.tables.table_file import TableFile
+from sixjars.data.text.files import ending_of, is_gzipped
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars_runtime.errors import DataError, unknown
 
-__all__ = ["Examples", "header_as_data", "read"]
+__all__ = ["FORMATS", "Examples", "header_as_data", "read", "table_file"]
 
 
-@final
-@dataclass(frozen=True)
-class _Kind:
-    """How files of one ending are read."""
-
-    read: Callable[[Path, Wanted], Source]
-    unit: Callable[[Path], str] = lambda path: "line"
-    """The unit that its records are counted in."""
-    lines: Callable[[Path, TableSettings], Iterator[Fields]] | None = None
-    """All its lines, where the first may be a header or not."""
-    sheets: bool = False
-    """Whether it may have several tables."""
-
-
-def _delimited_by(mark: str) -> Callable[[Path, TableSettings], Iterator[Fields]]:
-    return lambda path, table: records_of(path, table.delimiter or mark, quotes=table.quotes)
-
-
-_PLAIN = {
-    ".csv": _Kind(read_csv, lines=_delimited_by(",")),
-    ".json": _Kind(read_jsonl, json_unit),
-    ".jsonl": _Kind(read_jsonl, json_unit),
-    ".tsv": _Kind(read_tsv, lines=_delimited_by("\t")),
-    ".txt": _Kind(read_text),
+FORMATS: Final[dict[str, type[TableFile]]] = {
+    ".csv": DelimitedFile,
+    ".tsv": DelimitedFile,
+    ".json": JsonFile,
+    ".jsonl": JsonFile,
+    ".parquet": ParquetFile,
+    ".txt": DelimitedFile,
+    ".xlsx": ExcelFile,
 }
-_EXCEL = _Kind(
-    read_xlsx,
-    lambda path: "row",
-    lines=lambda path, table: sheet_rows(path, table.sheet),
-    sheets=True,
-)
-_KINDS = {
-    **_PLAIN,
-    **{f"{ending}.gz": kind for ending, kind in _PLAIN.items()},
-    ".parquet": _Kind(read_parquet, lambda path: "row"),
-    ".xlsx": _EXCEL,
-}
-_CURLY = ("\u201c", "\u201d", "\u201e")
+"""The formats of files with rows, by the ending of their names."""
+_PACKED: Final = tuple(ending for ending in FORMATS if ending not in (".parquet", ".xlsx"))
+"""Endings that `.gz` may follow."""
 _FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
     "coco": read_coco,
     "dialogs": read_dialogs,
@@ -124,65 +101,43 @@ def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
         return _FORMATS[settings.format](place, wanted)
     if isinstance(place, Mapping):
         return _parallel(place, wanted)
-    kind = _kind(place)
-    if settings.sheet is not None and not kind.sheets:
+    kind = _format_of(place)
+    if settings.sheet is not None and kind is not ExcelFile:
         raise DataError(
             f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it."
         )
     if files != settings.train:  # the delimiter of the recipe may be that of another file
-        table = settings.model_copy(update=refitted(place, wanted.keys, settings))
-        wanted = replace(wanted, table=table)
-    examples = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
-    notes = (*_header_as_data(place, wanted), *_wider_rows(place, kind, wanted), *examples.notes)
-    return replace(examples, notes=notes)
+        settings = settings.model_copy(update=refitted(place, wanted.keys, settings))
+    table = kind(place, wanted.fields, settings)
+    records = table.records(wanted)  # before the unit, which a JSON file finds then
+    examples = kept(records, wanted, name=str(place), unit=table.unit)
+    return replace(examples, notes=(*notes_on(table), *examples.notes))
 
 
-def header_as_data(path: Path, table: TableSettings) -> list[str]:
+def table_file(
+    path: Path, columns: Mapping[str, Key], settings: TableSettings | None = None
+) -> TableFile | None:
+    """A file with columns to predict from; None for plain text, which has one input a line.
+
+    `columns` has the one of each field, by name or number; `settings` how the data of the run is
+    written. The file may be written in another way, and call a column by the name of its field.
+    """
+    ending = ending_of(path)
+    if not _is_known(path) or ending == ".txt":
+        return None
+    settings = settings or TableSettings()
+    names = [key if isinstance(key, int) else (key, field) for field, key in columns.items()]
+    changes = refitted(path, names, settings)
+    return FORMATS[ending](path, columns, settings.model_copy(update=changes))
+
+
+def _is_known(path: Path) -> bool:
+    return ending_of(path) in (_PACKED if is_gzipped(path) else FORMATS)
+
+
+def header_as_data(path: Path, settings: TableSettings) -> list[str]:
     """The cells of a first line that looks like names of columns and need not be a header."""
-    kind = _kind(path)
-    if table.header is not None or kind.lines is None:
-        return []
-    records = [fields for _, fields in islice(kind.lines(path, table), ROWS)]
-    good = [fields for fields in records if not isinstance(fields, Fault)]
-    return good[0] if good and has_header(good) else []
-
-
-def _header_as_data(path: Path, wanted: Wanted) -> list[str]:
-    """A sentence where columns are given by number, but the first line looks like names."""
-    numbered = all(isinstance(key, int) for key in wanted.keys)
-    cells = header_as_data(path, wanted.table) if numbered else []
-    if not cells:
-        return []
-    names = ", ".join(map(repr, cells))
-    return [
-        f"{path}: the first line ({names}) looks like a header, but is read as an example, because "
-        "columns are given by number; name them, or write `data.header: true` (`data.header: "
-        "false` if it is an example)."
-    ]
-
-
-def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
-    """A sentence where lines have more values than the header has names."""
-    named = any(isinstance(key, str) for key in wanted.keys)
-    if not (named or wanted.table.header) or kind.lines is None or kind.sheets:
-        return []
-    records = islice(kind.lines(path, wanted.table), ROWS)
-    good = [(line, fields) for line, fields in records if not isinstance(fields, Fault)]
-    names = len(good[0][1])
-    wide = [(line, fields) for line, fields in good if any(map(str.strip, fields[names:]))]
-    if not wide:
-        return []
-    curly = any(field.strip().startswith(_CURLY) for _, fields in wide for field in fields)
-    quotes = "curly quotation marks do not enclose a text"
-    why = quotes if curly else "a delimiter inside a text ends it"
-    shown = [str(line) for line, _ in wide[:SHOWN]]
-    lines = ", ".join(shown + ["..."] * (len(wide) > SHOWN))
-    return [
-        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header, "
-        f"which has {number_of(names, 'name')} (line {lines}), so values may be in the wrong "
-        f"columns: {why}. Enclose such texts in straight quotation "
-        'marks (") and read them with `data.quotes: true`, or choose another delimiter.'
-    ]
+    return unsaid_header(_format_of(path)(path, {}, settings))
 
 
 def _wanted(
@@ -213,20 +168,18 @@ def _wanted(
         many=[key for name, key in columns.items() if name in many],
         as_text={key: as_text[name] for name, key in columns.items() if name in as_text},
         speakers=settings.speakers,
-        table=settings,
     )
 
 
-def _kind(path: Path) -> _Kind:
-    ending = "".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix
-    kind = _KINDS.get(ending.lower())
-    if kind is None:
-        if path.is_dir():
-            raise DataError(
-                f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER)."
-            )
-        raise DataError(f"{path}: {unknown('ending', ending, list(_KINDS))}")
-    return kind
+def _format_of(path: Path) -> type[TableFile]:
+    """The format of a file with rows, by its ending."""
+    if _is_known(path):
+        return FORMATS[ending_of(path)]
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER).")
+    ending = "".join(path.suffixes[-2:]) if is_gzipped(path) else path.suffix
+    endings = [*FORMATS, *(f"{ending}.gz" for ending in _PACKED)]
+    raise DataError(f"{path}: {unknown('ending', ending, endings)}")
 
 
 def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:

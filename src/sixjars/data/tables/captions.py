@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.storage.cache import Examples
-from sixjars.data.tables.delimited import decoded_lines
-from sixjars.data.tables.records import DECODER
+from sixjars.data.tables.json_objects import DECODER
+from sixjars.data.tables.lines import decoded_lines
 from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept, text_of
 from sixjars.data.text.files import opened
 from sixjars_runtime.errors import DataError, shown, unknown

@@ -5,12 +5,19 @@ All of it is decided from the first rows, by rules: the same file always gives t
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.tables.delimited import DELIMITERS, header_names, is_quoted, records_of
-from sixjars.data.tables.headers import has_header, may_have_header
+from sixjars.data.tables.delimited import USUAL, is_quoted, records_of
+from sixjars.data.tables.headers import (
+    DELIMITERS,
+    has_header,
+    header_names,
+    may_have_header,
+    unused_delimiter,
+)
 from sixjars.data.tables.quoted import csv_fields
 from sixjars.data.tables.rows import Fault, Key
 from sixjars.data.text.files import ending_of, lines_of
@@ -22,7 +29,8 @@ ROWS: Final = 1000  # rows that are looked at
 _BYTES: Final = 1 << 20
 _MOST_BROKEN: Final = 0.1
 """The share of rows that quotation marks may break; where it is larger, they are letters."""
-_USUAL: Final = {".csv": ",", ".tsv": "\t"}
+Names = Key | tuple[str, ...]
+"""A column by its name or number, or by any of several names."""
 
 
 @final
@@ -41,18 +49,20 @@ class Dialect:
     """Whether the first row may be a header all the same."""
 
 
-def dialect_of(path: Path, named: Collection[str] = ()) -> Dialect:
-    """How a file is written: by its content, else its ending; `named` as in `of_records`."""
-    usual = _USUAL.get(ending_of(path))
+def dialect_of(path: Path, named: Collection[str] = (), columns: Sequence[Names] = ()) -> Dialect:
+    """How a file is written: by its content, else its ending; `named` as in `of_records`.
+
+    If the first line has the `columns` between some delimiter, it is that one, or one of those.
+    """
+    usual = USUAL.get(ending_of(path))
     sample = _sample(path)
-    order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
-    ways = []
-    for mark in order:
-        likely = mark != "\t"
-        ways += [(mark, likely), (mark, not likely)]
+    order = sorted(DELIMITERS, key=lambda mark: mark != usual)
+    ways = [(mark, quotes) for mark in order for quotes in (mark != "\t", mark == "\t")]
+    with_columns = [way for way in ways if columns and _has(_first(path, *way), columns)]
+    ways = with_columns or ways
     scored = {way: _consistency(sample, *way) for way in ways}
     best = max(ways, key=lambda way: scored[way])  # the first of equals
-    if scored[best] <= 0:
+    if scored[best] <= 0 and not with_columns:
         best = (usual or "\t", usual == ",")
     delimiter, quotes = best
     records = [fields for fields in _records(path, delimiter, quotes=quotes) if fields != [""]]
@@ -89,61 +99,69 @@ def encloses(path: Path, delimiter: str, quotes: bool | None) -> bool:  # noqa: 
     return with_quotes > without
 
 
-def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
+def refitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict[str, Any]:
     """The settings to read a file that has these columns, but is written in another way.
 
     Nothing where the given settings fit, or where none do: the reader then says what is wrong.
     """
     ending = ending_of(path)
-    usual = table.delimiter or _USUAL.get(ending)
-    if usual is None or ending not in {*_USUAL, ".txt"} or not path.is_file():
+    usual = table.delimiter or USUAL.get(ending)
+    if usual is None or ending not in {*USUAL, ".txt"} or not path.is_file():
         return {}
-    _, first = next(records_of(path, usual, quotes=table.quotes), (0, []))
-    if isinstance(first, Fault):
+    first = _first(path, usual, quotes=table.quotes)
+    if not first:
         return {}
-    if _has(first, columns):
+    if _has(first, columns) and not (usual == "," and _may_be_first(first, columns)):
         quotes = encloses(path, usual, table.quotes)
         return {"quotes": True} if quotes and not is_quoted(usual, table.quotes) else {}
-    dialect = dialect_of(path)
+    dialect = dialect_of(path, columns=columns)
     mark = dialect.delimiter
     if not _has(dialect.names or dialect.rows[0], columns):
         return {}
-    tell(f"{path} has {mark!r} between its columns, and is read that way; {usual!r} was expected.")
+    if mark != usual:
+        tell(
+            f"{path} has {mark!r} between its columns, and is read that way; {usual!r} was expected."
+        )
     return {"delimiter": mark, "quotes": dialect.quotes}
 
 
-def _has(first: Sequence[str], columns: Sequence[Key]) -> bool:
-    """Whether a first row has columns, by number or by name."""
-    names = header_names(first, columns)
-    return all(key <= len(names) if isinstance(key, int) else key in names for key in columns)
+def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str]:  # noqa: FBT001 - a setting
+    """The cells of the first line; none where it cannot be read."""
+    with suppress(DataError):  # a field that is never closed, for one
+        _, first = next(records_of(path, delimiter, quotes=quotes), (0, []))
+        return [] if isinstance(first, Fault) else first
+    return []
 
 
-@final
-@dataclass(frozen=True)
-class _Sample:
-    """The beginning of a file."""
-
-    lines: list[str]
-    """Lines that are not blank; more than `ROWS`, for a field may hold line breaks."""
-    first: list[str]
-    """Those among the first `ROWS` lines of the file."""
-    cut: bool
-    """Whether the file goes on behind them."""
+def _may_be_first(first: Sequence[str], columns: Sequence[Names]) -> bool:
+    """Whether a line of CSV that is read as one column may be several, of which one is wanted."""
+    return all(names == 1 for names in columns) and unused_delimiter(first) in (";", "|", "\t")
 
 
-def _sample(path: Path) -> _Sample:
-    lines = []
-    size = first = 0
-    cut = False
-    for number, raw in lines_of(path):
-        if cut := size > _BYTES:
-            break
+def _has(first: Sequence[str], columns: Sequence[Names]) -> bool:
+    """Whether a first row has columns, each by number or by one of its names."""
+    keys = [names if isinstance(names, tuple) else (names,) for names in columns]
+    there = {*header_names(first, [key for names in keys for key in names])}
+    numbers = range(1, len(first) + 1)
+    return all(any(key in there or key in numbers for key in names) for names in keys)
+
+
+Sample = tuple[list[str], bool]
+"""The first lines of a file that are not blank, and whether more follow: `ROWS` may not be enough,
+for a field may hold line breaks."""
+
+
+def _sample(path: Path) -> Sample:
+    lines = list[str]()
+    size = 0
+    for _, raw in lines_of(path):
+        if size > _BYTES:
+            return lines, True
         size += len(raw)
         line = raw.decode(errors="replace").rstrip("\r\n")
         if line.strip():
             lines.append(line)
-            first += number <= ROWS
-    return _Sample(lines, lines[:first], cut)
+    return lines, False
 
 
 def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
@@ -161,17 +179,18 @@ def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
     return records
 
 
-def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
+def _consistency(sample: Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
     """How well columns fit a delimiter: the share of rows with the usual number of fields.
 
     Fields that begin with a space count against it, as commas in a sentence do, and so do broken
     quotation marks. Without any quotation marks, both ways are equal, and the first wins.
     """
-    rows = [line.split(delimiter) for line in sample.first]
+    first = sample[0][:ROWS]
+    rows = [line.split(delimiter) for line in first]
     broken = 0
     if quotes:
         rows, broken = _quoted(sample, delimiter)
-        letters = delimiter == "\t" and (broken or not _needs_quotes(sample.first))
+        letters = delimiter == "\t" and (broken or not _needs_quotes(first))
         if letters or broken > _MOST_BROKEN * len(rows):
             return 0.0
     if not rows:
@@ -187,14 +206,15 @@ def _consistency(sample: _Sample, delimiter: str, quotes: bool) -> float:  # noq
     return score if quotes else score - 0.2 * _share_enclosed(rows)
 
 
-def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:
+def _quoted(sample: Sample, delimiter: str) -> tuple[list[list[str]], int]:
     """The first `ROWS` records by the rules of CSV, and how many quotation marks break them.
 
     A sample may be cut inside a field, which speaks neither for a delimiter nor against it.
     """
     rows: list[list[str]] = []
     broken = 0
-    numbered = ((at, f"{line}\n".encode()) for at, line in enumerate(sample.lines, 1))
+    lines, is_cut = sample
+    numbered = ((at, f"{line}\n".encode()) for at, line in enumerate(lines, 1))
     try:
         for _, fields in csv_fields(numbered, delimiter, Path()):
             if isinstance(fields, Fault):
@@ -204,7 +224,7 @@ def _quoted(sample: _Sample, delimiter: str) -> tuple[list[list[str]], int]:
             if len(rows) == ROWS or broken > _MOST_BROKEN * ROWS:
                 break
     except DataError:  # a field is never closed, and all lines behind it are lost
-        broken += 0 if sample.cut else len(sample.lines)
+        broken += 0 if is_cut else len(lines)
     return rows, broken
 
 

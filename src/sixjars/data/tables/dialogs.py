@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.storage.cache import Examples
-from sixjars.data.tables.records import check_named, json_records, json_unit
+from sixjars.data.tables.json_objects import check_named, json_records, json_unit
 from sixjars.data.tables.rows import (
     Fault,
     Key,

@@ -8,10 +8,11 @@ from contextlib import closing, contextmanager
 from datetime import datetime, time
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
-from sixjars.data.tables.delimited import read_fields
-from sixjars.data.tables.rows import Fields, Record, Wanted
+from sixjars.data.tables.cells import CellFile
+from sixjars.data.tables.rows import Fields
+from sixjars.data.tables.table_file import Row
 from sixjars.data.text.files import check_file
 from sixjars.progress import tell
 from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown
@@ -27,9 +28,34 @@ _DAMAGED: Final = (
 )
 
 
-def read_xlsx(path: Path, wanted: Wanted) -> Iterator[Record]:
-    """The rows of a sheet; as in CSV, the first has the names where columns are named."""
-    return read_fields(path, wanted, sheet_rows(path, wanted.table.sheet))
+@final
+class ExcelFile(CellFile):
+    """A sheet of a workbook; a workbook that is cut short cannot open, so rows go to a CSV file."""
+
+    begin = "\ufeff"  # by which Excel knows UTF-8: what was made with it is opened with it
+    unit = "row"
+
+    @property
+    def output_ending(self) -> str:
+        """Rows go to a CSV file."""
+        return ".csv"
+
+    def lines(self) -> Iterator[Fields]:
+        """The cells of each row with a value."""
+        return sheet_rows(self.path, self.settings.sheet)
+
+    def rows(self) -> Iterator[Row]:
+        """The rows of the sheet that training names; the only one is meant, whatever its name."""
+        if self.settings.sheet is not None and len(sheet_names(self.path)) == 1:
+            self.settings = self.settings.model_copy(update={"sheet": None})
+        return super().rows()
+
+    def is_blank(self) -> bool:
+        """Whether the sheet has no cell with a value."""
+        with _opened(self.path) as book:
+            return (
+                next(_filled(self.path, _sheet(book, self.path, self.settings.sheet)), None) is None
+            )
 
 
 def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
@@ -45,12 +71,6 @@ def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
             yield number, (cells + [""] * width)[: max(width, len(cells))]
     if not width:
         raise DataError(f"{path} is empty: the sheet {table.title!r} has no cell with a value.")
-
-
-def is_blank(path: Path, sheet: str | None = None) -> bool:
-    """Whether a sheet has no cell with a value."""
-    with _opened(path) as book:
-        return next(_filled(path, _sheet(book, path, sheet)), None) is None
 
 
 def _sheet(book: Any, path: Path, sheet: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""Whether the first row of a table has names of columns, by rules from the rows below it."""
+"""The names in the first row of a table, and whether it has names, by rules from the rows below."""
 
 import re
 import unicodedata
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Final
 
+DELIMITERS: Final = ("\t", ";", "|", ",")
+"""Marks between columns, the least usual in texts first."""
 _NUMBER: Final = re.compile(r"[-+]?(\d[\d,]*)?[.,]?\d+([eE][-+]?\d+)?%?")
 _DATE: Final = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
@@ -242,3 +244,32 @@ def _signs(cell: str, column: Iterable[str]) -> str:
         return "labels"
     words = sorted(len(text.split()) for text in filled)
     return "longer" if _known(cell) and words[len(words) // 2] > len(cell.split()) else ""
+
+
+def header_names(cells: Sequence[str], wanted: Iterable[str | int] = ()) -> list[str]:
+    """The names in a header, without blanks around them unless two differ in those.
+
+    >>> header_names([" Subject ", "Body"]), header_names([" a", "a"])
+    (['Subject', 'Body'], [' a', 'a'])
+    >>> header_names([" a", "b"], wanted=[" a"])
+    [' a', 'b']
+    """
+    names = [cell.strip() for cell in cells]
+    exact = any(key in cells and key not in names for key in wanted)
+    return list(cells) if exact or len({*names}) < len({*cells}) else names
+
+
+def other_delimiter(fields: Sequence[str]) -> str:
+    r"""A question about the delimiter where a line is one column, but has another mark.
+
+    >>> other_delimiter(["en;de"]), other_delimiter(["en", "de"])
+    (" Is the delimiter ';'? Then write `data.delimiter: ';'`.", '')
+    """
+    mark = unused_delimiter(fields)
+    written = '"\\t"' if mark == "\t" else repr(mark)
+    return f" Is the delimiter {written}? Then write `data.delimiter: {written}`." if mark else ""
+
+
+def unused_delimiter(fields: Sequence[str]) -> str:
+    """The mark that may stand between the columns of a line read as one, or nothing."""
+    return next((mark for mark in DELIMITERS if len(fields) == 1 and mark in fields[0]), "")

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow
 
 from sixjars.data.storage.cache import Examples
-from sixjars.data.tables.records import table_rows
+from sixjars.data.tables.parquet import table_rows
 from sixjars.data.tables.rows import Fault, Record, Wanted, kept
 from sixjars_runtime.errors import DataError, first_line, shown
 

@@ -7,10 +7,10 @@ with a quotation mark, one is a letter.
 import csv
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from sixjars.data.tables.rows import Fault, Fields, decoded
-from sixjars.data.text.files import lines_of
+from sixjars.data.tables.rows import Fault, Fields, decoded, escaped
 from sixjars_runtime.errors import DataError
 
 _UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
@@ -20,13 +20,8 @@ _RETURN = "\ud800"  # stands for a carriage return, a line break for `csv`; no U
 csv.field_size_limit(2**31 - 1)  # a document may be longer than the usual 131,072 letters
 
 
-def csv_records(path: Path, delimiter: str = ",") -> Iterator[Fields]:
-    """The fields of every record; one that breaks the rules of `csv` is a fault."""
-    return csv_fields(lines_of(path), delimiter, path)
-
-
 def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) -> Iterator[Fields]:
-    """The fields of every record of numbered lines."""
+    """The fields of every record of numbered lines; one that breaks the rules of `csv` is a fault."""
     unread = iter(source)
     again = deque[tuple[int, bytes]]()  # lines of a broken record that are read once more
     lines: list[tuple[int, bytes]] = []  # of the record that is being read
@@ -38,7 +33,7 @@ def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) 
         while line := again.popleft() if again else next(unread, None):
             number, raw = line
             text = _csv_line(raw)
-            if "\ufffd" in text and isinstance(fault := decoded(number, raw), Fault):
+            if not text.isascii() and isinstance(fault := decoded(number, raw), Fault):
                 bad.append(fault)
             lines.append(line)
             yield text
@@ -61,14 +56,14 @@ def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) 
             continue
         width = width or len(fields)
         like += len(fields) == width
-        yield first, bad[0] if bad else [field.replace(_RETURN, "\r") for field in fields] or [""]
+        cells = [field.replace(_RETURN, "\r") for field in fields] or [""]
+        yield first, replace(bad[0], cells=cells) if bad else cells
 
 
 def _csv_line(raw: bytes) -> str:
     """A line for `csv`; where it is no UTF-8, its quotation marks still open and close fields."""
     end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-    text = raw.decode(errors="replace").removesuffix("\n").removesuffix("\r")
-    return text.replace("\r", _RETURN) + end
+    return escaped(raw).replace("\r", _RETURN) + end
 
 
 def _broken(

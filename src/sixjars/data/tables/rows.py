@@ -1,12 +1,13 @@
 """Rows on their way from a file to a table: the records of readers, and the good rows."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy
 import pyarrow
@@ -18,7 +19,6 @@ from sixjars.data.bad_rows import SHOWN, note_on
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import Spool
 from sixjars.progress import counted
-from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError, unknown
 from sixjars_runtime.text.segments import kind_of, texts_of
 
@@ -39,11 +39,22 @@ class Fault:
     sentence: str
     file: str | None = None
     """The file, if it is one of several parallel files."""
+    cells: Sequence[str] | None = field(default=None, compare=False)
+    """The cells of a row whose bytes are not all UTF-8; such a byte is a lone surrogate there."""
 
 
 Record = tuple[int, Mapping[Any, Any] | Fault]
 """The line of a record, counted from 1, and its values by column; or what is wrong with it."""
 Fields = tuple[int, list[str] | Fault]  # the number of the first line of a record, and its fields
+
+
+ESCAPED: Final = re.compile("[\udc80-\udcff]")
+"""The lone surrogates that stand for bytes that are not UTF-8, so that they can be written again."""
+
+
+def escaped(raw: bytes) -> str:
+    """A line without its end, whatever its bytes are."""
+    return raw.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
 def decoded(number: int, raw: bytes) -> str | Fault:
@@ -87,8 +98,6 @@ class Wanted:
     """Columns in which a list is one value, and what makes a text of it."""
     speakers: Key | None = None
     """The column of who speaks each turn, where rows are conversations."""
-    table: TableSettings = field(default_factory=TableSettings)
-    """How lines become columns."""
     empty: bool = False
     """Whether a text may be empty."""
 

@@ -52,7 +52,18 @@ def ending_of(path: Path) -> str:
     >>> ending_of(Path("pairs.TSV.gz")), ending_of(Path("pairs"))
     ('.tsv', '')
     """
-    return Path(path.name.lower().removesuffix(".gz")).suffix
+    return stem_and_ending(path.name.lower())[1].removesuffix(".gz")
+
+
+def stem_and_ending(name: str) -> tuple[str, str]:
+    """A name without its ending, and the ending, to which `.gz` belongs.
+
+    >>> stem_and_ending("a.b/pairs.TSV.gz")
+    ('a.b/pairs', '.TSV.gz')
+    """
+    plain = name[: -len(".gz")] if is_gzipped(Path(name)) else name
+    stem = plain.removesuffix(Path(plain).suffix)
+    return stem, name[len(stem) :]
 
 
 @contextmanager
@@ -86,32 +97,34 @@ def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
         yield from enumerate(io.BytesIO(block), number)
 
 
-def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
-    """Many lines at a time, with the number of the first of them."""
+def blocks_of(path: Path, *, whole_lines: bool = True) -> Generator[tuple[int, bytes], None, None]:
+    """Many lines at a time, with the number of the first of them; or parts of one long line."""
     number = 1
-    block = None
+    is_first = True
     with opened(path) as stream:
         size = max(path.stat().st_size, 1)
         file = getattr(stream, "fileobj", stream)  # of a gzip file, the packed one
-        for block in _as_utf8(stream, path):
+        for block in _as_utf8(stream, path, whole_lines=whole_lines):
             reached(min(file.tell() / size, 1.0))
-            line = SEPARATOR.match(block) if number == 1 else None
-            if line and ".csv" in path.name.lower():
-                number, block = 2, block[line.end() :]
-            yield number, block.removeprefix(MARK) if number == 1 else block
+            if is_first:
+                line = SEPARATOR.match(block)
+                if line and ".csv" in path.name.lower():
+                    number, block = 2, block[line.end() :]
+                block, is_first = block.removeprefix(MARK), False
+            yield number, block
             number += block.count(b"\n")
-    if block is None:
+    if is_first:
         raise DataError(f"{path} is empty.")
 
 
-def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Whole lines in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are converted."""
+def _as_utf8(stream: BinaryIO, path: Path, *, whole_lines: bool) -> Iterator[bytes]:
+    """Blocks in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are converted."""
     _check_text(stream, path)
     encoding = _utf16(stream)
     size = FIRST
     if encoding is None:
         if not is_windows(stream):
-            while block := stream.read(size) + stream.readline():
+            while block := stream.read(size) + (stream.readline() if whole_lines else b""):
                 yield block
                 size = BLOCK
             return
@@ -174,8 +187,8 @@ def is_windows(stream: BinaryIO) -> bool:
             for line in () if block.isascii() else io.BytesIO(block):
                 if line.isascii():
                     continue
-                letters = {byte for byte in line if byte >= 0x80}
-                if not letters <= WINDOWS_LETTERS or _is_utf8(line):
+                letters = {byte for byte in {*line} if byte >= 0x80}
+                if _is_utf8(line) or not letters <= WINDOWS_LETTERS:
                     return False
                 count += 1
     finally:

@@ -260,9 +260,9 @@ class BagEncoder(Encoder):
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """Report weights by labels where the output has none, and vectors that are not there."""
-        settings = getattr(plan.inputs["source"], "settings", None)
         faults = _without_labels(plan)
-        if plan.settings["encoder"].get("standardize") and not getattr(settings, "vectors", None):
+        standardizes = plan.settings["encoder"].get("standardize")
+        if standardizes and not plan.inputs["source"].has_vectors:
             faults.append(
                 "model.encoder.standardize: true is for pretrained vectors, but "
                 "data.source.vectors names none; take model.encoder.standardize=false "
@@ -333,7 +333,7 @@ class WideDeepEncoder(Encoder):
 def _without_labels(plan: ModelPlan) -> list[str]:
     """A sentence where words are to be weighed by labels, and the output has none."""
     weighing = plan.settings["encoder"].get("ngrams", {}).get("weigh_by")
-    if weighing != "labels" or plan.output.holds == "classes":
+    if weighing != "labels" or not plan.decoder.searches:
         return []
     return [
         "model.encoder.ngrams.weigh_by: labels needs an output that is a label; "

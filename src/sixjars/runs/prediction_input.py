@@ -1,16 +1,16 @@
-"""One input from one line of text, or from one row of a file with columns."""
+"""The inputs of predictions: one from each line of text, or from each row of a file."""
 
 import glob
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sixjars.data.text.files import is_empty, lines_of
 
 if TYPE_CHECKING:
-    from sixjars.runs.answer_files import Row
+    from sixjars.data.tables.table_file import Row
     from sixjars.runs.predict import Predictor
     from sixjars.runs.requests import Input
 
@@ -58,7 +58,7 @@ def object_of(predictor: "Predictor") -> str:
     return json.dumps(dict.fromkeys(columns.values(), "..."), ensure_ascii=False)
 
 
-def parted(predictor: "Predictor", line: str) -> "Input":
+def input_of_parts(predictor: "Predictor", line: str) -> "Input":
     """The texts of a line with tabs between them."""
     from sixjars.runs.requests import Unreadable
 
@@ -69,21 +69,23 @@ def parted(predictor: "Predictor", line: str) -> "Input":
     return dict(zip(names, texts, strict=True))
 
 
-def line_given(predictor: "Predictor", line: str) -> "Input":
+def input_of_line(predictor: "Predictor", line: str) -> "Input":
     """The input of one line: an object, several texts with tabs between them, or one text."""
     named = object_named(predictor, line)
     if named is not None:
         return named
-    return parted(predictor, line) if len(predictor.inputs) > 1 else line
+    return input_of_parts(predictor, line) if len(predictor.inputs) > 1 else line
 
 
-def row_given(predictor: "Predictor", file: Path, row: "Row") -> "Item":
+def input_of_row(predictor: "Predictor", file: Path, row: "Row") -> "Item":
     """The input of one row of a file; images and videos may be beside the file."""
+    from sixjars.runs.requests import Unreadable
+
     values = row.values
+    if not isinstance(values, Mapping):
+        return Unreadable(values.sentence), row
     media = [name for name, field in predictor.inputs.items() if field.is_media]
-    if isinstance(values, Mapping) and media:
-        values = {**values, **{name: _beside(file, values[name]) for name in media}}
-    return cast("Input", values), row
+    return {**values, **{name: _beside(file, values[name]) for name in media}}, row
 
 
 def _beside(file: Path, name: Any) -> Any:

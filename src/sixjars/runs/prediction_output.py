@@ -11,18 +11,17 @@ from sixjars.data.text.files import ending_of
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.runs.answer_files import Answers, Cell
-    from sixjars.runs.given import Item
-    from sixjars.runs.input_file import InputFile
+    from sixjars.data.tables.table_file import Cell, RowWriter, TableFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
+    from sixjars.runs.prediction_input import Item
 
 
-class Sink(ABC):
+class PredictionOutput(ABC):
     """Takes portion after portion, which are then on disk; opens nothing before the first."""
 
     @abstractmethod
-    def take(self, items: "Sequence[Item]", found: "Sequence[Sequence[Prediction]]") -> None:
+    def take(self, items: "Sequence[Item]", predictions: "Sequence[Sequence[Prediction]]") -> None:
         """Write one portion."""
 
     @abstractmethod
@@ -31,7 +30,7 @@ class Sink(ABC):
 
 
 @final
-class LineSink(Sink):
+class PredictionLines(PredictionOutput):
     """A line for each output; an input with an error has empty lines, or in JSON its error."""
 
     def __init__(
@@ -43,13 +42,13 @@ class LineSink(Sink):
         self.as_json = as_json
         self.stream: IO[str] | None = None if file else sys.stdout
 
-    def take(self, items: "Sequence[Item]", found: "Sequence[Sequence[Prediction]]") -> None:
+    def take(self, items: "Sequence[Item]", predictions: "Sequence[Sequence[Prediction]]") -> None:
         """Write one portion at once."""
         if self.stream is None:
             assert self.file is not None
             self.stream = self.file.open("w", encoding="utf-8", errors="backslashreplace")
         lines = []
-        for outputs in found:
+        for outputs in predictions:
             is_empty = outputs[0].error is not None and not self.as_json
             lines += [self._line(output) for output in outputs] * (self.nbest if is_empty else 1)
         self.stream.write("".join(f"{line}\n" for line in lines))
@@ -81,13 +80,13 @@ def output_column(predictor: "Predictor") -> str:
 
 
 @final
-class TableSink(Sink):
+class PredictionTable(PredictionOutput):
     """The rows that were read, with a column for each output, and for labels their probability."""
 
     def __init__(
         self,
         predictor: "Predictor",
-        source: "InputFile",
+        source: "TableFile",
         file: Path,
         *,
         nbest: int,
@@ -99,8 +98,8 @@ class TableSink(Sink):
         self.nbest = nbest
         self.label = not predictor.network.decoder.searches
         self.name = output_column(predictor)
-        self.answers: Answers | None = None
-        ending, source_ending = source.answer_ending, ending_of(source.path)
+        self.writer: RowWriter | None = None
+        ending, source_ending = source.output_ending, ending_of(source.path)
         if ending_of(file) != ending:
             why = f"as {source.path} does, for it"
             if source_ending != ending:
@@ -110,12 +109,12 @@ class TableSink(Sink):
                 "answers; or in .txt, for one answer a line."
             )
 
-    def take(self, items: "Sequence[Item]", found: "Sequence[Sequence[Prediction]]") -> None:
+    def take(self, items: "Sequence[Item]", predictions: "Sequence[Sequence[Prediction]]") -> None:
         """Write one portion at once, so that the file has whole rows."""
-        if self.answers is None:
-            self.answers = self.source.answers(self.file, self._columns())
+        if self.writer is None:
+            self.writer = self.source.writer(self.file, self._columns())
         rows = [row for _, row in items if row is not None]
-        self.answers.write(rows, [self._cells(outputs) for outputs in found])
+        self.writer.append(rows, [self._cells(outputs) for outputs in predictions])
 
     def _columns(self) -> dict[str, type]:
         """The user's name of the output, numbered from the second on; never one that is taken.
@@ -146,5 +145,5 @@ class TableSink(Sink):
 
     def close(self) -> None:
         """Write what ends such a file, and close it."""
-        if self.answers is not None:
-            self.answers.close()
+        if self.writer is not None:
+            self.writer.close()
