@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
 
@@ -224,6 +227,40 @@ def run_recipe(tmp_path_factory: pytest.TempPathFactory) -> str:
 def run(run_recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trained transliteration run. Tests read it, and copy it if they want to break it."""
     return once(tmp_path_factory, "run", lambda out: sixjars.train(run_recipe, out=out))
+
+
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    """That run, to break."""
+    shutil.copytree(run, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a run, hidden ones included."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def wait_for(path: Path) -> None:
+    """Until another process has written a file."""
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} never came"
+        time.sleep(0.005)
+
+
+def one_for_each_task(
+    factory: pytest.TempPathFactory, written: Callable[[Path, str], object]
+) -> Callable[[str], Path]:
+    """A run of each task, made when it is first asked for; `written` writes its recipe."""
+
+    @lru_cache
+    def find(task: str) -> Path:
+        folder = factory.mktemp(task)
+        return sixjars.train(str(written(folder, task)), out=folder / "run").folder
+
+    return find
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,16 @@
 """Right answers, ranks, perplexity, classes and labels against brute force and sums done by hand."""
 
 import math
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.errors import DataError
-from sixjars.evaluation.metrics import ClassRow, Confusion, Outcome, confusion, per_class, score
+from sixjars.evaluation.metrics import ClassRow, Confusion, Outcome, confusion, per_class
 from sixjars.evaluation.metrics.answers import labels_of
+
+from .scoring import outcome, value
 
 LABELS = ("run", "jump", "sit", "swim", "")
 outcomes_of_labels = st.lists(
@@ -28,14 +29,6 @@ def predicted(*pairs: tuple[str, str]) -> list[Outcome]:
     return [Outcome((right,), (said,)) for right, said in pairs]
 
 
-def one(references: str | tuple[str, ...], *candidates: str) -> Outcome:
-    return Outcome((references,) if isinstance(references, str) else references, candidates)
-
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
-
 def true_label(outcome: Outcome) -> str:
     return next(
         (right for right in outcome.references if right == outcome.candidates[0]),
@@ -52,10 +45,10 @@ def harmonic(precision: float, recall: float) -> float:
 
 def test_accuracy_by_hand() -> None:
     outcomes = [
-        one("a", "a", "b", "c"),
-        one("b", "a", "b", "c"),
-        one(("x", "c"), "a", "b", "c"),
-        one("d", "a"),
+        outcome("a", "a", "b", "c"),
+        outcome("b", "a", "b", "c"),
+        outcome(("x", "c"), "a", "b", "c"),
+        outcome("d", "a"),
     ]
     shares = [value(f"accuracy@{k}", outcomes) for k in (1, 2, 3, 4, 100)]
     assert shares == [0.25, 0.5, 0.75, 0.75, 0.75]
@@ -64,21 +57,21 @@ def test_accuracy_by_hand() -> None:
 
 def test_mean_reciprocal_rank_by_hand() -> None:
     outcomes = [
-        one("a", "a", "b", "c"),
-        one("b", "a", "b", "b"),
-        one(("x", "c"), "a", "b", "c"),
-        one("d", "a"),
+        outcome("a", "a", "b", "c"),
+        outcome("b", "a", "b", "b"),
+        outcome(("x", "c"), "a", "b", "c"),
+        outcome("d", "a"),
     ]
     assert value("mean_reciprocal_rank", outcomes) == pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
 
 
 def test_answers_are_compared_as_they_are() -> None:
     outcomes = [
-        one("Delhi", "delhi"),
-        one("a", "a "),
-        one("", ""),
-        one("two", "2"),
-        one(("two", "2"), "2"),
+        outcome("Delhi", "delhi"),
+        outcome("a", "a "),
+        outcome("", ""),
+        outcome("two", "2"),
+        outcome(("two", "2"), "2"),
     ]
     assert value("exact_match", outcomes) == pytest.approx(2 / 5)
 

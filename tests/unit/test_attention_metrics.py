@@ -1,7 +1,5 @@
 """Attention on aligned words, on objects and on rationales against brute force and sums done by hand."""
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -20,10 +18,7 @@ from sixjars.evaluation.metrics import (
 from sixjars.evaluation.metrics.attention import linked
 from sixjars.evaluation.metrics.table import value_alone
 
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
+from .scoring import value
 
 # Alignment
 

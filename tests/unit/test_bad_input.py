@@ -1,7 +1,6 @@
 """Whatever is wrong on the user's side: one sentence on stderr, an exit code, no traceback, and nothing is lost."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,6 @@ import torch
 import yaml
 
 Maker = Callable[..., Any]
-
-
-@pytest.fixture
-def copy(run: Path, tmp_path: Path) -> Path:
-    """A trained run, to break."""
-    shutil.copytree(run, tmp_path / "copy")
-    return tmp_path / "copy"
-
-
-def train(call: Any, name: str, *more: object, out: Path) -> Any:
-    return call("train", name, *more, "--out", out)
 
 
 # recipes
@@ -47,7 +35,7 @@ def test_six_faults_at_once(call: Any, recipe: Maker, tmp_path: Path) -> None:
         learning={"rate": "fast"},
         evaluation={"metrics": ["exact_mach"]},
     )
-    said = train(call, name, out=tmp_path / "run")
+    said = call("train", name, "--out", tmp_path / "run")
     lines = said.err.splitlines()
     assert said.code == 2
     assert said.out == ""
@@ -77,11 +65,11 @@ def test_six_faults_at_once(call: Any, recipe: Maker, tmp_path: Path) -> None:
 def test_overrides(override: str, message: str, call: Any, recipe: Maker, tmp_path: Path) -> None:
     name = recipe()
     if message:
-        sentence = train(call, name, override, out=tmp_path / "run").sentence
+        sentence = call("train", name, override, "--out", tmp_path / "run").sentence
         assert sentence.startswith(f"{name}: {message}")
     else:
         bridge = recipe("initial.yaml", model={"bridge": {"kind": "initial", "size": ...}})
-        assert train(call, bridge, override, out=tmp_path / "run").sentence == (
+        assert call("train", bridge, override, "--out", tmp_path / "run").sentence == (
             f"{bridge}: loss.guide: needs a bridge of kind attention, location or two_level, but it is initial."
         )
     assert not (tmp_path / "run").exists()
@@ -91,7 +79,7 @@ def test_a_guide_or_a_metric_without_alignments(
     call: Any, pairs: Maker, from_file: Maker, tmp_path: Path, run: Path, language_model: Path
 ) -> None:
     name = from_file(pairs(), loss={"guide": 0.5}, evaluation={"metrics": ["alignment_error_rate"]})
-    assert train(call, name, out=tmp_path / "run").err == (
+    assert call("train", name, "--out", tmp_path / "run").err == (
         f"sixjars: 2 faults in {name}:\n"
         "  - loss.guide: needs true alignments, but data.alignment names no column; name one, or say data.alignment: "
         "learn, which aligns the words.\n"
@@ -110,17 +98,21 @@ def test_what_this_machine_cannot_do(call: Any, recipe: Maker, run: Path, tmp_pa
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     nothing = "the command line: --device cuda was asked for, but torch sees no CUDA device here."
-    assert train(call, recipe(), "--device", "cuda", out=tmp_path / "run").sentence == nothing
+    assert (
+        call("train", recipe(), "--device", "cuda", "--out", tmp_path / "run").sentence == nothing
+    )
     assert call("predict", run, "a", "--device", "cuda").sentence == nothing
     assert call("evaluate", run, "--device", "cuda").sentence == nothing
-    assert train(call, recipe(), "learning.precision=fp16", out=tmp_path / "run").sentence == (
+    assert call(
+        "train", recipe(), "learning.precision=fp16", "--out", tmp_path / "run"
+    ).sentence == (
         "this recipe: learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."
     )
     largest = r"encoder\.rnn\.layers\.0\.left_to_right\.stack\.weight_hh_l0 \(3000000, 1000000\) takes 48,000 GB, .+"
     assert re.fullmatch(
         r"training this recipe needs about 48,001 GB of memory \(weights, gradients and the optimizer's numbers\), but "
         rf"[\d.,]+ [GM]B are free\. The largest: {largest}\. Lower model\.encoder\.size, model\.decoder\.size\.",
-        train(call, recipe(), "model.encoder.size=1000000", out=tmp_path / "huge").sentence,
+        call("train", recipe(), "model.encoder.size=1000000", "--out", tmp_path / "huge").sentence,
     )
     assert not (tmp_path / "huge").exists()
     assert not (tmp_path / "run").exists()
@@ -132,11 +124,11 @@ def test_what_this_machine_cannot_do(call: Any, recipe: Maker, run: Path, tmp_pa
 def test_no_such_data(call: Any, from_file: Maker, pairs: Maker, run: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.tsv"
     assert (
-        train(call, from_file(missing), out=tmp_path / "run").sentence
+        call("train", from_file(missing), "--out", tmp_path / "run").sentence
         == f"{missing} does not exist."
     )
     assert call("evaluate", run, "--data", missing).sentence == f"{missing} does not exist."
-    wrong = train(call, from_file(pairs("pairs.xls")), out=tmp_path / "run2")
+    wrong = call("train", from_file(pairs("pairs.xls")), "--out", tmp_path / "run2")
     assert wrong.sentence.startswith(f"{tmp_path / 'pairs.xls'}: ending '.xls' is unknown.")
 
 
@@ -152,10 +144,10 @@ ROWS: dict[str, tuple[bytes, str]] = {
 def test_a_bad_row(kind: str, call: Any, from_file: Maker, pairs: Maker, tmp_path: Path) -> None:
     row, message = ROWS[kind]
     path = pairs(more=[row, b"good words\tgute worte"])
-    said = train(call, from_file(path), out=tmp_path / "run")
+    said = call("train", from_file(path), "--out", tmp_path / "run")
     assert said.sentence.startswith(f"{path}, {message}")
     skipping = from_file(path, data={"on_bad_row": "skip"})
-    said = train(call, skipping, out=tmp_path / "skipped")
+    said = call("train", skipping, "--out", tmp_path / "skipped")
     assert said.code == 0, said
     assert "1 bad row of the data was skipped" in said.out
     said = call("evaluate", tmp_path / "skipped", "--data", path)
@@ -172,19 +164,19 @@ def test_no_rows(call: Any, from_file: Maker, run: Path, tmp_path: Path) -> None
     path = tmp_path / "a.tsv"
     for content in (b"", b"en\tde\n"):
         path.write_bytes(content)
-        said = train(call, from_file(path), out=tmp_path / f"run{len(content)}")
+        said = call("train", from_file(path), "--out", tmp_path / f"run{len(content)}")
         assert said.sentence.startswith(str(path))
     path.write_bytes(b"roman\tdevanagari\n")
     assert call("evaluate", run, "--data", path).sentence == f"{path} has no rows."
     path.write_bytes(b"en\tde\na\tb\n")
-    assert train(call, from_file(path), out=tmp_path / "one").sentence == (
+    assert call("train", from_file(path), "--out", tmp_path / "one").sentence == (
         f"data.valid: a fraction of 0.25 leaves nothing to train on; {path} has 1 input."
     )
 
 
 def test_no_word_is_left(call: Any, from_file: Maker, pairs: Maker, tmp_path: Path) -> None:
     name = from_file(pairs(), data={"target": {"min_count": 1000}})
-    assert train(call, name, out=tmp_path / "run").sentence == (
+    assert call("train", name, "--out", tmp_path / "run").sentence == (
         "data.target: no token is left for the vocabulary with min_count 1000 and size 20000; "
         "lower min_count or raise size."
     )
@@ -198,7 +190,7 @@ def test_alignments_that_point_nowhere(call: Any, from_file: Maker, tmp_path: Pa
     ):
         path.write_text("en\tde\tlinks\n" + "".join(f"a{n} b\tc d\t{links}\n" for n in range(8)))
         name = from_file(path, data={"alignment": "links"}, loss={"guide": 1})
-        said = train(call, name, out=tmp_path / links.replace(":", "_"))
+        said = call("train", name, "--out", tmp_path / links.replace(":", "_"))
         assert said.sentence.startswith(f"{path}, line ")
         assert message in said.sentence
 

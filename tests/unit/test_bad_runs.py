@@ -23,17 +23,6 @@ from sixjars_runtime.small_files import read_limited
 Maker = Callable[..., Any]
 
 
-@pytest.fixture
-def copy(run: Path, tmp_path: Path) -> Path:
-    """A trained run, to break."""
-    shutil.copytree(run, tmp_path / "copy")
-    return tmp_path / "copy"
-
-
-def train(call: Any, name: str, *more: object, out: Path) -> Any:
-    return call("train", name, *more, "--out", out)
-
-
 def test_what_is_no_run(call: Any, tmp_path: Path, recipe: Maker) -> None:
     file = Path(recipe("a.yaml"))
     for command in ("predict", "evaluate"):
@@ -50,7 +39,10 @@ def test_what_is_no_run(call: Any, tmp_path: Path, recipe: Maker) -> None:
         call("explain", tmp_path).sentence
         == f"{tmp_path} is not a run folder: it has no recipe.yaml."
     )
-    assert train(call, str(file), out=file).sentence == f"{file} is a file, not a folder for a run."
+    assert (
+        call("train", str(file), "--out", file).sentence
+        == f"{file} is a file, not a folder for a run."
+    )
 
 
 def test_a_run_without_weights(call: Any, copy: Path) -> None:

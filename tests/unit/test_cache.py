@@ -18,6 +18,8 @@ from sixjars.data.storage.cache import Examples, Table, cached, encoded
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
 
+from .conftest import wait_for
+
 SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
 TARGETS = ["x y", "y y y", "z", "x"]
 LIMITS = {"source": 4, "target": 9}
@@ -218,13 +220,6 @@ flat, offsets = table.ids("target")
 row = 12345
 print(len(table), tokens["target"].decode(flat[offsets[row] : offsets[row + 1]].tolist()))
 """
-
-
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} never appeared"
-        time.sleep(0.005)
 
 
 def test_two_processes_at_once(tmp_path: Path, warm_python: str) -> None:

@@ -16,6 +16,8 @@ from pycocoevalcap.rouge.rouge import Rouge
 
 from sixjars.evaluation.metrics import Outcome, caption_words, metric_named, score, why_zero
 
+from .scoring import outputs, value
+
 WORDS = ("a", "the", "dog", "dogs", "man", "runs", "running", "on", "red", "कुत्ता")
 
 
@@ -34,14 +36,6 @@ def corpora_of(words: Sequence[str]) -> st.SearchStrategy[list[Outcome]]:
 corpora = corpora_of(WORDS)
 BLEUS = ("bleu1", "bleu2", "bleu3", "bleu4")
 ALL = (*BLEUS, "rougeL_coco", "cider_d", "distinct_captions", "vocabulary_used")
-
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
-
-def outputs(*texts: str) -> list[Outcome]:
-    return [Outcome(("x",), (text,)) for text in texts]
 
 
 def for_coco(outcomes: Sequence[Outcome]) -> tuple[dict[int, list[str]], dict[int, list[str]]]:

@@ -3,7 +3,6 @@
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from safetensors.torch import load_file
 
 import sixjars
 from sixjars.runs.baseline_file import read_entries
+
+from .conftest import wait_for
 
 BASELINES = "without a network, on the same examples:"
 # Plain gradient descent: Adam would make the same step of a gradient of any length, and a large one of mere rounding.
@@ -33,14 +34,6 @@ def watch(event, arguments):
             raise RuntimeError(f"process 1: {{event}} {{arguments}}")
 sys.addaudithook(watch)
 """
-
-
-def wait_for(path: Path) -> None:
-    for _ in range(6000):
-        if path.exists():
-            return
-        time.sleep(0.005)
-    pytest.fail(f"{path} never came")
 
 
 def assert_close(folder: Path, other: Path) -> None:

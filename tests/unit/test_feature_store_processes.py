@@ -10,6 +10,8 @@ import numpy as np
 
 from sixjars.data.storage.features import FeatureStore
 
+from .conftest import wait_for
+
 KEYS = [f"video {number}" for number in range(60)]
 
 WORK = """
@@ -45,13 +47,6 @@ def work(folder: Path, name: str, *, stuck_at: int = 0) -> "subprocess.Popen[str
     """Another process that adds what is missing; at one write it stops half-way."""
     given = [sys.executable, "-c", WORK, str(folder), name, str(stuck_at)]
     return subprocess.Popen(given, stdout=subprocess.PIPE, text=True)
-
-
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} never appeared"
-        time.sleep(0.005)
 
 
 def finished(process: "subprocess.Popen[str]") -> int:

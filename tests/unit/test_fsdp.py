@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import sixjars
 from sixjars.errors import RecipeError
 
-from .test_distributed import wait_for
+from .conftest import wait_for
 
 MODEL, LAST = "model.safetensors", "checkpoints/last.safetensors"
 ADAM = {"optimizer": "adam", "rate": 0.001, "batch_examples": 7, "accumulate": 2}

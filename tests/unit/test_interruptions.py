@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -19,17 +18,6 @@ from sixjars.errors import Interrupted
 from sixjars.learning import loop
 
 Maker = Callable[..., Any]
-
-
-@pytest.fixture
-def copy(run: Path, tmp_path: Path) -> Path:
-    """A trained run, to break."""
-    shutil.copytree(run, tmp_path / "copy")
-    return tmp_path / "copy"
-
-
-def train(call: Any, name: str, *more: object, out: Path) -> Any:
-    return call("train", name, *more, "--out", out)
 
 
 def test_no_space_left(
@@ -51,7 +39,7 @@ def test_no_space_left(
         real(number)
 
     monkeypatch.setattr(os, "fsync", full)
-    said = train(call, name, out=tmp_path / "run")
+    said = call("train", name, "--out", tmp_path / "run")
     last = said.complaints
     assert said.code == 2
     assert len(last) == 1
@@ -103,26 +91,26 @@ def test_really_no_space_left(call: Any, recipe: Maker, small_disk: Path) -> Non
 def test_a_folder_that_may_not_be_written(call: Any, recipe: Maker, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    said = train(call, recipe(), out=file / "run")
+    said = call("train", recipe(), "--out", file / "run")
     assert said.sentence == f"{file / 'run' / 'run.json'} cannot be written: Not a directory."
     if os.geteuid() == 0:
         folder = Path("/proc/sixjars")  # where not even root may
-        assert train(call, recipe(), out=folder).sentence == (
+        assert call("train", recipe(), "--out", folder).sentence == (
             f"{folder / 'run.json'} cannot be written: No such file or directory."
         )
     else:
         folder = tmp_path / "locked"
         folder.mkdir(mode=0o555)
-        assert train(call, recipe(), out=folder).sentence == (
+        assert call("train", recipe(), "--out", folder).sentence == (
             f"{folder / 'run.json'} cannot be written: Permission denied."
         )
 
 
 def test_a_loss_that_is_no_number(call: Any, recipe: Maker, tmp_path: Path) -> None:
     name = recipe(learning={"rate": 1e38, "optimizer": "sgd", "clip": None})
-    said = train(call, name, out=tmp_path / "run")
+    said = call("train", name, "--out", tmp_path / "run")
     assert said.sentence == "the loss is no longer a number at step 2; try a lower learning.rate."
-    said = train(call, name, "learning.validate_every=1", out=tmp_path / "run2")
+    said = call("train", name, "learning.validate_every=1", "--out", tmp_path / "run2")
     assert said.sentence == "the validation loss is no longer a number; try a lower learning.rate."
     assert not (tmp_path / "run2" / "model.safetensors").exists()
 

@@ -17,6 +17,8 @@ import sixjars
 from sixjars.learning import processes
 from sixjars.learning.processes import GONE, Heartbeat
 
+from .conftest import wait_for
+
 DIES = """
 import os
 from sixjars.learning.loop import Trainer
@@ -60,14 +62,6 @@ def assert_gone(numbers: list[int], seconds: float = 10.0) -> None:
             return
         time.sleep(0.1)
     pytest.fail(f"still there: {numbers}")
-
-
-def wait_for(path: Path) -> None:
-    for _ in range(6000):
-        if path.exists():
-            return
-        time.sleep(0.005)
-    pytest.fail(f"{path} never came")
 
 
 def test_one_of_two_dies(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:

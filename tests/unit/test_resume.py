@@ -18,6 +18,8 @@ from safetensors import safe_open
 import sixjars
 from sixjars.errors import Interrupted
 
+from .conftest import contents
+
 LEARNING: dict[str, Any] = {
     "epochs": 3,
     "batch_examples": ...,
@@ -61,15 +63,6 @@ def counting(function, after):
 os.fsync = counting(os.fsync, after=False)
 pathlib.Path.replace = counting(pathlib.Path.replace, after=True)
 """
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a run, hidden ones included."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def tensors(path: Path) -> dict[str, torch.Tensor]:

@@ -14,24 +14,10 @@ import sixjars
 from sixjars.errors import RunError
 from sixjars.learning.checkpoints import load_tensors, save_tensors
 
+from .conftest import contents
+
 Tensors = dict[str, torch.Tensor]
 Change = Callable[[Tensors, dict[str, Any]], object]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a run, hidden ones included."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-@pytest.fixture
-def copy(run: Path, tmp_path: Path) -> Path:
-    """A trained run, to break."""
-    shutil.copytree(run, tmp_path / "run")
-    return tmp_path / "run"
 
 
 def refusal(recipe: str, folder: Path) -> str:

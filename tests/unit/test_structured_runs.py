@@ -13,6 +13,8 @@ from PIL import Image
 import sixjars
 from sixjars.errors import Interrupted
 
+from .conftest import one_for_each_task
+
 UNKNOWN = re.compile(
     r"note: [\d.]+ % of the input tokens are unknown to the run \(<unk>\); outputs may be poor\.\n"
 )
@@ -76,16 +78,7 @@ def lined(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of each task, made when it is first asked for."""
-    made: dict[str, Path] = {}
-
-    def find(task: str) -> Path:
-        if task not in made:
-            folder = tmp_path_factory.mktemp(task)
-            made[task] = sixjars.train(written(folder, task), out=folder / "run").folder
-        return made[task]
-
-    return find
+    return one_for_each_task(tmp_path_factory, written)
 
 
 ASKED: dict[str, list[Any]] = {

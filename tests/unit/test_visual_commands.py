@@ -14,6 +14,8 @@ import sixjars
 from sixjars.samples import sample_folder
 from sixjars_runtime.images import IMAGE_ENDINGS
 
+from .conftest import one_for_each_task
+
 BACKBONE = {"name": "small", "widths": [4, 6]}
 MODELS: dict[str, dict[str, Any]] = {
     "image_captioning": {"encoder": {"backbone": BACKBONE}, "bridge": {"kind": "attention"}},
@@ -46,18 +48,12 @@ def recipe(task: str, **data: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of each task, made when it is first asked for."""
-    made: dict[str, Path] = {}
+    def written(folder: Path, task: str) -> Path:
+        values = recipe(task, sample={"size": 30, "valid": 4, "test": 8})
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(values))
+        return folder / "recipe.yaml"
 
-    def find(task: str) -> Path:
-        if task not in made:
-            folder = tmp_path_factory.mktemp(task)
-            values = recipe(task, sample={"size": 30, "valid": 4, "test": 8})
-            (folder / "recipe.yaml").write_text(yaml.safe_dump(values))
-            made[task] = sixjars.train(folder / "recipe.yaml", out=folder / "run").folder
-        return made[task]
-
-    return find
+    return one_for_each_task(tmp_path_factory, written)
 
 
 @pytest.fixture
