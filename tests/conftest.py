@@ -102,9 +102,8 @@ def _quick_trainings() -> Iterator[None]:
         patch.setattr(
             "sixjars.starter.training_time.measure_of", vars(budget)["budget_of"], raising=False
         )
-        patch.setattr(
-            "sixjars.starter.training_time.budget_of", lambda file: None
-        )  # it takes seconds
+        # it takes seconds
+        patch.setattr("sixjars.starter.training_time.budget_of", lambda file: None)
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
 

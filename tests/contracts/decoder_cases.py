@@ -139,9 +139,8 @@ EXPORTED = (
 )
 """Those whose export is tried in every run of the tests; it takes seconds."""
 LABELS: dict[str, Callable[[], LabelDecoder]] = {
-    **{
-        f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"
-    },  # which needs several steps
+    # which needs several steps
+    **{f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"},
     "label-multi": _label("additive", multi_label=True),
 }
 CASES: dict[str, Make] = {**GENERATORS, **LABELS}

@@ -89,9 +89,8 @@ class Example:
         """All values of an index."""
         last = {"j": self.positions, "n": len(self.segments), "k": self.words}[index]
         if index == "k" and self.segments:
-            last = self.segments[
-                env.get("n", 1) - 1
-            ]  # of a pair, k alone counts the words of the first sentence
+            # of a pair, k alone counts the words of the first sentence
+            last = self.segments[env.get("n", 1) - 1]
         return range(1, last + 1)
 
 

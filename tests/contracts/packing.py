@@ -45,9 +45,8 @@ def repacked(
     for (row, number), (pack, line_number) in homes.items():
         index_BP[row, number] = before[pack] + line_number
     places = [place for pack in packs for line in pack for place in line]
-    real = next(
-        (at for at, place in enumerate(places) if place >= 0), 0
-    )  # also where padded: the mask alone counts
+    # also where padded: the mask alone counts
+    real = next((at for at, place in enumerate(places) if place >= 0), 0)
     position_BS, of_BS = torch.full_like(values_BS, real), torch.zeros_like(values_BS)
     for at, place in enumerate(places):
         if place >= 0:

@@ -249,9 +249,8 @@ def test_steps_in_use(cell: str, rows: int, kernels: Library) -> None:
         gapped(rows, 5),
     )
     before = hidden, memory if cell == "lstm" else None
-    assert (
-        compiled.compiled_step(cell, given, recurrent, before) is None
-    )  # gradients may be asked for
+    # gradients may be asked for
+    assert compiled.compiled_step(cell, given, recurrent, before) is None
     with torch.no_grad():
         made, expected = (
             compiled.compiled_step(cell, given, recurrent, before),

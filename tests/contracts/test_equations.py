@@ -426,9 +426,5 @@ def test_letters_of_recipes_mean_one_thing(name: str) -> None:
     printed = [
         name for component in lines for line in expanded(component) for name in names_in(line)
     ]
-    assert set(letters) - set(printed) <= {
-        "γ_r",
-        "δ_r",
-        "γ_v",
-        "δ_v",
-    }  # of features that nobody attends to
+    # of features that nobody attends to
+    assert set(letters) - set(printed) <= {"γ_r", "δ_r", "γ_v", "δ_v"}

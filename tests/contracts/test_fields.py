@@ -260,9 +260,8 @@ def test_facts_bound_the_numbers(case: Case, field: Field) -> None:
     """A network that is as large as the facts say can be given every value."""
     values, facts = rows_of(case, dataset(case, field)).values, field.facts()
     for name in {"vocabulary", "classes"} & set(facts):
-        assert (
-            case.source is not None or int(values.max()) < facts[name]
-        )  # copies are numbered behind the vocabulary
+        # copies are numbered behind the vocabulary
+        assert case.source is not None or int(values.max()) < facts[name]
     if "dimensions" in facts:
         assert values.shape[2:] == (facts["dimensions"],)
 

@@ -215,6 +215,5 @@ def test_it_is_divided_by_the_number_of_true_labels(
     truths = [batch.target.values[row][batch.target.mask[row]].tolist() for row in range(3)]
     total = sum(printed_loss([line], chances[row], None, truths[row], None) for row in range(3))
     logged = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[0])["train_loss"]
-    assert logged == pytest.approx(
-        total / sum(map(len, labels)), rel=1e-5
-    )  # sums of a few numbers of 7 digits
+    # sums of a few numbers of 7 digits
+    assert logged == pytest.approx(total / sum(map(len, labels)), rel=1e-5)

@@ -112,9 +112,8 @@ def other(value: Any, draw: random.Random) -> Any:
 def changed(values: Any, draw: random.Random) -> tuple[Any, str]:
     """Values with one place deleted, replaced, renamed or exchanged with another; and what was done."""
     every = list(places(values))
-    short = [
-        place for place in every if len(place) < 4
-    ]  # a vocabulary has thousands of places, of one kind
+    # a vocabulary has thousands of places, of one kind
+    short = [place for place in every if len(place) < 4]
     place = draw.choice(draw.choice((every, short)))
     if not place:
         return other(values, draw), "all of it"
@@ -264,10 +263,8 @@ def _tampered(path: Path, files: list[Path], draw: random.Random) -> str:
             values, how = changed(yaml.safe_load(content) if as_yaml else json.loads(content), draw)
             new = written(values, as_yaml=as_yaml)
     except (ValueError, LookupError, RecursionError, TypeError, yaml.YAMLError, UnicodeError):
-        new, how = (
-            noisy(content, draw),
-            "noisy",
-        )  # changed already so that it is no such file any more
+        # changed already so that it is no such file any more
+        new, how = (noisy(content, draw), "noisy")
     path.write_bytes(new)
     return how
 

@@ -102,9 +102,8 @@ def spelled(texts: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_each_iteration_is_that_of_a_plain_loop(reverse: bool) -> None:
-    used = [
-        (a, b) for a, b in zip(FIRST, SECOND, strict=True) if a and b
-    ]  # so that both know the same words
+    # so that both know the same words
+    used = [(a, b) for a, b in zip(FIRST, SECOND, strict=True) if a and b]
     first, second = [a for a, _ in used], [b for _, b in used]
     model = DiagonalModel(paired(first, second), reverse=reverse)
     given, explained = (second, first) if reverse else (first, second)

@@ -25,35 +25,22 @@ from .scoring import value
 
 def test_links_of_words_by_hand() -> None:
     """Two words of one token, one of two; the second source word has most from the last output word."""
-    weights = [
-        [0.7, 0.2, 0.1],
-        [0.6, 0.1, 0.3],
-        [0.1, 0.2, 0.7],
-        [0.0, 1.0, 0.0],
-    ]  # the last row is that of `<stop>`
-    assert linked(weights, [0, 1, 1], [0, 1, 2]) == {
-        (0, 0),
-        (1, 2),
-        (0, 1),
-    }  # (0, 1) is beside (0, 0), and 1 was free
-    assert linked(weights, [0, 1, 2], [0, 0, 0]) == {
-        (0, 0)
-    }  # the others have less than a third, or are not beside it
+    # the last row is that of `<stop>`
+    weights = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]
+    # (0, 1) is beside (0, 0), and 1 was free
+    assert linked(weights, [0, 1, 1], [0, 1, 2]) == {(0, 0), (1, 2), (0, 1)}
+    # the others have less than a third, or are not beside it
+    assert linked(weights, [0, 1, 2], [0, 0, 0]) == {(0, 0)}
     assert linked([[0.1, 0.8, 0.1]], range(3), [0]) == {(1, 0)}
     assert linked([[1.0], [1.0]], [0], range(2)) == {(0, 0), (0, 1)}
-    assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {
-        (0, 0),
-        (1, 1),
-    }  # the others were cut off
+    # the others were cut off
+    assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {(0, 0), (1, 1)}
     assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == {
         (0, 0),
         (3, 1),
     }
-    assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {
-        (0, 0),
-        (0, 1),
-        (1, 0),
-    }  # the first of equal ones
+    # the first of equal ones
+    assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {(0, 0), (0, 1), (1, 0)}
     assert linked([[0.0, 0.0]], range(2), [0]) == frozenset()
     assert linked(weights, [], [0]) == linked(weights, [0], []) == frozenset()
 

@@ -204,15 +204,13 @@ def test_very_many_scans() -> None:
 def test_good_photos_that_hold_the_marker_of_a_scan_elsewhere() -> None:
     marker, photo = b"\xff\xda", saved(noise(), "JPEG")
     want_CHW = read(photo)
-    behind = (
-        photo + np.random.default_rng(0).bytes(8_000_000) + marker * 200
-    )  # a photo with its video
+    # a photo with its video
+    behind = photo + np.random.default_rng(0).bytes(8_000_000) + marker * 200
     begin = time.process_time()
     assert np.array_equal(read(behind), want_CHW)
     assert time.process_time() - begin < 0.5
-    assert np.array_equal(
-        read(saved(noise(), "JPEG", icc_profile=marker * 90_000)), want_CHW
-    )  # several segments
+    # several segments
+    assert np.array_equal(read(saved(noise(), "JPEG", icc_profile=marker * 90_000)), want_CHW)
     assert np.array_equal(
         read(photo[:2] + b"\xff\xfe\x01\x92" + marker * 200 + photo[2:]), want_CHW
     )
@@ -222,9 +220,8 @@ def test_scans_are_counted_in_whatever_is_there() -> None:
     photo = saved(noise(400, 300), "JPEG", progressive=True)
     count = images._scans(io.BytesIO(photo))
     assert count == photo.count(b"\xff\xda") > 5
-    filled = photo.replace(
-        b"\xff\xda", b"\xff\xff\xff\xda"
-    )  # a marker may have more of its first byte before it
+    # a marker may have more of its first byte before it
+    filled = photo.replace(b"\xff\xda", b"\xff\xff\xff\xda")
     assert images._scans(io.BytesIO(filled)) == count
     for length in range(0, len(photo), 7):
         assert images._scans(io.BytesIO(photo[:length])) <= count
@@ -236,9 +233,8 @@ def test_scans_are_counted_in_whatever_is_there() -> None:
         random.bytes(3_000_000),
     ):
         assert images._scans(io.BytesIO(content)) <= 101
-    long = (
-        photo[:-2] + b"\xff\0" * 1_500_000
-    )  # the marker lies at the border of what is read at a time
+    # the marker lies at the border of what is read at a time
+    long = photo[:-2] + b"\xff\0" * 1_500_000
     for more in range(4):
         assert (
             images._scans(io.BytesIO(long + b"\0" * more + photo[photo.index(b"\xff\xda") :]))

@@ -121,9 +121,8 @@ def test_damaged_recipe(how: str, call: Any, copy: Path, run_recipe: str) -> Non
     ):
         said = call(*command)
         assert said.code == 2
-        assert (
-            str(copy) in said.err
-        )  # half a recipe may still be one, but then its sizes are not those of the weights
+        # half a recipe may still be one, but then its sizes are not those of the weights
+        assert str(copy) in said.err
         assert said.err.startswith("sixjars: ")
         assert "Traceback" not in said.err
 

@@ -205,10 +205,8 @@ def test_lengths_of_several_inputs_add_up() -> None:
     images, questions = ids([[9]] * 4), ids([[4, 5, 6], [7], [8], [4, 4, 4]])
     found = Batches({"image": images, "question": questions}, ids([[1]] * 4), batch_tokens=10)
     assert found.input_lengths.tolist() == [4, 2, 2, 4]
-    assert sorted(sorted(rows) for rows in planned(found, 0)) == [
-        [0, 3],
-        [1, 2],
-    ]  # 2 * (4 + 1) and 2 * (2 + 1)
+    # two rows of 4 and 1 tokens, and two of 2 and 1
+    assert sorted(sorted(rows) for rows in planned(found, 0)) == [[0, 3], [1, 2]]
     batch = found.collate(torch.tensor([1, 0]))
     assert batch.inputs["image"].values.tolist() == [[9], [9]]
     assert batch.inputs["question"].values.tolist() == [[7, 0, 0], [4, 5, 6]]

@@ -53,9 +53,8 @@ class Table:
         self, settings: SearchSettings, prefixes: list[list[int]] | None = None
     ) -> list[list[Hypothesis]]:
         copies = beam_rows(settings)
-        source = torch.arange(len(self.mask)).repeat_interleave(
-            copies
-        )  # stays where it is, as keys do
+        # stays where it is, as keys do
+        source = torch.arange(len(self.mask)).repeat_interleave(copies)
 
         def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
             before = state.hidden[:, 0, 0].long()
@@ -134,9 +133,8 @@ def whole(found: Hypothesis) -> tuple[int, ...]:
     return (*found.tokens, STOP) if found.finished else found.tokens
 
 
-WIDE = SearchSettings(
-    kind="beam", width=200, max_length=4
-)  # there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
+# there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
+WIDE = SearchSettings(kind="beam", width=200, max_length=4)
 CASES = [
     WIDE.model_copy(update={"length_penalty": alpha, "coverage_penalty": beta, "nbest": nbest})
     for alpha in (0.0, 0.6, 1.0)

@@ -82,9 +82,8 @@ def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert table.has("alignment")
     assert not table.has("line")
     assert not table.has("links")
-    own = encoded(
-        examples(), encoders(TOKENS, LIMITS)
-    )  # as for a prediction: in memory, by the same road
+    # as for a prediction: in memory, by the same road
+    own = encoded(examples(), encoders(TOKENS, LIMITS))
     assert [row_ids(own, name) for name in LIMITS] == [row_ids(table, name) for name in LIMITS]
     assert own.texts("alignment") == table.texts("alignment")
 

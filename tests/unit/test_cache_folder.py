@@ -141,12 +141,8 @@ def test_nothing_is_left_that_nobody_uses(place: Path, call: Any) -> None:
     used = laid(place / "frames" / ("d" * 32) / "plan.json")
     entry(place, "b")
     assert call("cache", "--prune", "0").code == 0
-    assert [path.exists() for path in left] == [
-        False,
-        False,
-        True,
-        False,
-    ]  # the third may be of another machine
+    # the third may be of another machine
+    assert [path.exists() for path in left] == [False, False, True, False]
     assert not (place / "frames" / ("a" * 32)).exists()
     assert all(path.exists() for path in (*ours, used))
 
@@ -209,9 +205,8 @@ def test_a_folder_that_another_process_made_meanwhile_stays(place: Path) -> None
         assert [one.name for one in path.iterdir()] == ["mine"]
     with pytest.MonkeyPatch.context() as patch, made_whole(path) as made:
         made.mkdir()
-        patch.setattr(
-            Path, "rename", lambda *_: None
-        )  # the other one's came after the old one left
+        # the other one's came after the old one left
+        patch.setattr(Path, "rename", lambda *_: None)
     assert [one.name for one in path.iterdir()] == ["mine"]
     assert [one.name for one in place.iterdir()] == ["entry"]
 

@@ -343,10 +343,8 @@ def test_a_step_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch)
 
 
 BF16, COVERAGE = ("learning.precision=bf16",), ("loss.coverage=0.1",)
-STACKED = (
-    "model.decoder.cell=lstm",
-    "model.decoder.layers=2",
-)  # without dropout, which is drawn for padding too
+# without dropout, which is drawn for padding too
+STACKED = ("model.decoder.cell=lstm", "model.decoder.layers=2")
 
 
 @ON_CUDA

@@ -96,9 +96,8 @@ def test_texts_in_segments_equal_a_loop(
     ]
     for at, row in enumerate(chosen):
         segments, cut = texts[row]
-        segments = (
-            segments[:-1] if cut and segments and not segments[-1] else segments
-        )  # of an empty one nothing is left
+        # of an empty one nothing is left
+        segments = segments[:-1] if cut and segments and not segments[-1] else segments
         assert [
             lines[place] for place in packed.segment_index[at].tolist() if place >= 0
         ] == segments

@@ -66,9 +66,8 @@ def test_two_match_one(kind: str, two: Any, recipe: Callable[..., str], tmp_path
     first, second = (process.wait() for process in processes)
     assert (first.code, second.code) == (0, 0), (first, second)
     assert (second.out, second.err) == ("", "")
-    assert (
-        sum(line.startswith("epoch ") for line in first.err.splitlines()) == 2
-    )  # a line for each validation and none from anybody else
+    # a line for each validation and none from anybody else
+    assert sum(line.startswith("epoch ") for line in first.err.splitlines()) == 2
     assert "character_error_rate" in first.out
     assert first.out.count(BASELINES) == 1
     assert baselines_of(tmp_path / "two") == baselines_of(tmp_path / "one") != []

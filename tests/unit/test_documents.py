@@ -301,7 +301,6 @@ def test_there_is_always_another_fact_of_the_kind(corpora: dict[str, list[Row]])
         lately += not answer & set(values) & set(turns[-2].split())
     assert len(kinds) == 4
     assert min(kinds.values()) > 400
-    assert (
-        twice > 1000
-    )  # both persons state facts about the same subject, so that the speaker matters
+    # both persons state facts about the same subject, so that the speaker matters
+    assert twice > 1000
     assert lately > 2000  # the answer lies further back than the turn before the last

@@ -81,9 +81,8 @@ def test_features_are_those_of_the_backbone(
     maps, vector = Halves(0.37)(frames)
     found = frozen()(frames)
     assert torch.equal(found, torch.cat([maps.flatten(1), vector], 1))
-    assert torch.equal(
-        frozen(cells=False)(frames), found[:, -3:]
-    )  # the vector alone where nobody attends to cells
+    # the vector alone where nobody attends to cells
+    assert torch.equal(frozen(cells=False)(frames), found[:, -3:])
 
 
 def test_files_of_different_lengths_keep_their_own_features(scale: Callable[[float], None]) -> None:
@@ -124,9 +123,8 @@ def test_features_of_files(tmp_path: Path, scale: Callable[[float], None]) -> No
     examples = own.admit(Examples.of({"image": ["orange.png"]}, where="a test"), skip=False)
     found = own.column(encoded(examples, {})).padded(np.array([0])).values[0, 0]
     colour = torch.tensor([255.0, 165.0, 0.0]) * 0.37
-    wanted = torch.cat(
-        [colour.repeat_interleave(4), colour]
-    )  # an image of one colour is that colour everywhere
+    # an image of one colour is that colour everywhere
+    wanted = torch.cat([colour.repeat_interleave(4), colour])
     torch.testing.assert_close(found.float(), wanted, rtol=2e-3, atol=1e-3)
 
 

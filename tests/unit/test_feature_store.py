@@ -92,9 +92,8 @@ def test_round_trip(
 
 
 def test_bits_are_kept(tmp_path: Path) -> None:
-    every = (
-        np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(4, -1)
-    )  # all numbers there are, and none too
+    # all numbers there are, and none too
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(4, -1)
     kept = FeatureStore(tmp_path, PLAN)
     kept.add(["every", "turned"], [every, np.asfortranarray(every[::-1])])
     first, second = taken(FeatureStore(tmp_path, PLAN), ["every", "turned"])
@@ -167,9 +166,8 @@ def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:
                     1
                 ]
             )
-            assert (
-                touched < 3000
-            )  # kilobytes; one record, the index, and what the system reads ahead
+            # kilobytes; one record, the index, and what the system reads ahead
+            assert touched < 3000
             break
     else:
         pytest.fail("the shard is not mapped")

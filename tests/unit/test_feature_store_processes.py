@@ -100,9 +100,8 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert [finished(process) for process in both] == [60, 60]
     check_all(kept)
     check_all(FeatureStore(tmp_path / "store", {"layer": 1}))
-    assert (
-        len(list(kept.folder.iterdir())) == 60 // 5 + 1
-    )  # a shard for each five keys, and the plan
+    # a shard for each five keys, and the plan
+    assert len(list(kept.folder.iterdir())) == 60 // 5 + 1
 
 
 def test_what_others_add_is_found(tmp_path: Path) -> None:
@@ -110,9 +109,8 @@ def test_what_others_add_is_found(tmp_path: Path) -> None:
     assert two.missing(["a", "b"]) == ["a", "b"]
     one.add(["a"], [np.array([[1, 2]], dtype=np.uint8)])
     assert two.missing(["a", "b"]) == ["b"]
-    one.add(
-        ["a"], [np.array([[1, 2]], dtype=np.uint8)]
-    )  # the same once more takes the place of the first
+    # the same once more takes the place of the first
+    one.add(["a"], [np.array([[1, 2]], dtype=np.uint8)])
     two.add(["a", "b"], [np.array([[number, 2]], dtype=np.uint8) for number in (1, 3)])
     assert two.take("a").tolist() == [[1, 2]]
     assert [one.take(key).tolist() for key in "ba"] == [[[3, 2]], [[1, 2]]]

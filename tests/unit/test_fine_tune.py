@@ -232,9 +232,8 @@ def test_a_fine_tuning_that_is_stopped_goes_on(words: Path, tmp_path: Path, tire
     sixjars.train(name, frozen, out=tmp_path / "whole", from_run=words)
     with pytest.raises(Interrupted):
         sixjars.train(name, frozen, out=tmp_path / "stopped", from_run=words, reporter=tired(3))
-    moved = words.rename(
-        tmp_path / "moved"
-    )  # a state was saved, so the first run is not needed any more
+    # a state was saved, so the first run is not needed any more
+    moved = words.rename(tmp_path / "moved")
     sixjars.train(name, frozen, out=tmp_path / "stopped", resume=True)
     moved.rename(words)
     for file in ("model.safetensors", "recipe.yaml", "run.json", "log.jsonl"):
@@ -249,10 +248,8 @@ def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights
     name, folder = new_recipe(tmp_path, ROWS), tmp_path / "run"
     sixjars.train(name, out=folder, from_run=words)
     before = (folder / "model.safetensors").read_bytes()
-    for at_start in (
-        "checkpoints",
-        "fields",
-    ):  # before the first save; before the vocabularies were written
+    # before the first save; before the vocabularies were written
+    for at_start in ("checkpoints", "fields"):
         shutil.rmtree(folder / at_start)
         for later in ("model.safetensors", "scores.json") if at_start == "checkpoints" else ():
             (folder / later).unlink()

@@ -175,19 +175,15 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     for path in [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.png")]:
         with path.open("rb") as file:
             pixels = read_image(file, path.name, size=16, fit="crop", max_pixels=10**6)
-        numbers = rounded(
-            extractor(torch.from_numpy(pixels)[None])[0].numpy()
-        )  # as they are stored for training
+        # as they are stored for training
+        numbers = rounded(extractor(torch.from_numpy(pixels)[None])[0].numpy())
         cells_HWC = numbers[:12].reshape(3, 2, 2).transpose(1, 2, 0)
         np.save(
             tmp_path / "feats" / f"{path.name}.npy",
             cells_HWC if bridge == "attention" else numbers[12:],
         )
-    features = {
-        "kind": "features",
-        "column": "image",
-        "media": "feats",
-    }  # .npy may be left out of names
+    # .npy may be left out of names
+    features = {"kind": "features", "column": "image", "media": "feats"}
     given = {**values(tmp_path, bridge), "data": {**data, "image": features}}
     losses = [
         [epoch["train_loss"] for epoch in sixjars.train(one, out=tmp_path / f"run{at}").history]

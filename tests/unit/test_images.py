@@ -123,9 +123,8 @@ def test_images_are_upright(kind: str, orientation: int) -> None:
         assert square_CHW[:, row, column // 2].tolist() == pytest.approx(colour, abs=12)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Corrupt EXIF data"
-)  # whose filters are the process's, and not ours to change
+# whose filters are the process's, and not ours to change
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 def test_damaged_exif_does_not_matter() -> None:
     content = saved(corners(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff", quality=95)
     assert upright(io.BytesIO(content), "x", max_pixels=10**6)[10, 10].tolist() == pytest.approx(
@@ -233,17 +232,15 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(
 
     monkeypatch.setattr(images, "framed", watched)
     got_CHW = read(content, size=100, fit=fit, max_pixels=10**7)
-    small = (
-        (150, 200) if fit == "pad" else (300, 400)
-    )  # the largest that 1/2, 1/4 or 1/8 leave twice as large as used
+    # the largest that 1/2, 1/4 or 1/8 leave twice as large as used
+    small = (150, 200) if fit == "pad" else (300, 400)
     assert decoded == [small]
     want_CHW = read(
         saved(PIL.Image.fromarray(pixels_HWC), "PNG"), size=100, fit=fit, max_pixels=10**7
     )
     assert decoded == [small, (1200, 1600)]
-    difference = np.abs(got_CHW.astype(int) - want_CHW)[
-        :, 3:-3, 14:-14
-    ]  # bars end within a pixel of each other
+    # bars end within a pixel of each other
+    difference = np.abs(got_CHW.astype(int) - want_CHW)[:, 3:-3, 14:-14]
     assert difference.max() <= 4
 
 

@@ -35,10 +35,8 @@ TOKENS = trained(EVERY_FORM, tokens="words")
         ("wait ... so...", "wait . ￭. ￭. so ￭. ￭. ￭."),
         ("well-known – or", "well ￭-￭ known – or"),
         ("so😀😀 日本、語", "so ￭😀 ￭😀 日本 ￭、￭ 語"),
-        (
-            "✔\ufe0finvoice❤\ufe0f",
-            "✔ ￭\ufe0f￭ invoice ￭❤ ￭\ufe0f",
-        ),  # whether a sign is drawn as an emoji
+        # whether a sign is drawn as an emoji
+        ("✔\ufe0finvoice❤\ufe0f", "✔ ￭\ufe0f￭ invoice ￭❤ ￭\ufe0f"),
         ("1\ufe0f\u20e3invoice", "1 ￭\ufe0f ￭\u20e3￭ invoice"),
         ("a￭b", "a ￭■￭ b"),  # a joiner of the text itself
         ("▁a", "▁￭ a"),

@@ -225,11 +225,8 @@ def test_a_rare_answer_is_never_chosen_not_learned_from_and_wrong(tmp_path: Path
 
 def test_labels_that_differ_in_case_are_one_with_its_usual_spelling() -> None:
     found = field(lowercase=True).learned(["spam", "Spam", "HAM", "Spam", "ham", "SPAM", "NASA"])
-    assert found.names == (
-        "Spam",
-        "HAM",
-        "NASA",
-    )  # of equally frequent spellings, the first that was seen
+    # of equally frequent spellings, the first that was seen
+    assert found.names == ("Spam", "HAM", "NASA")
     assert field(lowercase=True).learned(["ham", "HAM", "x"]).names == ("ham", "x")
     assert found.encode(["SPAM", "Ham", "nasa", "Other"]) == [[0], [1], [2], []]
     assert [found.normalize(text) for text in ("  sPAM ", "ham", "Other  One")] == [

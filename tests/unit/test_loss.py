@@ -67,9 +67,8 @@ def test_guided_loss_by_hand() -> None:
     )
     truth = torch.tensor([[[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]], dtype=torch.float64)
     wanted = [-math.log(0.5), -0.5 * math.log(0.1) - 0.5 * math.log(0.9), 0.0]
-    assert guided_loss(weights, truth)[0].tolist() == pytest.approx(
-        wanted, abs=1e-7
-    )  # 1e-9 keeps the log finite
+    # 1e-9 keeps the log finite
+    assert guided_loss(weights, truth)[0].tolist() == pytest.approx(wanted, abs=1e-7)
 
 
 def test_guided_loss_with_a_weight_of_zero_is_finite() -> None:

@@ -62,9 +62,8 @@ def message(call: Callable[..., object], *given: object) -> str:
 def test_a_zip_is_read_in_place(
     how: int, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        media_files, "_IN_MEMORY", limit
-    )  # beyond it, members go to a temporary file
+    # beyond it, members go to a temporary file
+    monkeypatch.setattr(media_files, "_IN_MEMORY", limit)
     path = packed(tmp_path / "all.zip", {"a/cat.jpg": CAT, "dog.jpg": DOG}, how)
     found = MediaFiles([path], memory=tmp_path / "memory")
     assert content(found, "a/cat.jpg") == CAT
@@ -180,10 +179,8 @@ def test_damaged_and_locked_members(tmp_path: Path) -> None:
     assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg").startswith(
         f"cat.jpg in {path} is damaged: Error -3 while decompressing data"
     )
-    for at in (
-        6,
-        whole.index(b"PK\x01\x02") + 8,
-    ):  # the bit that says so, beside the file and in the list
+    # the bit that says so, beside the file and in the list
+    for at in (6, whole.index(b"PK\x01\x02") + 8):
         whole[at] |= 1
     path.write_bytes(whole)
     assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg") == (
@@ -236,9 +233,8 @@ def test_a_memory_that_cannot_be_used_costs_only_time(
 ) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT})
     want = hashlib.blake2b(CAT, digest_size=16).hexdigest()
-    assert (
-        key(MediaFiles([folder], memory=folder / "cat.jpg"), "cat.jpg") == want
-    )  # a file where the folder should be
+    # a file where the folder should be
+    assert key(MediaFiles([folder], memory=folder / "cat.jpg"), "cat.jpg") == want
     broken = tmp_path / "contents.sqlite"
     broken.write_bytes(b"no database " * 100)
     found = MediaFiles([folder], memory=tmp_path)

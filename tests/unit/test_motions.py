@@ -149,9 +149,8 @@ def test_no_pose_and_no_appearance_tells_a_class_from_its_opposite() -> None:
     for one, other in OPPOSITES.items():
         for what in seen[one] | seen[other]:
             count, twin = seen[one][what], seen[other][what]
-            assert (
-                abs(count - twin) < 5 * np.sqrt(2 * (count + twin)) + 5
-            )  # five deviations; a row counts twice
+            # five deviations; a row counts twice
+            assert abs(count - twin) < 5 * np.sqrt(2 * (count + twin)) + 5
     labels = Counter(row["label"] for row in rows)
     assert all(count == pytest.approx(len(rows) / 6, rel=0.1) for count in labels.values())
 

@@ -296,9 +296,8 @@ def test_html_of_predictions_is_escaped() -> None:
     assert shown.texts.count(wild) == 3
     assert one._repr_html_().count('title="0.750"') == 1
     assert "<script" not in Prediction("", error=wild)._repr_html_()
-    image = Prediction(
-        text="a", tokens=("a",), weights=((0.5, 0.5),)
-    )  # its positions have no names
+    # its positions have no names
+    image = Prediction(text="a", tokens=("a",), weights=((0.5, 0.5),))
     assert {"0", "1"} <= set(read(image._repr_html_()).texts)
     assert (
         "too many for a table"

@@ -33,14 +33,12 @@ def followed(segments: Segments, rows: Rows) -> None:
         for at, position in enumerate(text)
     }
     whole = [line for pack in segments.packs for line in pack.tolist()]
-    assert all(
-        sorted(line, key=lambda place: place < 0) == line for line in whole
-    )  # padding is behind
+    # padding is behind
+    assert all(sorted(line, key=lambda place: place < 0) == line for line in whole)
     lines = [[flat[place] for place in line if place >= 0] for line in whole]
     laid = [place for line in whole for place in line]
-    assert sorted(place for place in laid if place >= 0) == sorted(
-        flat
-    )  # each position exactly once
+    # each position exactly once
+    assert sorted(place for place in laid if place >= 0) == sorted(flat)
 
     assert segments.segment_index.shape == (len(rows), max([1, *(len(row) for row in rows)]))
     for row, lengths in enumerate(rows):

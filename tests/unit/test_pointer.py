@@ -190,9 +190,8 @@ def test_a_wide_beam_finds_the_best_orders_of_all(visits: Visits) -> None:
     [several] = found(decoder, read, settings)
     by_hand = {order: log_probability(decoder, read, order) for order in orders(4, visits)}
     wanted = sorted(by_hand, key=by_hand.__getitem__, reverse=True)
-    assert [
-        one.tokens for one in several
-    ] == wanted  # and none besides, though the beam has room for more
+    # and none besides, though the beam has room for more
+    assert [one.tokens for one in several] == wanted
     for one in several:
         assert one.log_probability == pytest.approx(by_hand[one.tokens], abs=1e-9)
 

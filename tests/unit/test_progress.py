@@ -61,9 +61,8 @@ def test_a_bar_in_a_terminal() -> None:
     assert " 0 tokens/s" not in shown
     assert "features: 1,200 done\n" in shown
     assert f"{LINE}  best\n" in shown
-    assert (
-        shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 3
-    )  # the cursor comes back, of all three bars
+    # the cursor comes back, of all three bars
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 3
     assert shown.endswith("\x1b[2K")  # and the bar is gone
 
 

@@ -73,10 +73,11 @@ def tensors(path: Path) -> dict[str, torch.Tensor]:
 def assert_equal_runs(folder: Path, whole: Path) -> None:
     found, wanted = contents(folder), contents(whole)
     assert found.keys() == wanted.keys()
+    # no two take equally long
     assert {name for name in wanted if found[name] != wanted[name]} <= {
         "cost.json",
         "baselines.json",
-    }  # no two take equally long
+    }
 
 
 @pytest.fixture

@@ -87,9 +87,8 @@ def test_the_hash_is_splitmix64() -> None:
     ]
     found = [number % 2**64 for number in hashed(torch.tensor(numbers)).tolist()]
     assert found == [splitmix64(number % 2**64) for number in numbers]
-    assert (
-        found[0] == 0xE220A8397B1DCDAF
-    )  # the first number of the published generator, with seed 0
+    # the first number of the published generator, with seed 0
+    assert found[0] == 0xE220A8397B1DCDAF
 
 
 def test_draws_follow_the_softmax() -> None:
@@ -99,9 +98,8 @@ def test_draws_follow_the_softmax() -> None:
     del chances[1]
     for step in (0, 1, 77):
         found = draw(scores.expand(40_000, 5), hashed(torch.arange(40_000)), step)
-        assert (
-            chi_squared(Counter((token,) for token in found.tolist()), chances) < 16.3
-        )  # 3 degrees
+        # 3 degrees
+        assert chi_squared(Counter((token,) for token in found.tolist()), chances) < 16.3
 
 
 def test_a_row_where_nothing_may_follow_does_no_harm() -> None:

@@ -177,7 +177,7 @@ def test_a_word_alone_is_the_name_of_a_module_that_has_one() -> None:
     settings, told = checked(SHELF, {"label": "honey"}, "shelf")
     assert settings is not None
     assert settings.model_dump() == {
-        "label": {"paint": {"colour": "red", "gloss": 0.5}, "name": "honey", "size": 3},
+        "label": {"paint": {"colour": "red", "gloss": 0.5}, "name": "honey", "size": 3}
     }
     assert told == []
     written, _ = checked(SHELF, {"label": {"name": "honey"}}, "shelf")

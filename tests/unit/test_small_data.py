@@ -99,20 +99,17 @@ def trained(folder: Path, made: dict[str, Any], **options: Any) -> tuple[Any, li
 @pytest.mark.parametrize(
     ("counts", "held"),
     [
-        (
-            {"a": 800, "b": 60, "c": 60, "d": 60},
-            {"a": 40, "b": 3, "c": 3, "d": 3},
-        ),  # 5 %, in proportion
+        # 5 %, in proportion
+        ({"a": 800, "b": 60, "c": 60, "d": 60}, {"a": 40, "b": 3, "c": 3, "d": 3}),
         ({"a": 60, "b": 40}, {"a": 12, "b": 8}),  # 20, where 5 % are fewer
+        # a third
         (
             {name: 8 for name in "abcdef"},
             {name: (3, 3, 3, 3, 2, 2)[at] for at, name in enumerate("abcdef")},
-        ),  # a third
+        ),
         ({"a": 900, "b": 6, "c": 4}, {"a": 45, "b": 2, "c": 2}),  # two of each
-        (
-            {"a": 90, "b": 3, "c": 1},
-            {"a": 19, "b": 1},
-        ),  # half of them, where there are fewer than four
+        # half of them, where there are fewer than four
+        ({"a": 90, "b": 3, "c": 1}, {"a": 19, "b": 1}),
     ],
 )
 def test_how_much_is_held_out_depends_on_the_size(
@@ -129,10 +126,8 @@ def test_a_fraction_is_taken_at_its_word_and_of_every_label(tmp_path: Path) -> N
     found = splits(made)
     assert found.test is not None
     assert Counter(found.valid.targets) == {"a": 6, "b": 2}
-    assert Counter(found.test.targets) == {
-        "a": 14,
-        "b": 4,
-    }  # round(0.25 * 72): half a row is rounded to even
+    # round(0.25 * 72): half a row is rounded to even
+    assert Counter(found.test.targets) == {"a": 14, "b": 4}
 
 
 def test_the_seed_of_the_data_is_not_that_of_learning(tmp_path: Path) -> None:

@@ -147,9 +147,8 @@ def test_pairs_in_another_order_are_held_out_together() -> None:
         3,
         4,
     ]
-    ring = [
-        f"{n}{(n + 1) % 9}" for n in range(9)
-    ]  # all of them are connected, so only mirrored rows are together
+    # all of them are connected, so only mirrored rows are together
+    ring = [f"{n}{(n + 1) % 9}" for n in range(9)]
     assert groups(*ring, *(row[::-1] for row in ring)) == [*range(9), *range(9)]
 
 
@@ -242,12 +241,8 @@ def test_a_fraction_that_leaves_nothing(tmp_path: Path) -> None:
 def test_links_between_words_become_links_between_tokens(tmp_path: Path) -> None:
     file = write(tmp_path, [("the cat, sits", "die katze sitzt", "0-0 1-1 2-2")] * 4)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links"))
-    assert corpus.train.guides[0].tolist() == [
-        [0, 0],
-        [1, 1],
-        [2, 1],
-        [3, 2],
-    ]  # the comma belongs to the second word
+    # the comma belongs to the second word
+    assert corpus.train.guides[0].tolist() == [[0, 0], [1, 1], [2, 1], [3, 2]]
     batch = corpus.train.batches(guided=True).collate(torch.tensor([0]))
     assert batch.alignment is not None
     np.testing.assert_allclose(batch.alignment[0, 1].numpy(), [0, 0.5, 0.5, 0])

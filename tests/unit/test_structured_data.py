@@ -90,9 +90,8 @@ def test_odd_texts_are_learned_from_scored_and_answered(
         alone = predictor.predict([text])[0]
         assert answer["text"] == one.text == alone.text
         assert answer["log_probability"] == pytest.approx(alone.log_probability, abs=1e-4)
-        rounding = 1e-4 + 0.5e-6 * len(
-            answer["weights"][0]
-        )  # each weight is written with six digits
+        # each weight is written with six digits
+        rounding = 1e-4 + 0.5e-6 * len(answer["weights"][0])
         assert sum(answer["weights"][0]) == pytest.approx(1.0, abs=rounding)
     lengths = {name: len(answer["source"]) for name, answer in zip(ODD, answers, strict=True)}
     marks = int(task == "conversation")  # a turn opens with who speaks
@@ -118,9 +117,8 @@ def test_an_empty_text_is_named_by_its_line_or_left_out(
     path = recipe(tmp_path, task, [*rows, *bad], **fields(task))
     said = call("train", path, "data.on_bad_row=skip", "--out", tmp_path / "run")
     assert said.code == 0
-    assert (
-        f"{2 * len(bad)} bad rows of the data were skipped" in said.out
-    )  # of the training and the validation set
+    # of the training and the validation set
+    assert f"{2 * len(bad)} bad rows of the data were skipped" in said.out
     for empty in EMPTY:
         asked = json.dumps(empty) if isinstance(empty, list) else empty
         assert call("predict", tmp_path / "run", asked).sentence == "input 1: the source is empty."

@@ -155,9 +155,8 @@ def test_many_texts_are_tokenized_in_one_call(
     tokens.encode_many(TEXTS)
     words = {word for text in TEXTS for word in text.split()}
     if kind["tokens"] == "words":
-        words = {
-            word for word in words if not (word.isascii() and word.isalnum())
-        }  # the others are looked up
+        # the others are looked up
+        words = {word for word in words if not (word.isascii() and word.isalnum())}
     assert calls == [len(words)]  # each word once
 
 

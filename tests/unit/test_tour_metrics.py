@@ -26,9 +26,8 @@ def outputs(*orders: str, truth: str = "0 2 1 3", points: str = KITE) -> list[Ou
 
 def test_lengths_by_hand() -> None:
     assert values(*outputs("0 2 1 3")) == pytest.approx([1.0, 1.0, 1.0])
-    assert values(*outputs("1 2 0 3")) == pytest.approx(
-        [1.0, 1.0, 1.0]
-    )  # from elsewhere, the other way round
+    # from elsewhere, the other way round
+    assert values(*outputs("1 2 0 3")) == pytest.approx([1.0, 1.0, 1.0])
     assert values(*outputs("0 1 2 3")) == pytest.approx([18 / 14, 18 / 14, 1.0])
     assert values(*outputs("0 1 3 2")) == pytest.approx([16 / 14, 16 / 14, 1.0])
     assert values(*outputs("0 1 2 3", "0 2 1 3")) == pytest.approx([16 / 14, 16 / 14, 1.0])

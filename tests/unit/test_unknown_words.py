@@ -41,13 +41,8 @@ PIECES: Settings = {"tokens": "bpe", "size": 60}
         (WORDS, WORDS, "Mr. Kow met Zed.", [4, 2], "he saw Zed Kow"),
         (WORDS, SPACES, "Mr. Kow met Zed.", [4, 2], "he saw Zed Kow"),
         (SPACES, WORDS, "Mr. Kow met Zed.", [2, 3], "he saw met Zed."),
-        (
-            SPACES,
-            WORDS,
-            "Mr. Kow met Zed.",
-            [1, 2],
-            "he saw Kow met",
-        ),  # as they stand in the source, with a space
+        # as they stand in the source, with a space
+        (SPACES, WORDS, "Mr. Kow met Zed.", [1, 2], "he saw Kow met"),
         (SPACES, SPACES, "Mr. Kow met Zed.", [0, 3], "he saw Mr. Zed."),
         (WORDS, PIECES, "Mr. Kow met Zed.", [4, 2], "he saw Zed Kow"),
         (PIECES, WORDS, "her Smith", [0, 1], "he saw her Smith"),

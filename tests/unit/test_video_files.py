@@ -233,9 +233,8 @@ def test_sound_alone() -> None:
 @pytest.mark.parametrize("rate", [None, 10.0])
 def test_videos_that_are_cut_off(rate: float | None) -> None:
     plain = coded("mp4", "libx264")
-    assert (
-        message(plain[: len(plain) // 2], rate=rate, frames=99) == NO_VIDEO
-    )  # what it holds is told at its end
+    # what it holds is told at its end
+    assert message(plain[: len(plain) // 2], rate=rate, frames=99) == NO_VIDEO
     for kind, codec, options in (
         ("mp4", "libx264", {"movflags": "frag_keyframe+empty_moov"}),
         ("flv", "libx264", {}),

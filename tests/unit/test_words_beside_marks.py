@@ -57,9 +57,8 @@ def test_in_torch(folder: Path) -> None:
     assert [tokens_of(one.source) for one in found] == list(TEXTS.values())
     assert [one.unknown_tokens for one in found] == [0, 0, 0, 0]
     known = [predictor.fields.inputs["source"].tokenizer.encode(text) for text in TEXTS]  # type: ignore[attr-defined]
-    assert set(known[0]) & set(known[1]) & set(known[2]) == set(
-        known[3]
-    )  # one number wherever it stands
+    # one number wherever it stands
+    assert set(known[0]) & set(known[1]) & set(known[2]) == set(known[3])
 
 
 def test_in_the_runtime(folder: Path, tmp_path: Path) -> None:
