@@ -277,3 +277,15 @@ def test_symmetrizations_are_ordered() -> None:
             == forward | backward
         )
         assert (found["forward"], found["backward"]) == (forward, backward)
+
+
+def test_a_word_that_no_given_word_explains_has_no_link() -> None:
+    """`ja` ends every sentence, whatever the other words are."""
+    nouns = ["house", "book", "tree", "river", "cloud", "stone"]
+    rows = [random.Random(seed).sample(nouns, 3) for seed in range(40)]
+    second = [" ".join([*(noun[::-1] for noun in row), "ja"]) for row in rows]
+    model = DiagonalModel(paired([" ".join(row) for row in rows], second), steepness=0)
+    for _ in range(10):
+        model.iterate()
+    links = np.concatenate([best for _, best in model.best()])
+    assert links.tolist() == [[0, 1, 2, -1]] * 40

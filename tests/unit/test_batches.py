@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.data.alignment.guides import Guides
-from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn, by_length
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
 from sixjars_runtime.special_tokens import STOP
@@ -238,3 +238,8 @@ def test_alignments_are_spread_over_the_source() -> None:
         [[0.5, 0, 0.5], [0, 1, 0], [0, 0, 0]],
         [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
     ]
+
+
+def test_an_input_that_is_shorter_comes_first_whatever_its_target() -> None:
+    """Also before one without a target, as where no label of a row is in the list."""
+    assert by_length(np.array([2, 1]), np.array([0, 3])).tolist() == [1, 0]

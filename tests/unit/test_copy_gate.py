@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import ShapeError
-from sixjars.flow.values import Padded
+from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import token_loss
-from sixjars.model.decoders.sequence import CopyGate
+from sixjars.model.bridges.attention import Attention
+from sixjars.model.decoders.sequence import CopyGate, SequenceDecoder
+from sixjars.model.layers import WordEmbedding
+from sixjars_runtime.special_tokens import UNK
 
 VOCABULARY, FEATURES = 6, 3
 COPY_IDS = torch.tensor([[4, 7, 5, 7, 4], [6, 7, 6, 0, 0]])
@@ -117,3 +120,19 @@ def test_without_attention_or_words_nothing_is_copied(
         str(error.value)
         == "copying: true needs attention and a source whose words the decoder could output."
     )
+
+
+@pytest.mark.parametrize("number", [VOCABULARY, VOCABULARY + 3])
+def test_a_copied_word_is_read_as_an_unknown_one(number: int) -> None:
+    """Also the first word of a source, whose number is the size of the vocabulary."""
+    bridge = Attention(source_size=4, state_size=6, size=3)
+    words = WordEmbedding(vocabulary=VOCABULARY, size=5)
+    decoder = SequenceDecoder(bridge=bridge, embedding=words, size=6, copying=True)
+    memory, mask = torch.randn(1, 4, 4), torch.ones(1, 4, dtype=torch.bool)
+    copies = torch.tensor([[VOCABULARY, 4, 5, VOCABULARY + 3]])
+    source = Encoded(memory, mask, torch.randn(1, 4), copy_ids=copies)
+    state, prepared = decoder.start(source)
+    read, unknown = (
+        decoder.step(torch.tensor([token]), state, prepared)[0].scores for token in (number, UNK)
+    )
+    assert torch.equal(read, unknown)

@@ -67,6 +67,9 @@ def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Pat
     assert said.startswith("stopped early at step ")
     assert len(steps_of(tmp_path / "r")) < 40
     assert steps_of(tmp_path / "r")[-1] % 3 == 0
+    log = (tmp_path / "r" / "log.jsonl").read_text().splitlines()
+    scores = [(each["character_error_rate"], each["loss"]) for each in map(json.loads, log)]
+    assert scores.index(min(scores)) == len(scores) - 2  # one validation was no better
 
 
 def test_a_model_that_does_not_learn_is_not_said_to_improve(recipe: Recipe, tmp_path: Path) -> None:

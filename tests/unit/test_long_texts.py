@@ -13,6 +13,7 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.storage.cache import Examples
+from sixjars.data.text.statistics import longest_of
 from sixjars.errors import DataError
 from sixjars.flow.values import Padded
 from sixjars.runs.data import Blueprint, notes_on, splits_of
@@ -268,3 +269,9 @@ def test_perplexity_is_that_of_whole_targets(how: str | None, dropped: int, tmp_
     assert tokens == 6 * 9 + 6 * 4
     scores = {score.name: score.value for score in trained.scores}
     assert scores["perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-4)
+
+
+def test_all_but_the_longest_hundredth_fit_into_the_limit_of_a_starter_recipe() -> None:
+    texts = ["a " * count for count in [60] * 190 + [90] * 9 + [200]]
+    assert longest_of(texts, 1, most=500) == 90
+    assert longest_of(texts, 1, most=80) == 80

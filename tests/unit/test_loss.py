@@ -9,13 +9,14 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from sixjars.errors import RecipeError
-from sixjars.flow.values import Batch, DecoderOutput, Padded
+from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.loss import (
     Objective,
     Sealed,
     coverage_loss,
     guided_loss,
     labels_loss,
+    output_loss,
     token_loss,
     truth_loss,
 )
@@ -178,3 +179,9 @@ def test_a_loss_of_attention_needs_attention(key: str) -> None:
     with pytest.raises(RecipeError) as error:
         Objective(network(attends=False), LossSettings.model_validate({key: 0.7}))(Sealed(batch()))
     assert str(error.value) == f"this recipe: loss.{key} needs a bridge with attention."
+
+
+def test_tokens_that_do_not_count_have_no_loss() -> None:
+    linear = LinearLogits(torch.randn(2, 3, 4), torch.randn(5, 4), torch.randn(5))
+    total, plain = output_loss(linear, torch.zeros(2, 3).long(), torch.zeros(2, 3), 0.1)
+    assert (float(total), float(plain)) == (0.0, 0.0)

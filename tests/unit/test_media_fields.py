@@ -263,3 +263,9 @@ def test_only_what_is_hidden_inside_a_folder_is_left_out(folder: Path, tmp_path:
 def test_a_name_that_no_system_can_have_is_a_bad_value() -> None:
     with pytest.raises(ValueError, match=r"^the image file x{300} does not exist\.$"):
         ImageField("image", ImageSettings()).check("x" * 5000, {})
+
+
+def test_one_name_of_ten_may_be_mistyped() -> None:
+    names = [f"{number}.jpg" for number in range(9)]
+    assert ImageField.guess([*names, "a dog"]) == {}
+    assert ImageField.guess([*names, "a dog", "a cow"]) is None

@@ -172,3 +172,9 @@ def test_the_longest_segments_come_first() -> None:
     segments = packing([[1, 30, 4], [28, 5, 0, 2]])
     lengths = [int((line >= 0).sum()) for pack in segments.packs for line in pack]
     assert lengths == [30, 28, 5, 4, 2, 1, 0]
+
+
+def test_there_are_never_more_packs_than_the_most() -> None:
+    """Ten lengths, each with as many words, of which the best widths still leave much padding."""
+    lengths = [2**power for power in range(10) for _ in range(2 ** (9 - power))]
+    assert len(packing([lengths]).packs) == MOST

@@ -86,6 +86,8 @@ summarization loss.coverage=-1
 conversation model.bridge.kind=initial  evaluation.search.coverage_penalty=0.2
     evaluation.search.coverage_penalty: needs a bridge of kind attention, location or two_level,
     but it is initial.
+summarization evaluation.search={min_length: 9, max_length: 9}
+    evaluation.search: 'min_length' is 9, but 'max_length' is 9.
 pointing loss.smoothing=0.1
     loss.smoothing: a pointer has no vocabulary to spread the probability over; remove it.
 document_classification data.label.multi_label=true  loss.smoothing=0.1

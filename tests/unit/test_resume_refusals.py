@@ -300,3 +300,18 @@ def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
     assert call("evaluate", tmp_path / "run").sentence.endswith(
         "is missing or damaged, so its data cannot be checked."
     )
+
+
+def test_a_run_that_was_killed_before_its_first_state_begins_again(
+    recipe: Callable[..., str], tmp_path: Path
+) -> None:
+    """Its first weights are written already, and one line of the log before them."""
+    name, folder = recipe(), tmp_path / "run"
+    sixjars.train(name, out=folder)
+    whole, log = contents(folder), folder / "log.jsonl"
+    shutil.rmtree(folder / "checkpoints")
+    (folder / "scores.json").unlink()
+    log.write_text(log.read_text().splitlines()[0] + "\n")
+    sixjars.train(name, out=folder, resume=True)
+    after = contents(folder)
+    assert all(after[file] == whole[file] for file in ("model.safetensors", "log.jsonl"))

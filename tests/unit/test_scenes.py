@@ -290,3 +290,16 @@ def test_the_same_things_are_the_same_name(corpora: dict[str, list[Row]]) -> Non
     for row in corpora["image_question_answering"]:
         places = [thing[2:4] for thing in seen(row["image"])]
         assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("right", "down", "relation"),
+    [(20, 10, "left of"), (-20, 10, "right of"), (10, 20, "above"), (-10, -20, "below")],
+)
+def test_a_relation_is_told_where_one_way_is_twice_the_other(
+    right: int, down: int, relation: str
+) -> None:
+    thing = Thing("red", "circle", 30, 30, 8)
+    other = Thing("blue", "star", 30 + right, 30 + down, 8)
+    assert scenes.relation(thing, other) == relation
+    assert scenes.relation(thing, Thing("blue", "star", 45, 44, 8)) is None

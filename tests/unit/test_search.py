@@ -11,7 +11,14 @@ from torch import Tensor, nn
 
 import sixjars_runtime.exported.search as runtime
 from sixjars.decoding import beam_rows, search
-from sixjars.decoding.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
+from sixjars.decoding.scores import (
+    banned,
+    best_tokens,
+    forced_prefix,
+    min_length,
+    no_repeated_ngram,
+    rule_of,
+)
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, State, StepOutput
@@ -385,3 +392,24 @@ def test_a_position_without_any_attention_costs_much_but_not_everything(kind: st
     assert -100 < found.score < -50
     ((padded,),) = search(step, rows(1), settings, SPECIAL, mask=torch.tensor([[True, False]]))
     assert padded.score == 0.0
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_min_length_holds_back_as_long_where_the_steps_are_a_tensor(steps: int) -> None:
+    """As in a CUDA graph, which is replayed for other steps."""
+    rule, scores = min_length(3, stop=1), torch.zeros(1, 4)
+    ruled = rule(scores.clone(), torch.zeros(1, 0), torch.tensor(steps))
+    assert torch.equal(ruled, rule(scores, torch.zeros(1, 0), steps))
+    assert bool(ruled[0, 1] == -torch.inf) == (steps < 3)
+
+
+@pytest.mark.parametrize("size", [1, 31, 64, 127, 128, 300])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_best_tokens_are_found_wherever_they_stand(size: int, count: int) -> None:
+    """Also behind the last whole chunk: each row has its best at another place."""
+    scores = torch.randn(size, size)
+    scores.fill_diagonal_(9.0)
+    values, tokens = best_tokens(scores, min(count, size))
+    assert tokens[:, 0].tolist() == list(range(size))
+    assert torch.equal(values, scores.topk(min(count, size)).values)
+    assert torch.equal(scores.gather(1, tokens), values)

@@ -376,3 +376,12 @@ def test_unlisted_labels_are_not_trained_on() -> None:
     planned = torch.cat([rows for group in batches.plan(epoch=0) for rows in group])
     assert sorted(planned.tolist()) == [0, 2, 3]
     assert sorted(torch.cat(batches.in_order(2)).tolist()) == [0, 1, 2, 3]
+
+
+def test_weights_of_files_are_for_training_alone(tmp_path: Path) -> None:
+    files = [{"file": with_split_column(tmp_path), "weight": 2}]
+    split = {"column": "set", "valid": "dev", "test": "exam"}
+    found = splits(recipe(folder=str(tmp_path), train=files, split=split))
+    assert found.test is not None
+    assert found.train.weights is not None
+    assert found.valid.weights is found.test.weights is None

@@ -133,8 +133,15 @@ def test_scores_are_of_replaced_words(predictor: sixjars.Predictor, tmp_path: Pa
     assert "unknown" not in plain.scores[0].signature
     recipe = shutil.copytree(predictor.folder, tmp_path / "run") / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("unknown: ban", "unknown: replace"))
-    found = sixjars.evaluate(tmp_path / "run", metrics=["seen_in_training"]).scores[0]
-    assert found.signature.endswith("search:greedy,max_length:6,unknown:replace")
+    texts = ["go qq now", "see s7 now"]
+    said = [each.text for each in sixjars.load(tmp_path / "run").predict(texts)]
+    assert all("<unk>" not in text for text in said)
+    rows = [f"{text}\t{output}" for text, output in zip(texts, said, strict=True)]
+    (tmp_path / "said.tsv").write_text("\n".join(["en\tde", *rows, ""]))
+    data, metrics = tmp_path / "said.tsv", ["exact_match"]
+    [score] = sixjars.evaluate(tmp_path / "run", data=data, metrics=metrics).scores
+    assert score.value == 1.0
+    assert score.signature.endswith("search:greedy,max_length:6,unknown:replace")
 
 
 def test_words_that_can_be_copied_are_not_called_unknown(

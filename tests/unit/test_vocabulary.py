@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sixjars.data.fields.text import TextSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
@@ -212,3 +213,10 @@ def test_bpe_agrees_with_merging_by_hand() -> None:
     letters = {letter for word in words for letter in word}
     size = len(SPECIAL) + len(letters) + len(merged)
     assert set(vocabulary(trained(texts, tokens="bpe", size=size))) == {*SPECIAL, *letters, *merged}
+
+
+def test_extra_words_have_room_beyond_the_size() -> None:
+    before, settings = trained(["a b c"], size=7), TextSettings(size=7)
+    grown = before.grown(trained(["a d e f"]), settings, extra=2)
+    assert grown.tokens(range(7, grown.size)) == ["d", "e"]
+    assert before.grown(trained(["a d e f"]), settings).size == 7
