@@ -211,3 +211,8 @@ def test_a_mark_that_is_known_in_another_form_is_no_extra_word() -> None:
     settings = TokenizerSettings()
     tokens = trained(["a, b"], tokens="words").extended([",", "a", "zed", "ur"], settings, extra=1)
     assert tokens._names[len(SPECIAL) :] == ["a", "b", "￭,", "zed"]
+
+
+def test_a_form_that_is_not_there_is_read_as_the_nearest() -> None:
+    assert stand_ins([",", "￭,"]) == {",￭": ",", "￭,￭": "￭,"}
+    assert stand_ins(["￭.", ".￭"]) == {".": "￭.", "￭.￭": "￭."}  # the first of equally near ones
