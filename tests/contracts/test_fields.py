@@ -224,9 +224,8 @@ def test_what_no_decoder_outputs_is_refused(case: Case, field: Field) -> None:
     if field.holds not in ("points", "pixels", "features"):
         return
     for call in (field.decode, field.tokens):
-        with pytest.raises(
-            NotImplementedError, match=f"^no decoder outputs a field of kind {field.kind}\\.$"
-        ):
+        told = f"^no decoder outputs a field of kind {field.kind}\\.$"
+        with pytest.raises(NotImplementedError, match=told):
             call([0])
 
 

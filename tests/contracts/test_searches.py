@@ -182,7 +182,6 @@ def test_nothing_to_search_finds_nothing() -> None:
 def test_a_penalty_that_needs_attention_says_so() -> None:
     whole = LightSettings(**SearchSettings(coverage_penalty=0.5).model_dump())
     scores, mask = np.zeros((1, 5), dtype=np.float32), np.ones((1, 2), dtype=bool)
-    with pytest.raises(
-        Exception, match="coverage_penalty needs attention weights, but this model gives none"
-    ):
+    told = "coverage_penalty needs attention weights, but this model gives none"
+    with pytest.raises(Exception, match=told):
         light.search(lambda *_: (scores, None, {}), {}, {}, whole, LightTokens(GO, STOP), mask=mask)

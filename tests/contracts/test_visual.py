@@ -61,9 +61,8 @@ def test_weights_learn_from_the_named_layer_on() -> None:
         != set()
     )
     assert all(weight.requires_grad for weight in whole.parameters())
-    with pytest.raises(
-        RecipeError, match=r"layer of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"
-    ):
+    told = r"layer of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"
+    with pytest.raises(RecipeError, match=told):
         small("block9")
 
 
@@ -268,9 +267,8 @@ def test_the_initial_state_is_the_query_for_a_label() -> None:
 def test_other_sizes_are_refused() -> None:
     with pytest.raises(RuntimeError):
         small()(ragged(3 * 16**2, pixels=True))
-    with pytest.raises(
-        ShapeError, match="start: copy needs a summary of the decoder's hidden size"
-    ):
+    told = "start: copy needs a summary of the decoder's hidden size"
+    with pytest.raises(ShapeError, match=told):
         LabelDecoder(
             bridge=InitialState(summary_size=5, state_size=4, start="copy"), classes=3, size=4
         )

@@ -88,9 +88,8 @@ def test_a_whole_search_answers_as_torch_does(recipe: str, kind: str, tmp_path: 
     assert made.agreement.same == made.agreement.examples
     assert made.agreement.difference < NEAR
     model = sixjars_runtime.load(made.folder)
-    with pytest.raises(
-        sixjars_runtime.SixJarsError, match="inside its graph; to choose another, export without"
-    ):
+    told = "inside its graph; to choose another, export without"
+    with pytest.raises(sixjars_runtime.SixJarsError, match=told):
         model.predict("x", search="sample")
 
 

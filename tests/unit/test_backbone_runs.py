@@ -135,9 +135,8 @@ def test_a_layer_that_is_not_there_leaves_no_run(tmp_path: Path) -> None:
         "image_captioning",
         {"name": "small", "widths": [4, 6], "frozen": False, "train_from": "blok.1"},
     )
-    with pytest.raises(
-        RecipeError, match=r"layer of the backbone 'blok\.1' is unknown\. Did you mean 'blocks"
-    ):
+    told = r"layer of the backbone 'blok\.1' is unknown\. Did you mean 'blocks"
+    with pytest.raises(RecipeError, match=told):
         sixjars.train(recipe, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -146,8 +145,6 @@ def test_a_layer_to_train_from_needs_a_backbone_that_learns(tmp_path: Path) -> N
     recipe = write(
         tmp_path, "image_captioning", {"name": "efficientnet_lite0", "train_from": "block9"}
     )
-    with pytest.raises(
-        RecipeError,
-        match=r"backbone\.train_from: says where fine-tuning begins, so .*frozen must be",
-    ):
+    told = r"backbone\.train_from: says where fine-tuning begins, so .*frozen must be"
+    with pytest.raises(RecipeError, match=told):
         read_recipe(recipe)

@@ -30,10 +30,8 @@ def test_missing_file(tmp_path: Path) -> None:
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").mkdir()
     (tmp_path / "b").mkdir()
-    assert (
-        message(tmp_path, "a.tsv")
-        == f"{tmp_path / 'a.tsv'} is a folder, not a file; name a file in it."
-    )
+    sentence = message(tmp_path, "a.tsv")
+    assert sentence == f"{tmp_path / 'a.tsv'} is a folder, not a file; name a file in it."
     assert message(tmp_path, "b") == (
         f"{tmp_path / 'b'} is a folder, not a file; name a file in it (or write hf:FOLDER)."
     )
@@ -60,10 +58,8 @@ def test_unknown_column(tmp_path: Path) -> None:
     assert message(tmp_path, "a.parquet", {"target": "a.bce"}) == (
         f"{path}: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: a.bcd."
     )
-    assert (
-        message(tmp_path, "a.parquet", {"target": 2})
-        == f"{path}: column 2 is asked for, but there are 1."
-    )
+    sentence = message(tmp_path, "a.parquet", {"target": 2})
+    assert sentence == f"{path}: column 2 is asked for, but there are 1."
     (tmp_path / "a.txt").write_text("a\n")
     assert message(tmp_path, "a.txt", {"target": "de"}) == (
         f"{tmp_path / 'a.txt'}: column 'de' is unknown. Known: 1, text."

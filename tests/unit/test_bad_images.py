@@ -117,15 +117,11 @@ def test_a_large_jpeg_that_is_cut_off() -> None:
 
 def test_too_large_is_told_from_the_header() -> None:
     limit = "make it smaller or raise that."
-    assert (
-        message(saved(noise(60, 40), "PNG"), 2399)
-        == f"x.jpg has 60 x 40 pixels, but 'max_pixels' is 2399; {limit}"
-    )
+    sentence = message(saved(noise(60, 40), "PNG"), 2399)
+    assert sentence == f"x.jpg has 60 x 40 pixels, but 'max_pixels' is 2399; {limit}"
     assert read(saved(noise(60, 40), "PNG"), 2400).shape == (3, 16, 16)
-    assert (
-        message(headed(5000, 4000))
-        == f"x.jpg has 5000 x 4000 pixels, but 'max_pixels' is 1000000; {limit}"
-    )
+    sentence = message(headed(5000, 4000))
+    assert sentence == f"x.jpg has 5000 x 4000 pixels, but 'max_pixels' is 1000000; {limit}"
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 49_000_000), (49_000_000, 1), (65_536, 10)])
@@ -244,10 +240,8 @@ def test_scans_are_counted_in_whatever_is_there() -> None:
 
 def test_pages_and_previews() -> None:
     content = saved(noise(), "TIFF", save_all=True, append_images=[noise(seed=1)])
-    assert (
-        message(content)
-        == "x.jpg has several pages; save the one that is meant as a file of its own."
-    )
+    sentence = message(content)
+    assert sentence == "x.jpg has several pages; save the one that is meant as a file of its own."
     photo = saved(noise(), "MPO", save_all=True, append_images=[noise(seed=1)])
     assert np.array_equal(read(photo), read(saved(noise(), "JPEG")))
 

@@ -123,10 +123,8 @@ def test_what_this_machine_cannot_do(call: Any, recipe: Maker, run: Path, tmp_pa
 
 def test_no_such_data(call: Any, from_file: Maker, pairs: Maker, run: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.tsv"
-    assert (
-        call("train", from_file(missing), "--out", tmp_path / "run").sentence
-        == f"{missing} does not exist."
-    )
+    sentence = call("train", from_file(missing), "--out", tmp_path / "run").sentence
+    assert sentence == f"{missing} does not exist."
     assert call("evaluate", run, "--data", missing).sentence == f"{missing} does not exist."
     wrong = call("train", from_file(pairs("pairs.xls")), "--out", tmp_path / "run2")
     assert wrong.sentence.startswith(f"{tmp_path / 'pairs.xls'}: ending '.xls' is unknown.")
@@ -228,10 +226,8 @@ def test_a_bad_line_spoils_only_its_own_answer(
 def test_nothing_to_predict_from(call: Any, run: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"")
     nothing = "has no text; give texts, --input FILE or lines on standard input."
-    assert (
-        call("predict", run, "--input", tmp_path / "in.txt").sentence
-        == f"{tmp_path / 'in.txt'} {nothing}"
-    )
+    sentence = call("predict", run, "--input", tmp_path / "in.txt").sentence
+    assert sentence == f"{tmp_path / 'in.txt'} {nothing}"
     assert call("predict", run, stdin=b"").sentence == f"standard input {nothing}"
     assert call("predict", run, stdin=None).sentence == f"standard input {nothing}"
 
@@ -252,10 +248,8 @@ def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     )
     assert path.read_text() == "namaste\n"
     there = tmp_path / "no" / "folder.txt"
-    assert (
-        call("predict", run, "a", "--output", there).sentence
-        == f"{there}: No such file or directory."
-    )
+    sentence = call("predict", run, "a", "--output", there).sentence
+    assert sentence == f"{there}: No such file or directory."
     assert (
         call("predict", run, "a", "--output", tmp_path).sentence == f"{tmp_path}: Is a directory."
     )

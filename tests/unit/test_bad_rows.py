@@ -166,9 +166,8 @@ def test_one_odd_value_changes_no_other_row(pairs: list[tuple[Any, Any]], at_onc
         lines = (json.dumps({"en": one, "de": two}) + "\n" for one, two in pairs)
         Path(folder, "a.jsonl").write_text("".join(lines))
         if not good:
-            with pytest.raises(
-                DataError, match=f"no row is left of {len(pairs)}; {len(pairs)} (was|were) bad"
-            ):
+            told = f"no row is left of {len(pairs)}; {len(pairs)} (was|were) bad"
+            with pytest.raises(DataError, match=told):
                 reading(Path(folder), "a.jsonl", on_bad_row="skip")
             return
         found = reading(Path(folder), "a.jsonl", on_bad_row="skip")
@@ -196,7 +195,6 @@ def test_rows_of_a_list_on_one_line_are_counted_and_named(tmp_path: Path) -> Non
 
 def test_one_bad_row_is_told_of_in_the_singular(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"en": "a"}\n{"en": "a", "de": "b"}\n')
-    with pytest.raises(
-        DataError, match=r"no row is left of 2; 1 was bad and 1 did not fit 'filter'\."
-    ):
+    told = r"no row is left of 2; 1 was bad and 1 did not fit 'filter'\."
+    with pytest.raises(DataError, match=told):
         reading(tmp_path, "a.jsonl", on_bad_row="skip", filter={"en": "x"})

@@ -133,19 +133,15 @@ def test_dot_needs_equal_sizes() -> None:
 
 @pytest.mark.parametrize("make", [InitialState, EveryStep, partial(GENERAL, source_size=4)])
 def test_a_copy_of_a_summary_that_does_not_fit(make: Callable[..., Bridge]) -> None:
-    with pytest.raises(
-        ShapeError,
-        match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\.",
-    ):
+    told = r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\."
+    with pytest.raises(ShapeError, match=told):
         make(summary_size=6, state_size=4, start="copy")
 
 
 @pytest.mark.parametrize("kind", [Attention, GENERAL, AttentionPooling])
 def test_a_summary_has_the_size_of_the_memory_unless_given(kind: Callable[..., Bridge]) -> None:
-    with pytest.raises(
-        ShapeError,
-        match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\.",
-    ):
+    told = r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\."
+    with pytest.raises(ShapeError, match=told):
         kind(source_size=6, state_size=4, start="copy")
 
 

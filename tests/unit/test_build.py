@@ -246,10 +246,8 @@ def test_attention_needs_positions(bridge: str) -> None:
         f"model.bridge: {bridge} has nothing to attend to: model.encoder is none. Use initial."
     )
     assert plan.bridge.misfits(plan) == [sentence]
-    with pytest.raises(
-        ShapeError,
-        match=r"^attention has nothing to attend to: an encoder of kind 'none' has no pos",
-    ):
+    told = r"^attention has nothing to attend to: an encoder of kind 'none' has no pos"
+    with pytest.raises(ShapeError, match=told):
         build(plan, words(target=7))
 
 
@@ -278,9 +276,8 @@ def test_hidden_units_belong_to_the_additive_score(score: str) -> None:
     plan = plan_of(bridge={"score": score, "size": 64})
     sentence = f"model.bridge.size: belongs to score: additive, but score is {score}; remove it."
     assert plan.bridge.misfits(plan) == [sentence]
-    with pytest.raises(
-        RecipeError, match=f"size: belongs to score: additive, but score is {score}; remove it"
-    ):
+    told = f"size: belongs to score: additive, but score is {score}; remove it"
+    with pytest.raises(RecipeError, match=told):
         sixjars.read_recipe(f"translation/sample_{score}", ["model.bridge.size=64"])
     fitting = plan_of(bridge={"score": "additive", "size": 64})
     assert fitting.bridge.misfits(fitting) == []

@@ -271,9 +271,8 @@ def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(
-        RunError, match=r"file/a cannot be written: (File exists|Not a directory)\.$"
-    ):
+    told = r"file/a cannot be written: (File exists|Not a directory)\.$"
+    with pytest.raises(RunError, match=told):
         write_whole(tmp_path / "file" / "a", b"")
     (tmp_path / "folder").mkdir()
     with pytest.raises(RunError, match=r"folder cannot be written: Is a directory\.$"):

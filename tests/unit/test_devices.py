@@ -41,9 +41,8 @@ def test_an_apple_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatc
         "the command line: --devices is 2, but an Apple GPU (mps) trains in one process; "
         "leave it out, or use --device cpu."
     )
-    with pytest.raises(
-        RecipeError, match=r"fp16 needs a CUDA device; use bf16 or 32 on an Apple GPU\.$"
-    ):
+    told = r"fp16 needs a CUDA device; use bf16 or 32 on an Apple GPU\.$"
+    with pytest.raises(RecipeError, match=told):
         fabric_for(device="mps", devices=1, precision="fp16")
 
 

@@ -292,10 +292,8 @@ def test_the_meaning_of_a_correlation(tau: float, first: float, wanted: str) -> 
         Agreement(tau + a, b, first, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T
     )
     end = f" the largest weight is on the most important position at {first:.0%} of the steps (uniform weights: 25%)."
-    assert (
-        Measured("erasing", examples).sentence
-        == f"Weights and erasing order the input {wanted}{end}"
-    )
+    sentence = Measured("erasing", examples).sentence
+    assert sentence == f"Weights and erasing order the input {wanted}{end}"
 
 
 def test_few_examples_say_nothing_of_random_weights() -> None:

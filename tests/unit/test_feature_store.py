@@ -287,9 +287,8 @@ def test_trouble_with_the_disk(
 
 def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_opened", lambda _: None)
-    with pytest.raises(
-        DataError, match=r"\.safetensors cannot be read back; is the disk damaged\? Set "
-    ):
+    told = r"\.safetensors cannot be read back; is the disk damaged\? Set "
+    with pytest.raises(DataError, match=told):
         fill(FeatureStore(tmp_path, PLAN), "a")
 
 

@@ -202,10 +202,8 @@ def test_what_is_left_out_is_taken_and_what_is_said_is_checked(
         f"  - data.target.lowercase is True, but False in {words}; leave it out to take that.\n"
         f"  - model.decoder.size is 9, but 8 in {words}; leave it out to take that."
     )
-    with pytest.raises(
-        RecipeError,
-        match=r"^.*: task is 'dialog', but .*old is a model for translation; start from",
-    ):
+    told = r"^.*: task is 'dialog', but .*old is a model for translation; start from"
+    with pytest.raises(RecipeError, match=told):
         sixjars.train(name, ["task=dialog"], out=out / "x", from_run=words)
 
 
@@ -298,10 +296,8 @@ def test_a_folder_of_a_stranger_is_checked_as_for_a_prediction(words: Path, tmp_
     model = words / "model.safetensors"
     content, tensors = model.read_bytes(), weights(words)
     save_tensors(model, {**tensors, "decoder.output.bias": torch.zeros(2)}, {})
-    with pytest.raises(
-        RunError,
-        match=r"does not fit the recipe beside it: decoder.output.bias is \(2,\), but should",
-    ):
+    told = r"does not fit the recipe beside it: decoder.output.bias is \(2,\), but should"
+    with pytest.raises(RunError, match=told):
         sixjars.train(name, out=out, from_run=words)
     model.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
     with pytest.raises(RunError, match="is damaged: its check sum is wrong"):

@@ -104,13 +104,11 @@ def test_all_questions_about_an_image_are_held_out_together(tmp_path: Path) -> N
 def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> None:
     lines = captions("red", "broken", "blue", "gone", "broken", "green")
     (tmp_path / "broken.png").write_bytes(b"no image")
-    with pytest.raises(
-        DataError, match=r"captions\.jsonl, line 2: the image: broken\.png is not an image, or "
-    ):
+    told = r"captions\.jsonl, line 2: the image: broken\.png is not an image, or "
+    with pytest.raises(DataError, match=told):
         data_of(with_images(tmp_path, lines))
-    with pytest.raises(
-        DataError, match=r"captions\.jsonl, line 3: the image: There is no file 'gone\.png' in "
-    ):
+    told = r"captions\.jsonl, line 3: the image: There is no file 'gone\.png' in "
+    with pytest.raises(DataError, match=told):
         data_of(with_images(tmp_path, [line for line in lines if line["image"] != "broken.png"]))
     splits = data_of(with_images(tmp_path, lines, on_bad_row="skip"))
     assert [given["image"] for given in splits.train.inputs] == ["red.png", "blue.png", "green.png"]
@@ -139,10 +137,8 @@ def test_a_bad_image_is_counted_once_where_all_rows_are_validated_on(tmp_path: P
 
 def test_no_image_is_left(tmp_path: Path) -> None:
     made = with_images(tmp_path, captions("gone", "lost"), on_bad_row="skip")
-    with pytest.raises(
-        DataError,
-        match=r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no ",
-    ):
+    told = r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no "
+    with pytest.raises(DataError, match=told):
         data_of(made)
 
 

@@ -116,9 +116,8 @@ def test_what_is_kept_is_read_back(names: list[str], lowercase: bool) -> None:
     ],
 )
 def test_what_is_damaged_is_told_in_a_sentence(text: str) -> None:
-    with pytest.raises(
-        RunError, match=r"^The saved labels are damaged or of another version: .*\.$"
-    ):
+    told = r"^The saved labels are damaged or of another version: .*\.$"
+    with pytest.raises(RunError, match=told):
         field().restored(text)
 
 

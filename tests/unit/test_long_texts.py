@@ -126,10 +126,8 @@ def test_a_long_input_is_cut_dropped_or_an_error() -> None:
     )
     assert (trained_on(cut)[1][0], cut.dropped) == (ids[:4], 0)
     assert (set(trained_on(drop)), drop.dropped) == ({0}, 1)
-    with pytest.raises(
-        DataError,
-        match=r"^rows\.tsv: the source of line 2 has 8 tokens, but data\.source\.max_length",
-    ):
+    told = r"^rows\.tsv: the source of line 2 has 8 tokens, but data\.source\.max_length"
+    with pytest.raises(DataError, match=told):
         _ = error.dropped
 
 
@@ -235,10 +233,8 @@ def written(folder: Path, lines: list[str], **target: Any) -> dict[str, Any]:
 
 def test_nothing_left_to_learn_from_is_an_error(tmp_path: Path) -> None:
     recipe = recipe_of(written(tmp_path, [LONG] * 4), "a test")
-    with pytest.raises(
-        DataError,
-        match=r"rows\.tsv: no row is left to learn from; all are too long \(see on_long\)\.",
-    ):
+    told = r"rows\.tsv: no row is left to learn from; all are too long \(see on_long\)\."
+    with pytest.raises(DataError, match=told):
         splits_of(Blueprint.of(recipe))
 
 

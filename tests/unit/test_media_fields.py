@@ -124,10 +124,8 @@ def test_bad_files_are_told_and_the_others_used(folder: Path, stored: bool) -> N
     left = admitted([*names(folder), "gone.png"], own, skip=True)
     assert left.skipped == 4
     assert left.table.column("image").to_pylist() == sorted(f"{name}.png" for name in COLOURS)
-    with pytest.raises(
-        DataError,
-        match=r"^a test: no row is left of 2; all were bad: the image: text\.png is not an ",
-    ):
+    sentence = r"^a test: no row is left of 2; all were bad: the image: text\.png is not an "
+    with pytest.raises(DataError, match=sentence):
         admitted(["text.png", "gone.png"], own, skip=True)
 
 

@@ -144,14 +144,10 @@ def test_places_that_are_none(tmp_path: Path) -> None:
     missing, text = tmp_path / "missing", tmp_path / "notes.txt"
     text.write_text("not a zip")
     hint = "'media' names the folders and .zip files to look in."
-    assert (
-        message(lambda: MediaFiles([missing], memory=tmp_path))
-        == f"{missing} does not exist; {hint}"
-    )
-    assert (
-        message(lambda: MediaFiles([text], memory=tmp_path))
-        == f"{text} is neither a folder nor a .zip file."
-    )
+    sentence = message(lambda: MediaFiles([missing], memory=tmp_path))
+    assert sentence == f"{missing} does not exist; {hint}"
+    sentence = message(lambda: MediaFiles([text], memory=tmp_path))
+    assert sentence == f"{text} is neither a folder nor a .zip file."
     whole = packed(tmp_path / "all.zip", {"cat.jpg": CAT}).read_bytes()
     cut = tmp_path / "cut.zip"
     cut.write_bytes(whole[:-30])

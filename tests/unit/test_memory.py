@@ -170,15 +170,13 @@ def test_what_training_takes_is_what_torch_allocates(
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights)
     runs_data.check_fits(planned, splits, torch.device("cpu"))
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights - 1)
-    with pytest.raises(
-        LearningError, match=r"training this recipe needs about 0 MB of memory \(weights"
-    ):
+    told = r"training this recipe needs about 0 MB of memory \(weights"
+    with pytest.raises(LearningError, match=told):
         runs_data.check_fits(planned, splits, torch.device("cpu"))
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights // 4)
     runs_data.check_fits(planned, splits, torch.device("cpu"), shares=4)  # as with --fsdp
-    with pytest.raises(
-        LearningError, match=r"needs about 0 MB of memory in each of 3 processes \(weights"
-    ):
+    told = r"needs about 0 MB of memory in each of 3 processes \(weights"
+    with pytest.raises(LearningError, match=told):
         runs_data.check_fits(planned, splits, torch.device("cpu"), shares=3)
 
 

@@ -245,9 +245,8 @@ def test_its_signature_may_depend_on_the_outcomes() -> None:
 
 
 def test_what_it_needs_is_checked() -> None:
-    with pytest.raises(
-        DataError, match=r"^mean_length compares outputs, but example 1 of 1 has no candidates\."
-    ):
+    told = r"^mean_length compares outputs, but example 1 of 1 has no candidates\."
+    with pytest.raises(DataError, match=told):
         score([Outcome(("a",))], [OWN])
 
 
@@ -272,9 +271,8 @@ def test_unknown_metric_offers_the_nearest() -> None:
 
 
 def test_misspelt_accuracy_offers_the_pattern() -> None:
-    with pytest.raises(
-        RecipeError, match=r"metric 'acuracy@5' is unknown\. Did you mean 'accuracy@k'\?"
-    ):
+    told = r"metric 'acuracy@5' is unknown\. Did you mean 'accuracy@k'\?"
+    with pytest.raises(RecipeError, match=told):
         metric_named("acuracy@5")
 
 

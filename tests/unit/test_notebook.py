@@ -84,10 +84,8 @@ def test_splits_by_name_and_numbers_as_texts(tmp_path: Path) -> None:
 
 
 def test_resuming_needs_the_same_table(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError,
-        match=r"^memory:train is data that was in memory, not a file; give it again from ",
-    ):
+    told = r"^memory:train is data that was in memory, not a file; give it again from "
+    with pytest.raises(DataError, match=told):
         sixjars.train(
             {**RECIPE, "data": {**RECIPE["data"], "train": "memory:train"}},
             out=run.folder,
@@ -132,10 +130,8 @@ def test_tables_that_cannot_be_used(data: Any, message: str, tmp_path: Path) -> 
 
 def test_dicts_have_names_not_numbers(tmp_path: Path) -> None:
     recipe = {**RECIPE, "data": {"source": {"column": 1}, "target": {"column": 2}}}
-    with pytest.raises(
-        DataError,
-        match=r"^memory:train: dicts have names, not numbers, so column 1 is not there; give",
-    ):
+    told = r"^memory:train: dicts have names, not numbers, so column 1 is not there; give"
+    with pytest.raises(DataError, match=told):
         sixjars.train(recipe, data=ROWS, out=tmp_path / "run")
 
 

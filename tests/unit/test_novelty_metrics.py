@@ -135,7 +135,6 @@ def test_seen_in_training_must_be_given() -> None:
         "seen_in_training asks whether the best candidate is in the training data, but example 2 of 2 has no "
         "familiar. Give True or False."
     )
-    with pytest.raises(
-        DataError, match=r"^seen_in_training compares outputs, but example 1 of 1 has no "
-    ):
+    told = r"^seen_in_training compares outputs, but example 1 of 1 has no "
+    with pytest.raises(DataError, match=told):
         score([Outcome(("x",), familiar=False)], ["seen_in_training"])

@@ -96,17 +96,14 @@ def test_json_that_is_no_points(value: object, sentence: str) -> None:
 
 
 def test_json_that_is_no_order() -> None:
-    with pytest.raises(
-        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"
-    ):
+    told = r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"
+    with pytest.raises(ValueError, match=told):
         text_of_order(3)
-    with pytest.raises(
-        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"
-    ):
+    told = r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"
+    with pytest.raises(ValueError, match=told):
         text_of_order([0, [1]])
-    with pytest.raises(
-        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"
-    ):
+    told = r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"
+    with pytest.raises(ValueError, match=told):
         text_of_order(["0 1", 2])
 
 

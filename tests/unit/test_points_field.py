@@ -142,10 +142,8 @@ def test_the_row_that_is_wrong_is_named(text: str, told: str) -> None:
 
 def test_points_of_another_size_are_bad_even_if_they_all_are() -> None:
     rows = examples(["1,2,3", "4,5,6"], ["0", "0"])
-    with pytest.raises(
-        DataError,
-        match=r"^tours\.tsv: no row is left of 2; all were bad: a point has 3 coordinates",
-    ):
+    told = r"^tours\.tsv: no row is left of 2; all were bad: a point has 3 coordinates"
+    with pytest.raises(DataError, match=told):
         field().admit(rows, skip=True)
 
 

@@ -200,9 +200,8 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
     best = min(folder.glob("checkpoints/best-*.safetensors"))
     tensors, _ = load_tensors(best)
     save_tensors(best, {**tensors, "decoder.output.bias": torch.zeros(2)}, {})
-    with pytest.raises(
-        RunError, match=rf"^{best} {FITS}decoder.output.bias is \(2,\), but should be \("
-    ):
+    told = rf"^{best} {FITS}decoder.output.bias is \(2,\), but should be \("
+    with pytest.raises(RunError, match=told):
         sixjars.train(name, out=folder, resume=True)
     best.unlink()
     with pytest.raises(RunError, match=rf"^{best} does not exist\.$"):

@@ -89,10 +89,8 @@ def test_ids_are_places_in_a_list() -> None:
     loaded = TextTokenizer.from_json(json.dumps(whole))
     by_id = sorted(vocabulary(loaded), key=vocabulary(loaded).__getitem__)
     assert by_id == [*SPECIAL, *whole["tokens"]]
-    assert (
-        message(whole | {"tokens": {"a": 7, "b": 10**9}})
-        == f"{DAMAGED}its tokens are not a list of texts."
-    )
+    sentence = message(whole | {"tokens": {"a": 7, "b": 10**9}})
+    assert sentence == f"{DAMAGED}its tokens are not a list of texts."
 
 
 @pytest.mark.parametrize(

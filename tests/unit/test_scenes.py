@@ -96,18 +96,15 @@ def test_backgrounds_are_pale_and_noisy_and_differ() -> None:
     ],
 )
 def test_another_name_is_refused(name: str) -> None:
-    with pytest.raises(
-        DataError,
-        match=f"^{re.escape(repr(name))} names no synthetic image; names are like 'red-circ",
-    ):
+    told = f"^{re.escape(repr(name))} names no synthetic image; names are like 'red-circ"
+    with pytest.raises(DataError, match=told):
         paint(name)
 
 
 def test_painting_without_pillow_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(
-        MissingExtra, match=r"^pillow is not installed\. Run: pip install 'sixjars\[vision\]'$"
-    ):
+    told = r"^pillow is not installed\. Run: pip install 'sixjars\[vision\]'$"
+    with pytest.raises(MissingExtra, match=told):
         paint("red-circle-20-20-16.png")
 
 

@@ -40,9 +40,8 @@ def test_every_kind(kind: str, segments: list[str]) -> None:
 
 
 def test_an_unknown_kind() -> None:
-    with pytest.raises(
-        ValueError, match=r"^kind of segments 'line' is unknown\. Did you mean 'lines'\?"
-    ):
+    told = r"^kind of segments 'line' is unknown\. Did you mean 'lines'\?"
+    with pytest.raises(ValueError, match=told):
         segments_of("x", "line")
 
 

@@ -74,13 +74,11 @@ def test_what_the_metrics_need() -> None:
         "tour_length_ratio|closed|first reference|valid tours"
     )
     for name in NAMES:
-        with pytest.raises(
-            DataError, match=f"^{name} compares outputs with the input, but example 1 of 1 "
-        ):
+        told = f"^{name} compares outputs with the input, but example 1 of 1 "
+        with pytest.raises(DataError, match=told):
             score([Outcome(("0 1",), ("0 1",))], [name])
-        with pytest.raises(
-            DataError, match=r"^A tour is measured by its points, but 'x,y' are none: 'x' of point "
-        ):
+        told = r"^A tour is measured by its points, but 'x,y' are none: 'x' of point "
+        with pytest.raises(DataError, match=told):
             score(outputs("0", points="x,y"), [name])
 
 

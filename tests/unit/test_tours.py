@@ -187,9 +187,8 @@ def test_kinds_that_are_not_there() -> None:
     )
     with pytest.raises(DataError, match=message):
         generate("translation", kind="tours", size=1, valid=1, test=1)
-    with pytest.raises(
-        DataError, match=r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"
-    ):
+    told = r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"
+    with pytest.raises(DataError, match=told):
         generate("pointin", size=1, valid=1, test=1)
 
 

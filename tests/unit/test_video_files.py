@@ -270,27 +270,21 @@ def test_a_video_without_frames() -> None:
         stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv420p"
         container.start_encoding()
     for rate in (None, 2.0):
-        assert (
-            message(file.getvalue(), rate=rate)
-            == "x.mp4 has a video stream, but no frame is in it."
-        )
+        sentence = message(file.getvalue(), rate=rate)
+        assert sentence == "x.mp4 has a video stream, but no frame is in it."
 
 
 def test_a_video_that_nobody_can_decode() -> None:
     content = written(corners(3)).replace(b"avc1", b"zzzz")
-    assert (
-        message(content)
-        == "x.mp4 is coded in a way that FFmpeg cannot read here; convert it to H.264."
-    )
+    sentence = message(content)
+    assert sentence == "x.mp4 is coded in a way that FFmpeg cannot read here; convert it to H.264."
 
 
 def test_a_frame_that_is_too_large() -> None:
     content = written(corners(3))
     limit = "make it smaller or raise that."
-    assert (
-        message(content, max_pixels=2047)
-        == f"x.mp4 has 64 x 32 pixels, but 'max_pixels' is 2047; {limit}"
-    )
+    sentence = message(content, max_pixels=2047)
+    assert sentence == f"x.mp4 has 64 x 32 pixels, but 'max_pixels' is 2047; {limit}"
     assert read(content, max_pixels=2048).shape == (3, 3, 16, 16)
 
 

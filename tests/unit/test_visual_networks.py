@@ -105,9 +105,8 @@ def test_vectors_alone_are_enough_for_a_bridge_without_attention(bridge: str) ->
     )
     vectors = Padded(torch.randn(2, 1, 1280).half(), torch.ones(2, 1, dtype=torch.bool))
     assert whole({"image": vectors}, Padded.of([[4, 2], [2]])).logits.shape == (2, 2, 8)
-    with pytest.raises(
-        ShapeError, match=r"nothing to attend to: an encoder of kind 'image' has no positions\."
-    ):
+    told = r"nothing to attend to: an encoder of kind 'image' has no positions\."
+    with pytest.raises(ShapeError, match=told):
         network("image_captioning", facts, encoder=encoder, bridge={"kind": "attention"})
 
 

@@ -216,10 +216,8 @@ def test_a_label_needs_no_search(predictor: Predictor, monkeypatch: pytest.Monke
     monkeypatch.setattr(
         Predictor, "ability", Ability(searches=False, has_attention=True, multi_label=False)
     )
-    with pytest.raises(
-        DataError,
-        match=r"^this run chooses a label, so there is no search to write; leave --whole out\.$",
-    ):
+    told = r"^this run chooses a label, so there is no search to write; leave --whole out\.$"
+    with pytest.raises(DataError, match=told):
         search_inside(predictor, "greedy")
 
 
@@ -274,10 +272,8 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
 
 
 def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(
-        RunError,
-        match=r"^the exported model does not run in a process of its own: .*holds no exported",
-    ):
+    told = r"^the exported model does not run in a process of its own: .*holds no exported"
+    with pytest.raises(RunError, match=told):
         answers(tmp_path, ["ghar"])
 
 

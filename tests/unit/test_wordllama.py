@@ -164,9 +164,8 @@ def test_words_of_one_piece_are_those_of_letters() -> None:
 
 def test_a_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, NAME, None)
-    with pytest.raises(
-        MissingExtra, match=r"^wordllama is not installed\. Run: pip install 'sixjars\[vectors\]'$"
-    ):
+    told = r"^wordllama is not installed\. Run: pip install 'sixjars\[vectors\]'$"
+    with pytest.raises(MissingExtra, match=told):
         package_folder()
 
 
