@@ -159,15 +159,8 @@ def test_the_best_link_is_that_of_a_plain_loop() -> None:
 def test_lines_without_words_have_no_links_and_keep_their_place() -> None:
     found = aligned(pyarrow.array(FIRST), pyarrow.array(SECOND))
     assert len(found) == len(FIRST)
-    assert [bool(found.links(line)) for line in range(7)] == [
-        True,
-        True,
-        True,
-        True,
-        False,
-        True,
-        False,
-    ]
+    expected = [True, True, True, True, False, True, False]
+    assert [bool(found.links(line)) for line in range(7)] == expected
     assert len(aligned(pyarrow.array(["", ""]), pyarrow.array(["", "a"]))) == 2
 
 

@@ -267,11 +267,8 @@ def test_the_reference_that_was_predicted_is_the_true_set() -> None:
 
 def test_a_comma_in_the_name_of_a_class_does_not_split_it() -> None:
     outcomes = predicted(("yes, please", "yes, please"), ("no, thanks", "yes, thanks"))
-    assert {row.label for row in per_class(outcomes)} == {
-        "yes, please",
-        "no, thanks",
-        "yes, thanks",
-    }
+    expected = {"yes, please", "no, thanks", "yes, thanks"}
+    assert {row.label for row in per_class(outcomes)} == expected
     assert value("micro_f1", outcomes) == 0.5
     assert value("macro_f1", outcomes) == pytest.approx(1 / 3)
     assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))

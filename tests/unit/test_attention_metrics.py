@@ -35,10 +35,8 @@ def test_links_of_words_by_hand() -> None:
     assert linked([[1.0], [1.0]], [0], range(2)) == {(0, 0), (0, 1)}
     # the others were cut off
     assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {(0, 0), (1, 1)}
-    assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == {
-        (0, 0),
-        (3, 1),
-    }
+    expected = {(0, 0), (3, 1)}
+    assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == expected
     # the first of equal ones
     assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {(0, 0), (0, 1), (1, 0)}
     assert linked([[0.0, 0.0]], range(2), [0]) == frozenset()

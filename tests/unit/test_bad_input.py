@@ -214,11 +214,8 @@ def test_a_bad_line_spoils_only_its_own_answer(
     for said in (call("predict", run, "--input", path), call("predict", run, stdin=content)):
         assert (said.code, said.out, said.err) == (0, f"{good[0]}\n{good[1]}", notes)
     said = call("predict", run, "--json", stdin=content)
-    assert [yaml.safe_load(row).get("error") for row in said.out.splitlines()] == [
-        None,
-        f"input 2: {message}",
-        None,
-    ]
+    expected = [None, f"input 2: {message}", None]
+    assert [yaml.safe_load(row).get("error") for row in said.out.splitlines()] == expected
     alone = line.decode("utf-8", "surrogateescape")  # as Python hands over such an argument
     assert call("predict", run, alone).sentence == f"input 1: {message}"
 

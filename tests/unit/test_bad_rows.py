@@ -108,10 +108,8 @@ def test_bad_rows(name: str, content: bytes, line: int, sentence: str, tmp_path:
     assert str(caught.value) == f"{tmp_path / name}, line {line}: {sentence}"
     found = reading(tmp_path, name, on_bad_row="skip")
     assert found.skipped == 1
-    assert [tuple(text.strip() for text in row) for row in rows_of(found)] == [
-        ("a", "b"),
-        ("d", "e"),
-    ]
+    expected = [("a", "b"), ("d", "e")]
+    assert [tuple(text.strip() for text in row) for row in rows_of(found)] == expected
     assert line_numbers(found)[-1] == line + 1
 
 

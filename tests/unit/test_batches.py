@@ -117,11 +117,8 @@ def test_batches_are_as_full_as_the_limit_allows() -> None:
 
 
 def test_examples_are_the_limit_where_none_is_given() -> None:
-    assert sorted(len(rows) for rows in planned(batches(pairs(150)), 0)) == [
-        150 - 2 * DEFAULT_EXAMPLES,
-        64,
-        64,
-    ]
+    expected = [150 - 2 * DEFAULT_EXAMPLES, 64, 64]
+    assert sorted(len(rows) for rows in planned(batches(pairs(150)), 0)) == expected
 
 
 def test_like_lengths_stand_together() -> None:

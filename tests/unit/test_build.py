@@ -73,12 +73,8 @@ def test_a_section_has_every_default() -> None:
     encoder, faults = settings_of("encoder", {})
     assert faults == []
     assert set(encoder) == {"kind", "embedding", "cell", "size", "layers", "direction", "dropout"}
-    assert settings_of("bridge", {})[0] == {
-        "kind": "attention",
-        "score": "additive",
-        "size": None,
-        "start": "linear",
-    }
+    expected = {"kind": "attention", "score": "additive", "size": None, "start": "linear"}
+    assert settings_of("bridge", {})[0] == expected
     assert settings_of("encoder", {"kind": "none"})[0] == {"kind": "none", "size": 128}
 
 

@@ -121,11 +121,8 @@ def test_readable_tokens_of_what_was_copied() -> None:
     tokens = trained("went to")
     source_words = tokens.split("Ann went")
     assert source_words == ["Ann", "went"]
-    assert tokens.tokens([tokens.size, vocabulary(tokens)["to"], UNK], source_words) == [
-        "Ann",
-        "to",
-        "<unk>",
-    ]
+    expected = ["Ann", "to", "<unk>"]
+    assert tokens.tokens([tokens.size, vocabulary(tokens)["to"], UNK], source_words) == expected
     assert trained("a", kind="characters").tokens([6, 5], ["x", " "]) == ["␣", "x"]
 
 

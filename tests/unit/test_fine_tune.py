@@ -144,11 +144,8 @@ def test_new_labels_come_after_the_old(tmp_path: Path) -> None:
     old = sixjars.train(path, [files[0], *sizes], out=tmp_path / "old").folder
     notes = Notes()
     new = sixjars.train(path, [files[1]], out=tmp_path / "run", from_run=old, reporter=notes).folder
-    assert json.loads((new / "fields" / "label.json").read_text())["labels"] == [
-        "bad",
-        "good",
-        "fair",
-    ]
+    expected = ["bad", "good", "fair"]
+    assert json.loads((new / "fields" / "label.json").read_text())["labels"] == expected
     assert "classes of label: 2 + 1 new" in notes.lines[0]
     assert len(weights(new)["decoder.output.bias"]) == 3
 

@@ -93,10 +93,8 @@ def test_the_same_road_in_training_scoring_and_prediction(
     assert first["source"] == [str(number) for number in range(1, count + 1)]
     assert len(first["weights"][0]) == count
     assert first["layout"] == (["grid", 2, 3] if len(shape) == 3 else ["regions"])
-    assert [path.stat().st_size > 1000 for path in sorted(Path("pictures").iterdir())] == [
-        True,
-        True,
-    ]
+    expected = [True, True]
+    assert [path.stat().st_size > 1000 for path in sorted(Path("pictures").iterdir())] == expected
     assert call("predict", run, "--input", "rows.tsv", "--output", "out.tsv").code == 0
     answers = [line.split("\t")[-1] for line in Path("out.tsv").read_text().splitlines()]
     assert answers[10:12] == [first["text"], second["text"]]

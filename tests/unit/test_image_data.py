@@ -69,11 +69,8 @@ def test_images_reach_the_rows_that_name_them(tmp_path: Path) -> None:
     assert splits.train.inputs[3] == {"image": "white.png"}
     pixels = batch.inputs["image"].values.view(3, 3, 8, 8)
     assert batch.inputs["image"].mask.tolist() == [[True]] * 3
-    assert [pixels[row, :, 4, 4].tolist() for row in range(3)] == [
-        [255, 255, 255],
-        [255, 0, 0],
-        [255, 0, 0],
-    ]
+    expected = [[255, 255, 255], [255, 0, 0], [255, 0, 0]]
+    assert [pixels[row, :, 4, 4].tolist() for row in range(3)] == expected
 
 
 def test_all_questions_about_an_image_are_held_out_together(tmp_path: Path) -> None:

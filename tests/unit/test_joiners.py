@@ -182,29 +182,17 @@ def test_words_for_a_subword_tokenizer_and_for_marked_words() -> None:
     bpe = trained(["he saw (her)"], tokens="bpe")
     old = TextTokenizer.trained(["he saw (her)"], TokenizerSettings(split=MARKED_WORDS), "x")
     for other in (bpe, old):
-        assert [other.adopted(word, TOKENS) for word in TOKENS.split("(invoice)")] == [
-            "▁(",
-            "▁invoice",
-            ")",
-        ]
-    assert [TOKENS.adopted(word, old) for word in old.split("(her) now")] == [
-        "(",
-        "￭her",
-        "￭)",
-        "now",
-    ]
+        expected = ["▁(", "▁invoice", ")"]
+        assert [other.adopted(word, TOKENS) for word in TOKENS.split("(invoice)")] == expected
+    expected = ["(", "￭her", "￭)", "now"]
+    assert [TOKENS.adopted(word, old) for word in old.split("(her) now")] == expected
     assert TOKENS.adopted("(￭", TOKENS) == "(￭"
 
 
 def test_words_have_pretrained_vectors_wherever_they_stand() -> None:
     words = trained(['(invoice) "the" invoice the'], tokens="words").by_word()
-    assert {word: len(ids) for word, ids in words.items()} == {
-        "invoice": 1,
-        "the": 1,
-        "(": 1,
-        ")": 1,
-        '"': 2,
-    }
+    expected = {"invoice": 1, "the": 1, "(": 1, ")": 1, '"': 2}
+    assert {word: len(ids) for word, ids in words.items()} == expected
 
 
 def test_a_mark_that_is_known_in_another_form_is_no_extra_word() -> None:

@@ -96,11 +96,8 @@ def test_a_target_that_is_cut_does_not_end_there() -> None:
     target = text("target", options={}, on_long="cut")
     long, short = (target.tokenizer.encode(one) for one in (LONG, SHORT))
     data = dataset(text("source"), target, ["a"] * 3, [SHORT, LONG, "a b c d"])
-    assert {row: ids for row, (_, ids) in trained_on(data).items()} == {
-        0: [*short, STOP],
-        1: long[:4],
-        2: [*long[:4], STOP],
-    }
+    expected = {0: [*short, STOP], 1: long[:4], 2: [*long[:4], STOP]}
+    assert {row: ids for row, (_, ids) in trained_on(data).items()} == expected
     assert data.dropped == 0
     assert scored_on(data)[1] == [*long, STOP]
 

@@ -112,15 +112,11 @@ def test_odd_batches(rows: Rows) -> None:
 def test_by_hand() -> None:
     """Texts of segments 2 + 1 and 9: the nine in a rectangle of its own, the others each in theirs."""
     segments = packing([[2, 1], [9]])
-    assert [pack.tolist() for pack in segments.packs] == [
-        [[9, 10, 11, 12, 13, 14, 15, 16, 17]],
-        [[0, 1], [2, -1]],
-    ]
+    expected = [[[9, 10, 11, 12, 13, 14, 15, 16, 17]], [[0, 1], [2, -1]]]
+    assert [pack.tolist() for pack in segments.packs] == expected
     assert segments.segment_index.tolist() == [[1, 2], [0, -1]]
-    assert segments.position_index.tolist() == [
-        [9, 10, 11, 0, 0, 0, 0, 0, 0],
-        [0, 1, 2, 3, 4, 5, 6, 7, 8],
-    ]
+    expected = [[9, 10, 11, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]
+    assert segments.position_index.tolist() == expected
     assert segments.segment_of.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0], [0] * 9]
     assert padding(segments) == 1 / 13
 

@@ -119,11 +119,8 @@ def test_orders_come_back_from_their_text(order: list[int]) -> None:
 
 
 def test_coordinates_are_counted() -> None:
-    assert [counted(number) for number in (0, 1, 2)] == [
-        "0 coordinates",
-        "1 coordinate",
-        "2 coordinates",
-    ]
+    expected = ["0 coordinates", "1 coordinate", "2 coordinates"]
+    assert [counted(number) for number in (0, 1, 2)] == expected
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "1," * 50_000, "1,2 " + "9" * 100_000])

@@ -43,13 +43,8 @@ def told(reporter: Reporter) -> None:
 def test_plain_lines_where_there_is_no_terminal() -> None:
     file = io.StringIO()
     told(ConsoleProgress(Console(file=file)))
-    assert file.getvalue().splitlines() == [
-        "features: 1,200 done",
-        *SHOWN,
-        LINE,
-        f"{LINE}  best",
-        "stopped early.",
-    ]
+    expected = ["features: 1,200 done", *SHOWN, LINE, f"{LINE}  best", "stopped early."]
+    assert file.getvalue().splitlines() == expected
 
 
 def test_a_bar_in_a_terminal() -> None:

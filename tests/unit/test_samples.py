@@ -68,11 +68,8 @@ def test_rows_have_the_declared_columns_and_single_spaces(
 @pytest.mark.parametrize("task", SAMPLES)
 def test_splits_have_the_sizes_asked_for(task: str) -> None:
     splits = generate(task, size=60, valid=20, test=10)
-    assert {name: len(rows) for name, rows in splits.items()} == {
-        "train": 60,
-        "valid": 20,
-        "test": 10,
-    }
+    expected = {"train": 60, "valid": 20, "test": 10}
+    assert {name: len(rows) for name, rows in splits.items()} == expected
 
 
 @pytest.mark.parametrize("task", PAIRED)

@@ -261,22 +261,12 @@ def test_forced_prefix_overrules_every_other_rule() -> None:
     rule = forced_prefix(Padded.of([[1, 1], [2], []]), otherwise=banned(torch.tensor([1, 3])))
     scores = torch.arange(12.0).view(3, 4)
     never = -torch.inf
-    assert rule(scores, torch.zeros(3, 0, dtype=torch.long), 0).tolist() == [
-        [never, 1.0, never, never],
-        [never, never, 6.0, never],
-        [8.0, never, 10.0, never],
-    ]
-    assert rule(scores, torch.tensor([[1], [2], [0]]), 1).tolist() == [
-        [never, 1.0, never, never],
-        [4.0, never, 6.0, never],
-        [8.0, never, 10.0, never],
-    ]
-    assert rule(scores, torch.zeros(3, 2, dtype=torch.long), 2).tolist()[0] == [
-        0.0,
-        never,
-        2.0,
-        never,
-    ]
+    expected = [[never, 1.0, never, never], [never, never, 6.0, never], [8.0, never, 10.0, never]]
+    assert rule(scores, torch.zeros(3, 0, dtype=torch.long), 0).tolist() == expected
+    expected = [[never, 1.0, never, never], [4.0, never, 6.0, never], [8.0, never, 10.0, never]]
+    assert rule(scores, torch.tensor([[1], [2], [0]]), 1).tolist() == expected
+    expected = [0.0, never, 2.0, never]
+    assert rule(scores, torch.zeros(3, 2, dtype=torch.long), 2).tolist()[0] == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -196,10 +196,8 @@ def test_a_starter_recipe_has_one_vocabulary_too() -> None:
     """And words compared with words."""
     sixjars.new("mine.yaml", task="sentence_pair", data="pairs.csv")
     recipe = read_recipe("mine.yaml")
-    assert [getattr(recipe.data.fields[name], "tokens", None) for name in BOTH] == [
-        "words",
-        "words",
-    ]
+    expected = ["words", "words"]
+    assert [getattr(recipe.data.fields[name], "tokens", None) for name in BOTH] == expected
     assert recipe.model.encoder["compare"] == "words"
 
 

@@ -102,23 +102,14 @@ def test_white_space_has_no_sentences(text: str) -> None:
 
 
 def test_a_new_line_always_ends() -> None:
-    assert sentences_of("A title\nand small, Mr.\r\nSmith\n\n \nends\u2028here") == [
-        "A title",
-        "and small, Mr.",
-        "Smith",
-        "ends",
-        "here",
-    ]
+    expected = ["A title", "and small, Mr.", "Smith", "ends", "here"]
+    assert sentences_of("A title\nand small, Mr.\r\nSmith\n\n \nends\u2028here") == expected
 
 
 def test_tags_that_break_a_line_stay_with_it() -> None:
     text = "<br />\n<BR>Bad (very).<br /><br />so it goes. Yes<br/>\nNo.<br /> "
-    assert sentences_of(text) == [
-        "<br /> <BR> Bad (very).<br /><br />",
-        "so it goes.",
-        "Yes<br/>",
-        "No.<br />",
-    ]
+    expected = ["<br /> <BR> Bad (very).<br /><br />", "so it goes.", "Yes<br/>", "No.<br />"]
+    assert sentences_of(text) == expected
     assert sentences_of("<br />") == ["<br />"]
 
 

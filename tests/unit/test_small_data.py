@@ -460,10 +460,8 @@ TOLD = (
 def test_folds(tmp_path: Path) -> None:
     made = values(tmp_path, {"a": 20, "b": 10}, learning={"folds": 3, "epochs": 3})
     run, said = trained(tmp_path, made)
-    assert said[:4] == [
-        TOLD.format(3),
-        *("fold 1 of 3", "fold 2 of 3", "fold 3 of 3"),
-    ]
+    expected = [TOLD.format(3), *("fold 1 of 3", "fold 2 of 3", "fold 3 of 3")]
+    assert said[:4] == expected
     assert (run.examples, run.where) == (30, f"the 3 folds of {tmp_path / 'rows.jsonl'}")
     files = [tmp_path / f"run/folds/{n}/scores.json" for n in (1, 2, 3)]
     scores = [json.loads(file.read_text())["scores"] for file in files]

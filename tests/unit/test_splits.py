@@ -80,10 +80,8 @@ def test_rows_that_are_also_in_the_training_set_are_told_of(
 
     assert told() == told(test=0.1) == told(valid="few.tsv") == []
     assert told(test=file) == [f"30 of the 40 test rows are{end}"]
-    assert told(valid=file, test=other) == [
-        f"all 40 validation rows are{end}",
-        f"3 of the 43 test rows are{end}",
-    ]
+    expected = [f"all 40 validation rows are{end}", f"3 of the 43 test rows are{end}"]
+    assert told(valid=file, test=other) == expected
     assert told(valid="one.tsv") == [f"3 of the 123 validation rows are{end}"]
     monkeypatch.setattr("sixjars.runs.same_rows.MOST", 39)
     assert told(valid=file) == []
@@ -136,17 +134,8 @@ def test_pairs_in_another_order_are_held_out_together() -> None:
         found: list[int] = paired(one, ["a", "b"], numbered(one, ["a"])).tolist()
         return found
 
-    assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == [
-        0,
-        0,
-        0,
-        1,
-        1,
-        1,
-        2,
-        3,
-        4,
-    ]
+    expected = [0, 0, 0, 1, 1, 1, 2, 3, 4]
+    assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == expected
     # all of them are connected, so only mirrored rows are together
     ring = [f"{n}{(n + 1) % 9}" for n in range(9)]
     assert groups(*ring, *(row[::-1] for row in ring)) == [*range(9), *range(9)]
@@ -176,11 +165,8 @@ def test_a_column_may_tell_the_splits_apart(tmp_path: Path) -> None:
         recipe(folder=str(tmp_path), train=file, split=split, filter={"de": "wort2 katze"})
     )
     assert tested.test is not None
-    assert [sources(dataset) for dataset in (tested.train, tested.valid, tested.test)] == [
-        ["word5 cat", "word8 cat"],
-        ["word2 cat"],
-        ["word14 cat"],
-    ]
+    expected = [["word5 cat", "word8 cat"], ["word2 cat"], ["word14 cat"]]
+    assert [sources(dataset) for dataset in (tested.train, tested.valid, tested.test)] == expected
     assert tested.scored.where == f"the test set of {tmp_path / file}"
 
 

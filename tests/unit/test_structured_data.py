@@ -187,11 +187,8 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
     assert said.code == 0, said
     told = json.loads(call("evaluate", tmp_path / "run", "--json").out)
     assert told["scores"]["labels_exact"]["value"] == 1.0
-    assert [(row["label"], row["count"], row["f1"]) for row in told["classes"]] == [
-        ("grain", 12, 1.0),
-        ("oil", 8, 1.0),
-        ("wheat", 4, 1.0),
-    ]
+    expected = [("grain", 12, 1.0), ("oil", 8, 1.0), ("wheat", 4, 1.0)]
+    assert [(row["label"], row["count"], row["f1"]) for row in told["classes"]] == expected
     assert "confusion" not in told
     table = call("evaluate", tmp_path / "run").out
     assert "grain" in table

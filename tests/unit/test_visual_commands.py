@@ -97,13 +97,8 @@ def test_a_damaged_image_of_a_folder_is_skipped(call: Any, run: Run, album: Path
         (album / name).write_bytes((album / "b.png").read_bytes()[:40])
     said = call("predict", run("image_captioning"), album)
     assert said.code == 0
-    assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == [
-        True,
-        True,
-        False,
-        False,
-        True,
-    ]
+    expected = [True, True, False, False, True]
+    assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == expected
     assert len(said.err.splitlines()) == 1
     assert said.err.startswith(
         "note: 2 of 5 inputs were skipped, and their answers are empty: the image: "

@@ -68,10 +68,8 @@ def test_the_section_of_the_backbone_is_found_where_it_stands() -> None:
     found = [
         [inner for inner in nested(each) if inner.kind is VisualInput] for each in (alone, inside)
     ]
-    assert [[(inner.where, inner.field) for inner in inners] for inners in found] == [
-        [("model.encoder.backbone", "image")],
-        [("model.encoder.image.backbone", "image")],
-    ]
+    expected = [[("model.encoder.backbone", "image")], [("model.encoder.image.backbone", "image")]]
+    assert [[(inner.where, inner.field) for inner in inners] for inners in found] == expected
     assert found[0][0].section == found[1][0].section
     assert found[0][0].section["widths"] == (4, 6)
     assert found[0][0].section["frozen"] is True
@@ -240,12 +238,8 @@ def test_features_made_beforehand_need_no_backbone_in_the_network() -> None:
     facts = {**frames_of("image", side=64), **words(target=8)}
     encoder = {"backbone": PRETRAINED}
     whole = network("image_captioning", facts, encoder=encoder, bridge={"kind": "initial"})
-    assert [name for name, _ in whole.encoder.named_parameters()] == [
-        "cells.weight",
-        "cells.bias",
-        "whole.weight",
-        "whole.bias",
-    ]
+    expected = ["cells.weight", "cells.bias", "whole.weight", "whole.bias"]
+    assert [name for name, _ in whole.encoder.named_parameters()] == expected
 
 
 @pytest.mark.parametrize(

@@ -57,20 +57,14 @@ def test_min_count_and_size_of_words_agree_with_counting() -> None:
         assert set(vocabulary(tokens)) - {*SPECIAL} == {
             word for word, count in counts.items() if count >= least
         }
-    assert set(vocabulary(trained(texts, tokens="words", split="spaces", size=6))) == {
-        *SPECIAL,
-        "a",
-        "b",
-    }
+    expected = {*SPECIAL, "a", "b"}
+    assert set(vocabulary(trained(texts, tokens="words", split="spaces", size=6))) == expected
 
 
 def test_equal_counts_go_by_the_alphabet() -> None:
     tokens = trained(["da cb bc ad"], tokens="words", split="spaces", size=6)
-    assert vocabulary(tokens) == {
-        **{name: number for number, name in enumerate(SPECIAL)},
-        "ad": 4,
-        "bc": 5,
-    }
+    expected = {**{name: number for number, name in enumerate(SPECIAL)}, "ad": 4, "bc": 5}
+    assert vocabulary(tokens) == expected
 
 
 def test_rare_letters_of_a_unigram_vocabulary_go_by_the_alphabet() -> None:

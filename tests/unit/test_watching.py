@@ -59,16 +59,8 @@ def test_the_block_the_curves_and_the_csv_logger(
     kept = trained(folder, *beam, "learning.batch_examples=4")
     assert kept.block is not None
     facts = kept.block.facts
-    assert list(facts) == [
-        "device",
-        "rows",
-        "source",
-        "target",
-        "parameters",
-        "steps",
-        "path",
-        "search",
-    ]
+    expected = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
+    assert list(facts) == expected
     assert facts["device"] == "cpu, 32-bit"
     assert facts["rows"] == "64 training, 4 validation, 12 test"
     assert facts["source"].startswith("characters, a vocabulary of ")
