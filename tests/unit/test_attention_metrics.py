@@ -177,18 +177,16 @@ def test_what_sticks_out_of_the_image_is_cut_off() -> None:
 def test_a_box_must_cover_something(sides: tuple[float, float, float, float]) -> None:
     with pytest.raises(DataError) as caught:
         focus_of([[0.5, 0.5]], (1, 2), [(0, *sides)])
-    assert str(caught.value) == (
-        f"the box {sides} of word 0 covers nothing of the image. Give shares from 0 to 1."
-    )
+    told = f"the box {sides} of word 0 covers nothing of the image. Give shares from 0 to 1."
+    assert str(caught.value) == told
 
 
 def test_a_box_belongs_to_a_word() -> None:
     for word in (1, -1):
         with pytest.raises(ShapeError) as caught:
             focus_of([[0.5, 0.5]], (1, 2), [(word, 0.0, 0.0, 1.0, 1.0)])
-        assert (
-            str(caught.value) == f"a box belongs to word {word}, but there are weights for 1 words."
-        )
+        told = f"a box belongs to word {word}, but there are weights for 1 words."
+        assert str(caught.value) == told
 
 
 def test_object_focus_is_the_mean_of_those_that_have_one() -> None:

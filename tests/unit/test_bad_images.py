@@ -103,10 +103,8 @@ def test_an_image_that_is_cut_off_is_refused_or_whole(kind: str, options: dict[s
 
 def test_the_sentence_tells_how_it_is_cut_off() -> None:
     content = saved(noise(), "BMP")
-    assert (
-        message(content[:-20])
-        == "x.jpg is broken or cut off: image file is truncated (160 bytes not processed)."
-    )
+    told = "x.jpg is broken or cut off: image file is truncated (160 bytes not processed)."
+    assert message(content[:-20]) == told
 
 
 def test_a_large_jpeg_that_is_cut_off() -> None:
@@ -192,9 +190,8 @@ def test_very_many_scans() -> None:
     content = saved(noise(), "JPEG", progressive=True)
     again = content[content.rindex(b"\xff\xda") : -2]
     assert read(content[:-2] + again * 50 + content[-2:]).shape == (3, 16, 16)
-    assert message(content[:-2] + again * 200 + content[-2:]) == (
-        "x.jpg has more than 100 scans, which would take very long to decode; save it again."
-    )
+    told = "x.jpg has more than 100 scans, which would take very long to decode; save it again."
+    assert message(content[:-2] + again * 200 + content[-2:]) == told
 
 
 def test_good_photos_that_hold_the_marker_of_a_scan_elsewhere() -> None:

@@ -87,10 +87,8 @@ def test_a_guide_or_a_metric_without_alignments(
     )
     said = call("evaluate", language_model, "--metrics", "alignment_error_rate, perplexty")
     assert said.err.splitlines()[0] == "sixjars: 3 faults in the command line:"
-    assert (
-        "  - --metrics: metric 'perplexty' is unknown. Did you mean 'perplexity'? Known: "
-        in said.err
-    )
+    told = "  - --metrics: metric 'perplexty' is unknown. Did you mean 'perplexity'? Known: "
+    assert told in said.err
     assert call("evaluate", run, "--metrics", "alignment_error_rate").code == 0
 
 
@@ -167,9 +165,8 @@ def test_no_rows(call: Any, from_file: Maker, run: Path, tmp_path: Path) -> None
     path.write_bytes(b"roman\tdevanagari\n")
     assert call("evaluate", run, "--data", path).sentence == f"{path} has no rows."
     path.write_bytes(b"en\tde\na\tb\n")
-    assert call("train", from_file(path), "--out", tmp_path / "one").sentence == (
-        f"data.valid: a fraction of 0.25 leaves nothing to train on; {path} has 1 input."
-    )
+    told = f"data.valid: a fraction of 0.25 leaves nothing to train on; {path} has 1 input."
+    assert call("train", from_file(path), "--out", tmp_path / "one").sentence == told
 
 
 def test_no_word_is_left(call: Any, from_file: Maker, pairs: Maker, tmp_path: Path) -> None:
@@ -232,24 +229,20 @@ def test_nothing_to_predict_from(call: Any, run: Path, tmp_path: Path) -> None:
 def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "in.txt", tmp_path / "out.txt"
     assert call("predict", run, "--input", path).sentence == f"input file {path} does not exist."
-    assert call("predict", run, "--input", tmp_path).sentence == (
-        f"answers to --input {tmp_path} are files: give --output, a folder for them."
-    )
+    told = f"answers to --input {tmp_path} are files: give --output, a folder for them."
+    assert call("predict", run, "--input", tmp_path).sentence == told
     path.write_text("namaste\n")
     assert call("predict", run, "a", "--input", path).sentence == "give texts or --input, not both."
-    assert call("predict", run, "--input", path, "--output", path).sentence == (
-        f"--input and --output are the same file, {path}; name another one to write."
-    )
-    assert call("predict", run, "a", "--json", "--output", "out.csv").sentence == (
-        "--json writes JSON lines, but --output is out.csv; name it .jsonl, or leave out --json."
-    )
+    told = f"--input and --output are the same file, {path}; name another one to write."
+    assert call("predict", run, "--input", path, "--output", path).sentence == told
+    told = "--json writes JSON lines, but --output is out.csv; name it .jsonl, or leave out --json."
+    assert call("predict", run, "a", "--json", "--output", "out.csv").sentence == told
     assert path.read_text() == "namaste\n"
     there = tmp_path / "no" / "folder.txt"
     sentence = call("predict", run, "a", "--output", there).sentence
     assert sentence == f"{there}: No such file or directory."
-    assert (
-        call("predict", run, "a", "--output", tmp_path).sentence == f"{tmp_path}: Is a directory."
-    )
+    told = f"{tmp_path}: Is a directory."
+    assert call("predict", run, "a", "--output", tmp_path).sentence == told
     out.write_text("of yesterday")
     assert call("predict", run, "", "--output", out).code == 2
     assert out.read_text() == "of yesterday"

@@ -78,9 +78,8 @@ def test_weights_of_another_model(
     assert call("predict", copy, "a").sentence.startswith(misfit)
     other = sixjars.train(recipe(model={"encoder": {"size": 9}}), out=tmp_path / "other")
     shutil.copy(other.folder / "model.safetensors", path)
-    assert call("predict", copy, "a").sentence == (
-        f"{misfit}decoder.bridge.first.project.weight is (8, 9), but should be (8, 8)."
-    )
+    told = f"{misfit}decoder.bridge.first.project.weight is (8, 9), but should be (8, 8)."
+    assert call("predict", copy, "a").sentence == told
 
 
 @pytest.mark.parametrize("how", ["cut", "empty", "noise"])

@@ -328,6 +328,5 @@ def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cache, "_opened", lambda *_: None)
     with pytest.raises(DataError) as caught:
         made(tmp_path)
-    assert str(caught.value) == (
-        f"The cache in {tmp_path} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
-    )
+    told = f"The cache in {tmp_path} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
+    assert str(caught.value) == told

@@ -166,9 +166,8 @@ def test_a_limit_that_is_no_number_is_told(place: Path, monkeypatch: pytest.Monk
         monkeypatch.setenv("SIXJARS_CACHE_GB", told)
         with pytest.raises(DataError) as caught:
             prune(place)
-        assert (
-            str(caught.value) == f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}."
-        )
+        sentence = f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}."
+        assert str(caught.value) == sentence
     monkeypatch.setenv("SIXJARS_CACHE_GB", "0.000002")
     assert prune(place).size == 0
 

@@ -257,9 +257,8 @@ def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError) as caught:
         write_whole(path, b"new")
-    assert (
-        str(caught.value) == f"no space left to write {path}; what was saved before is still there."
-    )
+    told = f"no space left to write {path}; what was saved before is still there."
+    assert str(caught.value) == told
     assert [file.name for file in tmp_path.iterdir()] == ["a"]
     assert path.read_bytes() == b"old"
     monkeypatch.undo()

@@ -116,10 +116,8 @@ def test_without_attention_or_words_nothing_is_copied(
     copy, logits, inputs = given()
     with pytest.raises(ShapeError) as error:
         copy(logits, inputs, weights, copy_ids)
-    assert (
-        str(error.value)
-        == "copying: true needs attention and a source whose words the decoder could output."
-    )
+    told = "copying: true needs attention and a source whose words the decoder could output."
+    assert str(error.value) == told
 
 
 @pytest.mark.parametrize("number", [VOCABULARY, VOCABULARY + 3])

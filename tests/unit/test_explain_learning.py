@@ -142,9 +142,8 @@ def test_which_weights_are_kept_is_told() -> None:
     assert "the mean of the weights of the 3 best by loss on the validation set is kept" in averaged
     assert "stops after 1 validation without improvement" in averaged
     [folds] = [line for line in learning_of("learning.folds=5") if "folds" in line]
-    assert folds.startswith(
-        "5 folds: as many models, each validated by loss on another part of the training set; "
-    )
+    told = "5 folds: as many models, each validated by loss on another part of the training set; "
+    assert folds.startswith(told)
 
 
 GENERATING = [
@@ -214,10 +213,8 @@ def test_the_rules_of_search_are_told() -> None:
         "no 3 tokens in a row twice",
         "+ 0.2 Σ_j log min(Σ_t α_jt, 1): coverage penalty of the beam",
     ]
-    assert (
-        searched("kind=beam", recipe="pointing/sample_tours")[0]
-        == "beam of 5, ranked by log P / length^1, until <stop>"
-    )
+    told = "beam of 5, ranked by log P / length^1, until <stop>"
+    assert searched("kind=beam", recipe="pointing/sample_tours")[0] == told
 
 
 def test_files_and_labels_that_are_not_here_are_told() -> None:

@@ -125,9 +125,7 @@ def test_resume_begins_a_run_where_there_is_none(call: Any, recipe: Recipe, tmp_
     name = recipe()
     said = call("train", name, "--out", tmp_path / "run", "--resume")
     assert said.code == 0
-    assert (
-        said.err.splitlines()[0]
-        == f"note: there is no run in {tmp_path / 'run'} to resume yet, so one is begun."
-    )
+    told = f"note: there is no run in {tmp_path / 'run'} to resume yet, so one is begun."
+    assert said.err.splitlines()[0] == told
     sixjars.train(name, out=tmp_path / "plain")
     assert weights(tmp_path / "run") == weights(tmp_path / "plain")

@@ -298,8 +298,7 @@ def test_the_meaning_of_a_correlation(tau: float, first: float, wanted: str) -> 
 
 def test_few_examples_say_nothing_of_random_weights() -> None:
     found = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 5).sentence
-    assert found.startswith(
-        "Fewer than 6 examples do not say whether weights and erasing order the input alike; and"
-    )
+    told = "Fewer than 6 examples do not say whether weights and erasing order the input alike; and"
+    assert found.startswith(told)
     more = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 6).sentence
     assert "more than random weights do" in more

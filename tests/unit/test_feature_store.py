@@ -117,10 +117,8 @@ def test_records_must_agree(tmp_path: Path) -> None:
     for shape in ((2, 3, 4), (0, 3)):
         with pytest.raises(ShapeError) as caught:
             kept.add(["a"], [np.zeros(shape)])
-        assert (
-            str(caught.value)
-            == f"A record must have one frame or more, each of some numbers, but is {shape}."
-        )
+        told = f"A record must have one frame or more, each of some numbers, but is {shape}."
+        assert str(caught.value) == told
     with pytest.raises(ShapeError) as caught:
         kept.add(["a", "b"], [record("a"), record("b", numbers=6, dtype=np.float16)])
     assert str(caught.value) == "A record has frames of 6 float16 numbers, but others 5 uint8."
@@ -143,10 +141,8 @@ def test_a_key_that_was_never_added(tmp_path: Path) -> None:
     for call in (lambda: kept.take("b"), lambda: kept.lengths(["a", "b"])):
         with pytest.raises(DataError) as caught:
             call()
-        assert (
-            str(caught.value)
-            == f"{kept.folder} has no record of 'b'; it was never added, or removed since."
-        )
+        told = f"{kept.folder} has no record of 'b'; it was never added, or removed since."
+        assert str(caught.value) == told
 
 
 def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:

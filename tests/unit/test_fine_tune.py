@@ -320,6 +320,5 @@ def test_weights_of_another_shape_name_the_setting(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         origin.hand_over(network, blueprint, origin.taught(blueprint).fields)
     assert str(caught.value).startswith(f"the weights of {old} do not fit: decoder.bridge.")
-    assert str(caught.value).endswith(
-        "(data.source.max_length was 200 and is 7). Give the fields the settings of that run."
-    )
+    told = "(data.source.max_length was 200 and is 7). Give the fields the settings of that run."
+    assert str(caught.value).endswith(told)

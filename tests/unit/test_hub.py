@@ -77,9 +77,8 @@ def test_hub_errors(tmp_path: Path) -> None:
     assert message(tmp_path, "hf:wmt", HUB) == "hf:wmt, row 3: column 'translation.de' is empty."
     sentence = message(tmp_path, "hf:lost", HUB)
     assert sentence == "hf:lost cannot be loaded: Dataset 'lost' is not on the hub."
-    assert message(tmp_path, "hf:@x", HUB) == (
-        "'hf:@x' is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
-    )
+    told = "'hf:@x' is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
+    assert message(tmp_path, "hf:@x", HUB) == told
     assert "column 'translation.fr' is unknown" in message(
         tmp_path, "hf:wmt", {"target": "translation.fr"}
     )

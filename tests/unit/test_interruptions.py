@@ -56,9 +56,8 @@ def test_no_space_left(
 def test_a_full_device(call: Any, run: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
-    assert call("predict", run, "a", "--output", "/dev/full").sentence == (
-        "output: No space left on device; what was saved before is still there."
-    )
+    told = "output: No space left on device; what was saved before is still there."
+    assert call("predict", run, "a", "--output", "/dev/full").sentence == told
 
 
 @pytest.fixture
@@ -95,15 +94,13 @@ def test_a_folder_that_may_not_be_written(call: Any, recipe: Maker, tmp_path: Pa
     assert said.sentence == f"{file / 'run' / 'run.json'} cannot be written: Not a directory."
     if os.geteuid() == 0:
         folder = Path("/proc/sixjars")  # where not even root may
-        assert call("train", recipe(), "--out", folder).sentence == (
-            f"{folder / 'run.json'} cannot be written: No such file or directory."
-        )
+        told = f"{folder / 'run.json'} cannot be written: No such file or directory."
+        assert call("train", recipe(), "--out", folder).sentence == told
     else:
         folder = tmp_path / "locked"
         folder.mkdir(mode=0o555)
-        assert call("train", recipe(), "--out", folder).sentence == (
-            f"{folder / 'run.json'} cannot be written: Permission denied."
-        )
+        told = f"{folder / 'run.json'} cannot be written: Permission denied."
+        assert call("train", recipe(), "--out", folder).sentence == told
 
 
 def test_a_loss_that_is_no_number(call: Any, recipe: Maker, tmp_path: Path) -> None:
@@ -290,9 +287,7 @@ def test_what_cannot_be_built_leaves_no_run_behind(
     arguments = ["train", "transliteration/sample_attention", *few, "--out", str(tmp_path / "run")]
     refused = call(*arguments, "model.bridge={kind: attention, score: dot}")
     assert refused.code == 2
-    assert (
-        "score: dot needs equal hidden sizes of decoder and encoder, but they are 8 and 16."
-        in refused.err
-    )
+    told = "score: dot needs equal hidden sizes of decoder and encoder, but they are 8 and 16."
+    assert told in refused.err
     assert not (tmp_path / "run").exists()
     assert call(*arguments).code == 0

@@ -332,10 +332,8 @@ def test_why_rows_are_left_out() -> None:
     assert why([*most, *odd], min_count=2) == (
         f"{begin} 1 row (data.label.min_count): 'odd0', 'odd1', 'odd2', 'odd3', 'odd4' and 2 more"
     )
-    assert why([*most, "c", "c"], min_count=3) == (
-        f"{begin} fewer than 3 rows (data.label.min_count): 'c'"
-    )
-    assert why([*most, "c"], size=2) == (
-        "because its label is not in the list (data.label.min_count, size): 'c'"
-    )
+    told = f"{begin} fewer than 3 rows (data.label.min_count): 'c'"
+    assert why([*most, "c", "c"], min_count=3) == told
+    told = "because its label is not in the list (data.label.min_count, size): 'c'"
+    assert why([*most, "c"], size=2) == told
     assert why(most) == ""

@@ -83,17 +83,15 @@ def test_words_are_linked(folder: Path) -> None:
     train = splits(recipe).train
     assert train.alignments is None  # nothing is known to be true
     assert [train.guides[row].tolist() for row in range(60)] == [[[0, 0], [1, 1], [2, 2]]] * 60
-    assert train.guides.describe() == (
-        "60 pairs, 1.00 links a target word; 0% of source and 0% of target words without a link"
-    )
+    told = "60 pairs, 1.00 links a target word; 0% of source and 0% of target words without a link"
+    assert train.guides.describe() == told
 
 
 def test_words_that_are_cut_off_are_not_counted() -> None:
     guides = Guides()
     guides.add(frozenset((at, at) for at in range(4)), [0, 1, 1], [0, 1])
-    assert guides.describe() == (
-        "1 pair, 1.00 links a target word; 0% of source and 0% of target words without a link"
-    )
+    told = "1 pair, 1.00 links a target word; 0% of source and 0% of target words without a link"
+    assert guides.describe() == told
 
 
 def test_the_diagonal_can_be_weak(folder: Path) -> None:

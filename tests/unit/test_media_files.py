@@ -132,12 +132,10 @@ def test_what_is_not_found_is_told(tmp_path: Path) -> None:
         assert message(call, "two/") == f"two/ is a folder in {path}, not a file."
         assert message(call, str(folder)) == f"{folder} is a folder, not a file."
         several = f"one/x.jpg in {path}, two/x.jpg in {path}"
-        assert message(call, "x.jpg") == (
-            f"x.jpg is the end of several names: {several}; write the whole name."
-        )
-    assert message(MediaFiles([], memory=tmp_path).open, "b.jpg") == (
-        f"There is no file 'b.jpg' in no place at all; {hint}"
-    )
+        told = f"x.jpg is the end of several names: {several}; write the whole name."
+        assert message(call, "x.jpg") == told
+    told = f"There is no file 'b.jpg' in no place at all; {hint}"
+    assert message(MediaFiles([], memory=tmp_path).open, "b.jpg") == told
 
 
 def test_places_that_are_none(tmp_path: Path) -> None:
@@ -151,9 +149,8 @@ def test_places_that_are_none(tmp_path: Path) -> None:
     whole = packed(tmp_path / "all.zip", {"cat.jpg": CAT}).read_bytes()
     cut = tmp_path / "cut.zip"
     cut.write_bytes(whole[:-30])
-    assert message(lambda: MediaFiles([cut], memory=tmp_path)) == (
-        f"{cut} is not a .zip file or is damaged: File is not a zip file."
-    )
+    told = f"{cut} is not a .zip file or is damaged: File is not a zip file."
+    assert message(lambda: MediaFiles([cut], memory=tmp_path)) == told
     other = tmp_path / "all.data"
     other.write_bytes(whole)
     assert content(MediaFiles([other], memory=tmp_path), "cat.jpg") == CAT
@@ -172,16 +169,14 @@ def test_damaged_and_locked_members(tmp_path: Path) -> None:
     whole = bytearray(path.read_bytes())
     whole[40:60] = bytes(20)
     path.write_bytes(whole)
-    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg").startswith(
-        f"cat.jpg in {path} is damaged: Error -3 while decompressing data"
-    )
+    told = f"cat.jpg in {path} is damaged: Error -3 while decompressing data"
+    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg").startswith(told)
     # the bit that says so, beside the file and in the list
     for at in (6, whole.index(b"PK\x01\x02") + 8):
         whole[at] |= 1
     path.write_bytes(whole)
-    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg") == (
-        f"cat.jpg in {path} is locked with a password; pack it again without one."
-    )
+    told = f"cat.jpg in {path} is locked with a password; pack it again without one."
+    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg") == told
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

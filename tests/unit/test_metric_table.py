@@ -293,19 +293,15 @@ def test_every_bad_name_is_reported_at_once() -> None:
 def test_an_empty_list_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         score([], ["bleu"])
-    assert (
-        str(caught.value)
-        == "There are no outcomes, so there is nothing to score. Give at least one example."
-    )
+    told = "There are no outcomes, so there is nothing to score. Give at least one example."
+    assert str(caught.value) == told
 
 
 def test_an_outcome_without_references_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         score([*FULL, Outcome((), ("a",))], ["exact_match"])
-    assert (
-        str(caught.value)
-        == "example 4 has no references, but a metric needs one right answer or more."
-    )
+    told = "example 4 has no references, but a metric needs one right answer or more."
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize("name", FROM_TEXT)

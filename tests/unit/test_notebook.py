@@ -295,10 +295,8 @@ def test_html_of_predictions_is_escaped() -> None:
     # its positions have no names
     image = Prediction(text="a", tokens=("a",), weights=((0.5, 0.5),))
     assert {"0", "1"} <= set(read(image._repr_html_()).texts)
-    assert (
-        "too many for a table"
-        in Prediction("a", tokens=("a",), weights=((0.0,) * 300,))._repr_html_()
-    )
+    told = "too many for a table"
+    assert told in Prediction("a", tokens=("a",), weights=((0.0,) * 300,))._repr_html_()
     assert "table" not in read(Prediction("a")._repr_html_()).tags
 
 

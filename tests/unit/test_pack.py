@@ -67,12 +67,10 @@ def test_the_command(call: Any, run: sixjars.Run, tmp_path: Path) -> None:
         assert "Not stated: ask whoever made it" in archive.read("README.md").decode()
     sentence = call("pack", run.folder, file).sentence
     assert sentence == f"{file} is there already; remove it, or choose another name."
-    assert call("pack", run.folder, tmp_path / "x.zip").sentence == (
-        f"a packed run ends in .sixjars, but the file is {tmp_path / 'x.zip'}."
-    )
-    assert call("predict", tmp_path / "no.sixjars", "a").sentence == (
-        f"run folder {tmp_path / 'no.sixjars'} does not exist."
-    )
+    told = f"a packed run ends in .sixjars, but the file is {tmp_path / 'x.zip'}."
+    assert call("pack", run.folder, tmp_path / "x.zip").sentence == told
+    told = f"run folder {tmp_path / 'no.sixjars'} does not exist."
+    assert call("predict", tmp_path / "no.sixjars", "a").sentence == told
 
 
 def test_a_run_without_weights(run: sixjars.Run, tmp_path: Path) -> None:

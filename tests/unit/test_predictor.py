@@ -315,9 +315,8 @@ def test_nbest(call: Any, run: Path, predictor: Predictor) -> None:
     ]
     assert len(call("predict", run, "a", "--nbest", 3, "--search", "sample").out.splitlines()) == 3
     assert call("predict", run, "a", "--nbest", 1).out == call("predict", run, "a").out
-    assert call("predict", run, "a", "--nbest", 2, "--search", "greedy").sentence == (
-        "greedy search finds one output, but nbest is 2; search with beam or sample."
-    )
+    told = "greedy search finds one output, but nbest is 2; search with beam or sample."
+    assert call("predict", run, "a", "--nbest", 2, "--search", "greedy").sentence == told
 
 
 def test_settings_of_one_call(call: Any, run: Path) -> None:
@@ -336,12 +335,10 @@ def test_settings_of_one_call(call: Any, run: Path) -> None:
         "  - search.top_p: should be less than or equal to 1, but is 3.\n"
     )
     said = call("predict", run, "a", "--set", "widht=3")
-    assert said.sentence.startswith(
-        "the command line: search: key 'widht' is unknown. Did you mean 'width'? Known: "
-    )
-    assert call("predict", run, "a", "--set", "width=much", "--nbest", 2).sentence == (
-        "the command line: search.width: should be a valid integer, but is 'much'."
-    )
+    told = "the command line: search: key 'widht' is unknown. Did you mean 'width'? Known: "
+    assert said.sentence.startswith(told)
+    told = "the command line: search.width: should be a valid integer, but is 'much'."
+    assert call("predict", run, "a", "--set", "width=much", "--nbest", 2).sentence == told
     assert call("predict", run, "a", "--set", "temperature").sentence == (
         "the command line: override 'temperature' must look like KEY=VALUE, for example learning.rate=5e-4."
     )

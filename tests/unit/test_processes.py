@@ -68,10 +68,8 @@ def test_one_of_two_dies(two: Any, recipe: Callable[..., str], tmp_path: Path) -
     name, out = recipe(learning={"save_seconds": 0}), tmp_path / "run"
     first, second = (process.wait() for process in two(name, "--out", out, before=("", DIES)))
     assert second.code == 5
-    assert (
-        first.sentence
-        == "another process of this training has ended; go on from the last save with --resume."
-    )
+    told = "another process of this training has ended; go on from the last save with --resume."
+    assert first.sentence == told
     sixjars.train(name, out=out, resume=True)  # with one process now
     assert sixjars.load(out).predict(["namaste"])
 

@@ -206,10 +206,8 @@ def test_killed_before_the_first_save(
     (copy / "log.jsonl").write_bytes(b"".join(log[:lines]))
     said = train(copy, "--resume").wait()
     assert said.code == 0, said
-    assert (
-        f"note: {copy} was stopped before its first save, so training starts at its beginning.\n"
-        in said.err
-    )
+    told = f"note: {copy} was stopped before its first save, so training starts at its beginning.\n"
+    assert told in said.err
     assert_equal_runs(copy, whole)
 
 

@@ -224,17 +224,15 @@ def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: 
         f"{run} was begun with another recipe: model.encoder.cell was 'gru' and is 'lstm'; "
         f"learning.rate was 0.03 and is 0.5. {same}"
     )
-    assert call("train", run_recipe, "--seed", 5, "--out", run, "--resume").sentence == (
-        f"{run} was begun with another recipe: learning.seed was 0 and is 5. {same}"
-    )
+    told = f"{run} was begun with another recipe: learning.seed was 0 and is 5. {same}"
+    assert call("train", run_recipe, "--seed", 5, "--out", run, "--resume").sentence == told
     assert contents(run) == before
 
 
 def test_a_run_is_never_overwritten(call: Any, run_recipe: str, run: Path) -> None:
     before = contents(run)
-    assert call("train", run_recipe, "--out", run).sentence == (
-        f"{run} already holds a run. Go on with --resume, or choose another folder with --out."
-    )
+    told = f"{run} already holds a run. Go on with --resume, or choose another folder with --out."
+    assert call("train", run_recipe, "--out", run).sentence == told
     assert contents(run) == before
 
 
@@ -292,13 +290,11 @@ def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
     assert call("evaluate", tmp_path / "run").sentence.startswith(told)
     assert call("evaluate", tmp_path / "run", "--data", pairs).code == 0
     (tmp_path / "run" / "run.json").write_text('{"format": 2}', encoding="utf-8")
-    assert call("evaluate", tmp_path / "run").sentence.endswith(
-        "is missing or damaged, so its data cannot be checked."
-    )
+    line = "is missing or damaged, so its data cannot be checked."
+    assert call("evaluate", tmp_path / "run").sentence.endswith(line)
     (tmp_path / "run" / "run.json").unlink()
-    assert call("evaluate", tmp_path / "run").sentence.endswith(
-        "is missing or damaged, so its data cannot be checked."
-    )
+    line = "is missing or damaged, so its data cannot be checked."
+    assert call("evaluate", tmp_path / "run").sentence.endswith(line)
 
 
 def test_a_run_that_was_killed_before_its_first_state_begins_again(

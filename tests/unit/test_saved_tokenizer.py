@@ -127,9 +127,8 @@ def test_damaged_values(name: str, change: dict[str, Any], reason: str) -> None:
 def test_a_merge_longer_than_every_token_does_not_panic() -> None:
     """In the library this is a Rust panic, which no `except Exception` sees."""
     tokens = ["longer", "than all"]
-    assert message(saved("bpe") | {"tokens": tokens, "merges": [tokens]}) == (
-        f"{DAMAGED}a merge is not of tokens, or does not give one."
-    )
+    told = f"{DAMAGED}a merge is not of tokens, or does not give one."
+    assert message(saved("bpe") | {"tokens": tokens, "merges": [tokens]}) == told
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,8 @@ def test_too_many_files_are_refused(folder: Path) -> None:
 def test_one_of_them_alone_is_told_of(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         sixjars.evaluate(folder / "run", data=folder / "c.en")
-    assert str(caught.value).startswith(
-        f"{folder / 'c.en'}: ending '.en' is unknown. Known: .csv, "
-    )
+    told = f"{folder / 'c.en'}: ending '.en' is unknown. Known: .csv, "
+    assert str(caught.value).startswith(told)
     assert str(caught.value).endswith(
         " The run was trained on parallel files; to score it on others, name them one after the other: --data FILE "
         "--data FILE (in Python: data=['FILE', 'FILE'])."

@@ -131,12 +131,10 @@ def test_attention_is_over_the_second_sentence(run: Path) -> None:
 
 def test_a_prediction_needs_both(run: Path) -> None:
     predictor = sixjars.load(run, device="cpu")
-    assert predictor.predict(["a cat sleeps"])[0].error == (
-        "input 1: must be a dict of sentence1 and sentence2, but is 'a cat sleeps'."
-    )
-    assert predictor.predict([{"sentence1": "a cat sleeps"}])[0].error == (
-        "input 1: must name sentence1 and sentence2, but has sentence1."
-    )
+    told = "input 1: must be a dict of sentence1 and sentence2, but is 'a cat sleeps'."
+    assert predictor.predict(["a cat sleeps"])[0].error == told
+    told = "input 1: must name sentence1 and sentence2, but has sentence1."
+    assert predictor.predict([{"sentence1": "a cat sleeps"}])[0].error == told
 
 
 def test_explain_names_both(run: Path) -> None:

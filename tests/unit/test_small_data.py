@@ -246,9 +246,8 @@ def test_inputs_longer_than_those_learned_from_are_told_of(tmp_path: Path) -> No
         "neighbouring rows joined)."
     ]
     [note] = of_lengths(tmp_path, train=train, valid=[30] * 6 + [9] * 44, test=[30] * 2)
-    assert note.startswith(
-        "6 of 50 validation inputs (12 %) and 2 of 2 test inputs (100 %) are longer than 99 % of"
-    )
+    told = "6 of 50 validation inputs (12 %) and 2 of 2 test inputs (100 %) are longer than 99 % of"
+    assert note.startswith(told)
     assert of_lengths(tmp_path, train=train, valid=[30] * 5 + [9] * 45, test=[30] + [3] * 4) == []
     assert of_lengths(tmp_path, train=train, valid=train[:50], test=train) == []
     [note] = of_lengths(tmp_path, 9, train=train, valid=train)

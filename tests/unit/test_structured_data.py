@@ -144,9 +144,8 @@ def test_a_conversation_of_one_turn(call: Any, tmp_path: Path) -> None:
     assert said.code == 0, said
     assert "1 example of" in said.out
     path = recipe(tmp_path, "conversation", whole[:1], **columns)
-    assert call("train", path, "--out", tmp_path / "none").sentence.startswith(
-        f"{tmp_path / 'rows.jsonl'}"
-    )
+    told = f"{tmp_path / 'rows.jsonl'}"
+    assert call("train", path, "--out", tmp_path / "none").sentence.startswith(told)
 
 
 @pytest.mark.parametrize("task", TEXTS)
@@ -197,13 +196,10 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
     answer = call("predict", tmp_path / "run", "oil grain rose").out.split("\t")
     assert answer[0] == "grain, oil"
     assert 0.5 < float(answer[1]) <= 1.0
-    assert (
-        "--metrics: perplexity tells"
-        in call("evaluate", tmp_path / "run", "--metrics", "perplexity").sentence
-    )
-    assert call("predict", tmp_path / "run", "oil", "--nbest", "2").sentence == (
-        "this run chooses all labels that apply to an input, so nbest does not apply."
-    )
+    line = "--metrics: perplexity tells"
+    assert line in call("evaluate", tmp_path / "run", "--metrics", "perplexity").sentence
+    line = "this run chooses all labels that apply to an input, so nbest does not apply."
+    assert call("predict", tmp_path / "run", "oil", "--nbest", "2").sentence == line
     (tmp_path / "other.jsonl").write_text(
         json.dumps({"read": "oil rose", "said": ["oil", "gold"]}) + "\n"
     )

@@ -236,9 +236,8 @@ def test_a_conversation_is_held(call: Any, run: Run) -> None:
 
 def test_models_that_hold_no_conversation(call: Any, run: Run, tmp_path: Path) -> None:
     for task in ("document_classification", "pointing"):
-        assert call("predict", run(task), "--chat", stdin=b"hello\n").sentence == (
-            f"--chat needs a model that answers a text with a text; {task} does not."
-        )
+        told = f"--chat needs a model that answers a text with a text; {task} does not."
+        assert call("predict", run(task), "--chat", stdin=b"hello\n").sentence == told
     for more in (["hello"], ["--json"], ["--pictures", tmp_path], ["--input", tmp_path / "a"]):
         assert call("predict", run("conversation"), "--chat", *more).sentence == (
             "--chat reads and writes a conversation; give it no texts, files, pictures or --json."

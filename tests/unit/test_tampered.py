@@ -147,9 +147,8 @@ def test_graphs_whose_weights_are_no_numbers(
         onnx.save(graph, path)
     with pytest.raises(sixjars_runtime.SixJarsError) as caught:
         sixjars_runtime.load(folder).predict(INPUTS[kind])
-    assert str(caught.value) == (
-        f"{folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
-    )
+    told = f"{folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
+    assert str(caught.value) == told
 
 
 USES = ("predict", "predict", "evaluate", "report", "resume")

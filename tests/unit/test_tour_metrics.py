@@ -70,9 +70,8 @@ def test_nearest_neighbour_is_that_of_the_corpus() -> None:
 
 def test_what_the_metrics_need() -> None:
     assert [METRICS[name].better for name in NAMES] == ["lower", "lower", "higher"]
-    assert score(outputs("0 1 2 3"), NAMES)[0].signature.startswith(
-        "tour_length_ratio|closed|first reference|valid tours"
-    )
+    told = "tour_length_ratio|closed|first reference|valid tours"
+    assert score(outputs("0 1 2 3"), NAMES)[0].signature.startswith(told)
     for name in NAMES:
         told = f"^{name} compares outputs with the input, but example 1 of 1 "
         with pytest.raises(DataError, match=told):

@@ -146,9 +146,8 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(RunError) as caught:
         RunFiles(tmp_path).add_to_log({"step": 1})
-    assert str(caught.value) == (
-        f"no space left to write {tmp_path / 'log.jsonl'}; what was saved before is still there."
-    )
+    told = f"no space left to write {tmp_path / 'log.jsonl'}; what was saved before is still there."
+    assert str(caught.value) == told
 
 
 def keep_all(

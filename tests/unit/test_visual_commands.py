@@ -100,9 +100,8 @@ def test_a_damaged_image_of_a_folder_is_skipped(call: Any, run: Run, album: Path
     expected = [True, True, False, False, True]
     assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == expected
     assert len(said.err.splitlines()) == 1
-    assert said.err.startswith(
-        "note: 2 of 5 inputs were skipped, and their answers are empty: the image: "
-    )
+    told = "note: 2 of 5 inputs were skipped, and their answers are empty: the image: "
+    assert said.err.startswith(told)
     assert said.err.endswith(" (input 3 and input 4).\n")
     assert call("predict", run("image_captioning"), album, "--strict").code == 1
 
@@ -293,9 +292,8 @@ def test_a_list_of_labels_that_is_damaged_or_gone(call: Any, run: Run, tmp_path:
     broken = shutil.copytree(run("video_classification"), tmp_path / "broken")
     kept = broken / "fields" / "label.json"
     kept.write_text(kept.read_text().replace('"labels"', '"lables"'))
-    assert call("predict", broken, video).sentence == (
-        f"{kept} is damaged: The saved labels are damaged or of another version: 'labels'."
-    )
+    told = f"{kept} is damaged: The saved labels are damaged or of another version: 'labels'."
+    assert call("predict", broken, video).sentence == told
     kept.unlink()
     assert call("predict", broken, video).sentence == (
         f"{broken} has no vocabulary (fields/label.json); it was damaged, or killed at its start."

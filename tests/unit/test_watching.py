@@ -66,10 +66,8 @@ def test_the_block_the_curves_and_the_csv_logger(
     assert facts["source"].startswith("characters, a vocabulary of ")
     assert facts["source"].endswith("% of the validation tokens are known")
     assert facts["steps"] == "48 at most, 16 an epoch (3 epochs)"
-    assert (
-        facts["search"]
-        == "greedy search after each epoch, beam search of width 5 for the final score"
-    )
+    told = "greedy search after each epoch, beam search of width 5 for the final score"
+    assert facts["search"] == told
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     with (folder / "logs" / "csv" / "version_0" / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

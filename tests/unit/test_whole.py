@@ -205,10 +205,8 @@ def test_only_settings_of_search_are_set(
         )
     meant = " Did you mean 'width'?" if key == "widht" else ""
     known = ", ".join(sorted(sixjars.SearchSettings.model_fields))
-    assert (
-        str(caught.value)
-        == f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
-    )
+    told = f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
+    assert str(caught.value) == told
     assert list(tmp_path.iterdir()) == []
 
 
@@ -256,9 +254,8 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
         "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a row |"
         in card
     )
-    assert (
-        "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first" in card
-    )
+    told = "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first"
+    assert told in card
     assert "- ids: 0 is `<pad>`, 1 is `<go>`, 2 is `<stop>`, 3 is `<unk>`" in card
     assert (
         "### From a text to `source.values`\n\n1. Unicode NFC; split it into words at white space\n"
