@@ -1,4 +1,4 @@
-"""Hierarchies against loops: each segment encoded alone, each word weighed by hand; and bridges of both levels."""
+"""Hierarchies: each segment as if it were alone, however segments are packed, and without words."""
 
 import math
 from itertools import product
@@ -186,84 +186,6 @@ def test_an_encoder_of_one_level_is_refused() -> None:
         "bridge: two_level attends to the segments of a text and to the words in them, but this encoder has only one "
         "level. Use encoder: hierarchy, or bridge: attention."
     )
-
-
-def raised(query: Tensor, vector: Tensor, score: Any) -> float:
-    """exp(Vᵀ tanh(U s + W x))."""
-    hidden = torch.tanh(score.query.weight @ query + score.key.weight @ vector)
-    return math.exp(float(score.score.weight[0] @ hidden))
-
-
-@torch.no_grad()
-def test_two_levels_equal_nested_loops() -> None:
-    """β over the segments that have words, a softmax over the words of each; the products add up to 1."""
-    bridge, found = (
-        TwoLevelAttention(source_size=4, segment_size=5, state_size=6, size=3),
-        hierarchy()(padded(DOCUMENTS)),
-    )
-    for weight in bridge.parameters():
-        weight.copy_(2 * torch.randn_like(weight))
-    query = torch.randn(4, 6)
-    context = bridge.step(query, bridge.start(found))
-    assert found.segments is not None
-    assert context.weights is not None
-    for row, document in enumerate(DOCUMENTS):
-        shares = {
-            i: raised(query[row], found.segments.memory[row, i], bridge.segments)
-            for i, segment in enumerate(document)
-            if segment
-        }
-        wanted: list[float] = []
-        for i, segment in enumerate(document):
-            below = [
-                raised(query[row], found.memory[row, len(wanted) + j], bridge.words)
-                for j in range(len(segment))
-            ]
-            wanted += [shares[i] / sum(shares.values()) * one / sum(below) for one in below]
-        assert sum(wanted) == pytest.approx(1.0 if document else 0.0)
-        assert context.weights[row].tolist() == pytest.approx(
-            wanted + [0.0] * (9 - len(wanted)), abs=1e-12
-        )
-        mixed = sum(
-            (w * h for w, h in zip(wanted, found.memory[row], strict=False)), torch.zeros(4)
-        )
-        torch.testing.assert_close(context.vector[row], mixed)
-
-
-@pytest.mark.parametrize("pool", ["last", "attention"])
-@torch.no_grad()
-def test_pooling_over_segments_equals_nested_loops(pool: Pool) -> None:
-    """With attention below it is the hierarchical attention network: s_0 = Σ_n β_n g_n, a word weighs β_n ω_nk."""
-    bridge = AttentionPooling(source_size=4, segment_size=5, state_size=5, size=3, start="copy")
-    encoder = hierarchy(pool)
-    found: Encoded = encoder(padded(DOCUMENTS))
-    prepared = bridge.start(found)
-    weights = bridge.step(torch.randn(4, 5), prepared).weights
-    assert found.segments is not None
-    assert weights is not None
-    for row, document in enumerate(DOCUMENTS):
-        keys = (
-            torch.tanh(found.segments.memory[row] @ bridge.key.weight.T + bridge.key.bias)
-            @ bridge.query.weight[0]
-        )
-        shares = [
-            math.exp(float(keys[i])) if segment else 0.0 for i, segment in enumerate(document)
-        ]
-        shares = [share / sum(shares) for share in shares]
-        mixed = sum(
-            (share * g for share, g in zip(shares, found.segments.memory[row], strict=False)),
-            torch.zeros(5),
-        )
-        torch.testing.assert_close(prepared.first_state[row], mixed)
-        wanted: list[float] = []
-        for share, segment in zip(shares, document, strict=True):
-            within = (
-                alone(encoder, segment)[2].tolist()
-                if pool == "attention"
-                else [1 / len(segment) for _ in segment]
-            )
-            wanted += [share * one for one in within]
-        assert weights[row].tolist() == pytest.approx(wanted + [0.0] * (9 - len(wanted)), abs=1e-12)
 
 
 def test_scores_of_any_size_give_a_softmax_in_each_segment() -> None:

@@ -1,4 +1,4 @@
-"""Losses against loops, against torch's mean, and by hand; in double precision, so that bounds are tight."""
+"""Losses against torch's mean and by hand; their equations are checked with those of the network."""
 
 import math
 from dataclasses import replace
@@ -35,23 +35,6 @@ def noise(*shape: int) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
-def test_token_loss_equals_a_loop(smoothing: float) -> None:
-    logits = 3 * noise(3, 3, 7)
-    loss = token_loss(logits, TARGET, smoothing=smoothing)
-    for row in range(3):
-        for step in range(3):
-            raised = [math.exp(score) for score in logits[row, step].tolist()]
-            surprise = [-math.log(value / sum(raised)) for value in raised]
-            truth = int(TARGET.values[row, step])
-            wanted = (1 - smoothing) * surprise[truth] + sum(
-                smoothing / 7 * value for value in surprise
-            )
-            assert float(loss[row, step]) == pytest.approx(
-                wanted * bool(TARGET.mask[row, step]), abs=1e-12
-            )
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_token_loss_over_the_tokens_is_torchs_mean(smoothing: float) -> None:
     logits = noise(3, 3, 7)
@@ -80,21 +63,6 @@ def test_guided_loss_with_a_weight_of_zero_is_finite() -> None:
     assert float(loss.detach()) > 10
     assert weights.grad is not None
     assert weights.grad.isfinite().all()
-
-
-def test_coverage_equals_a_loop() -> None:
-    weights = noise(3, 3, 4).softmax(-1)
-    loss = coverage_loss(weights, TARGET.mask)
-    for row in range(3):
-        seen = [0.0] * 4
-        for step in range(3):
-            now = weights[row, step].tolist()
-            twice = sum(min(one, before) for one, before in zip(now, seen, strict=True))
-            assert float(loss[row, step]) == pytest.approx(
-                twice * bool(TARGET.mask[row, step]), abs=1e-12
-            )
-            seen = [before + one for one, before in zip(now, seen, strict=True)]
-    assert float(loss[0, 1]) > 0
 
 
 def test_labels_loss_equals_a_loop() -> None:
