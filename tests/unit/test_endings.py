@@ -55,7 +55,7 @@ def test_epochs_are_named_where_they_ended_it(recipe: Recipe, tmp_path: Path) ->
 
 
 def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Path) -> None:
-    """Epochs are only the upper bound: with 4 updates each, training ends in the middle of the second."""
+    """Epochs are only the upper bound: with 4 updates each, training ends within the second."""
     learning = {
         "epochs": 50,
         "validate_every": 3,
@@ -64,7 +64,11 @@ def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Pat
         "metric": "character_error_rate",
     }
     [said] = ends_of(recipe(learning=learning), tmp_path / "r")
-    assert said.startswith("stopped early at step ")
+    step = steps_of(tmp_path / "r")[-1]
+    assert said == (
+        f"stopped early at step {step} of 200: character_error_rate has not improved for 1 "
+        "validation (learning.patience); the best weights are kept."
+    )
     assert len(steps_of(tmp_path / "r")) < 40
     assert steps_of(tmp_path / "r")[-1] % 3 == 0
     log = (tmp_path / "r" / "log.jsonl").read_text().splitlines()

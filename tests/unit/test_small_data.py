@@ -73,13 +73,9 @@ class Notes(Reporter):
     def __init__(self) -> None:
         self.said: list[str] = []
         self.rows: list[str] = []
-        self.why: list[str] = []
 
     def summary(self, found: Summary) -> None:
         self.rows.append(found.facts["rows"])
-
-    def stopped(self, sentence: str) -> None:
-        self.why.append(sentence)
 
     def note(self, sentence: str) -> None:
         self.said.append(sentence)
@@ -254,19 +250,6 @@ def test_inputs_longer_than_those_learned_from_are_told_of(tmp_path: Path) -> No
     assert note.startswith(
         "101 of 200 validation inputs (50 %) are longer than 99 % of the training inputs (9 tokens)"
     )
-
-
-def test_bad_rows_are_named(tmp_path: Path) -> None:
-    file = tmp_path / rows(tmp_path, {"a": 70, "b": 70})
-    file.write_text(
-        '{"text": "one"}\n' + file.read_text() + '\n{"text": "two", "label": ""}', encoding="utf-8"
-    )
-    made = values(tmp_path, file.name, data={"on_bad_row": "skip", "test": 0.2})
-    _, said = trained(tmp_path, made)
-    assert said == [
-        f"{file}: 2 bad rows were skipped. Line 1: column 'label' is unknown. Known: text. "
-        "Line 142: column 'label' is empty."
-    ]
 
 
 def test_why_bleu_is_0_is_told_after_training_and_by_evaluate(call: Call, tmp_path: Path) -> None:
@@ -613,20 +596,6 @@ def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
     assert said.err.endswith(
         f"sixjars: learning.folds: one of the two labels of {file} has one input alone, and "
         "nothing is left to learn it from where that is held out; give it more rows.\n"
-    )
-
-
-def test_a_training_that_stops_early_tells(tmp_path: Path) -> None:
-    learning = {"epochs": 9, "patience": 1, "rate": 1e-9, "metric": "accuracy@1"}
-    made = values(tmp_path, {"a": 40, "b": 40}, learning=learning)
-    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(made))
-    notes = Notes()
-    sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", device="cpu", reporter=notes)
-    [sentence] = notes.why
-    assert sentence.startswith("stopped early at step ")
-    assert sentence.endswith(
-        " of 72: accuracy@1 has not improved for 1 validation (learning.patience); the best "
-        "weights are kept."
     )
 
 
