@@ -70,7 +70,7 @@ class Case:
     described: str
     """What `explain` prints of the field, with what it learned from the values."""
     drawn: tuple[str, ...] = ()
-    """What a picture of attention shows at the positions of the first value; nothing for an image or an output."""
+    """What a picture of attention shows at the first value; nothing for an image or an output."""
     texts: tuple[str, ...] = ()
     """What is kept of each value, where it is not the value itself."""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The compiled kernels compute what the torch operations do: odd sizes, padding, no rows, gaps between rows."""
+"""The compiled kernels compute what torch does: odd sizes, padding, no rows, gaps between rows."""
 
 from collections.abc import Callable
 

@@ -114,7 +114,7 @@ def test_no_rows_times_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_attention_in_16_bits_is_as_exact_as_they_are() -> None:
-    """Also where V_att is far from 0 on average: what no softmax sees must not cost the digits of what it sees."""
+    """Also where V_att is far from 0 on average: what no softmax sees must not cost digits."""
     torch.manual_seed(4)
     given = (
         torch.randn(3, 7, 256),

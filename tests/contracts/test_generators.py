@@ -45,7 +45,7 @@ def loss(decoder: Generator, source: Encoded, target: Padded) -> Tensor:
 
 
 def stepped(decoder: Generator, source: Encoded, target: Padded) -> DecoderOutput:
-    """The target given token by token, as in search: log probabilities and weights of every step."""
+    """The target token by token, as in search: log probabilities and weights of every step."""
     state, prepared = decoder.start(source)
     token, outputs = torch.full((target.rows,), decoder.special.go), []
     for following in target.values.unbind(1):
@@ -134,7 +134,7 @@ def test_steps_are_deterministic_when_not_training(
 
 @final
 class FlatStep(nn.Module):
-    """One step of a decoder between plain tensors, as exporters need it; what holds them is made again inside."""
+    """One step of a decoder between plain tensors, as exporters need it."""
 
     def __init__(self, decoder: Generator, state: Rows, prepared: Prepared) -> None:
         super().__init__()

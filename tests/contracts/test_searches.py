@@ -1,4 +1,4 @@
-"""One contract over both searches, torch's and the runtime's: the same problems have the same answers."""
+"""One contract over both searches, torch's and the runtime's: equal problems, equal answers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +34,7 @@ Found = list[list[tuple[tuple[int, ...], float, float, bool, list[list[float]]]]
 
 @dataclass(frozen=True)
 class Toy:
-    """A model of random numbers whose log probabilities depend on all that was output, and on the source."""
+    """A model of random numbers that depend on all that was output, and on the source."""
 
     seed: int
     sources: int

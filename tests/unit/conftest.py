@@ -1,4 +1,4 @@
-"""Shared by the tests of learning, serving and the command line: two trained runs, and `sixjars` in other processes."""
+"""For tests of learning, serving and the command line: trained runs, and other processes."""
 
 import json
 import os
@@ -42,7 +42,7 @@ TINY: dict[str, Any] = {
     "evaluation": {"search": {"max_length": 12}, "metrics": ["character_error_rate"]},
 }
 
-# Starts a process as a fork of one that has this toolkit imported too, and can be killed: see also tests/warm.py.
+# Starts a process as a fork of one that has this toolkit imported, and can be killed: see warm.py.
 SERVER = """
 import atexit, json, os, signal, sys, traceback
 import lightning_fabric
@@ -308,7 +308,7 @@ def pairs(tmp_path: Path) -> Callable[..., Path]:
 
 
 def recipe_from_file(folder: Path, path: Path, changes: dict[str, Any]) -> str:
-    """The tiny recipe with changes, of translation, that reads a file with columns `en` and `de`."""
+    """The tiny recipe with changes, for a file with columns `en` and `de`."""
     data = {
         "sample": ...,
         "train": str(path),
@@ -352,7 +352,7 @@ def tired() -> Callable[[int], Reporter]:
 
 @pytest.fixture
 def heeds_ctrl_c() -> Iterator[None]:
-    """Ctrl-C interrupts, although the tests may run as a background job, which is born deaf to it."""
+    """Ctrl-C interrupts, though the tests may run as a background job, born deaf to it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -1,6 +1,7 @@
-"""Tables of faults, as a person meets them: what is asked for, and below it the sentence that says what is wrong.
+"""Tables of faults, as a person meets them: what is asked for, and below it what is wrong with it.
 
-An entry is a line with a task and overrides of its recipe, and indented lines with the sentence, which may end in `…`.
+An entry is a line, such as a task and overrides of its recipe, and indented lines with the
+sentence, which may end in `…`.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ def faults_of(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def check_fault(values: Mapping[str, Any], overrides: str, sentence: str) -> None:
-    """With these overrides, between which stand two spaces, a recipe has this fault and no other."""
+    """With these overrides (two spaces between them) a recipe has this fault and no other."""
     [fault] = faults_of(overridden(dict(values), overrides.split("  ") if overrides else []))
     assert fault.endswith((".", "?"))
     if sentence.endswith("…"):
