@@ -144,7 +144,7 @@ def test_of_several_labels_all_likely_ones_are_chosen_and_one_in_any_case(
     shift: float, source: Encoded
 ) -> None:
     decoder = LABELS["label-multi"]().eval()
-    decoder.output.bias += shift
+    decoder.output.bias.add_(shift)
     likely = decoder.choose(source).log_probabilities.exp() >= 0.5
     for row, [chosen] in enumerate(decoder.answer(source, Searcher(SearchSettings()))):
         assert len(chosen.tokens) == max(1, int(likely[row].sum()))

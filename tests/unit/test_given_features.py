@@ -154,8 +154,8 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     """From its vectors to the last digit; from the mean of cells of 16 bits, nearly."""
     install(monkeypatch, 0.01)
     sixjars.generate_sample("image_captioning", tmp_path, size=40)
-    data = {"folder": str(tmp_path), "train": "train.jsonl", "valid": "valid.jsonl"}
-    data |= {"target": {"column": "caption"}}
+    files = {"folder": str(tmp_path), "train": "train.jsonl", "valid": "valid.jsonl"}
+    data = {**files, "target": {"column": "caption"}}
     recipe = values(tmp_path, bridge) | {"data": {**data, "image": {"column": "image", "size": 16}}}
     recipe["model"] |= {"encoder": {"backbone": {"name": "efficientnet_lite0"}}}
     extractor = Features(

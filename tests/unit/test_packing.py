@@ -110,13 +110,13 @@ def test_odd_batches(rows: Rows) -> None:
 
 
 def test_by_hand() -> None:
-    """Texts of segments 2 + 1 and 9: the nine in a rectangle of its own, the others each in theirs."""
+    """Texts of segments 2 + 1 and 9: the nine in a rectangle of its own, the others in theirs."""
     segments = packing([[2, 1], [9]])
-    expected = [[[9, 10, 11, 12, 13, 14, 15, 16, 17]], [[0, 1], [2, -1]]]
-    assert [pack.tolist() for pack in segments.packs] == expected
+    packs = [[[9, 10, 11, 12, 13, 14, 15, 16, 17]], [[0, 1], [2, -1]]]
+    assert [pack.tolist() for pack in segments.packs] == packs
     assert segments.segment_index.tolist() == [[1, 2], [0, -1]]
-    expected = [[9, 10, 11, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]
-    assert segments.position_index.tolist() == expected
+    places = [[9, 10, 11, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]
+    assert segments.position_index.tolist() == places
     assert segments.segment_of.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0], [0] * 9]
     assert padding(segments) == 1 / 13
 

@@ -99,11 +99,8 @@ def test_who_needs_the_cells_of_a_frame(bridge: str) -> None:
 @pytest.mark.parametrize("bridge", ["initial", "every_step"])
 def test_vectors_alone_are_enough_for_a_bridge_without_attention(bridge: str) -> None:
     facts = {**frames_of("image", side=32, cells=False), **words(target=8)}
-    encoder, sections = (
-        {"backbone": PRETRAINED},
-        {"bridge": {"kind": bridge}, "decoder": {"size": 7}},
-    )
-    whole = network("image_captioning", facts, encoder=encoder, **sections)
+    encoder, chosen = {"backbone": PRETRAINED}, {"kind": bridge}
+    whole = network("image_captioning", facts, encoder=encoder, bridge=chosen)
     vectors = Padded(torch.randn(2, 1, 1280).half(), torch.ones(2, 1, dtype=torch.bool))
     assert whole({"image": vectors}, Padded.of([[4, 2], [2]])).logits.shape == (2, 2, 8)
     told = r"nothing to attend to: an encoder of kind 'image' has no positions\."
@@ -146,8 +143,8 @@ def test_questions_about_images(bridge: str, summary: str) -> None:
     question = {"size": 3, "embedding": {"size": 4}}
     encoder = {"image": VISUAL, "question": question, "summary": summary}
     facts = {**frames_of("image"), **words(question=9), **labels(6)}
-    sections = {"encoder": encoder, "bridge": {"kind": bridge}, "decoder": {"size": 7}}
-    whole = network("image_question_answering", facts, **sections)
+    chosen = {"kind": bridge}
+    whole = network("image_question_answering", facts, encoder=encoder, bridge=chosen)
     assert isinstance(whole.encoder, ImageQuestionEncoder)
     assert whole.encoder.question.embedding.table.num_embeddings == 9
     assert whole.encoder.summary_size == (3 + 128 if summary == "both" else 3)
