@@ -7,7 +7,15 @@ import pytest
 from rich.console import Console
 
 from sixjars import progress as module
-from sixjars.progress import ConsoleProgress, Reporter, Summary, counted, listening, reached
+from sixjars.progress import (
+    ConsoleProgress,
+    Reporter,
+    Summary,
+    counted,
+    listening,
+    reached,
+    tell,
+)
 
 RECORD = {"epoch": 1.0, "step": 5.0, "rate": 0.1, "train_loss": 2.0, "loss": 1.25, "bleu": 12.3456}
 LINE = "epoch   1  step      5  train loss 2  validation: loss 1.25  bleu 12.3 (greedy search)"
@@ -153,3 +161,16 @@ def test_a_bar_of_rows_has_a_rate() -> None:
     progress.reading("reading a.csv", rows=20, total=40)
     progress.end()
     assert " 20/40 10 rows/s " in file.getvalue()
+
+
+def test_a_note_is_told_once() -> None:
+    notes: list[str] = []
+
+    class Notes(Reporter):
+        def note(self, sentence: str) -> None:
+            notes.append(sentence)
+
+    with listening(Notes()):
+        for sentence in ("a", "b", "a"):
+            tell(sentence)
+    assert notes == ["a", "b"]
