@@ -195,10 +195,8 @@ of_label = Case(
     is_output=True,
 )
 TOURS = ("0.1,0.7 0.3,0.2 1,1", "5,6", "0,0 1,0 1,1 0,1")
-NO_ORDER, NO_POINTS = (
-    "must be a list of positions like [2, 0, 1], but ",
-    "must be a list of points like [[0.12, 0.7]",
-)
+NO_ORDER = "must be a list of positions like [2, 0, 1], but "
+NO_POINTS = "must be a list of points like [[0.12, 0.7]"
 of_order = Case(
     lambda _: output(OrderField("order", OrderSettings())),
     ([2, 0, 1], "0", [3, 1]),

@@ -130,10 +130,8 @@ def test_every_weight_learns_and_so_does_the_encoder(
 def test_saving_keeps_every_bit(
     decoder: Decoder, make: Make, source: Encoded, target: Padded, tmp_path: Path
 ) -> None:
-    before, after = (
-        decoder.teach(source, target),
-        reloaded(decoder, make, tmp_path).teach(source, target),
-    )
+    before = decoder.teach(source, target)
+    after = reloaded(decoder, make, tmp_path).teach(source, target)
     assert torch.equal(after.logits, before.logits)
 
 

@@ -86,10 +86,8 @@ def by_torch(toy: Toy, how: dict[str, Any], seeds: list[int], *, prefixed: bool)
     prefix = (
         Padded(torch.from_numpy(values), torch.from_numpy(real)).repeat(rows) if prefixed else None
     )
-    state, special = (
-        State(torch.from_numpy(toy.state)).repeat(rows),
-        SpecialTokens(GO, STOP, (PAD,), UNK),
-    )
+    state = State(torch.from_numpy(toy.state)).repeat(rows)
+    special = SpecialTokens(GO, STOP, (PAD,), UNK)
     found = sixjars.search(
         step, state, whole, special, prefix=prefix, mask=torch.from_numpy(mask), seeds=seeds
     )

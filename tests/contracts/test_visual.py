@@ -160,17 +160,13 @@ def test_the_cells_of_an_image_stand_row_by_row() -> None:
 
 @pytest.mark.parametrize("summary", ["both", "question"])
 def test_a_question_and_an_image_stand_side_by_side(summary: Literal["both", "question"]) -> None:
-    image, question = (
-        ImageEncoder(backbone=small()),
-        TextEncoder(embedding=words(), size=3, direction="both"),
-    )
+    image = ImageEncoder(backbone=small())
+    question = TextEncoder(embedding=words(), size=3, direction="both")
     encoder = ImageQuestionEncoder(image=image, question=question, summary=summary).eval()
     images, words_of_questions = video((1, 1, 1)), texts()
-    found, cells, text = (
-        encoder(images, words_of_questions),
-        image(images),
-        question(words_of_questions),
-    )
+    found = encoder(images, words_of_questions)
+    cells = image(images)
+    text = question(words_of_questions)
     assert torch.equal(found.memory, cells.memory)
     assert found.layout == cells.layout
     wanted = [text.summary, cells.summary] if summary == "both" else [text.summary]

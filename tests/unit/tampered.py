@@ -126,10 +126,8 @@ def changed(values: Any, draw: random.Random) -> tuple[Any, str]:
     elif how == "rename" and isinstance(section, dict):
         section[draw.choice((*PLACES, "x", ""))] = section.pop(place[-1])
     elif how == "swap":
-        one, two = (
-            place[-1],
-            draw.choice(list(section) if isinstance(section, dict) else range(len(section))),
-        )
+        one = place[-1]
+        two = draw.choice(list(section) if isinstance(section, dict) else range(len(section)))
         section[one], section[two] = section[two], section[one]
     else:
         section[place[-1]] = other(section[place[-1]], draw)

@@ -41,10 +41,8 @@ def batches(
     batch_tokens: int | None = None,
     batch_examples: int | None = None,
 ) -> Batches:
-    sources, targets = (
-        ids([source for source, _ in rows]),
-        ids([target for _, target in rows], stop=STOP),
-    )
+    sources = ids([source for source, _ in rows])
+    targets = ids([target for _, target in rows], stop=STOP)
     return Batches(
         {"source": sources},
         targets,

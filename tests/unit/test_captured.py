@@ -103,10 +103,8 @@ def test_segments_of_few_shapes_are_the_same_segments() -> None:
             )
         )
         assert places_of(tight) == places_of(wide)
-        width, flat = (
-            wide.position_index.shape[1],
-            torch.cat([pack.flatten() for pack in wide.packs]),
-        )
+        width = wide.position_index.shape[1]
+        flat = torch.cat([pack.flatten() for pack in wide.packs])
         for row, positions in enumerate(places_of(tight)):
             for at in (at for segment in positions for at in segment):
                 assert flat[wide.position_index[row, at]] == row * width + at
@@ -179,10 +177,8 @@ def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch
     network = Network(
         NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6)
     )
-    objective, given = (
-        Objective(network, LossSettings()),
-        Sealed(replace(batch(), inputs={"nothing": Padded.of([[], []])})),
-    )
+    objective = Objective(network, LossSettings())
+    given = Sealed(replace(batch(), inputs={"nothing": Padded.of([[], []])}))
     fast = objective(given)
     monkeypatch.delattr(sixjars.loss, "output_loss")
     objective.fast = False

@@ -36,10 +36,8 @@ def padded(documents: Documents, *, one: bool = False) -> Padded:
     )
     if one:
         longest, starts = max(lengths), [row * flat.mask.shape[1] for row in range(len(documents))]
-        pack, index = (
-            torch.full((len(lengths), longest), -1),
-            torch.full_like(segments.segment_index, -1),
-        )
+        pack = torch.full((len(lengths), longest), -1)
+        index = torch.full_like(segments.segment_index, -1)
         back, number = torch.zeros_like(segments.position_index), 0
         for row, document in enumerate(documents):
             for place, segment in enumerate(document):
@@ -190,10 +188,8 @@ def test_an_encoder_of_one_level_is_refused() -> None:
 
 def test_scores_of_any_size_give_a_softmax_in_each_segment() -> None:
     """Neither high nor low scores overflow, padding least of all; the gradient is that of a softmax in each segment."""
-    of, mask = (
-        torch.tensor([[0, 0, 1, 1, 2, 0]]),
-        torch.tensor([[True, True, True, True, True, False]]),
-    )
+    of = torch.tensor([[0, 0, 1, 1, 2, 0]])
+    mask = torch.tensor([[True, True, True, True, True, False]])
     level = SegmentLevel(torch.zeros(1, 4, 2), torch.ones(1, 4, dtype=torch.bool), of)
     scores = torch.tensor([[900.0, 901.0, -900.0, -903.0, 3e300, 3e300]], requires_grad=True)
     shared = softmax_in_segments(scores, mask, level)

@@ -214,10 +214,8 @@ def test_a_second_wish_during_a_save_loses_nothing(
     server: Any, recipe: Maker, tmp_path: Path
 ) -> None:
     """The last state is still being written when the second Ctrl-C comes: it is waited for, and training goes on."""
-    name, out = (
-        recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000}),
-        tmp_path / "run",
-    )
+    name = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000})
+    out = tmp_path / "run"
     before = """
 import os, signal, time
 from sixjars.learning import checkpoints, loop

@@ -151,10 +151,8 @@ def test_tokens_of_a_decoder_are_joined_whatever_their_order() -> None:
 
 def test_copied_words_take_the_mark_beside_them_along() -> None:
     """Where the vocabulary has the mark in another form only; where it has both, the decoder has chosen."""
-    tokens, other = (
-        trained(["it is 5, so (5) it"], tokens="words"),
-        trained(["a,b it, is 5"], tokens="words"),
-    )
+    tokens = trained(["it is 5, so (5) it"], tokens="words")
+    other = trained(["a,b it, is 5"], tokens="words")
     for made, expected in ((tokens, "it 3,14 it"), (other, "it 3, 14 it")):
         words, known = made.split("3,14 (Ann) it"), vocabulary(made)
         three, fourteen = (made.size + words.index(word) for word in ("3", "14"))

@@ -254,11 +254,9 @@ def test_batches_are_cut_as_row_by_row(lengths: list[tuple[int, int]], limit: in
 @pytest.mark.parametrize("longest", [20, 70_000])
 def test_chance_orders_rows_of_equal_lengths(longest: int) -> None:
     noise = np.random.default_rng(0)
-    inputs, targets, chance = (
-        noise.integers(0, 5, 200),
-        noise.integers(0, longest, 200),
-        noise.random(200),
-    )
+    inputs = noise.integers(0, 5, 200)
+    targets = noise.integers(0, longest, 200)
+    chance = noise.random(200)
     assert (
         by_length(inputs, targets, chance).tolist()
         == np.lexsort((chance, targets, inputs)).tolist()

@@ -72,12 +72,10 @@ def test_products_by_onednn_are_those_of_torch(
     """Whatever the order of the numbers in memory. Contracts compare gradients: tests/contracts/test_fast.py."""
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
-    rows, weight, bias, total = (
-        laid(torch.randn(count, 5)),
-        laid(torch.randn(6, 5)),
-        torch.randn(6),
-        torch.randn(count, 6),
-    )
+    rows = laid(torch.randn(count, 5))
+    weight = laid(torch.randn(6, 5))
+    bias = torch.randn(6)
+    total = torch.randn(count, 6)
     torch.testing.assert_close(layers.product(rows, weight, bias), rows @ weight.t() + bias)
     torch.testing.assert_close(layers.product(rows, weight, total=total), rows @ weight.t() + total)
     nothing = torch.zeros(count, 0), torch.zeros(6, 0)

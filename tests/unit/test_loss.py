@@ -96,10 +96,8 @@ def test_the_output_decides_which_loss_it_has() -> None:
 
 def network(*, attends: bool) -> Network:
     encoder = TextEncoder(embedding=WordEmbedding(vocabulary=9, size=4), size=4)
-    attention, initial = (
-        Attention(source_size=4, state_size=4),
-        InitialState(summary_size=4, state_size=4),
-    )
+    attention = Attention(source_size=4, state_size=4)
+    initial = InitialState(summary_size=4, state_size=4)
     bridge = attention if attends else initial
     return Network(
         encoder,

@@ -71,10 +71,8 @@ def test_a_rectangle_holds_what_the_texts_say(cloud: list[list[list[float]]]) ->
 
 
 def test_unusual_spelling_is_read_all_the_same() -> None:
-    usual, unusual = (
-        field().arrays(["1000,2 3,4", "5,6"]),
-        field().arrays([" 1_000,2\t3,4 ", "5,6"]),
-    )
+    usual = field().arrays(["1000,2 3,4", "5,6"])
+    unusual = field().arrays([" 1_000,2\t3,4 ", "5,6"])
     assert all(np.array_equal(one, other) for one, other in zip(usual, unusual, strict=True))
     assert [array.dtype for array in unusual] == [np.float32] * 2
     assert field().arrays([]) == []

@@ -40,10 +40,8 @@ def test_steps_equal_torch_cells(cell: CellName) -> None:
             {kind: getattr(recurrent.stack, f"{kind}_l{layer}") for kind in KINDS}
         )
     memory = recurrent.opened(state)
-    hidden, cells = (
-        list(state.hidden.unbind(1)),
-        [] if state.cell is None else list(state.cell.unbind(1)),
-    )
+    hidden = list(state.hidden.unbind(1))
+    cells = [] if state.cell is None else list(state.cell.unbind(1))
     for given in torch.randn(6, 2, 3):
         below, memory = given, recurrent.advance(recurrent.project(given), memory)
         for layer, single in enumerate(singles):

@@ -163,11 +163,9 @@ def test_nothing_is_written_behind_what_could_not_be(
 ) -> None:
     """A state that names weights which are not there, or weights that are swept away: worse than an older state."""
     network = nn.Linear(2, 2)
-    optimizer, files, state = (
-        optim.SGD(network.parameters(), lr=0.1),
-        RunFiles(tmp_path),
-        TrainingState(),
-    )
+    optimizer = optim.SGD(network.parameters(), lr=0.1)
+    files = RunFiles(tmp_path)
+    state = TrainingState()
     state.step = 1
     state.score(2.0, 2.0, better="lower", keep=2)
     keep_all(files, network, optimizer, state)

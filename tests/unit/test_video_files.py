@@ -42,11 +42,9 @@ def coded(kind: str, codec: str, count: int = 30, options: dict[str, str] | None
     file = io.BytesIO()
     with av.open(file, "w", format=kind, container_options=options or {}) as container:
         stream: Any = container.add_stream(codec, rate=10)
-        stream.width, stream.height, stream.pix_fmt = (
-            48,
-            32,
-            "yuvj420p" if codec == "mjpeg" else "yuv420p",
-        )
+        stream.width = 48
+        stream.height = 32
+        stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
         for frame_HWC in noise:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame_HWC, format="rgb24")))
         container.mux(stream.encode())

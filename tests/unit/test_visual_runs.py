@@ -234,10 +234,8 @@ def test_questions_reach_the_answer(run: Run) -> None:
 
 def test_inputs_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
     file = files("image_question_answering", 1)[0]
-    answering, captioning = (
-        sixjars.load(run("image_question_answering")),
-        sixjars.load(run("image_captioning")),
-    )
+    answering = sixjars.load(run("image_question_answering"))
+    captioning = sixjars.load(run("image_captioning"))
     (tmp_path / "text.png").write_bytes(b"no image")
     both = "input 1: must name image and question, but has image."
     for predictor, given, told in (
