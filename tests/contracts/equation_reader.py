@@ -33,7 +33,8 @@ COMMENTS = (
     r"log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has",
     r"E_idf2 likewise, of pairs",
     r"E_idf of a word is "
-    r"log\(\(1 \+ L\) / \(1 \+ M\)\) \+ 1 where M of L training sentences have it, 0 where none has",
+    r"log\(\(1 \+ L\) / \(1 \+ M\)\) \+ 1 where M of L training sentences have it, 0 where none "
+    r"has",
     r"μ_o and σ_o are mean and spread over the training pairs",
     r"the pair's hash",
     r"0 beyond the ends",

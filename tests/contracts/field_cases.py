@@ -278,12 +278,14 @@ of_features = Case(
         ("wide.npy", "wide.npy has vectors of 6 numbers, but "),
         (
             "deep.npy",
-            "deep.npy has the shape (1, 2, 3, 5), but features are (C), (N, C) or (H, W, C): one vector, ",
+            "deep.npy has the shape (1, 2, 3, 5), but features are (C), (N, C) or (H, W, C): one "
+            "vector, ",
         ),
         ("nan.npy", "nan.npy has nan at [0, 4], which is no finite 32-bit number."),
         (
             "objects.npy",
-            "objects.npy holds pickled Python objects, which are never loaded; save an array of numbers.",
+            "objects.npy holds pickled Python objects, which are never loaded; save an array of "
+            "numbers.",
         ),
     ),
     foreign=("red.png",),

@@ -199,7 +199,8 @@ def test_object_focus_needs_one() -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("x",), ("x",)), Outcome(("x",))], ["object_focus"])
     assert str(caught.value) == (
-        "object_focus needs words whose objects have true boxes, but none of 2 examples has a focus. "
+        "object_focus needs words whose objects have true boxes, but none of 2 examples has a "
+        "focus. "
         "Give it for one at least."
     )
 
@@ -277,7 +278,8 @@ def test_one_rationale_is_needed(name: str) -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("x",), ("x",)), Outcome(("x",))], [name])
     assert str(caught.value) == (
-        f"{name} needs the attention weight on true rationales, but none of 2 examples has a rationale. "
+        f"{name} needs the attention weight on true rationales, but none of 2 examples has a "
+        "rationale. "
         "Give it for one at least."
     )
 

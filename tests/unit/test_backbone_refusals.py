@@ -162,7 +162,8 @@ def test_layers_to_freeze_have_the_names_of_the_library() -> None:
     with pytest.raises(RecipeError) as caught:
         frozen_below(backbone_named("torchvision/resnet50"), "layer4")
     assert str(caught.value) == (
-        "this recipe: layer of the backbone 'layer4' is unknown. Known: fc, features, features.0, features.1."
+        "this recipe: layer of the backbone 'layer4' is unknown. Known: fc, features, features.0, "
+        "features.1."
     )
 
 
@@ -213,7 +214,8 @@ def test_a_folder_that_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError) as caught:
         backbone_named("transformers/some/where")
     assert str(caught.value) == (
-        "this recipe: the preprocessing of transformers/some/where cannot be loaded: some/where is not a model."
+        "this recipe: the preprocessing of transformers/some/where cannot be loaded: some/where "
+        "is not a model."
     )
 
 

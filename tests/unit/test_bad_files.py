@@ -59,10 +59,12 @@ def test_unknown_column(tmp_path: Path) -> None:
     assert message(tmp_path, "a.txt", {"target": "de"}) == told
     (tmp_path / "a.jsonl").write_text('{"a": {"bcd": 1}}\n')
     assert message(tmp_path, "a.jsonl", {"target": "a.bce"}) == (
-        f"{tmp_path / 'a.jsonl'}, line 1: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: a.bcd."
+        f"{tmp_path / 'a.jsonl'}, line 1: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: "
+        "a.bcd."
     )
     assert message(tmp_path, "a.jsonl", {"target": 1}) == (
-        f"{tmp_path / 'a.jsonl'}: JSON lines have names, not numbers, so column 1 is not there; give its name."
+        f"{tmp_path / 'a.jsonl'}: JSON lines have names, not numbers, so column 1 is not there; "
+        "give its name."
     )
 
 
@@ -70,14 +72,16 @@ def test_a_column_twice_in_the_header(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("en\ten\tde\na\tb\tc\n")
     path = tmp_path / "a.tsv"
     assert message(tmp_path, "a.tsv") == (
-        f"{path}: column 'en' is in the header twice; rename one, or give numbers and `data.header: true`."
+        f"{path}: column 'en' is in the header twice; rename one, or give numbers and "
+        "`data.header: true`."
     )
 
 
 def test_a_header_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"\xffen\tde\n")
     assert message(tmp_path, "a.tsv", on_bad_row="skip") == (
-        f"{tmp_path / 'a.tsv'}, line 1: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8."
+        f"{tmp_path / 'a.tsv'}, line 1: byte 1 of the line (0xff) is not UTF-8; save the file as "
+        "UTF-8."
     )
 
 
@@ -87,7 +91,8 @@ def test_names_and_numbers_do_not_mix(tmp_path: Path) -> None:
         "(then the file has no header)."
     )
     assert message(tmp_path, "a.tsv", {"source": 1, "target": 2}, filter={"kind": "x"}) == (
-        "'filter' names column 'kind', but the other columns are given by number; give its number from 1."
+        "'filter' names column 'kind', but the other columns are given by number; give its number "
+        "from 1."
     )
 
 

@@ -18,10 +18,12 @@ Maker = Callable[..., Any]
 def test_no_such_recipe(call: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("")
     assert call("train", tmp_path / "mien.yaml").sentence == (
-        f"recipe file {tmp_path / 'mien.yaml'} does not exist. Did you mean '{tmp_path / 'mine.yaml'}'?"
+        f"recipe file {tmp_path / 'mien.yaml'} does not exist. Did you mean "
+        f"'{tmp_path / 'mine.yaml'}'?"
     )
     assert call("train", "translation/sample_atention").sentence == (
-        "recipe 'translation/sample_atention' is unknown. Did you mean 'translation/sample_attention'? "
+        "recipe 'translation/sample_atention' is unknown. Did you mean "
+        "'translation/sample_attention'? "
         "A recipe is a .yaml file or a name that `sixjars tasks` lists."
     )
     assert call("explain", "nothing.yaml").sentence == "recipe file nothing.yaml does not exist."
@@ -70,7 +72,8 @@ def test_overrides(override: str, message: str, call: Any, recipe: Maker, tmp_pa
     else:
         bridge = recipe("initial.yaml", model={"bridge": {"kind": "initial", "size": ...}})
         assert call("train", bridge, override, "--out", tmp_path / "run").sentence == (
-            f"{bridge}: loss.guide: needs a bridge of kind attention, location or two_level, but it is initial."
+            f"{bridge}: loss.guide: needs a bridge of kind attention, location or two_level, but "
+            "it is initial."
         )
     assert not (tmp_path / "run").exists()
 
@@ -81,9 +84,11 @@ def test_a_guide_or_a_metric_without_alignments(
     name = from_file(pairs(), loss={"guide": 0.5}, evaluation={"metrics": ["alignment_error_rate"]})
     assert call("train", name, "--out", tmp_path / "run").err == (
         f"sixjars: 2 faults in {name}:\n"
-        "  - loss.guide: needs true alignments, but data.alignment names no column; name one, or say data.alignment: "
+        "  - loss.guide: needs true alignments, but data.alignment names no column; name one, or "
+        "say data.alignment: "
         "learn, which aligns the words.\n"
-        "  - evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment names no column.\n"
+        "  - evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment "
+        "names no column.\n"
     )
     said = call("evaluate", language_model, "--metrics", "alignment_error_rate, perplexty")
     assert said.err.splitlines()[0] == "sixjars: 3 faults in the command line:"
@@ -108,8 +113,10 @@ def test_what_this_machine_cannot_do(call: Any, recipe: Maker, run: Path, tmp_pa
     )
     largest = r"encoder\.rnn\.layers\.0\.left_to_right\.stack\.weight_hh_l0 \(3000000, 1000000\) takes 48,000 GB, .+"
     assert re.fullmatch(
-        r"training this recipe needs about 48,001 GB of memory \(weights, gradients and the optimizer's numbers\), but "
-        rf"[\d.,]+ [GM]B are free\. The largest: {largest}\. Lower model\.encoder\.size, model\.decoder\.size\.",
+        r"training this recipe needs about 48,001 GB of memory \(weights, gradients and the "
+        r"optimizer's numbers\), but "
+        rf"[\d.,]+ [GM]B are free\. The largest: {largest}\. Lower model\.encoder\.size, "
+        r"model\.decoder\.size\.",
         call("train", recipe(), "model.encoder.size=1000000", "--out", tmp_path / "huge").sentence,
     )
     assert not (tmp_path / "huge").exists()

@@ -183,7 +183,8 @@ def test_rows_of_a_list_on_one_line_are_counted_and_named(tmp_path: Path) -> Non
     found = reading(tmp_path, "a.json", on_bad_row="skip")
     assert (found.skipped, line_numbers(found)) == (3, [1, 5])
     assert found.notes == (
-        f"{tmp_path / 'a.json'}: 3 bad rows were skipped. Row 2: column 'de' is unknown. Known: en. "
+        f"{tmp_path / 'a.json'}: 3 bad rows were skipped. Row 2: column 'de' is unknown. Known: "
+        "en. "
         "Row 3: column 'de' is empty. Row 4: is no object; a list holds objects here.",
     )
     (tmp_path / "b.json").write_text(json.dumps(pairs, indent=0))

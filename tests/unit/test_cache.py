@@ -280,7 +280,8 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
     [
         (
             errno.ENOSPC,
-            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE elsewhere.",
+            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE "
+            "elsewhere.",
         ),
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],

@@ -192,8 +192,8 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         for more in ((), ("learning.fast=false",))
     ]
     assert (
-        "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA device"
-        in told[0]
+        "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA "
+        "device" in told[0]
     )
     assert "path: reference, step by step (learning.fast is false)" in told[1]
     for recipe in ("summarization/sample_hierarchy", "translation/sample_conditional"):
@@ -333,7 +333,8 @@ def test_a_step_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(LearningError) as refused:
         captured.Graph(fails, None)
     assert str(refused.value) == (
-        "a training step of this model cannot be recorded as a CUDA graph (operation not permitted when stream is "
+        "a training step of this model cannot be recorded as a CUDA graph (operation not "
+        "permitted when stream is "
         "capturing); learning.fast=false trains without."
     )
 

@@ -220,7 +220,8 @@ def test_an_input_that_is_split_otherwise_is_refused() -> None:
             joint=Copying(words, SIZE, "source"),
         )
     assert str(caught.value) == (
-        "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, give both the same "
+        "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, "
+        "give both the same "
         "tokens, split and lowercase."
     )
 

@@ -78,7 +78,8 @@ def test_devices_against_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError) as caught:
         fabric_for(device="cpu", devices=3, precision="32")
     assert str(caught.value) == (
-        "the command line: --devices is 3, but torchrun started 2 processes here; leave out --devices."
+        "the command line: --devices is 3, but torchrun started 2 processes here; leave out "
+        "--devices."
     )
 
 

@@ -40,7 +40,8 @@ def test_training_that_still_improved_says_so_and_how_to_go_on(
     name, folder = recipe(learning=learning), tmp_path / "r"
     said = ends_of(name, folder)
     assert said == [
-        "it was still improving when it stopped, at step 15 of 15 (loss of the last validation is the best): "
+        "it was still improving when it stopped, at step 15 of 15 (loss of the last validation is "
+        "the best): "
         "`--resume learning.steps=30` continues."
     ]
     override = said[0].partition("--resume ")[2].partition("`")[0]

@@ -129,7 +129,8 @@ def test_what_is_regularized_is_told() -> None:
     )
     assert [line for line in lines if "dropout" in line or "smoothing" in line] == [
         "label smoothing 0.1, as in the loss above",
-        "dropout: 0.4 in encoder, 0.5 in decoder.embedding; in training each number is 0 with this probability p, "
+        "dropout: 0.4 in encoder, 0.5 in decoder.embedding; in training each number is 0 with "
+        "this probability p, "
         "else times 1 / (1 - p)",
         "word dropout: in training each token of the source is <unk> with probability 0.2",
     ]
@@ -200,7 +201,8 @@ def test_the_rules_of_search_are_told() -> None:
     assert searched("kind=sample", "temperature=0.5", "top_k=3", "top_p=0.9", "unknown=allow")[
         0
     ] == (
-        "ŷ_t ~ P(y_t | ŷ_1..ŷ_{t-1}, x)^(1/0.5), normalised, of the 3 most probable, of the fewest with 0.9 of the "
+        "ŷ_t ~ P(y_t | ŷ_1..ŷ_{t-1}, x)^(1/0.5), normalised, of the 3 most probable, of the "
+        "fewest with 0.9 of the "
         "probability, until <stop>, at most 60 tokens"
     )
     beam = searched(

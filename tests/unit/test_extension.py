@@ -98,7 +98,8 @@ def test_what_may_change_and_what_may_not(call: Any, recipe: Recipe, tmp_path: P
         f"note: {folder} goes on with changes: learning.epochs was 9 and is 12; "
         "learning.save_seconds was 60.0 and is 9.0; "
         "evaluation.search.max_length was 12 and is 5.",
-        "note: nothing is left to train; raise learning.epochs, or learning.patience where it stopped early.",
+        "note: nothing is left to train; raise learning.epochs, or learning.patience where it "
+        "stopped early.",
     ]
     kept = yaml.safe_load((folder / "recipe.yaml").read_text())
     assert (kept["learning"]["epochs"], kept["evaluation"]["search"]["max_length"]) == (12, 5)

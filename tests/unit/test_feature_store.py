@@ -244,12 +244,14 @@ def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(DataError) as caught:
             again.take("b")
     assert str(caught.value) == (
-        f"{path} is damaged and cannot be removed; remove it and start again, and what it held is computed anew."
+        f"{path} is damaged and cannot be removed; remove it and start again, and what it held is "
+        "computed anew."
     )
     with pytest.raises(DataError) as caught:
         FeatureStore(tmp_path, PLAN).take("b")
     assert str(caught.value) == (
-        f"{path} was damaged on the disk and is removed; start again, and what it held is computed anew."
+        f"{path} was damaged on the disk and is removed; start again, and what it held is "
+        "computed anew."
     )
     for other in (again, FeatureStore(tmp_path, PLAN)):
         assert other.missing(["a", "b"]) == ["a", "b"]
@@ -262,7 +264,8 @@ def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     [
         (
             errno.ENOSPC,
-            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE elsewhere.",
+            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE "
+            "elsewhere.",
         ),
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],

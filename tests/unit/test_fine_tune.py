@@ -274,7 +274,8 @@ def test_resume_from_somewhere_else_is_refused(
     name, folder = new_recipe(tmp_path, ROWS), tmp_path / "run"
     sixjars.train(name, out=folder, from_run=words)
     assert call("train", name, "--out", folder, "--resume", "--from", run).sentence == (
-        f"{folder} was begun from other weights than those in {run}; begin a new run with another --out."
+        f"{folder} was begun from other weights than those in {run}; begin a new run with another "
+        "--out."
     )
     assert call("train", name, "--out", folder, "--resume", "--from", words).code == 0
     plain = recipe()

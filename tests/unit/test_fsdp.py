@@ -121,7 +121,7 @@ def test_one_process_has_nothing_to_divide(recipe: Callable[..., str], tmp_path:
     with pytest.raises(RecipeError) as caught:
         sixjars.train(recipe(), out=tmp_path / "run", device="cpu", fsdp=True)
     assert (
-        "--fsdp divides the weights among processes, but there is one; say --devices 2, or leave it out."
-        in str(caught.value)
+        "--fsdp divides the weights among processes, but there is one; say --devices 2, or leave "
+        "it out." in str(caught.value)
     )
     assert not (tmp_path / "run").exists()

@@ -134,7 +134,8 @@ def test_a_run_is_complete_without_the_file(tmp_path: Path) -> None:
     [
         (
             "{}",
-            "is not a tokenizer.json of Hugging Face or a SentencePiece model, or damaged: 'model'.",
+            "is not a tokenizer.json of Hugging Face or a SentencePiece model, or damaged: "
+            "'model'.",
         ),
         ("{", "or damaged: Expecting property name"),
         ('{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "or damaged: it has no tokens."),
@@ -175,7 +176,8 @@ def test_damaged_runs(damage: dict[str, Any], tmp_path: Path) -> None:
     [
         (
             "charakters",
-            "tokens: should be 'words', 'characters', 'bpe' or 'unigram', but is 'charakters'. Did you mean",
+            "tokens: should be 'words', 'characters', 'bpe' or 'unigram', but is 'charakters'. "
+            "Did you mean",
         ),
         (
             {"fiel": "x"},

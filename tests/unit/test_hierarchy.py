@@ -172,7 +172,8 @@ def test_a_source_without_segments_is_refused() -> None:
     with pytest.raises(ShapeError) as error:
         hierarchy()(Padded.of([[5, 6]]))
     assert str(error.value) == (
-        "encoder: hierarchy needs a source in segments, but this one has none. Set data.source.segments to "
+        "encoder: hierarchy needs a source in segments, but this one has none. Set "
+        "data.source.segments to "
         "sentences, lines or turns, or use encoder: text."
     )
 
@@ -181,7 +182,8 @@ def test_an_encoder_of_one_level_is_refused() -> None:
     with pytest.raises(ShapeError) as error:
         TwoLevelAttention(source_size=4, segment_size=0, state_size=3)
     assert str(error.value) == (
-        "bridge: two_level attends to the segments of a text and to the words in them, but this encoder has only one "
+        "bridge: two_level attends to the segments of a text and to the words in them, but this "
+        "encoder has only one "
         "level. Use encoder: hierarchy, or bridge: attention."
     )
 

@@ -178,7 +178,8 @@ def test_a_box_of_a_word_that_is_not_there(word: int, tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         true_boxes(split)
     assert str(error.value) == (
-        f"{tmp_path / 'captions.jsonl'}, line 1: a box belongs to word {word}, but the target has 3 (counted from 0)."
+        f"{tmp_path / 'captions.jsonl'}, line 1: a box belongs to word {word}, but the target has "
+        "3 (counted from 0)."
     )
 
 

@@ -206,7 +206,8 @@ sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in 
     said = process.wait()
     assert said.code == 130
     assert said.complaints == [
-        f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} holds."
+        f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} "
+        "holds."
     ]
 
 

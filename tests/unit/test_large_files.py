@@ -100,7 +100,8 @@ def test_parallel_files_whose_blocks_differ(
     (tmp_path / "de").write_text("".join(f"{number}\n" for number in range(30)))
     told = outcome(tmp_path, {"en": "en", "de": "de"}, {"source": "en", "target": "de"})
     assert told == (
-        f"Parallel files must have equally many lines, but {tmp_path / 'en'} has 9, {tmp_path / 'de'} has 30."
+        f"Parallel files must have equally many lines, but {tmp_path / 'en'} has 9, "
+        f"{tmp_path / 'de'} has 30."
     )
 
 

@@ -256,6 +256,7 @@ def test_tying_needs_equal_sizes() -> None:
             bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=3), size=4, tied=True
         )
     assert str(error.value) == (
-        "tied: true needs embeddings of the hidden size, but decoder.size is 4 and decoder.embedding.size is 3. "
+        "tied: true needs embeddings of the hidden size, but decoder.size is 4 and "
+        "decoder.embedding.size is 3. "
         "Make them equal, or use tied: false."
     )

@@ -67,7 +67,8 @@ def test_a_long_target_is_dropped_and_counted_unless_told_otherwise() -> None:
 def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) -> None:
     """A row that is too long and has a rare label is counted once."""
     rows = [
-        f"{'a b c d e f' if n < 3 else 'a b'} {n}\t{'rare' if n == 0 else 'odd' if n == 50 else 'ab'[n % 2]}"
+        f"{'a b c d e f' if n < 3 else 'a b'} "
+        f"{n}\t{'rare' if n == 0 else 'odd' if n == 50 else 'ab'[n % 2]}"
         for n in range(60)
     ]
     (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
@@ -87,7 +88,8 @@ def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) ->
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(made))
     said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "run")
     assert said.out.splitlines()[0] == (
-        "4 training rows were left out: 3 with more tokens than data.source.max_length (5), 1 because its label has "
+        "4 training rows were left out: 3 with more tokens than data.source.max_length (5), 1 "
+        "because its label has "
         "1 row (data.label.min_count): 'odd'"
     )
 
@@ -109,7 +111,8 @@ def test_a_long_target_may_be_an_error() -> None:
     with pytest.raises(DataError) as error:
         data.batches(training=True)
     assert str(error.value) == (
-        "rows.tsv: the target of line 2 has 8 tokens, but data.target.max_length is 4; raise it, or say on_long: "
+        "rows.tsv: the target of line 2 has 8 tokens, but data.target.max_length is 4; raise it, "
+        "or say on_long: "
         "cut or drop."
     )
     assert len(scored_on(data)[1]) == 9
@@ -159,7 +162,8 @@ def test_training_tells_how_many_texts_were_cut(tmp_path: Path) -> None:
     assert told(source={"max_length": 7}) == told(source={"on_long": "drop"}) == []
     assert told(target={"on_long": "cut"}) == [
         f"30 of 50 training inputs (60 %) were cut at data.source.max_length (5 tokens){more}",
-        f"5 of 50 training texts of target (10 %) were cut at data.target.max_length (2 tokens){more}",
+        "5 of 50 training texts of target (10 %) were cut at data.target.max_length (2 "
+        f"tokens){more}",
     ]
 
 

@@ -34,7 +34,8 @@ def test_a_name_in_another_case_is_told_of(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         files.open(name)
     assert str(caught.value) == (
-        f"There is no file {name!r} in {tmp_path}, but 'Summer/IMG 1.jpg' is there; is that one meant?"
+        f"There is no file {name!r} in {tmp_path}, but 'Summer/IMG 1.jpg' is there; is that one "
+        "meant?"
     )
     told = r"; 'media' names the folders and \.zip files to look in\.$"
     with pytest.raises(DataError, match=told):

@@ -309,7 +309,8 @@ def test_no_candidates_is_refused(name: str) -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("a",), ("a",)), Outcome(("a",), log_probability=-1.0, tokens=1)], [name])
     assert str(caught.value) == (
-        f"{name} compares outputs, but example 2 of 2 has no candidates. Give at least one; the empty text is one."
+        f"{name} compares outputs, but example 2 of 2 has no candidates. Give at least one; the "
+        "empty text is one."
     )
 
 
@@ -318,7 +319,8 @@ def test_no_likelihood_is_refused(log_probability: float | None, tokens: int) ->
     with pytest.raises(DataError) as caught:
         score([Outcome(("a",), log_probability=log_probability, tokens=tokens)], ["perplexity"])
     assert str(caught.value) == (
-        "perplexity needs a log probability and at least 1 token (<stop> counts), but example 1 of 1 has none. "
+        "perplexity needs a log probability and at least 1 token (<stop> counts), but example 1 "
+        "of 1 has none. "
         "Give both for the first reference."
     )
 
@@ -331,6 +333,7 @@ def test_no_links_is_refused(outcome: Outcome) -> None:
     with pytest.raises(DataError) as caught:
         score([outcome], ["alignment_error_rate"])
     assert str(caught.value) == (
-        "alignment_error_rate compares predicted links with sure ones, but example 1 of 1 lacks one of them. "
+        "alignment_error_rate compares predicted links with sure ones, but example 1 of 1 lacks "
+        "one of them. "
         "Give links and sure; a set without links is allowed."
     )

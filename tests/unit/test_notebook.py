@@ -112,7 +112,8 @@ def test_evaluate_takes_a_table(run: Run) -> None:
         ([1], "data must be a pandas or Arrow table, or a list of dicts, but is [1] (list)."),
         (
             {"trian": []},
-            "data must be a pandas or Arrow table, or a list of dicts, or one of these for each of train, ",
+            "data must be a pandas or Arrow table, or a list of dicts, or one of these for each "
+            "of train, ",
         ),
         ([], "memory:train has no rows."),
         ([{"word": "a", "said": None}], "memory:train, row 1: column 'said' has no value."),

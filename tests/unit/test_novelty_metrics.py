@@ -75,7 +75,8 @@ def test_the_input_must_be_there(name: str) -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("x",), ("y",), given=""), Outcome(("x",), ("y",))], [name])
     assert str(caught.value) == (
-        f"{name} compares outputs with the input, but example 2 of 2 has no given. Give the text of its first input."
+        f"{name} compares outputs with the input, but example 2 of 2 has no given. Give the text "
+        "of its first input."
     )
 
 
@@ -132,7 +133,8 @@ def test_seen_in_training_must_be_given() -> None:
             [Outcome(("x",), ("y",), familiar=False), Outcome(("x",), ("y",))], ["seen_in_training"]
         )
     assert str(caught.value) == (
-        "seen_in_training asks whether the best candidate is in the training data, but example 2 of 2 has no "
+        "seen_in_training asks whether the best candidate is in the training data, but example 2 "
+        "of 2 has no "
         "familiar. Give True or False."
     )
     told = r"^seen_in_training compares outputs, but example 1 of 1 has no "

@@ -67,16 +67,19 @@ def test_an_unknown_kind_lists_what_was_handed_over(tmp_path: Path) -> None:
     [
         (
             "output_size",
-            "encoder MeanEncoder does not say its output_size: set self.output_size in its __init__, a ",
+            "encoder MeanEncoder does not say its output_size: set self.output_size in its "
+            "__init__, a ",
         ),
         ("type", "encoder MeanEncoder must return an Encoded, but returns Tensor."),
         (
             "memory",
-            "encoder MeanEncoder returns a memory of (1, 2, 16), but it should be (B, S, 8) by its output_size.",
+            "encoder MeanEncoder returns a memory of (1, 2, 16), but it should be (B, S, 8) by "
+            "its output_size.",
         ),
         (
             "summary",
-            "encoder MeanEncoder returns a summary of (1, 2, 8), but it should be (B, 8) by its summary_size.",
+            "encoder MeanEncoder returns a summary of (1, 2, 8), but it should be (B, 8) by its "
+            "summary_size.",
         ),
     ],
 )

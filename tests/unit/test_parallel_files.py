@@ -35,7 +35,8 @@ def test_bad_lines_name_their_own_file(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         reading(tmp_path, files)
     assert str(caught.value) == (
-        f"{tmp_path / 'x.en'}, line 4: byte 2 of the line (0xff) is not UTF-8; save the file as UTF-8."
+        f"{tmp_path / 'x.en'}, line 4: byte 2 of the line (0xff) is not UTF-8; save the file as "
+        "UTF-8."
     )
 
 

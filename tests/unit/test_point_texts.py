@@ -33,7 +33,8 @@ def test_points_of_any_size() -> None:
         ("1e39,0", "'1e39' of point '1e39,0' is not a finite 32-bit number."),
         (
             "1,2 3",
-            "a point has 1 coordinate and the first has 2 coordinates; all must have as many, like 0.12,0.7 0.3,0.25.",
+            "a point has 1 coordinate and the first has 2 coordinates; all must have as many, "
+            "like 0.12,0.7 0.3,0.25.",
         ),
     ],
 )

@@ -156,7 +156,8 @@ def test_a_cpu_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError) as caught:
         in_precision(network(), "bf16")
     assert str(caught.value) == (
-        "the command line: --precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."
+        "the command line: --precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on "
+        "this one."
     )
 
 

@@ -112,7 +112,8 @@ def test_a_language_model_goes_on_from_what_it_is_given(language_model: Path) ->
     short, long = predictor.predict(["", "the " * 30])
     assert (short.text, short.error) == (begun[1].text, None)
     assert long.error == (
-        "input 2: has 30 tokens, but an output has at most 12 (max_length), so nothing could follow."
+        "input 2: has 30 tokens, but an output has at most 12 (max_length), so nothing could "
+        "follow."
     )
 
 
@@ -163,7 +164,8 @@ def test_an_input_that_is_too_long_spoils_only_its_own_answer(run: Path, tmp_pat
     short, long = sixjars.load(copy).predict(["ghar", "namaste"])
     assert (short.text, short.error) == (sixjars.load(run).predict(["ghar"])[0].text, None)
     assert long.error == (
-        "input 2: the source has 7 tokens, but data.source.max_length is 6; raise it, or say on_long: cut or drop."
+        "input 2: the source has 7 tokens, but data.source.max_length is 6; raise it, or say "
+        "on_long: cut or drop."
     )
 
 
@@ -340,7 +342,8 @@ def test_settings_of_one_call(call: Any, run: Path) -> None:
     told = "the command line: search.width: should be a valid integer, but is 'much'."
     assert call("predict", run, "a", "--set", "width=much", "--nbest", 2).sentence == told
     assert call("predict", run, "a", "--set", "temperature").sentence == (
-        "the command line: override 'temperature' must look like KEY=VALUE, for example learning.rate=5e-4."
+        "the command line: override 'temperature' must look like KEY=VALUE, for example "
+        "learning.rate=5e-4."
     )
 
 

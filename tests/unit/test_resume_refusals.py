@@ -246,7 +246,8 @@ def test_a_trained_model_without_a_state_is_not_overwritten(
         shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
     assert refusal(run_recipe, copy) == (
         f"{copy} holds a trained model (model.safetensors), but no training state to resume from "
-        "(checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this model, also say "
+        "(checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this "
+        "model, also say "
         f"--from {copy}."
     )
 
@@ -264,7 +265,8 @@ def test_what_is_left_of_a_run_is_not_overwritten(
     before = contents(folder)
     said = call("train", run_recipe, "--out", folder, *more)
     assert said.sentence == (
-        f"{folder} holds {kept} of a run, but no recipe.yaml, so it is neither resumed nor overwritten. "
+        f"{folder} holds {kept} of a run, but no recipe.yaml, so it is neither resumed nor "
+        "overwritten. "
         "Bring recipe.yaml back, or choose another folder with --out."
     )
     assert "there is no run" not in said.err
@@ -277,7 +279,8 @@ def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
     pairs.write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
     recipe = tmp_path / "mine.yaml"
     recipe.write_text(
-        f"task: translation\ndata: {{train: {pairs}, source: {{column: 1}}, target: {{column: 2}}}}\n"
+        "task: translation\ndata: "
+        f"{{train: {pairs}, source: {{column: 1}}, target: {{column: 2}}}}\n"
         "model: {encoder: {size: 4}, decoder: {size: 4}}\nlearning: {steps: 1}\n",
         encoding="utf-8",
     )

@@ -114,7 +114,8 @@ def test_another_seed_is_another_corpus() -> None:
 
 def test_every_process_makes_the_same_corpus_without_torch() -> None:
     code = (
-        "import sys, json; from sixjars.samples import *; assert not {'torch', 'PIL', 'av', 'yaml'} & set(sys.modules);"
+        "import sys, json; from sixjars.samples import *; assert not {'torch', 'PIL', 'av', "
+        "'yaml'} & set(sys.modules);"
         "made = [generate(t, size=40, valid=5, test=5, seed=3) for t in SAMPLES],"
         f" [vectors(t, size=4) for t in {WITH_VECTORS}]; print(json.dumps(made))"
     )

@@ -76,7 +76,8 @@ def test_too_many_files_are_refused(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         sixjars.evaluate(folder / "run", data=["a", "b", "c"])
     assert str(caught.value) == (
-        "several files are parallel lines, a file for each of source, target, in this order, but 3 are given: a, b, c."
+        "several files are parallel lines, a file for each of source, target, in this order, but "
+        "3 are given: a, b, c."
     )
 
 
@@ -86,7 +87,8 @@ def test_one_of_them_alone_is_told_of(folder: Path) -> None:
     told = f"{folder / 'c.en'}: ending '.en' is unknown. Known: .csv, "
     assert str(caught.value).startswith(told)
     assert str(caught.value).endswith(
-        " The run was trained on parallel files; to score it on others, name them one after the other: --data FILE "
+        " The run was trained on parallel files; to score it on others, name them one after the "
+        "other: --data FILE "
         "--data FILE (in Python: data=['FILE', 'FILE'])."
     )
 
@@ -106,5 +108,6 @@ def test_fields_of_one_column_and_annotations_of_a_sample(folder: Path, tmp_path
     with pytest.raises(DataError) as caught:
         sixjars.evaluate(run, data=files, metrics=["alignment_error_rate"])
     assert str(caught.value) == (
-        "parallel files have no column for the alignment of this run; score it on a table, or name metrics without."
+        "parallel files have no column for the alignment of this run; score it on a table, or "
+        "name metrics without."
     )

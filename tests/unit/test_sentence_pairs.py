@@ -100,7 +100,8 @@ def test_a_vocabulary_grows_for_both_when_a_run_goes_on(run: Path) -> None:
     [
         (
             {"sentence2": {"column": "hypothesis", "tokens": "characters", "min_count": 2}},
-            "data.sentence1 and data.sentence2 have one vocabulary; give them the same tokens and min_count.",
+            "data.sentence1 and data.sentence2 have one vocabulary; give them the same tokens and "
+            "min_count.",
         ),
         (
             {"sentence2": {"kind": "points", "column": "hypothesis"}},

@@ -68,7 +68,8 @@ WITH_SPACES = [
     "नमस्ते. | ठीक है? | हाँ",
 ]
 GLUED = [
-    "Sales rose by 2.7bn.|For the full-year they fell.|It was 10%.|But why?|Because!|A reason.|I'm sure.",
+    "Sales rose by 2.7bn.|For the full-year they fell.|It was 10%.|But why?|Because!|A "
+    "reason.|I'm sure.",
     "The bank.|UFJ Holdings said.|U2 sang.|R&B won.|C-Murder (2004).|The BBC.|They said so.",
     'He left."|"She stayed.',
     'He said "so".|The end.',

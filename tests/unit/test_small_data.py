@@ -608,7 +608,8 @@ def test_folds_are_of_the_training_file(tmp_path: Path) -> None:
     check_fault(
         made,
         "data.fold=1/3  data.valid=0.1",
-        "data: 'fold' is a part of the training file; name no 'valid', 'test', 'split' or 'sample'.",
+        "data: 'fold' is a part of the training file; name no 'valid', 'test', 'split' or "
+        "'sample'.",
     )
     told = r"data\.fold: part 4 of 3 cannot be held out; .* has 30 inputs\."
     with pytest.raises(DataError, match=told):

@@ -260,11 +260,13 @@ def test_rows_are_tokenized_once_and_not_in_every_epoch(
         ("0-x", r"line 2: alignment '0-x' must be pairs like `0-0 1-2`\."),
         (
             "5-0",
-            r"line 2: alignment 5-0 points outside the source, which has 2 words \(counted from 0\)\.",
+            r"line 2: alignment 5-0 points outside the source, which has 2 words \(counted from "
+            r"0\)\.",
         ),
         (
             "0-7",
-            r"line 2: alignment 0-7 points outside the target, which has 2 words \(counted from 0\)\.",
+            r"line 2: alignment 0-7 points outside the target, which has 2 words \(counted from "
+            r"0\)\.",
         ),
     ],
 )

@@ -210,7 +210,8 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
     assert told["scores"]["labels_micro_f1"]["value"] == pytest.approx(2 / 3)
     (tmp_path / "other.jsonl").write_text(json.dumps({"read": "oil rose", "said": ["gold"]}) + "\n")
     assert call("evaluate", tmp_path / "run", "--data", tmp_path / "other.jsonl").sentence == (
-        f"{tmp_path / 'other.jsonl'}: none of its labels ('gold', ...) is among those that were learned."
+        f"{tmp_path / 'other.jsonl'}: none of its labels ('gold', ...) is among those that were "
+        "learned."
     )
 
 
@@ -263,7 +264,8 @@ def test_points_left_out_and_a_single_one(call: Any, tmp_path: Path) -> None:
     path = recipe(tmp_path, "pointing", rows[:1], points={}, order={})
     said = call("train", path, "data.on_bad_row=skip", "--out", tmp_path / "none")
     assert said.sentence == (
-        f"{tmp_path / 'rows.jsonl'}: no row is left of 1; all were bad: the order has 1 of 2 points, but "
+        f"{tmp_path / 'rows.jsonl'}: no row is left of 1; all were bad: the order has 1 of 2 "
+        "points, but "
         "model.decoder.visits is all; say visits: some."
     )
 

@@ -85,7 +85,8 @@ def test_a_true_order_that_is_no_tour_is_no_measure() -> None:
     with pytest.raises(DataError) as error:
         score(outputs("0 1 2 3", truth="0 2 1"), ["tour_length_ratio"])
     assert str(error.value) == (
-        "tour_length_ratio compares with a true tour, but the order '0 2 1' does not come to each of 4 points once. "
+        "tour_length_ratio compares with a true tour, but the order '0 2 1' does not come to each "
+        "of 4 points once. "
         "Use exact_match where orders are no tours."
     )
     assert score(outputs("0 1 2 3", truth="0 2 1"), ["tour_over_nearest"])[

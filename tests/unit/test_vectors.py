@@ -46,7 +46,8 @@ def test_binary_formats_are_told_apart_from_text(tmp_path: Path) -> None:
         with pytest.raises(DataError) as caught:
             read_vectors(path, {"word1": 0})
         assert str(caught.value) == (
-            f"{path} is binary, but vectors are read as text: of fastText take the .vec file beside the .bin, of "
+            f"{path} is binary, but vectors are read as text: of fastText take the .vec file "
+            "beside the .bin, of "
             "word2vec save with binary=False."
         )
         with pytest.raises(DataError, match="is binary, but vectors are read as text"):

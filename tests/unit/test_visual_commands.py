@@ -161,7 +161,8 @@ def test_the_most_probable_labels(call: Any, run: Run) -> None:
     assert chances == sorted(chances, reverse=True)
     for options in (("--search", "beam"), ("--set", "width=3")):
         assert call("predict", classifier, video, *options).sentence == (
-            "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
+            "this run chooses a label; there is nothing to search. With nbest it gives the most "
+            "probable."
         )
 
 
@@ -203,7 +204,8 @@ def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_pat
     ):
         assert call("predict", *arguments).sentence == told
     assert call("predict", captioner, album / "notes.txt").sentence == (
-        f"input 1: the image: {album / 'notes.txt'} is not an image, or damaged from its first bytes; JPEG, "
+        f"input 1: the image: {album / 'notes.txt'} is not an image, or damaged from its first "
+        "bytes; JPEG, "
         "PNG, WEBP, GIF, BMP, TIFF, PPM, AVIF, JPEG2000 can be read."
     )
     assert call("predict", run("video_classification"), image, "--nbest", 1).code != 0
@@ -315,5 +317,6 @@ def test_videos_with_labels_have_no_length(call: Any, run: Run, tmp_path: Path) 
     assert not (tmp_path / "compare" / "by_length.png").exists()
     said = call("compare", name, name, "--out", tmp_path / "p.png")
     assert said.sentence == (
-        f"{tmp_path / 'p.png'} would be empty: nothing has a length here; write the table to a FILE.md instead."
+        f"{tmp_path / 'p.png'} would be empty: nothing has a length here; write the table to a "
+        "FILE.md instead."
     )

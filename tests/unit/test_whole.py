@@ -169,7 +169,8 @@ def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
         (
             "sample",
             {},
-            "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam.",
+            "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy "
+            "or beam.",
         ),
         ("best", {}, "whole 'best' is unknown. Known: beam, greedy."),
         (
@@ -251,8 +252,8 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
     assert "Encoder, decoder and beam search of width 5 in one graph" in card
     assert "Ordered by score: log probability / tokens." in card
     assert (
-        "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a row |"
-        in card
+        "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a "
+        "row |" in card
     )
     told = "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first"
     assert told in card
