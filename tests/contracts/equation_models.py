@@ -73,7 +73,7 @@ class Model:
         return Equations(lines, all_letters(network), self.example(row))
 
     def example(self, row: int) -> Example:
-        """One row as numpy sees it: words, points, or features of a backbone that is taken as it is."""
+        """One row as numpy sees it: words, points, or the features of a frozen backbone."""
         target = self.target.values[row].tolist()
         shift = 3 if isinstance(self.network.decoder, PointerDecoder) else 0
         given: dict[str, Callable[..., Any]] = {"y": lambda t: target[t - 1] - shift}

@@ -173,7 +173,7 @@ class Parser:
         return tree
 
     def factor(self) -> Tree:
-        """A number, a name, a function, a sum in brackets, a vector of parts; each may be transposed."""
+        """A number, name, function, sum in brackets or vector of parts; each may be transposed."""
         kind, text = self.tokens[self.at]
         self.at += 1
         if kind in ("number", "special"):

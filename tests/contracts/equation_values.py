@@ -179,7 +179,7 @@ class Equations:
         return self.eval(line.tree, env | {"rule": line.rule})
 
     def _otherwise(self, rule: str, env: Env) -> float | None:
-        """The value of a line of the overlap of two sentences in the case that it excepts, or None."""
+        """The value of a line of the overlap of two sentences in its exception, or None."""
         if rule == "none counts":
             words = self.example.range("k", env)
             excepted = not any(self._frequency(env["n"], k) for k in words)

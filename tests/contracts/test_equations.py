@@ -408,7 +408,7 @@ def test_a_line_that_cannot_be_read_is_an_error(line: str) -> None:
 
 @pytest.mark.parametrize("name", packaged())
 def test_letters_of_recipes_mean_one_thing(name: str) -> None:
-    """Every line can be read, no letter is two weights, and every weight that learns is in a line."""
+    """Every line can be read, no letter is two weights, and each weight that learns is told."""
     blueprint = Blueprint.of(read_recipe(name))
     fields = blueprint.fields.mapped(lambda field: field.assumed())
     facts = {

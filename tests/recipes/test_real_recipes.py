@@ -47,7 +47,7 @@ def test_every_stand_in_is_needed() -> None:
 
 
 def params() -> list[Any]:
-    """All recipes; later ones of the same data, with or without vectors, are left to `make test-all`."""
+    """All recipes; later ones of the same data are left to `make test-all`."""
     first = {(name.split("/")[1].split("_")[0], has_vectors(name)): name for name in reversed(REAL)}
     return [
         pytest.param(name, marks=() if name in first.values() else pytest.mark.slow)

@@ -1,4 +1,4 @@
-"""Damaged and tampered copies of runs and exports, by a seed; and a process that uses one after the other."""
+"""Damaged and tampered copies of runs and exports, by a seed; and a process that uses them."""
 
 import json
 import math
@@ -110,7 +110,7 @@ def other(value: Any, draw: random.Random) -> Any:
 
 
 def changed(values: Any, draw: random.Random) -> tuple[Any, str]:
-    """Values with one place deleted, replaced, renamed or exchanged with another; and what was done."""
+    """Values with one place deleted, replaced, renamed or exchanged; and what was done."""
     every = list(places(values))
     # a vocabulary has thousands of places, of one kind
     short = [place for place in every if len(place) < 4]

@@ -1,4 +1,4 @@
-"""The aligner against a plain loop over all sentences and words, and symmetrization against hand-worked examples."""
+"""The aligner against a plain loop over all words, and symmetrization against worked examples."""
 
 import itertools
 import math
@@ -191,7 +191,7 @@ def test_words_are_found_from_the_texts_alone() -> None:
 
 
 def errors(count: int, *, diagonal: float) -> float:
-    """The alignment error rate on sentences of few words whose translation has them from the last to the first."""
+    """The alignment error rate on short sentences whose translation is turned round."""
     draw, weights = random.Random(0), [1 / (word + 1) for word in range(300)]
     rows = [draw.choices(range(300), weights, k=draw.randint(4, 14)) for _ in range(count)]
     first, second = (
@@ -245,7 +245,7 @@ def test_growing_by_hand() -> None:
 
 
 def test_final_by_hand() -> None:
-    """Of what is left, 5-6 has two free words and is added by both; then 5-7 and 6-6 have one each."""
+    """Of what is left, 5-6 has two free words: added by both; then 5-7 and 6-6 have one each."""
     grown = grow_diag(FORWARD, BACKWARD)
     assert symmetrized(FORWARD, BACKWARD, "grow-diag-final-and") == grown | {(5, 6)}
     assert symmetrized(FORWARD, BACKWARD, "grow-diag-final") == grown | {(5, 6), (5, 7), (6, 6)}

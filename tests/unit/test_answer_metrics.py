@@ -1,4 +1,4 @@
-"""Right answers, ranks, perplexity, classes and labels against brute force and sums done by hand."""
+"""Right answers, ranks, perplexity, classes and labels against brute force and by hand."""
 
 import math
 
@@ -212,7 +212,7 @@ sets_of_labels = st.lists(st.sampled_from(["grain", "wheat", "crude", "a, b"]), 
 @settings(deadline=None)
 @given(rows=st.lists(st.tuples(sets_of_labels, sets_of_labels), min_size=1, max_size=8))
 def test_sets_equal_a_table_of_yes_and_no(rows: list[tuple[list[str], list[str]]]) -> None:
-    """A column of truths and one of answers for every label, over which precision and recall are counted."""
+    """A column of truths and one of answers for every label, to count precision and recall over."""
     outcomes = [Outcome((", ".join(right),), (", ".join(said),)) for right, said in rows]
     cells: dict[str, list[tuple[bool, bool]]] = {}
     for label in ("a", "b", "crude", "grain", "wheat"):
@@ -246,7 +246,7 @@ def f1_of(cells: list[tuple[bool, bool]]) -> float:
 
 
 def test_several_labels_by_hand() -> None:
-    """Wheat 2 of 2 and 2 called; grain 1 of 2 and 1 called; crude none and 1 called: 6 of 8 in all."""
+    """Wheat 2 of 2, 2 called; grain 1 of 2, 1 called; crude none, 1 called: 6 of 8 in all."""
     outcomes = predicted(("grain, wheat", "wheat, grain"), ("wheat", "wheat, crude"), ("grain", ""))
     assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))
     assert value("labels_macro_f1", outcomes) == pytest.approx((1 + 2 / 3 + 0) / 3)

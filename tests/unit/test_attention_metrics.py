@@ -1,4 +1,4 @@
-"""Attention on aligned words, on objects and on rationales against brute force and sums done by hand."""
+"""Attention on aligned words, objects and rationales against brute force and by hand."""
 
 import pytest
 from hypothesis import assume, given, settings
@@ -24,7 +24,7 @@ from .scoring import value
 
 
 def test_links_of_words_by_hand() -> None:
-    """Two words of one token, one of two; the second source word has most from the last output word."""
+    """Two words of one token, one of two; the second source word has most from the last output."""
     # the last row is that of `<stop>`
     weights = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]
     # (0, 1) is beside (0, 0), and 1 was free
@@ -71,7 +71,7 @@ def test_links_are_those_of_both_directions(data: st.DataObject) -> None:
 
 
 def test_alignment_error_rate_by_hand() -> None:
-    """A has 4 + 1 links, S 3 + 1; A∩S is 2 + 0, A∩P 3 + 0: 1 - 5/9. `possible` leaves out the sure ones."""
+    """A has 4 + 1 links, S 3 + 1; A∩S is 2 + 0, A∩P 3 + 0: 1 - 5/9. `possible` has no sure ones."""
     first = Outcome(
         ("x",),
         links=frozenset({(0, 0), (1, 1), (2, 3), (3, 2)}),
@@ -90,7 +90,7 @@ link_sets = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_s
 def test_without_possible_links_the_error_is_one_less_f_score(
     rows: list[tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]],
 ) -> None:
-    """With P = S the equation is 1 - F1 of the links; with every link allowed and none sure it is 0."""
+    """With P = S it is 1 - F1 of the links; with every link allowed and none sure it is 0."""
     found = sum(len(links) for links, _ in rows)
     true = sum(len(sure) for _, sure in rows)
     right = sum(len(links & sure) for links, sure in rows)
@@ -116,7 +116,7 @@ FINE = 60
 def rasterised(
     weights: list[float], grid: tuple[int, int], box: tuple[int, int, int, int]
 ) -> float:
-    """Each pixel has its cell's weight, spread evenly; add up those in the box, and the share of pixels there."""
+    """Each pixel has its cell's weight, spread evenly; add up those in the box, and its share."""
     rows, columns = grid
     left, top, right, bottom = box
     inside = pixels = 0.0
@@ -156,7 +156,7 @@ def test_even_attention_is_chance(x: list[int], y: list[int]) -> None:
 
 
 def test_focus_by_hand() -> None:
-    """All weight on the upper right of four cells: the box of that cell has 4, its right half 4, its left side 0."""
+    """All weight on the upper right of four cells: its box has 4, the right half 4, the left 0."""
     weights = [[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
     assert focus_of(weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
     assert focus_of(weights, (2, 2), [(1, 0.75, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)

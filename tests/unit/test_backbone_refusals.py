@@ -58,7 +58,7 @@ class Sideways(nn.Module):
 
 
 class Windows(nn.Module):
-    """The only square maps are the weights of an attention and a table that does not depend on images."""
+    """The only square maps are attention weights and a table that depends on no image."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Backbones in runs: a frozen one is not saved with it, one that learns may do so from a layer on."""
+"""Backbones in runs: a frozen one is not saved, one that learns may do so from a layer on."""
 
 from pathlib import Path
 from typing import Any, final
@@ -46,7 +46,7 @@ def files(task: str, count: int = 3) -> list[str]:
 
 @final
 class Corners(Backbone):
-    """In place of a pretrained network: the mean colour of each quarter and of the whole, times a weight."""
+    """In place of a pretrained network: the mean colour of quarters and whole, times a weight."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def install(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
 def test_a_frozen_backbone(
     task: str, bridge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not saved in the run; other weights in its place are refused wherever the run is used."""
+    """It is not saved in the run; other weights in its place are refused wherever it is used."""
     install(monkeypatch, 0.01)
     recipe, out = write(tmp_path, task, {"name": "efficientnet_lite0"}, bridge), tmp_path / "run"
     sixjars.train(recipe, out=out)

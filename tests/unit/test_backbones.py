@@ -1,4 +1,4 @@
-"""Backbones against plain recomputations from the same weights; what is frozen, exported, and refused."""
+"""Backbones against plain recomputations from the same weights; what is frozen and refused."""
 
 import sys
 from itertools import pairwise
@@ -41,7 +41,7 @@ def lite() -> EfficientNetLite0:
 
 
 def recomputed(packaged: dict[str, Tensor], maps: Tensor) -> dict[str, Tensor]:
-    """EfficientNet-Lite0 spelled out with the package's own names; for sides that stay even until halved."""
+    """EfficientNet-Lite0 in the package's own names; for sides that stay even until halved."""
 
     def layer(maps: Tensor, weight: str, norm: str, stride: int = 1) -> Tensor:
         kernel = packaged[weight + ".weight"]
@@ -156,7 +156,7 @@ def test_without_the_package_the_error_names_what_to_install(
 
 
 def standardised(values: Tensor) -> Tensor:
-    """Mean 0 and variance 1 along the last dimension, which a normalisation does before it has learned."""
+    """Mean 0 and variance 1 along the last dimension, as a norm does before it has learned."""
     away = values - values.mean(-1, keepdim=True)
     return away / (away.square().mean(-1, keepdim=True) + 1e-5).sqrt()
 

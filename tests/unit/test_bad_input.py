@@ -1,4 +1,4 @@
-"""Whatever is wrong on the user's side: one sentence on stderr, an exit code, no traceback, and nothing is lost."""
+"""Whatever is wrong on the user's side: one sentence, an exit code, and nothing is lost."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Batches: each row once, one plan for a seed, limits that count padding, and tensors as a loop makes them."""
+"""Batches: each row once, one plan for a seed, limits that count padding, tensors as of a loop."""
 
 from itertools import chain
 
@@ -208,7 +208,7 @@ def test_lengths_of_several_inputs_add_up() -> None:
 
 
 def test_texts_in_segments_are_as_long_as_their_words() -> None:
-    """The ends of segments are no positions: two texts of three words, one of them in three segments."""
+    """The ends of segments are no positions: two texts of three words, one in three segments."""
     source = SegmentColumn(flat([[4, STOP, 5, STOP, 6, STOP], [4, 5, 6, STOP], [4, STOP]]))
     found = Batches({"source": source}, ids([[1]] * 3), batch_tokens=8)
     assert found.input_lengths.tolist() == [3, 3, 1]

@@ -1,4 +1,4 @@
-"""Intervals and the paired test, against a loop that scores every resampled corpus with the metric itself."""
+"""Intervals and the paired test, against a loop that scores every resampled corpus itself."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""What single bridges promise besides the contract of all; their equations are checked there too."""
+"""What single bridges promise besides the contract of all, which checks their equations."""
 
 from collections.abc import Callable
 from functools import partial
@@ -31,7 +31,7 @@ def source(size: int) -> Encoded:
 def test_attention_from_powers_is_the_same(
     at_once: int, scale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without gradients the additive score is computed from e^{2k}, also where a tanh is 1 or -1."""
+    """Without gradients the additive score is of e^{2k}, also where a tanh is 1 or -1."""
     monkeypatch.setattr(attention, "AT_ONCE", at_once)
     torch.manual_seed(0)
     bridge, query = Attention(source_size=4, state_size=6, size=5), scale * torch.randn(6, 6)

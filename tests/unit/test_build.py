@@ -1,4 +1,4 @@
-"""From the model section of a recipe to a network: the right classes, the right sizes, and what does not fit."""
+"""From the model section of a recipe to a network: classes, sizes, and what does not fit."""
 
 import re
 from dataclasses import dataclass
@@ -155,7 +155,7 @@ def test_sizes_and_layers_have_limits(kind: str, key: str, value: int, limit: in
 
 
 def test_every_size_of_a_component_has_a_limit() -> None:
-    """Whatever is a whole number in a recipe is refused at 10^18, in sections inside sections too."""
+    """Whatever is a whole number in a recipe is refused at 10^18, in inner sections too."""
     for role, table in TABLES.items():
         for kind in table:
             for path in whole_numbers(settings_of(role, {"kind": kind})[0]):

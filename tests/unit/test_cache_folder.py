@@ -1,4 +1,4 @@
-"""The cache folder: where it is, what it holds, and that it does not grow without end or lose what is not ours."""
+"""The cache folder: where it is, what it holds; it neither grows without end nor loses ours."""
 
 import os
 import subprocess
@@ -75,7 +75,7 @@ def test_what_was_not_used_for_longest_goes_first_and_whole(place: Path) -> None
 
 
 def test_whatever_is_used_again_counts_as_new(place: Path) -> None:
-    """Encoded data and features; the first of each was made long ago and is used again, the second is not."""
+    """Encoded data and features; the first of each is old and used again, the second is not."""
     texts = [Examples.of({"source": [text]}, where="a test") for text in "ab"]
     plans = [{"number": 1}, {"number": 2}]
     for some in texts:

@@ -1,4 +1,4 @@
-"""Search by graphs. A CPU has none, so here what would be captured is called again: the rest is the same code."""
+"""Search by graphs. A CPU has none, so here what would be captured is called again."""
 
 import contextlib
 import gc
@@ -142,7 +142,7 @@ def test_rules_that_count_steps_are_not_captured(
 def test_what_a_graph_reads_lives_as_long_as_the_graph(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A graph has addresses alone: whatever was there before it was recorded must be kept by somebody."""
+    """A graph has addresses alone: what was there before it was recorded must be kept."""
     reads = Reads()
 
     def recorded(make: Callable[[], None], *_: object) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""Training steps as CUDA graphs: the padding that they need, and on a CUDA device that they change nothing."""
+"""Training steps as CUDA graphs: the padding they need, and that they change nothing."""
 
 import contextlib
 from collections.abc import Callable
@@ -240,7 +240,7 @@ def test_both_paths_learn_alike(tmp_path: Path) -> None:
 def test_graphs_leave_memory_to_what_has_none(
     free: int, graphs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside another training, or on a small device, a step of a new shape is computed without a graph."""
+    """Beside another training, or on a small device, a step of a new shape has no graph."""
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, 400))
@@ -282,7 +282,7 @@ def test_a_step_for_whose_graph_there_is_no_room_is_computed(
 def test_what_a_graph_reads_lives_as_long_as_the_graph(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both graphs of a training, each with another batch before and after it; a CPU only calls the functions."""
+    """Both graphs of a training, each with another batch before and after; a CPU only calls."""
     reads: list[Reads] = []
 
     class Recording:

@@ -120,7 +120,7 @@ def test_a_rest_before_an_empty_segment() -> None:
 
 @pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a batch"])
 def test_rows_of_texts_in_segments_cannot_be_picked(inside: bool) -> None:
-    """Their segments are packed across rows; an IndexError, or other rows, would be the alternative."""
+    """Their segments are packed across rows; otherwise there were wrong rows."""
     text = SegmentColumn(laid([[4, STOP, 5, STOP], [6, STOP]])).padded(np.arange(2))
     value = Batch({"source": text}, Padded.of([[4], [5]]), torch.arange(2)) if inside else text
     told = r"^rows of a text in segments cannot be picked: its segments are packed across rows\.$"

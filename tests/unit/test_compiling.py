@@ -1,4 +1,4 @@
-"""Kernels are compiled once for each processor, whole or not at all; without a compiler there are torch operations."""
+"""Kernels are compiled once for each processor, whole or not at all; else torch computes."""
 
 import os
 import subprocess

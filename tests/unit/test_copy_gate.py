@@ -19,7 +19,7 @@ from sixjars_runtime.special_tokens import UNK
 
 VOCABULARY, FEATURES = 6, 3
 COPY_IDS = torch.tensor([[4, 7, 5, 7, 4], [6, 7, 6, 0, 0]])
-"""The second source has three words; a word that is not in the vocabulary is V plus its first position."""
+"""The second source has three words; an unknown word is V plus its first position."""
 WEIGHTS = torch.tensor(
     [
         [[0.25, 0.5, 0.125, 0.0625, 0.0625], [0.0, 0.0, 0.0, 1.0, 0.0]],
@@ -90,7 +90,7 @@ def test_padding_is_not_copied() -> None:
     ("gate", "truth"), [(30.0, VOCABULARY + 1), (60.0, VOCABULARY + 1), (-30.0, 2)]
 )
 def test_a_gate_that_is_sure_and_wrong_learns(gate: float, truth: int) -> None:
-    """-log σ(-x) is nearly x, and its slope nearly 1: the other way round where the truth had to be generated."""
+    """-log σ(-x) is nearly x, its slope nearly 1: and the other way round for what is generated."""
     copy, logits, inputs = given()
     torch.nn.init.zeros_(copy.gate.weight)
     torch.nn.init.constant_(copy.gate.bias, gate)

@@ -1,4 +1,4 @@
-"""Copying: words outside a vocabulary keep their identity from the text through a batch and back to a text."""
+"""Copying: unknown words keep their identity from the text through a batch and back."""
 
 import zlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two processes train one model, and it is the model that one process trains on the same batches."""
+"""Two processes train one model: the one that a single process trains on the same batches."""
 
 import re
 import signal
@@ -18,7 +18,7 @@ from sixjars.runs.baseline_file import read_entries
 from .conftest import wait_for
 
 BASELINES = "without a network, on the same examples:"
-# Plain gradient descent: Adam would make the same step of a gradient of any length, and a large one of mere rounding.
+# Plain gradient descent: Adam makes the same step of any gradient, a large one of mere rounding.
 SGD = {"optimizer": "sgd", "rate": 0.5}
 BATCHES: dict[str, dict[str, Any]] = {
     "odd batches, the last of one row": {**SGD, "batch_examples": 7, "clip": None},
@@ -37,7 +37,7 @@ sys.addaudithook(watch)
 
 
 def assert_close(folder: Path, other: Path) -> None:
-    """Ten times what rounding makes of it: gradients of 32 bits are added in another order at each of some updates."""
+    """Ten times what rounding makes of it: gradients are added in another order at each update."""
     found, wanted = (load_file(each / "model.safetensors") for each in (folder, other))
     assert found.keys() == wanted.keys()
     for name, tensor in wanted.items():
@@ -148,7 +148,7 @@ def test_torchrun(recipe: Callable[..., str], tmp_path: Path, warm_python: str) 
 
 @pytest.mark.parametrize("bridge", ["initial", "attention", "pooling"])
 def test_images(bridge: str, two: Any, tmp_path: Path) -> None:
-    """Also where no output depends on some weights: cells that no bridge attends to, a summary that none reads."""
+    """Also where no output depends on some weights: unused cells, a summary that none reads."""
     values = {
         "task": "image_captioning",
         "data": {"sample": {"size": 30, "valid": 4, "test": 4}, "image": {"size": 16}},

@@ -1,4 +1,4 @@
-"""What `explain` prints of training, evaluated and compared with torch; and what it says of each system."""
+"""What `explain` prints of training, evaluated and compared with torch."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Attention weights against erasing the input and gradients: plain loops, and models whose importances are known."""
+"""Attention against erasing and gradients: plain loops, and models of known importances."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -214,7 +214,7 @@ def _rows(values: list[float]) -> tuple[Tensor, Tensor]:
 
 
 class Explained(Decoder):
-    """P(y = 1) = σ(Σ_j v_j²), and attention α_j = v_j / Σ v: exactly the order of importance; or its opposite."""
+    """P(y = 1) = σ(Σ_j v_j²), attention α_j = v_j / Σ v: by importance, or its opposite."""
 
     produces = "classes"
     searches = False

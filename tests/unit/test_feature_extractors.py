@@ -1,4 +1,4 @@
-"""Feature extractors: pixels as they are, or a frozen backbone of its own that nobody else moves or changes."""
+"""Feature extractors: pixels as they are, or a frozen backbone that nobody else changes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 
 @final
 class Halves(nn.Module):
-    """A stand-in for a network with weights: the mean of each quarter and of the whole, times a weight."""
+    """A stand-in for a network: the mean of each quarter and of the whole, times a weight."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ def test_files_of_different_lengths_keep_their_own_features(scale: Callable[[flo
 def test_only_features_that_are_kept_are_rounded_to_16_bits(
     kept: bool, scale: Callable[[float], None]
 ) -> None:
-    """A rounded prediction would change with the last digits, which are others wherever a backbone is computed."""
+    """A rounded prediction would change with the last digits, which differ by machine."""
     scale(0.37)
     [frames] = videos(4)
     [found] = (
@@ -136,7 +136,7 @@ def test_features_too_large_for_16_bits_stay_numbers(scale: Callable[[float], No
 def test_which_cells_are_taken_matters_only_where_they_are(
     tmp_path: Path, scale: Callable[[float], None]
 ) -> None:
-    """One store holds the vectors, whatever layer the cells of others come from; pixels have no cells yet."""
+    """One store holds the vectors, whatever layer the cells come from; pixels have no cells."""
     scale(0.5)
 
     def place(*, cells: bool, layer: str | None = None) -> Path:

@@ -292,7 +292,7 @@ def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_no_shard_or_no_folder_is_set_aside(tmp_path: Path) -> None:
-    """A folder with a shard's name, and a file with a folder's: their content stays, and work goes on."""
+    """A folder with a shard's name, a file with a folder's: they stay, and work goes on."""
     frames = tmp_path / "frames"
     frames.write_text("mine")
     kept = FeatureStore(frames, PLAN)

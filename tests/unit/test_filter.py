@@ -1,4 +1,4 @@
-"""`filter` in a recipe: values of YAML and JSON are compared with values of files as files write them."""
+"""`filter` in a recipe: values of YAML and JSON are compared as files write them."""
 
 import json
 from pathlib import Path

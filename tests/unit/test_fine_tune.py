@@ -65,7 +65,7 @@ ROWS = "".join(f"word{n % 4} and zebra{n % 2}\twort{n % 3} und zebra{n % 2}\n" f
 def test_one_step_is_that_of_those_weights_by_hand(
     recipe: Write, run: Path, tmp_path: Path
 ) -> None:
-    """Of plain gradient descent: θ - rate · ∇L, with L the mean over all tokens of the one batch."""
+    """Of plain gradient descent: θ - rate · ∇L, L the mean over all tokens of the batch."""
     name = recipe(
         learning={"steps": 1, "batch_examples": 64, "optimizer": "sgd", "rate": 0.5, "clip": None}
     )
@@ -90,7 +90,7 @@ def spelled(field: Any) -> dict[str, int]:
 
 
 def test_a_vocabulary_grows_and_old_outputs_stay(words: Path, tmp_path: Path) -> None:
-    """Before any update: old ids and rows are the same, new rows are the mean, and the best output is the same."""
+    """Before any update: old rows are the same, new ones the mean, and the best output stays."""
     name = new_recipe(tmp_path, ROWS)
     origin = Origin.of(words, NOTHING)
     blueprint = Blueprint.of(

@@ -1,4 +1,4 @@
-"""A tokenizer of one's own from a file: ids, special tokens, what is kept in a run, and what is refused."""
+"""A tokenizer from a file: ids, special tokens, what is kept in a run, what is refused."""
 
 import json
 import sys

@@ -149,7 +149,7 @@ def test_how_segments_are_packed_has_no_influence(pool: Pool) -> None:
 @pytest.mark.parametrize("pool", ["last", "attention"])
 @pytest.mark.parametrize("documents", [[[], []], [[[]], []], [[[], []], [[], [5]]]])
 def test_documents_without_words_are_encoded_as_zeros(documents: Documents, pool: Pool) -> None:
-    """Not a word in a whole batch, or in all but one segment of it: for both levels, and for bridges to them."""
+    """Not a word in a whole batch, or in all but one segment of it: for both levels."""
     encoder = hierarchy(pool, "both")
     bridges: list[Any] = [
         TwoLevelAttention(source_size=8, segment_size=5, state_size=6),
@@ -189,7 +189,7 @@ def test_an_encoder_of_one_level_is_refused() -> None:
 
 
 def test_scores_of_any_size_give_a_softmax_in_each_segment() -> None:
-    """Neither high nor low scores overflow, padding least of all; the gradient is that of a softmax in each segment."""
+    """Neither high nor low scores overflow; the gradient is that of a softmax in each segment."""
     of = torch.tensor([[0, 0, 1, 1, 2, 0]])
     mask = torch.tensor([[True, True, True, True, True, False]])
     level = SegmentLevel(torch.zeros(1, 4, 2), torch.ones(1, 4, dtype=torch.bool), of)

@@ -1,4 +1,4 @@
-"""Images of a dataset: each reaches its rows, bad ones are told or skipped, true boxes are read and checked."""
+"""Images of a dataset: each reaches its rows, bad ones are told, true boxes are read."""
 
 import json
 from collections.abc import Sequence

@@ -97,7 +97,7 @@ def test_every_kind_of_colour_becomes_red_green_and_blue(name: str) -> None:
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_images_are_upright(kind: str, orientation: int) -> None:
-    """The file holds the pixels as the sensor saw them; by the standard's table, this is how it was held."""
+    """The file holds the pixels as the sensor saw them; by the standard, so it was held."""
     seen_HWC = np.asarray(corners(64, 32))
     held: dict[int, NDArray[np.uint8]] = {
         1: seen_HWC,
@@ -135,7 +135,7 @@ def test_damaged_exif_does_not_matter() -> None:
 @pytest.mark.parametrize(("width", "height"), [(90, 30), (30, 90), (60, 60), (41, 640)])
 @pytest.mark.parametrize("fit", FITS)
 def test_the_square_shows_what_placed_tells(width: int, height: int, fit: Fit) -> None:
-    """An image whose red is its column and whose green is its row, both from 0 to 255, tells where a pixel is from."""
+    """An image whose red is its column and green its row, from 0 to 255: where a pixel is from."""
     across = np.broadcast_to((np.arange(width) + 0.5) / width, (height, width))
     down = np.broadcast_to(((np.arange(height) + 0.5) / height)[:, None], (height, width))
     pixels_HWC = np.stack([across * 255, down * 255, np.zeros_like(across)], axis=2).astype(
@@ -172,7 +172,7 @@ def test_the_narrowest_images(width: int, height: int, fit: Fit) -> None:
 
 
 def test_pixels_do_not_depend_on_the_version_of_pillow() -> None:
-    """Noise in a tall image, as Pillow 11 makes it smaller; from Pillow 13 on, one call rounds at another place."""
+    """Noise in a tall image, as Pillow 11 makes it smaller; Pillow 13 rounds elsewhere."""
     at_HWC = np.arange(9 * 4 * 3).reshape(9, 4, 3)
     noise = PIL.Image.fromarray((at_HWC * at_HWC * 7 % 251).astype(np.uint8))
     found_CHW = read(saved(noise, "PNG"), size=3, fit="stretch")

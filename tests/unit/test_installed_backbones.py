@@ -42,7 +42,7 @@ class Oxford(nn.Module):
 
 
 class Residual(nn.Module):
-    """As a residual network of timm whose classifier is a convolution of the one cell that is left."""
+    """As a residual network of timm whose classifier is a convolution of the one cell left."""
 
     def __init__(self) -> None:
         super().__init__()

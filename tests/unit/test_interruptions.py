@@ -1,4 +1,4 @@
-"""A full disk, Ctrl-C, SIGTERM, a loss that is no number: one sentence, and nothing that was saved is lost."""
+"""A full disk, Ctrl-C, SIGTERM, a loss that is no number: a sentence, and nothing is lost."""
 
 import errno
 import json
@@ -214,7 +214,7 @@ sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in 
 def test_a_second_wish_during_a_save_loses_nothing(
     server: Any, recipe: Maker, tmp_path: Path
 ) -> None:
-    """The last state is still being written when the second Ctrl-C comes: it is waited for, and training goes on."""
+    """The last state is still being written at the second Ctrl-C: it is waited for."""
     name = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000})
     out = tmp_path / "run"
     before = """
@@ -255,7 +255,7 @@ def saved_step(folder: Path) -> int:
 def test_only_a_later_signal_ends_the_update(
     later: float, ends: bool, recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A terminal and a launcher both send the first; within a second it is the same wish, and the update ends."""
+    """A terminal and a launcher both send the first; within a second it is the same wish."""
     now, update = [100.0], loop.Trainer._update
 
     def twice(self: loop.Trainer, load: Any) -> Any:

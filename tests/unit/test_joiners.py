@@ -1,4 +1,4 @@
-"""Words beside punctuation: one entry of the vocabulary each, and joining the tokens gives the text back."""
+"""Words beside punctuation: one entry each, and joining the tokens gives the text back."""
 
 import re
 from collections import Counter
@@ -150,7 +150,7 @@ def test_tokens_of_a_decoder_are_joined_whatever_their_order() -> None:
 
 
 def test_copied_words_take_the_mark_beside_them_along() -> None:
-    """Where the vocabulary has the mark in another form only; where it has both, the decoder has chosen."""
+    """Where the vocabulary has the mark in another form only; else the decoder has chosen."""
     tokens = trained(["it is 5, so (5) it"], tokens="words")
     other = trained(["a,b it, is 5"], tokens="words")
     for made, expected in ((tokens, "it 3,14 it"), (other, "it 3, 14 it")):

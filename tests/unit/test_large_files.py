@@ -1,4 +1,4 @@
-"""Large files: read by blocks, kept in files while they are made, the same with any number of cores, and told of."""
+"""Large files: read by blocks, the same with any number of cores, and told of."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Small layers against plain loops; pretrained vectors that stay as they are; an output layer that is tied."""
+"""Small layers against plain loops; pretrained vectors that stay; a tied output layer."""
 
 import math
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def with_gaps(matrix: Tensor) -> Tensor:
 def test_products_by_onednn_are_those_of_torch(
     count: int, laid: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the order of the numbers in memory. Contracts compare gradients: tests/contracts/test_fast.py."""
+    """Whatever the order of the numbers in memory; for gradients see contracts/test_fast.py."""
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
     rows = laid(torch.randn(count, 5))

@@ -1,4 +1,4 @@
-"""Texts longer than `max_length`: cut, dropped or an error; `<stop>` only where a text ended; scores on whole texts."""
+"""Texts longer than `max_length`: cut, dropped or an error; scores are on whole texts."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Losses against torch's mean and by hand; their equations are checked with those of the network."""
+"""Losses against torch's mean and by hand; contracts check their equations."""
 
 import math
 from dataclasses import replace

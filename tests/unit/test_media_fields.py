@@ -1,4 +1,4 @@
-"""From image files to numbers: what is bad is told, nothing is decoded twice, and a kill costs one block."""
+"""From image files to numbers: bad ones are told, none is decoded twice, a kill costs a block."""
 
 import shutil
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What cannot fit into memory is refused before it is begun, in a sentence that says how much and what to lower."""
+"""What cannot fit into memory is refused before it begins: how much, and what to lower."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_a_search_that_does_not_fit(
 def test_an_estimate_is_of_the_order_of_what_is_taken(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torch counts what it allocates: an estimate must neither refuse what would fit, nor be of no use."""
+    """Torch counts what it allocates: an estimate refuses nothing that fits, and is of use."""
 
     sizes: list[memory.SearchSize] = []
     monkeypatch.setattr(memory.SearchSize, "check", lambda size, free: sizes.append(size))

@@ -1,4 +1,4 @@
-"""What holds for every metric: the best value, the range, empty texts, the order of the examples."""
+"""What holds for every metric: best value, range, empty texts, the order of the examples."""
 
 import math
 from random import Random
@@ -129,7 +129,7 @@ EMPTY_REFERENCES = {
 
 @pytest.mark.parametrize("name", FROM_TEXT)
 def test_empty_texts_have_a_value(name: str) -> None:
-    """As the docstrings say: an empty output for an empty reference is no error, but no overlap either."""
+    """An empty output for an empty reference is no error, but no overlap either."""
     assert value(name, [outcome("", ""), outcome(("", ""), "")]) == ALL_EMPTY[name]
 
 

@@ -1,4 +1,4 @@
-"""The table of metrics: names, signatures, documentation, metrics of one's own, and what is refused."""
+"""The table of metrics: names, signatures, docs, metrics of one's own, what is refused."""
 
 import subprocess
 import sys

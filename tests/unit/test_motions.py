@@ -37,7 +37,7 @@ def frames_in(name: str) -> NDArray[np.int64]:
 
 
 def poses(frames: NDArray[np.int64]) -> NDArray[np.float64]:
-    """In each frame the middle of the box around all that is not pale, and how many pixels that is, (F, 3)."""
+    """In each frame the middle of the box around what is not pale, and its pixels, (F, 3)."""
     found = []
     for frame in frames:
         rows, columns = np.nonzero(frame.min(axis=-1) < 190)

@@ -1,4 +1,4 @@
-"""From Python and notebooks: recipes as dicts, tables in memory, one input alone, search by keywords, HTML."""
+"""From Python and notebooks: recipes as dicts, tables in memory, search by keywords, HTML."""
 
 from html.parser import HTMLParser
 from pathlib import Path

@@ -51,7 +51,7 @@ def test_copied_words_equal_a_search_in_the_text(rows: list[tuple[list[str], lis
 
 
 def test_by_hand_over_the_whole_corpus() -> None:
-    """The first has bigrams the-dog (there), dog-ran (new), ran-home (there); the second one more, which is new."""
+    """The first has the-dog (there), dog-ran (new), ran-home (there); the second one more, new."""
     outcomes = [
         Outcome(("x",), ("The dog ran home",), given="the dog\nsaw a man who ran home"),
         Outcome(("x",), ("no .",), given="yes ."),
@@ -90,7 +90,7 @@ def test_the_signature_has_how_words_are_split(name: str) -> None:
 
 
 def test_distinct_by_hand() -> None:
-    """Words: i do not know i do i = 4 of 7. Pairs: i-do do-not not-know i-do = 3 of 4, none across texts."""
+    """Words: i do not know i do i = 4 of 7. Pairs: 3 of 4, none across texts."""
     outcomes = [
         outcome("x", "i do not know", "other words here"),
         outcome("x", "i do"),

@@ -1,4 +1,4 @@
-"""BLEU, chrF, TER, ROUGE and edit distances against their libraries, brute force and sums done by hand."""
+"""BLEU, chrF, TER, ROUGE and edit distances against their libraries and by hand."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -65,7 +65,7 @@ def test_sacrebleu_with_differing_numbers_of_references() -> None:
 
 
 def test_bleu_by_hand() -> None:
-    """Of 6 words 5 match, of 5 pairs 3, of 4 triples 1, of 3 fours 0 (which smoothing halves: 1/2 of 1/3)."""
+    """Of 6 words 5 match, of 5 pairs 3, of 4 triples 1, of 3 fours 0 (smoothed: 1/2 of 1/3)."""
     example = outcome("the cat sat on the mat", "the cat is on the mat")
     product = Fraction(5, 6) * Fraction(3, 5) * Fraction(1, 4) * Fraction(1, 6)
     assert value("bleu", [example]) == pytest.approx(100 * float(product) ** 0.25)
@@ -111,7 +111,7 @@ def test_rouge_of_words_split_at_spaces(name: str, outcomes: list[Outcome]) -> N
 
 
 def test_rouge_by_hand() -> None:
-    """Three words against four. By stems all are shared, and one pair of 2 and 3; as they are, the first and last."""
+    """Three words against four. By stems all are shared, and one pair; else the first and last."""
     outcomes = [outcome("The dogs barked loudly", "the dog loudly")]
     assert [value(name, outcomes) for name in ROUGE] == pytest.approx([6 / 7, 2 / 5, 6 / 7])
     assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx(
@@ -120,7 +120,7 @@ def test_rouge_by_hand() -> None:
 
 
 def test_rouge_by_hand_in_hindi() -> None:
-    """Four of five words, two of four pairs, four in the same order; the published tokenizer leaves no word."""
+    """Four of five words, two of four pairs, four in order; the published one leaves no word."""
     outcomes = [outcome("मैं घर जा रहा हूँ", "मैं घर जा रही हूँ")]
     assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx(
         [4 / 5, 2 / 4, 4 / 5]

@@ -1,4 +1,4 @@
-"""Components of one's own, as a prototype in a notebook has them: bare names, no equations, mistakes in shapes."""
+"""Components of one's own, as in a notebook: bare names, no equations, mistakes in shapes."""
 
 from pathlib import Path
 from typing import Any

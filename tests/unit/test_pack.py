@@ -1,4 +1,4 @@
-"""One file to share: what is in it, that it is used as a folder is, and that a stranger's file does no harm."""
+"""One file to share: what is in it, used as a folder is; a stranger's does no harm."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Packing: every segment of every text is found again by following the tensors, and little of them is padding."""
+"""Packing: every segment is found again by following the tensors, with little padding."""
 
 from itertools import combinations
 
@@ -21,7 +21,7 @@ def packing(rows: Rows) -> Segments:
 
 
 def followed(segments: Segments, rows: Rows) -> None:
-    """Each text is written as (row, segment, place) at each position, then read back in all the ways there are."""
+    """Each text is written as (row, segment, place), then read back in all ways there are."""
     width = max([sum(row) for row in rows], default=0)
     texts = [
         [(row, segment, at) for segment, length in enumerate(lengths) for at in range(length)]
@@ -123,7 +123,7 @@ def test_by_hand() -> None:
 
 @given(st.lists(st.integers(1, 14), min_size=1, max_size=20))
 def test_no_other_rectangles_would_be_better(row: list[int]) -> None:
-    """Against all ways to choose widths: as many as needed, and none of as many has less padding."""
+    """Against all ways to choose widths: as many as needed, and none has less padding."""
     segments = packing([row])
     count = len(segments.packs)
     places = sum(pack.numel() for pack in segments.packs)
@@ -151,7 +151,7 @@ def test_a_skewed_batch_wastes_little() -> None:
 
 
 def test_more_widths_than_are_compared() -> None:
-    """Lengths from 1 to 500: six equal steps waste one seventh at best, and a coarser choice hardly more."""
+    """Lengths from 1 to 500: six equal steps waste one seventh at best."""
     rows = [list(range(1, 501))]
     segments = packing(rows)
     followed(segments, rows)

@@ -21,7 +21,7 @@ from sixjars.runs.predict import Predictor
 LETTERS = "abdeghijklmnorstuv"
 SAMPLE = SearchSettings(kind="sample", max_length=12, seed=3)
 ROUNDING = 1e-4
-"""In 32 bits a matrix product over another number of rows may be rounded otherwise, at each of a dozen steps."""
+"""In 32 bits a product over another number of rows may be rounded otherwise at each step."""
 
 
 def words(count: int, longest: int = 9, seed: int = 0) -> list[str]:
@@ -171,7 +171,7 @@ def test_an_input_that_is_too_long_spoils_only_its_own_answer(run: Path, tmp_pat
 
 @pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
 def test_an_answer_does_not_depend_on_its_company(kind: Any, predictor: Predictor) -> None:
-    """Samples included: what is drawn for a row depends on its place among all inputs, not on the rows beside it."""
+    """Samples included: a draw depends on its place among all inputs, not on rows beside it."""
     search = SearchSettings(kind=kind, max_length=9, seed=3)
     texts, others = words(12), words(12, longest=25, seed=5)
     for company in (others, texts[::-1]):

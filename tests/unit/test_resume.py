@@ -37,7 +37,7 @@ PLATEAU: dict[str, Any] = {
     "metric": "exact_match",
     "rate": 20.0,
 }
-"""The rate grows far beyond what can be learned by, so that the second epoch is worse on any machine."""
+"""The rate grows so far that the second epoch is worse on any machine."""
 COSINE = {
     "schedule": "cosine",
     "validate_every": 3,
@@ -45,7 +45,7 @@ COSINE = {
     "optimizer": "adamw",
 }
 
-# The process kills itself at its n-th visit of the disk: before or after a file is written, or takes its final name.
+# The process kills itself at its n-th visit of the disk, before or after it writes a file.
 KILL_ITSELF = """
 import os, pathlib, signal
 left = {left}
@@ -199,7 +199,7 @@ def test_resume_of_a_finished_run_changes_nothing(
 def test_killed_before_the_first_save(
     lost: list[str], lines: int, train: Callable[..., Any], copy: Path, whole: Path
 ) -> None:
-    """The log may have a line already, and the best weights may be there: both are written before the state."""
+    """The log may have a line, and the best weights be there: both come before the state."""
     for name in [*lost, "scores.json"]:
         shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
     log = (copy / "log.jsonl").read_bytes().splitlines(keepends=True)

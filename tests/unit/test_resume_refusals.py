@@ -21,7 +21,7 @@ Change = Callable[[Tensors, dict[str, Any]], object]
 
 
 def refusal(recipe: str, folder: Path) -> str:
-    """The sentence with which a run is not gone on with; it may not change, and its weights can still be used."""
+    """Why a run is not gone on with; it may not change, and its weights can still be used."""
     before = contents(folder)
     with pytest.raises(RunError) as caught:
         sixjars.train(recipe, out=folder, resume=True)
@@ -274,7 +274,7 @@ def test_what_is_left_of_a_run_is_not_overwritten(
 
 
 def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
-    """A held-out set drawn from a changed file would hold what was trained on; a shorter one would never end."""
+    """A set held out of a changed file would hold what was trained on."""
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
     recipe = tmp_path / "mine.yaml"

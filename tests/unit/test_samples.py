@@ -1,4 +1,4 @@
-"""What every synthetic corpus promises: columns, splits, seeds, lengths, alignments; and what is refused."""
+"""What every synthetic corpus promises: columns, splits, seeds, lengths, alignments."""
 
 import json
 import os

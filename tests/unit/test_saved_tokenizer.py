@@ -1,4 +1,4 @@
-"""Saved tokenizers: they come back the same, and a file from a stranger is refused with a sentence or does no harm."""
+"""Saved tokenizers come back the same; a stranger's file is refused or does no harm."""
 
 import json
 from copy import deepcopy
@@ -53,7 +53,7 @@ def without(whole: dict[str, Any], key: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_a_stranger_adds_is_not_used(name: str) -> None:
-    """Each of these makes the library itself abort, panic, or give other ids when it loads such a file."""
+    """Each makes the library itself abort, panic, or give other ids when it loads the file."""
     whole = saved(name)
     foreign = {
         "padding": {

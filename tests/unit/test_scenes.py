@@ -1,4 +1,4 @@
-"""Synthetic images: files, captions, questions and answers, against the pixels and against a second reading."""
+"""Synthetic images: captions, questions and answers, against pixels and a second reading."""
 
 import io
 import os
@@ -132,7 +132,7 @@ def test_every_thing_has_its_colour_and_its_smooth_edge() -> None:
 
 
 def test_each_shape_covers_its_area() -> None:
-    # A star is ten triangles from its middle, of sides 1 and 1/2 with 36 degrees between them; it is 2 cos 18° wide
+    # A star is ten triangles from its middle, of sides 1 and 1/2 and 36°; it is 2 cos 18° wide
     # and 1 + cos 36° high, and is then stretched to its box.
     star = (
         10
@@ -236,7 +236,7 @@ def test_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
 
 
 def answer(question: str, things: list[Seen]) -> tuple[str, Seen | None]:
-    """The one right answer and the thing that is its evidence, by reading the question with patterns."""
+    """The one right answer and the thing that is its evidence, by patterns of the question."""
     if found := re.fullmatch(r"what colour is the (\w+)\?", question):
         (thing,) = (thing for thing in things if thing[1] == found[1])
         return thing[0], thing

@@ -1,4 +1,4 @@
-"""Scoring a dataset: one pass for all metrics, and an answer that does not depend on the batch it is found in."""
+"""Scoring a dataset: one pass for all metrics; no answer depends on its batch."""
 
 import json
 import math

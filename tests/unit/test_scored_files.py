@@ -65,7 +65,7 @@ def test_the_command_takes_them_one_after_the_other(folder: Path, call: Any) -> 
 def test_their_order_is_that_of_training(
     data: dict[str, Any], folder: Path, tmp_path: Path
 ) -> None:
-    """Of parallel files that of the files, however they are turned; of a table, inputs come first."""
+    """Of parallel files that of the files, however turned; of a table, inputs come first."""
     train(folder, tmp_path / "run", data, turned=True)
     names = ["c.de", "c.en"] if data["train"] == "c.tsv" else ["c.en", "c.de"]
     found = next(sixjars.evaluate(tmp_path / "run", data=[folder / name for name in names]).each())

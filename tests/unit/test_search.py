@@ -1,4 +1,4 @@
-"""What every kind of search has in common, greedy search, and the rules; beam search and sampling have their files."""
+"""What all kinds of search share, greedy search, and the rules."""
 
 import itertools
 import math
@@ -191,11 +191,11 @@ def test_min_length_holds_stop_back() -> None:
 def test_min_length_gives_way_where_nothing_else_may_follow(
     kind: str, rule: dict[str, int]
 ) -> None:
-    """A pointer that has been everywhere, or no word that was not output yet: <stop> is all that is left."""
+    """A pointer that has been everywhere, or no word left: <stop> alone may come."""
     places = 3
 
     def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
-        """Tokens 2, 3 and 4, each once (or as often as wanted, if a rule forbids that), and <stop> (1) at any time."""
+        """Tokens 2, 3 and 4, each once (or as often as a rule lets them), and <stop> (1)."""
         seen = state.hidden[:, 0].bool() | (torch.arange(5) == token.unsqueeze(1))
         free = torch.tensor([0.0, 0.4, 0.3, 0.2, 0.1]).expand(len(token), 5)
         scores = free.masked_fill(seen & (torch.arange(5) > 1), 0.0) if not rule else free

@@ -1,4 +1,4 @@
-"""Pairs of sentences: one vocabulary for both, two texts for each prediction, attention over the second."""
+"""Pairs of sentences: one vocabulary, two texts for each prediction, attention over one."""
 
 import json
 from pathlib import Path

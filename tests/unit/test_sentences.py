@@ -8,7 +8,7 @@ from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars_runtime.text.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
 from sixjars_runtime.text.spelling import TokenizerSettings
 
-# `|` stands where one sentence ends and the next begins; a space around it is not part of the text's sentences.
+# `|` stands where one sentence ends and the next begins; a space around it is in neither.
 WITH_SPACES = [
     # plain prose
     "One. | Two. | Three",

@@ -1,4 +1,4 @@
-"""The data of a recipe: splits, alignments, vectors, and the sentences for what is wrong with them."""
+"""The data of a recipe: splits, alignments, vectors, and what is wrong with them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -125,7 +125,7 @@ def test_rows_with_the_same_input_are_held_out_together(tmp_path: Path) -> None:
 
 
 def test_pairs_in_another_order_are_held_out_together() -> None:
-    """Whether A follows from B, and B from A: neither is learned from while the other is held out."""
+    """Whether A follows from B, and B from A: none is learned from where one is held out."""
 
     def groups(*rows: str) -> list[int]:
         one = Examples.of(
@@ -235,7 +235,7 @@ def test_links_between_words_become_links_between_tokens(tmp_path: Path) -> None
 def test_rows_are_tokenized_once_and_not_in_every_epoch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Links between words need the tokens of each word; guided attention reads them in every batch."""
+    """Links between words need the tokens of each; guided attention reads them in every batch."""
     file = write(tmp_path, PAIRS)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links"))
     seen: list[str] = []

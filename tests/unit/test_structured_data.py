@@ -1,4 +1,4 @@
-"""Odd documents, conversations and points, in training, scoring and use: each has an answer or a sentence."""
+"""Odd documents, conversations and points: each has an answer or a sentence."""
 
 import json
 from collections.abc import Sequence
@@ -170,7 +170,7 @@ def test_a_limit_cuts_in_training_and_in_use(
 
 
 def test_multiple_labels(call: Any, tmp_path: Path) -> None:
-    """Lists of them are learned from, scored as sets and told in order; a table of each, and no confusion."""
+    """Lists are learned from, scored as sets and told in order; no confusion."""
     topics = [["grain"], ["grain", "wheat"], ["oil"], ["oil", "grain"]]
     rows = [{"read": f"{' '.join(found)} rose", "said": found} for found in topics * 4]
     data = fields("document_classification") | {"label": {"column": "said", "multi_label": True}}

@@ -1,4 +1,4 @@
-"""Prediction from documents, conversations and points: lists from Python, long tours, empty answers; rationales."""
+"""Documents, conversations and points: lists, long tours, empty answers; rationales."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`sixjars` with documents, conversations, names and points: lines, lists and files in, answers and drawings out."""
+"""`sixjars` with documents, conversations, names and points: files in, answers out."""
 
 import json
 import re

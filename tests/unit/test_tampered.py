@@ -36,7 +36,7 @@ INPUTS = {
     "pointer": ["0.5 0.2 0.9", "0.1"],
 }
 TWICE = 2
-"""A process may take so many times the memory that it takes for the model as it was, however that is used."""
+"""A process may take so many times the memory that it takes for the model as it was."""
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +103,7 @@ def faults(
 
 
 def _wrong(outcome: Outcome, most: float, folder: str) -> str:
-    """What is wrong with an outcome, if something is; a sentence names the file, or the folder that lacks it."""
+    """What is wrong with an outcome, if something is; a sentence names a file or folder."""
     if outcome.outcome not in ("used", "refused"):
         return f"{outcome.outcome} after {outcome.seconds:.1f} s: {outcome.text}"
     if outcome.outcome == "refused" and (

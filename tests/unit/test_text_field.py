@@ -1,4 +1,4 @@
-"""From texts to ids and back: segments, limits, the latest turns, words to copy, tokens and the segment of each."""
+"""From texts to ids and back: segments, limits, turns, words to copy, tokens."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -141,7 +141,7 @@ def test_what_can_be_copied_is_split_by_the_words_of_the_target(copying: Fields)
 
 
 def test_copied_names_come_back(copying: Fields) -> None:
-    """Through the numbers that a batch has: `size` and the first position of the word, lines counted on."""
+    """Through the numbers of a batch: `size` and the first position of the word."""
     data = dataset(copying, source=["he met Zed\nZed went to Ur"], target=["Zed met Ann"])
     size = copying.output.facts()["vocabulary"]
     batch = next(data.batches().collate(rows) for rows in data.batches().in_order(1))
@@ -170,7 +170,7 @@ def test_copied_names_come_back(copying: Fields) -> None:
     ],
 )
 def test_what_is_copied_from_a_conversation_that_was_cut(limit: int, left: str) -> None:
-    """The first turns are dropped before the batch is made, and so they are where its numbers are spelled."""
+    """The first turns are dropped before the batch is made, and where it is spelled."""
     source = text("source", "met he", segments="turns", max_length=limit, split="punctuation")
     target = text("target", "> < met he", options={"copies": True}, split="punctuation")
     data = dataset(

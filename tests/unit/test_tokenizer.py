@@ -24,7 +24,7 @@ def kind(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def test_settings_without_a_field_have_its_defaults() -> None:
-    """The settings of a field are what a recipe has; without one the tokenizer has settings of its own."""
+    """The settings of a field are those of a recipe; without one a tokenizer has its own."""
     plain, field = TokenizerSettings(), TextSettings()
     assert vars(plain) == {name: getattr(field, name) for name in vars(plain)}
 

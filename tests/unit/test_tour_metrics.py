@@ -34,7 +34,7 @@ def test_lengths_by_hand() -> None:
 
 
 def test_nearest_neighbour_by_hand() -> None:
-    """On a line the nearest each time goes from 0 to 1, to -1.5, to 4 and home: 1 + 2.5 + 5.5 + 4; the best is 11."""
+    """On a line the nearest goes 0, 1, -1.5, 4 and home: 1 + 2.5 + 5.5 + 4; the best is 11."""
     line = "0 1 -1.5 4"
     assert values(*outputs("0 1 3 2", truth="0 1 3 2", points=line)) == pytest.approx(
         [1.0, 11 / 13, 1.0]

@@ -58,7 +58,7 @@ def test_no_exchange_of_two_edges_helps_a_long_tour() -> None:
 
 
 def test_long_tours_are_near_the_shortest() -> None:
-    """Where both can be had, exchanging edges ends a little above the shortest, and well below where it began."""
+    """Where both can be had, exchanging edges ends a little above the shortest."""
     cities = np.random.default_rng(0).random((200, 10, 2))
     apart = np.hypot(*(cities[:, :, None] - cities[:, None]).transpose(3, 0, 1, 2))
     near = tours.nearest(apart)

@@ -1,4 +1,4 @@
-"""`search.unknown`: `<unk>` is banned, allowed, or replaced by the source word with the most attention."""
+"""`search.unknown`: `<unk>` is banned, allowed, or replaced by the word most attended to."""
 
 import shutil
 from pathlib import Path
@@ -55,7 +55,7 @@ PIECES: Settings = {"tokens": "bpe", "size": 60}
 def test_the_word_with_the_most_attention(
     source: Settings, target: Settings, text: str, positions: list[int], expected: str
 ) -> None:
-    """Whatever the tokens of both sides are; also a word that the source's vocabulary does not have either."""
+    """Whatever the tokens of both sides are; also a word that the source does not know either."""
     given, output = source_of(**source), target_of(**target)
     begun = output.encoders()["target"].encode(["he saw"])[0]
     weights = [[0.1, 0.2, 0.1, 0.1, 0.05, 0.05]] * len(begun)
@@ -76,7 +76,7 @@ def test_an_image_has_no_words() -> None:
 def predictor(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> sixjars.Predictor:
-    """Trained where every target ends in a word of its own, which is in neither vocabulary nor source."""
+    """Trained where every target ends in a word that is in neither vocabulary nor source."""
     folder = tmp_path_factory.mktemp("unknown")
     pairs = folder / "pairs.tsv"
     rows = [

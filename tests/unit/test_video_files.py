@@ -1,4 +1,4 @@
-"""Video files as they are written and read: shapes, sides up, what can be seen through; and all that is refused."""
+"""Video files as written and read: shapes, sides up, transparency; and what is refused."""
 
 import io
 import struct
@@ -107,7 +107,7 @@ def test_colours_survive() -> None:
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
 def test_a_video_from_a_camera_that_was_turned(turns: int) -> None:
-    """The matrix of the track header says how to turn a stored frame with the clock to see it upright."""
+    """The matrix of the track header says how to turn a stored frame to see it upright."""
     seen_HWC = corners(1)[0]
     stored_HWC = np.rot90(seen_HWC, turns)
     content = written(np.ascontiguousarray(np.stack([stored_HWC] * 3)))

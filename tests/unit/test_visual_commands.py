@@ -1,4 +1,4 @@
-"""`sixjars` with images and videos: files, folders, globs and questions in, lines and drawings out."""
+"""`sixjars` with images and videos: files, folders, globs and questions in, drawings out."""
 
 import json
 import shutil

@@ -86,7 +86,7 @@ def needs_cells(made: ModelPlan) -> bool:
 
 @pytest.mark.parametrize("bridge", ATTENDS)
 def test_who_needs_the_cells_of_a_frame(bridge: str) -> None:
-    """Of an image whoever attends to its positions; of a video, which has frames, who reads clips."""
+    """Of an image whoever attends to its positions; of a video, who reads clips."""
     for task in ("image_captioning", "image_question_answering"):
         assert needs_cells(plan(task, bridge={"kind": bridge})) == ATTENDS[bridge]
     for reads, needed in {"frames": False, "clips": True, "both": True}.items():
@@ -175,7 +175,7 @@ MAKES: list[tuple[str, dict[str, Any]]] = [
 def test_weights_that_no_output_depends_on_are_frozen(
     task: str, encoder: dict[str, Any], bridge: str
 ) -> None:
-    """Compared with the gradients of another batch: processes would wait for those that never come."""
+    """By the gradients of another batch: processes would wait for those that never come."""
     made = plan(task, encoder=encoder, bridge={"kind": bridge}, decoder={"size": 7})
     given = frames_of(TASKS[task].inputs[0].name, side=32, cells=needs_cells(made))
     whole = build(made, {**given, **words(question=9, target=8), **labels(6)}, fresh=False)

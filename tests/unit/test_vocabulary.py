@@ -68,7 +68,7 @@ def test_equal_counts_go_by_the_alphabet() -> None:
 
 
 def test_rare_letters_of_a_unigram_vocabulary_go_by_the_alphabet() -> None:
-    """The trainer of the library gives letters that longer tokens replace scores 0.0001 apart, in a random order."""
+    """The library gives letters that longer tokens replace scores 0.0001 apart, at random."""
     texts = ["hello world", "held wold", "low lower"] * 30
     whole = json.loads(trained(texts, **KINDS["unigram"], size=60).to_json())
     scores = dict(zip(whole["tokens"], whole["scores"], strict=True))

@@ -1,4 +1,4 @@
-"""What a training tells of itself: the block before it, its loggers, and the picture of its curves."""
+"""What a training tells of itself: the block before it, its loggers, and its curves."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""A whole search in one graph: its stages are the toolkit's search, and what it cannot hold is a sentence."""
+"""A whole search in one graph: its stages, and what it cannot hold is a sentence."""
 
 from pathlib import Path
 from typing import Any

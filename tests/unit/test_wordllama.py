@@ -94,7 +94,7 @@ def same(found: Mapping[str, list[float]], **expected: list[float]) -> None:
 
 @pytest.mark.usefixtures("package")
 def test_a_word_of_one_piece_has_its_vector_and_another_those_of_its_pieces() -> None:
-    """`Tat` keeps this vocabulary from being one without capitals. Two pieces are as long as one."""
+    """`Tat` keeps this vocabulary from having no capitals. Two pieces are as long as one."""
     half = 0.5**0.5
     found = of_tokens("cat", "cats", "Tat")
     same(
@@ -107,7 +107,7 @@ def test_a_word_of_one_piece_has_its_vector_and_another_those_of_its_pieces() ->
 
 @pytest.mark.usefixtures("package")
 def test_a_vocabulary_without_capitals_takes_the_spellings_of_fewest_pieces() -> None:
-    """`Sat` is one piece and `sat` two; `sit` and `Sit` are one each; of `dog` only the small one is."""
+    """`Sat` is one piece, `sat` two; `sit` and `Sit` are one each; of `dog` only the small one."""
     same(
         of_tokens("sat", "sit", "dog"),
         sat=vector(_Sat=1),
@@ -124,7 +124,7 @@ def test_a_vocabulary_with_capitals_takes_each_word_as_it_is_spelled() -> None:
 
 @pytest.mark.usefixtures("package")
 def test_what_says_nothing_about_a_word_has_no_vector() -> None:
-    """Bytes of a letter that is no piece, a blank alone, unknown pieces; beside others they are left out."""
+    """Bytes of a letter, a blank alone, unknown pieces; beside others they are left out."""
     same(
         of_tokens("🐈", "▁", "cat🐈", "<s>"),
         **{"cat🐈": vector(_cat=1), "<s>": of_tokens("<s>")["<s>"]},

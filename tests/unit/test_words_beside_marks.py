@@ -1,4 +1,4 @@
-"""A known word beside punctuation is known: in torch, the server, the runtime without torch, and the browser."""
+"""A known word beside punctuation is known: in torch, server, runtime and browser."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ TEXTS = {
     '"invoice"': ('"', "invoice", '"'),
     "invoice": ("invoice",),
 }
-"""What is asked, and the tokens that the encoder receives; one that is not known would be `<unk:WORD>`."""
+"""What is asked, and the tokens of the encoder; an unknown one would be `<unk:WORD>`."""
 ROWS = ["pay the invoice now", "a ( b ) 'p' < c > d / e", 'he said "yes" and left']
 """In these the word is between spaces only, and most marks are elsewhere than in what is asked."""
 
