@@ -1,8 +1,9 @@
-"""What is known of the language model's corpus: the probability of a sentence, and the true perplexity.
+"""What is known of the language model's corpus: the probability of a sentence, and the true
+perplexity.
 
 The grammar has no ambiguity: a sentence has one derivation. So the entropy of a sentence is that of
-its derivation, H = Σ_A n(A) H(A), where n(A) is how often symbol A is expected to be rewritten and H(A)
-the entropy of its choice; n solves n(A) = [A is S] + Σ_B n(B) Σ_(B→r) P(r) · count of A in r
+its derivation, H = Σ_A n(A) H(A), where n(A) is how often symbol A is expected to be rewritten and
+H(A) the entropy of its choice; n solves n(A) = [A is S] + Σ_B n(B) Σ_(B→r) P(r) · count of A in r
 (Grenander 1967; Booth & Thompson 1973, IEEE Transactions on Computers C-22).
 """
 

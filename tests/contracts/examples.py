@@ -1,7 +1,8 @@
-"""Inputs of the contract checks: ragged rows of words, segments, frames and vectors, with junk in the padding.
+"""Inputs of the contract checks: ragged rows of words, segments, frames and vectors, with junk in
+the padding.
 
-Dims: B batch, S source positions, D source features, K summary features, F frames, N numbers of a frame,
-      P segments of a row, U features of a segment.
+Dims: B batch, S source positions, D source features, K summary features, F frames, N numbers of a
+frame, P segments of a row, U features of a segment.
 """
 
 from collections.abc import Sequence

@@ -63,8 +63,8 @@ class Case:
     values: tuple[Any, ...]
     """Of JSON or Python, of different lengths; all are learned from."""
     bad: tuple[tuple[Any, str], ...]
-    """What is refused, and what the sentence about it says: in a prediction, or, where it is only found then, in
-    training."""
+    """What is refused, and what the sentence about it says: in a prediction, or, where it is only
+    found then, in training."""
     foreign: tuple[Any, ...]
     """A column that cannot hold this kind of field."""
     described: str

@@ -19,10 +19,12 @@ JUNK = 7
 def repacked(
     documents: Documents, widths: tuple[int, ...], *, positions: int = 1, segments: int = 1
 ) -> Padded:
-    """Documents in rectangles of the given widths, narrow ones first: each segment in the first that holds it.
+    """Documents in rectangles of the given widths, narrow ones first: each segment in the first
+    that holds it.
 
-    There are at least so many `positions` and `segments`. Later rows are packed before earlier ones, and every
-    rectangle begins with a segment of no row, so that nothing stands where it stood in the text.
+    There are at least so many `positions` and `segments`. Later rows are packed before earlier
+    ones, and every rectangle begins with a segment of no row, so that nothing stands where it stood
+    in the text.
     """
     rows = [[word for segment in document for word in segment] for document in documents]
     positions = max(positions, *map(len, rows))

@@ -1,4 +1,5 @@
-"""What `explain` prints is what the network computes: every line is read, evaluated with numpy, and compared.
+"""What `explain` prints is what the network computes: every line is read, evaluated with numpy, and
+compared.
 
 Dims: B batch, S source positions, T target positions.
 """

@@ -1,7 +1,9 @@
-"""The fast path computes what the reference does: outputs, losses and the gradients of everything that learns.
+"""The fast path computes what the reference does: outputs, losses and the gradients of everything
+that learns.
 
-The reference is written step by step, and torch's autograd goes back through it. Run by `in_64_bits` tests against
-bounds of rounding, and once in 32 bits against the bound that users are promised.
+The reference is written step by step, and torch's autograd goes back through it. Run by
+`in_64_bits` tests against bounds of rounding, and once in 32 bits against the bound that users are
+promised.
 """
 
 import pytest

@@ -1,4 +1,5 @@
-"""The fast path of every cell and depth with attention at two levels, or between two cells, and what else reads it.
+"""The fast path of every cell and depth with attention at two levels, or between two cells, and
+what else reads it.
 
 Dims: B batch, S source positions, T target positions.
 """

@@ -59,7 +59,8 @@ def params() -> list[Any]:
 def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
     """The files that the recipe names, with a few synthetic rows in the right columns.
 
-    Rows that belong to no split of the recipe name images that are nowhere; they are not even looked for.
+    Rows that belong to no split of the recipe name images that are nowhere; they are not even
+    looked for.
     """
     recipe = read_recipe(name)
     stand_in(recipe, tmp_path / "data")

@@ -237,9 +237,9 @@ BACKWARD: Links = frozenset({(0, 0), (1, 1), (2, 2), (4, 3), (5, 7), (6, 6)})
 def test_growing_by_hand() -> None:
     """Both have 0-0 and 1-1.
 
-    From 1-1, its neighbour 1-2 is in the union, and the second word 2 has no link yet: added. So is 2-2, as the first
-    word 2 has none. 3-3 is a neighbour of 2-2 and both its words are free: added. 4-3 is beside 3-3, and the first word
-    4 is free. 5-6, 5-7 and 6-6 are beside no link.
+    From 1-1, its neighbour 1-2 is in the union, and the second word 2 has no link yet: added. So is
+    2-2, as the first word 2 has none. 3-3 is a neighbour of 2-2 and both its words are free: added.
+    4-3 is beside 3-3, and the first word 4 is free. 5-6, 5-7 and 6-6 are beside no link.
     """
     assert grow_diag(FORWARD, BACKWARD) == {(0, 0), (1, 1), (1, 2), (2, 2), (3, 3), (4, 3)}
 

@@ -1,6 +1,7 @@
 """The copy gate against a loop over positions, and where numbers get small.
 
-Dims: B batch, T target positions, S source positions, V vocabulary, W = V + S all that can be output, I features.
+Dims: B batch, T target positions, S source positions, V vocabulary, W = V + S all that can be
+output, I features.
 """
 
 import math

@@ -1,7 +1,8 @@
-"""A run or an export that somebody damaged or changed: it is used, or refused in a sentence; it never hangs or fills
-the memory.
+"""A run or an export that somebody damaged or changed: it is used, or refused in a sentence; it
+never hangs or fills the memory.
 
-The changes are drawn by seeds (see `tampered`). A few hundred come with every change, thousands in the slow tests.
+The changes are drawn by seeds (see `tampered`). A few hundred come with every change, thousands in
+the slow tests.
 """
 
 import random
