@@ -1,4 +1,4 @@
-"""Shared by all tests: a way to call `sixjars` in this process, a quick Python, and trainings that draw nothing."""
+"""For all tests: `sixjars` in this process, a quick Python, and trainings that draw nothing."""
 
 import fcntl
 import io
@@ -28,7 +28,7 @@ class Said:
 
     @property
     def complaints(self) -> list[str]:
-        """What is no progress: no epoch, no fact of the block before training, no note on few examples."""
+        """What is no progress: no epoch, no fact before training, no note on few examples."""
         usual = r"epoch |[a-z]+ {2,}|note: the validation set has "
         return [line for line in self.err.splitlines() if not re.match(usual, line)]
 
@@ -71,7 +71,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture(scope="session")
 def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A program to be called in place of `python`: a process of its own, with the libraries imported already."""
+    """A program in place of `python`: a process that has the libraries imported already."""
     warm = Warm(tmp_path_factory.mktemp("warm"))
     yield warm.python
     warm.stop()
@@ -79,9 +79,9 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_trainings() -> Iterator[None]:
-    """Half of a training of two steps is its picture, the same data again, and to wait for the disk.
+    """Half of a training of two steps is its picture, the same data again, and the disk.
 
-    And half of a command that is refused is to build the tree of all commands, which is the same each time.
+    And half of a command that is refused is to build the tree of all commands, the same each time.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from typer.main import get_command
@@ -102,15 +102,14 @@ def _quick_trainings() -> Iterator[None]:
         patch.setattr(
             "sixjars.starter.training_time.measure_of", vars(budget)["budget_of"], raising=False
         )
-        patch.setattr(
-            "sixjars.starter.training_time.budget_of", lambda file: None
-        )  # it takes seconds
+        # it takes seconds
+        patch.setattr("sixjars.starter.training_time.budget_of", lambda file: None)
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
 
 
 def barely_compressed(write: Callable[..., None]) -> Callable[..., None]:
-    """How matplotlib writes PNG, with the same pixels: a quarter of the time is spent on small files."""
+    """How matplotlib writes PNG, with the same pixels: for small files in a quarter of the time."""
 
     @wraps(write)
     def quick(canvas: Any, file: Any, *, metadata: Any = None, pil_kwargs: Any = None) -> None:
@@ -185,7 +184,7 @@ def scored_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures are laid out, but an empty file is written, where a test asks only whether it is there."""
+    """Pictures are laid out, but the file is empty, where a test asks only whether it is there."""
     from matplotlib.figure import Figure
 
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, **more: Path(path).touch())

@@ -1,8 +1,9 @@
-"""What is known of the language model's corpus: the probability of a sentence, and the true perplexity.
+"""What is known of the language model's corpus: the probability of a sentence, and the true
+perplexity.
 
 The grammar has no ambiguity: a sentence has one derivation. So the entropy of a sentence is that of
-its derivation, H = Σ_A n(A) H(A), where n(A) is how often symbol A is expected to be rewritten and H(A)
-the entropy of its choice; n solves n(A) = [A is S] + Σ_B n(B) Σ_(B→r) P(r) · count of A in r
+its derivation, H = Σ_A n(A) H(A), where n(A) is how often symbol A is expected to be rewritten and
+H(A) the entropy of its choice; n solves n(A) = [A is S] + Σ_B n(B) Σ_(B→r) P(r) · count of A in r
 (Grenander 1967; Booth & Thompson 1973, IEEE Transactions on Computers C-22).
 """
 
@@ -20,7 +21,7 @@ class Known:
     start: str = "S"
 
     def log_probability(self, sentence: str) -> float:
-        """Ln P(sentence), the decision to stop there included; -inf for what the grammar cannot generate."""
+        """Ln P(sentence), its end included; -inf for what the grammar cannot generate."""
         words = sentence.split()
         share = self._inside(self.start, 0, words, {}).get(len(words), 0.0)
         return math.log(share) if share else -math.inf
@@ -49,7 +50,7 @@ class Known:
         words: list[str],
         known: dict[tuple[str, int], dict[int, float]],
     ) -> dict[int, float]:
-        """For each place where `symbol`, begun at `start`, can end: the probability of these words."""
+        """For each end of `symbol`, begun at `start`: the probability of the words."""
         if symbol not in self.rules:
             return {start + 1: 1.0} if words[start : start + 1] == [symbol] else {}
         if (symbol, start) not in known:
@@ -77,7 +78,7 @@ class Known:
         return onward
 
     def _uses(self) -> dict[str, float]:
-        """How often each symbol is expected to be rewritten, by adding up one generation after another."""
+        """How often each symbol is expected to be rewritten, one generation after another."""
         generation = {symbol: float(symbol == self.start) for symbol in self.rules}
         total = dict(generation)
         while max(generation.values()) > 1e-18:

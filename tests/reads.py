@@ -1,4 +1,4 @@
-"""Which memory operations read: a CUDA graph has addresses alone, so what it reads must be kept by somebody."""
+"""Which memory operations read: a CUDA graph has addresses alone, so somebody must keep it."""
 
 import gc
 from typing import Any, final
@@ -36,5 +36,5 @@ class Reads(TorchDispatchMode):
 
 
 def _has_storage(value: object) -> bool:
-    """Whether it is a tensor whose memory torch knows; that of a matrix reordered by oneDNN is its own."""
+    """Whether it is a tensor whose memory torch knows; a matrix of oneDNN has its own."""
     return isinstance(value, Tensor) and not value.is_mkldnn

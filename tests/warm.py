@@ -1,9 +1,11 @@
-"""Python with the libraries imported already: each call is a process of its own, without the seconds of a start.
+"""Python with the libraries imported already: each call is a process of its own, without the
+seconds of a start.
 
-A server imports torch and the other libraries, not this toolkit, and waits at a socket. A small program stands in for
-`python`: it hands its words, surroundings, stdin, stdout and stderr to the server; the server forks, and the fork does
-what `python` would do with those words. What is read before the first line of Python (the hash seed, the encoding of
-stdout, `-S`) cannot be chosen, and a signal to the program does not reach the fork: such a test starts a real one.
+A server imports torch and the other libraries, not this toolkit, and waits at a socket. A small
+program stands in for `python`: it hands its words, surroundings, stdin, stdout and stderr to the
+server; the server forks, and the fork does what `python` would do with those words. What is read
+before the first line of Python (the hash seed, the encoding of stdout, `-S`) cannot be chosen, and
+a signal to the program does not reach the fork: such a test starts a real one.
 """
 
 import subprocess

@@ -1,1 +1,1 @@
-"""The contracts of all components: each check is written once, and runs over every case of a table."""
+"""The contracts of all components: each check is written once, for every case of a table."""

@@ -41,7 +41,7 @@ def unlearned(found: Mapping[str, Tensor]) -> list[str]:
 
 
 def reloaded(module: M, make: Callable[[], M], folder: Path) -> M:
-    """A fresh module of the same make, all of whose state was set to zero and then loaded from disk."""
+    """A fresh module of the same make, whose state was set to zero and then loaded from disk."""
     other = make().eval()
     with torch.no_grad():
         for tensor in other.state_dict().values():
@@ -52,7 +52,7 @@ def reloaded(module: M, make: Callable[[], M], folder: Path) -> M:
 
 
 def held(module: nn.Module) -> dict[str, Any]:
-    """All that a module and those inside it hold: which objects, and of tensors how often they were written to."""
+    """All that modules hold: which objects, and of tensors how often they were written to."""
     return {
         f"{path}.{name}": [(id(thing), getattr(thing, "_version", 0)) for thing in _things(value)]
         for path, inner in module.named_modules()
@@ -78,7 +78,7 @@ def nameless(component: Component) -> list[str]:
 def exported(
     module: nn.Module, inputs: tuple[Tensor, ...], *, counted: Sequence[str] | None = None
 ) -> Callable[..., tuple[Tensor, ...]]:
-    """The module, whose `forward` takes any number of tensors, as `torch.export` has it: for any number of rows.
+    """The module, whose `forward` takes tensors, as `torch.export` has it: for any number of rows.
 
     `counted` names what each tensor has any number of, where that is not the rows for all of them.
     """

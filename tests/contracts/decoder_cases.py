@@ -1,7 +1,7 @@
 """Every decoder with every bridge.
 
-Sizes: a memory of 5 features, a summary of 3, an upper level of 4, a state of 5 and embeddings of 5 (of 4 where
-nothing is tied), so that all bridges fit.
+Sizes: a memory of 5 features, a summary of 3, an upper level of 4, a state of 5 and embeddings of 5
+(of 4 where nothing is tied), so that all bridges fit.
 """
 
 from collections.abc import Callable, Mapping
@@ -102,7 +102,7 @@ def _label(bridge: str, *, multi_label: bool = False) -> Callable[[], LabelDecod
 
 
 ALIKE = ("dot", "general", "pooling", "pooling_join")
-"""Bridges that differ from others (additive, pooling of segments) in nothing that a decoder could notice."""
+"""Bridges that are to a decoder as others are (additive, pooling of segments)."""
 SEQUENCES, RARE = named(
     _sequence,
     "sequence",
@@ -139,9 +139,8 @@ EXPORTED = (
 )
 """Those whose export is tried in every run of the tests; it takes seconds."""
 LABELS: dict[str, Callable[[], LabelDecoder]] = {
-    **{
-        f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"
-    },  # which needs several steps
+    # which needs several steps
+    **{f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"},
     "label-multi": _label("additive", multi_label=True),
 }
 CASES: dict[str, Make] = {**GENERATORS, **LABELS}
@@ -153,7 +152,7 @@ def source_for(lengths: tuple[int, ...] = LENGTHS) -> Encoded:
 
 
 def truth_for(decoder: Decoder) -> Padded:
-    """Their targets: texts or orders of different lengths with junk behind them, or one label each."""
+    """Their targets: texts or orders with junk behind them, or one label each."""
     if isinstance(decoder, PointerDecoder):
         return stretched(Padded.of(list(ORDERS if decoder.stop is None else SOME)), 0)
     return (
@@ -174,6 +173,6 @@ def reads_memory(bridge: Bridge) -> bool:
 
 
 def weight_on_source(decoder: Decoder, output: DecoderOutput) -> Tensor:
-    """How much weight lies on real positions at every step: all of it, or what a pointer does not give to `<stop>`."""
+    """The weight on real positions at every step: all, or what a pointer does not give `<stop>`."""
     share_BT = output.logits.softmax(-1)[..., STOP]
     return 1 - share_BT if isinstance(decoder, PointerDecoder) else torch.ones_like(share_BT)

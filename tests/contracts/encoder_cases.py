@@ -98,7 +98,7 @@ def _hierarchy(
     pool: Literal["last", "attention"],
     *widths: int,
 ) -> Case:
-    """The directions of words and of segments, and the widths of the rectangles; as many layers, to save cases."""
+    """The directions of words and segments, and the widths of the rectangles; as many layers."""
     layers = len(widths)
 
     def make() -> Encoder:

@@ -22,11 +22,11 @@ from .examples import CELLS, DOCUMENTS, VOCABULARY
 
 Numbers = NDArray[np.float64]
 ROUNDING = 1e-9
-"""In 64 bits sums of a hundred terms differ by 1e-14 or so, whatever the processor does; a wrong letter by 0.01."""
+"""In 64 bits sums of a hundred terms differ by 1e-14 or so; a wrong letter by 0.01."""
 
 
 def letters_of(component: Component, without: str = "\0") -> dict[str, Numbers]:
-    """The weights of a component by the letters that `explain` prints; stacked gates taken apart."""
+    """The weights of a component by the letters that `explain` prints; gates taken apart."""
     found: dict[str, Numbers] = {}
     for name, tensor in component.state_dict().items():
         letter = component.letter(name)
@@ -73,7 +73,7 @@ class Model:
         return Equations(lines, all_letters(network), self.example(row))
 
     def example(self, row: int) -> Example:
-        """One row as numpy sees it: words, points, or the features of a backbone that is taken as it is."""
+        """One row as numpy sees it: words, points, or the features of a frozen backbone."""
         target = self.target.values[row].tolist()
         shift = 3 if isinstance(self.network.decoder, PointerDecoder) else 0
         given: dict[str, Callable[..., Any]] = {"y": lambda t: target[t - 1] - shift}

@@ -1,6 +1,7 @@
-"""Reads the equations that `explain` prints: from lines to trees. A line that cannot be read is an error.
+"""Reads the equations that `explain` prints: from lines to trees; or an error.
 
-Sums of products of factors; names such as `m_{enc→,j-1}` stand for a quantity (m_enc→) at some indices (j-1).
+Sums of products of factors; names such as `m_{enc→,j-1}` stand for a quantity (m_enc→) at some
+indices (j-1).
 """
 
 import re
@@ -32,7 +33,8 @@ COMMENTS = (
     r"log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has",
     r"E_idf2 likewise, of pairs",
     r"E_idf of a word is "
-    r"log\(\(1 \+ L\) / \(1 \+ M\)\) \+ 1 where M of L training sentences have it, 0 where none has",
+    r"log\(\(1 \+ L\) / \(1 \+ M\)\) \+ 1 where M of L training sentences have it, 0 where none "
+    r"has",
     r"μ_o and σ_o are mean and spread over the training pairs",
     r"the pair's hash",
     r"0 beyond the ends",
@@ -171,7 +173,7 @@ class Parser:
         return tree
 
     def factor(self) -> Tree:
-        """A number, a name, a function, a sum in brackets, a vector of several parts; each may be transposed."""
+        """A number, name, function, sum in brackets or vector of parts; each may be transposed."""
         kind, text = self.tokens[self.at]
         self.at += 1
         if kind in ("number", "special"):
@@ -240,7 +242,7 @@ def expanded(lines: list[str]) -> list[str]:
 
 @cache
 def read(line: str) -> tuple[Line, ...]:
-    """What a line defines: one quantity, or several that share a vector; or a rule (with no indices and no tree)."""
+    """What a line defines: a quantity, or several that share a vector; or a rule without a tree."""
     if line in WORDS:
         return (Line("", (), (), WORDS[line], line),)
     if FEATURES.fullmatch(line):

@@ -1,6 +1,6 @@
-"""Evaluates printed equations with numpy, for one example: each quantity by the line that defines it.
+"""Evaluates printed equations with numpy, for one example: each quantity by its line.
 
-A value is looked up with its indices put in, and so on down to weights and inputs; nothing of torch is used.
+A value is looked up with its indices put in, and so on down to weights and inputs, without torch.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -41,7 +41,7 @@ def softmax(scores: Any) -> Any:
 
 
 def multiplied(left: Any, right: Any) -> Any:
-    """Side by side: a number times anything, a matrix times a vector; an undefined state is the number 0."""
+    """Side by side: a number times anything, a matrix times a vector; an undefined state is 0."""
     if np.ndim(left) == 2 and np.ndim(right) == 0:
         assert right == 0
         return np.zeros(len(left))
@@ -89,9 +89,8 @@ class Example:
         """All values of an index."""
         last = {"j": self.positions, "n": len(self.segments), "k": self.words}[index]
         if index == "k" and self.segments:
-            last = self.segments[
-                env.get("n", 1) - 1
-            ]  # of a pair, k alone counts the words of the first sentence
+            # of a pair, k alone counts the words of the first sentence
+            last = self.segments[env.get("n", 1) - 1]
         return range(1, last + 1)
 
 
@@ -180,7 +179,7 @@ class Equations:
         return self.eval(line.tree, env | {"rule": line.rule})
 
     def _otherwise(self, rule: str, env: Env) -> float | None:
-        """The value that a line of the overlap of two sentences has in the case that it excepts, else nothing."""
+        """The value of a line of the overlap of two sentences in its exception, or None."""
         if rule == "none counts":
             words = self.example.range("k", env)
             excepted = not any(self._frequency(env["n"], k) for k in words)
@@ -191,7 +190,7 @@ class Equations:
         return OTHERWISE[rule] if excepted else None
 
     def _frequency(self, n: int, k: int) -> float:
-        """What a word of one of two sentences weighs for how rare it is, before it is shared out."""
+        """What a word of a sentence weighs for how rare it is, before it is shared out."""
         return float(self.weights["E_idf"][self.value("x", n, k)].item())
 
     def _is_known(self, position: int) -> bool:
@@ -210,7 +209,7 @@ class Equations:
         return float(self.value("x", n, k) in theirs and self.value("x", n, k) >= SPECIAL)
 
     def _pointed(self, line: Line, env: Env) -> Any:
-        """The chance of each token: positions that were not chosen, and `<stop>` where it may come."""
+        """The chance of each token: positions not chosen, and `<stop>` where it may come."""
         t, found = env["t"], np.zeros(SPECIAL + self.example.positions)
         chosen = {self.value("y", before) for before in range(1, t)}
         free = [j for j in self.example.range("j", env) if j not in chosen]

@@ -1,7 +1,8 @@
-"""Inputs of the contract checks: ragged rows of words, segments, frames and vectors, with junk in the padding.
+"""Inputs of the contract checks: ragged rows of words, segments, frames and vectors, with junk in
+the padding.
 
-Dims: B batch, S source positions, D source features, K summary features, F frames, N numbers of a frame,
-      P segments of a row, U features of a segment.
+Dims: B batch, S source positions, D source features, K summary features, F frames, N numbers of a
+frame, P segments of a row, U features of a segment.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ PIXELS, CELLS = 8, 4
 
 
 def words(*, size: int = 5, frozen: bool = False) -> WordEmbedding:
-    """Embeddings of the small vocabulary; `frozen` ones have some pretrained vectors and learn the rest."""
+    """Embeddings of the small vocabulary; `frozen` ones have some vectors and learn the rest."""
     if not frozen:
         return WordEmbedding(vocabulary=VOCABULARY, size=size, dropout=0.2)
     known = torch.tensor([5, 6, 9])
@@ -93,7 +94,7 @@ def images(visual: VisualInput) -> Padded:
 
 
 def ragged(numbers: int, *, pixels: bool, lengths: tuple[int, ...] = LENGTHS) -> Padded:
-    """Ragged rows of pixels, features or points, and numbers as good as any other in the padding."""
+    """Ragged rows of pixels, features or points, and as good numbers in the padding."""
     mask_BF = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     return Padded(_numbers((*mask_BF.shape, numbers), pixels=pixels), mask_BF)
 
@@ -104,7 +105,7 @@ def _numbers(shape: tuple[int, ...], *, pixels: bool) -> Tensor:
 
 
 def stretched(padded: Padded, by: int) -> Padded:
-    """The same rows with more padding, all of it filled with what could be real; also within and between segments."""
+    """The same rows with more padding, filled with what could be real; in segments too."""
     if padded.segments is not None:
         wider = tuple(width + 1 for width in widths_of(padded))
         segments = padded.segments.segment_index.shape[1] + by
@@ -160,7 +161,7 @@ def encoded(
 
 
 def _level(mask_BS: Tensor, size: int) -> SegmentLevel:
-    """An upper level with segments of two positions, of which the first weighs more; the last segment may be short."""
+    """An upper level with segments of two positions, the first of which weighs more."""
     of_BS = (torch.arange(mask_BS.shape[1]) // 2).expand_as(mask_BS) * mask_BS
     first_BS = torch.arange(mask_BS.shape[1]).expand_as(mask_BS) % 2 == 0
     mask_BP = mask_BS[:, ::2]

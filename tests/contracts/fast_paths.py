@@ -1,4 +1,4 @@
-"""Both paths side by side: what they make of the same inputs, and the gradients of everything that learns."""
+"""Both paths side by side: what they make of the same inputs, and all gradients."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -63,14 +63,14 @@ class Case:
     values: tuple[Any, ...]
     """Of JSON or Python, of different lengths; all are learned from."""
     bad: tuple[tuple[Any, str], ...]
-    """What is refused, and what the sentence about it says: in a prediction, or, where it is only found then, in
-    training."""
+    """What is refused, and what the sentence about it says: in a prediction, or, where it is only
+    found then, in training."""
     foreign: tuple[Any, ...]
     """A column that cannot hold this kind of field."""
     described: str
     """What `explain` prints of the field, with what it learned from the values."""
     drawn: tuple[str, ...] = ()
-    """What a picture of attention shows at the positions of the first value; nothing for an image or an output."""
+    """What a picture of attention shows at the first value; nothing for an image or an output."""
     texts: tuple[str, ...] = ()
     """What is kept of each value, where it is not the value itself."""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -195,10 +195,8 @@ of_label = Case(
     is_output=True,
 )
 TOURS = ("0.1,0.7 0.3,0.2 1,1", "5,6", "0,0 1,0 1,1 0,1")
-NO_ORDER, NO_POINTS = (
-    "must be a list of positions like [2, 0, 1], but ",
-    "must be a list of points like [[0.12, 0.7]",
-)
+NO_ORDER = "must be a list of positions like [2, 0, 1], but "
+NO_POINTS = "must be a list of points like [[0.12, 0.7]"
 of_order = Case(
     lambda _: output(OrderField("order", OrderSettings())),
     ([2, 0, 1], "0", [3, 1]),
@@ -280,12 +278,14 @@ of_features = Case(
         ("wide.npy", "wide.npy has vectors of 6 numbers, but "),
         (
             "deep.npy",
-            "deep.npy has the shape (1, 2, 3, 5), but features are (C), (N, C) or (H, W, C): one vector, ",
+            "deep.npy has the shape (1, 2, 3, 5), but features are (C), (N, C) or (H, W, C): one "
+            "vector, ",
         ),
         ("nan.npy", "nan.npy has nan at [0, 4], which is no finite 32-bit number."),
         (
             "objects.npy",
-            "objects.npy holds pickled Python objects, which are never loaded; save an array of numbers.",
+            "objects.npy holds pickled Python objects, which are never loaded; save an array of "
+            "numbers.",
         ),
     ),
     foreign=("red.png",),

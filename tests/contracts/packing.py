@@ -19,10 +19,12 @@ JUNK = 7
 def repacked(
     documents: Documents, widths: tuple[int, ...], *, positions: int = 1, segments: int = 1
 ) -> Padded:
-    """Documents in rectangles of the given widths, narrow ones first: each segment in the first that holds it.
+    """Documents in rectangles of the given widths, narrow ones first: each segment in the first
+    that holds it.
 
-    There are at least so many `positions` and `segments`. Later rows are packed before earlier ones, and every
-    rectangle begins with a segment of no row, so that nothing stands where it stood in the text.
+    There are at least so many `positions` and `segments`. Later rows are packed before earlier
+    ones, and every rectangle begins with a segment of no row, so that nothing stands where it stood
+    in the text.
     """
     rows = [[word for segment in document for word in segment] for document in documents]
     positions = max(positions, *map(len, rows))
@@ -45,9 +47,8 @@ def repacked(
     for (row, number), (pack, line_number) in homes.items():
         index_BP[row, number] = before[pack] + line_number
     places = [place for pack in packs for line in pack for place in line]
-    real = next(
-        (at for at, place in enumerate(places) if place >= 0), 0
-    )  # also where padded: the mask alone counts
+    # also where padded: the mask alone counts
+    real = next((at for at, place in enumerate(places) if place >= 0), 0)
     position_BS, of_BS = torch.full_like(values_BS, real), torch.zeros_like(values_BS)
     for at, place in enumerate(places):
         if place >= 0:

@@ -1,4 +1,4 @@
-"""Few cases instead of all combinations: every pair of values of two settings occurs in one of them at least."""
+"""Few cases instead of all combinations: every pair of values of two settings is in one."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, product
@@ -29,7 +29,7 @@ def pairwise(**settings: Sequence[Any]) -> list[Case]:
 def named(
     make: Callable[..., Any], prefix: str, **settings: Sequence[Any]
 ) -> tuple[dict[str, Any], set[str]]:
-    """All combinations under their names, made; and the names of those that are not in the selection."""
+    """All combinations by name; and the names of those that are not in the selection."""
     every = [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
     chosen = pairwise(**settings)
     names = ["-".join([prefix, *map(str, case.values())]) for case in every]

@@ -1,12 +1,15 @@
 """The contract of every bridge. A new bridge adds its lines to CASES.
 
-Sizes: a memory of 6 features and a summary of 5 for a state of 4 where a bridge can fit them together; where it copies
-one of them, or multiplies the state by it, that one has 4 as well. The upper level has 3 features, or 4 where copied.
+Sizes: a memory of 6 features and a summary of 5 for a state of 4 where a bridge can fit them
+together; where it copies one of them, or multiplies the state by it, that one has 4 as well. The
+upper level has 3 features, or 4 where copied.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -47,104 +50,51 @@ class Case:
         return found if self.weighed else unweighed(found)
 
 
+def case_of(
+    kind: type[Bridge],
+    memory: int,
+    summary: int,
+    *,
+    upper: int = 0,
+    weighed: bool = True,
+    **more: Any,
+) -> Case:
+    """A bridge with those of the sizes that it takes; `upper` where it reads the upper level."""
+    sizes = {"source_size": memory, "summary_size": summary, "state_size": STATE}
+    sizes |= {"segment_size": upper} if upper else {}
+    taken = {name: size for name, size in sizes.items() if name in signature(kind).parameters}
+    return Case(memory, summary, lambda: kind(**{**taken, **more}), upper or 3, weighed)
+
+
 CASES: dict[str, Case] = {
-    "initial-linear": Case(6, 5, lambda: InitialState(summary_size=5, state_size=4, state_count=2)),
-    "initial-copy": Case(
-        6, 4, lambda: InitialState(summary_size=4, state_size=4, state_count=2, start="copy")
+    "initial-linear": case_of(InitialState, 6, 5, state_count=2),
+    "initial-copy": case_of(InitialState, 6, 4, state_count=2, start="copy"),
+    "every-step-linear": case_of(EveryStep, 6, 5, state_count=2),
+    "every-step-copy": case_of(EveryStep, 6, 4, state_count=2, start="copy"),
+    "additive-linear": case_of(Attention, 6, 5, size=3),
+    "additive-copy": case_of(Attention, 6, 4, size=3, start="copy"),
+    "additive-one-size": case_of(Attention, 6, 6, size=3, summary_size=None),
+    "dot-linear": case_of(Attention, 4, 5, score="dot"),
+    "dot-copy": case_of(Attention, 4, 4, score="dot", start="copy", summary_size=None),
+    "general-linear": case_of(Attention, 6, 5, score="general"),
+    "general-copy": case_of(Attention, 6, 4, score="general", start="copy"),
+    "pooling-linear": case_of(AttentionPooling, 6, 5, size=3, state_count=2),
+    "pooling-copy": case_of(AttentionPooling, 4, 5, size=3, start="copy"),
+    "pooling-join-linear": case_of(
+        AttentionPooling, 6, 5, size=3, state_count=2, join_summary=True
     ),
-    "every-step-linear": Case(6, 5, lambda: EveryStep(summary_size=5, state_size=4, state_count=2)),
-    "every-step-copy": Case(
-        6, 4, lambda: EveryStep(summary_size=4, state_size=4, state_count=2, start="copy")
+    "pooling-join-copy": case_of(AttentionPooling, 3, 1, size=3, start="copy", join_summary=True),
+    "pooling-join-segments": case_of(AttentionPooling, 6, 5, upper=3, size=3, join_summary=True),
+    "pooling-segments": case_of(AttentionPooling, 6, 5, upper=3, size=3, state_count=2),
+    "pooling-segments-evenly": case_of(
+        AttentionPooling, 6, 5, upper=4, weighed=False, size=3, start="copy"
     ),
-    "additive-linear": Case(
-        6, 5, lambda: Attention(source_size=6, summary_size=5, state_size=4, size=3)
+    "two-level-linear": case_of(TwoLevelAttention, 6, 5, upper=3, size=3, state_count=2),
+    "two-level-copy": case_of(
+        TwoLevelAttention, 6, 4, upper=4, size=3, start="copy", summary_size=None
     ),
-    "additive-copy": Case(
-        6, 4, lambda: Attention(source_size=6, summary_size=4, state_size=4, size=3, start="copy")
-    ),
-    "additive-one-size": Case(6, 6, lambda: Attention(source_size=6, state_size=4, size=3)),
-    "dot-linear": Case(
-        4, 5, lambda: Attention(source_size=4, summary_size=5, state_size=4, score="dot")
-    ),
-    "dot-copy": Case(
-        4, 4, lambda: Attention(source_size=4, state_size=4, score="dot", start="copy")
-    ),
-    "general-linear": Case(
-        6, 5, lambda: Attention(source_size=6, summary_size=5, state_size=4, score="general")
-    ),
-    "general-copy": Case(
-        6,
-        4,
-        lambda: Attention(
-            source_size=6, summary_size=4, state_size=4, score="general", start="copy"
-        ),
-    ),
-    "pooling-linear": Case(
-        6, 5, lambda: AttentionPooling(source_size=6, state_size=4, size=3, state_count=2)
-    ),
-    "pooling-copy": Case(
-        4, 5, lambda: AttentionPooling(source_size=4, state_size=4, size=3, start="copy")
-    ),
-    "pooling-join-linear": Case(
-        6,
-        5,
-        lambda: AttentionPooling(
-            source_size=6, summary_size=5, state_size=4, size=3, state_count=2, join_summary=True
-        ),
-    ),
-    "pooling-join-copy": Case(
-        3,
-        1,
-        lambda: AttentionPooling(
-            source_size=3, summary_size=1, state_size=4, size=3, start="copy", join_summary=True
-        ),
-    ),
-    "pooling-join-segments": Case(
-        6,
-        5,
-        lambda: AttentionPooling(
-            source_size=6, summary_size=5, segment_size=3, state_size=4, size=3, join_summary=True
-        ),
-    ),
-    "pooling-segments": Case(
-        6,
-        5,
-        lambda: AttentionPooling(
-            source_size=6, segment_size=3, state_size=4, size=3, state_count=2
-        ),
-    ),
-    "pooling-segments-evenly": Case(
-        6,
-        5,
-        lambda: AttentionPooling(source_size=6, segment_size=4, state_size=4, size=3, start="copy"),
-        segment=4,
-        weighed=False,
-    ),
-    "two-level-linear": Case(
-        6,
-        5,
-        lambda: TwoLevelAttention(
-            source_size=6, segment_size=3, summary_size=5, state_size=4, size=3, state_count=2
-        ),
-    ),
-    "two-level-copy": Case(
-        6,
-        4,
-        lambda: TwoLevelAttention(
-            source_size=6, segment_size=4, state_size=4, size=3, start="copy"
-        ),
-        segment=4,
-    ),
-    "location-linear": Case(
-        6, 5, lambda: LocationAttention(source_size=6, summary_size=5, state_size=4, size=3)
-    ),
-    "location-copy": Case(
-        6,
-        4,
-        lambda: LocationAttention(
-            source_size=6, summary_size=4, state_size=4, size=3, radius=1, start="copy"
-        ),
-    ),
+    "location-linear": case_of(LocationAttention, 6, 5, size=3),
+    "location-copy": case_of(LocationAttention, 6, 4, size=3, radius=1, start="copy"),
 }
 
 
@@ -180,7 +130,7 @@ def output(bridge: Bridge, source: Encoded, query: Tensor) -> tuple[Tensor, Cont
 def levels(
     source: Encoded, longer: Encoded, bridge: Bridge
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """The vectors of each level that a bridge sums or weighs: of a source and of a longer one, and where those are."""
+    """Of each level that a bridge reads: the vectors of a source, of a longer one, and its mask."""
     if reads_memory(bridge):
         yield source.memory, longer.memory, longer.mask
     if attends_to_segments(bridge):
@@ -259,9 +209,8 @@ def test_the_encoder_learns_through_it(bridge: Bridge, source: Encoded, query: T
     assert (source.segments.memory.grad is not None) == attends_to_segments(bridge)
     if source.memory.grad is not None:
         assert source.memory.grad[source.mask].any(dim=1).all()
-    if (
-        source.segments.memory.grad is not None
-    ):  # the only segment of a text has the weight 1 whatever is in it
+    # the only segment of a text has the weight 1 whatever is in it
+    if source.segments.memory.grad is not None:
         several = source.segments.mask & (source.segments.mask.sum(1, keepdim=True) > 1)
         assert source.segments.memory.grad[several].any(dim=1).all()
 

@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sixjars.decoding import Searcher
 from sixjars.flow.values import Encoded, Padded, SegmentLevel
 from sixjars.loss import token_loss
 from sixjars.model.decoders.label import LabelDecoder
+from sixjars.recipe.sections import SearchSettings
 
 from .checks import exported, gradients, held
 from .decoder_cases import CLASSES, LABELS, source_for, truth_for
@@ -134,3 +136,16 @@ def test_choosing_exports_for_any_number_of_rows(decoder: LabelDecoder, source: 
         given = plain(source.pick(rows))
         for got, wanted in zip(program(*given), flat(*given), strict=True):
             torch.testing.assert_close(got, wanted)
+
+
+@pytest.mark.parametrize("shift", [-50.0, 0.0, 50.0])
+@torch.no_grad()
+def test_of_several_labels_all_likely_ones_are_chosen_and_one_in_any_case(
+    shift: float, source: Encoded
+) -> None:
+    decoder = LABELS["label-multi"]().eval()
+    decoder.output.bias.add_(shift)
+    likely = decoder.choose(source).log_probabilities.exp() >= 0.5
+    for row, [chosen] in enumerate(decoder.answer(source, Searcher(SearchSettings()))):
+        assert len(chosen.tokens) == max(1, int(likely[row].sum()))
+        assert likely[row, list(chosen.tokens)].all() or not likely[row].any()

@@ -1,4 +1,4 @@
-"""The compiled kernels compute what the torch operations do: odd sizes, padding, no rows, gaps between rows."""
+"""The compiled kernels compute what torch does: odd sizes, padding, no rows, gaps between rows."""
 
 from collections.abc import Callable
 
@@ -150,11 +150,9 @@ def test_attention(sizes: tuple[int, int, int, int], largest: float, kernels: Li
 def test_cross_entropy(
     shape: tuple[int, int], smoothing: float, kernels: Library, plain: Callable[[], None]
 ) -> None:
-    logits, truth, factor = (
-        5 * torch.randn(shape),
-        torch.randint(shape[1], shape[:1]),
-        torch.rand(shape[0]),
-    )
+    logits = 5 * torch.randn(shape)
+    truth = torch.randint(shape[1], shape[:1])
+    factor = torch.rand(shape[0])
     ours = gradient_of(logits.clone(), truth, factor, smoothing)
     plain()
     for found, expected in zip(ours, gradient_of(logits, truth, factor, smoothing), strict=True):
@@ -210,11 +208,9 @@ def test_large_numbers(kernels: Library) -> None:
 @pytest.mark.parametrize("sources", [3, 1])
 def test_one_step_of_search(sources: int, kernels: Library) -> None:
     """Six rows, two or six of each source."""
-    keys, memory, mask = (
-        torch.randn(sources, 5, 4),
-        torch.randn(sources, 5, 7),
-        torch.rand(sources, 5) > 0.3,
-    )
+    keys = torch.randn(sources, 5, 4)
+    memory = torch.randn(sources, 5, 7)
+    mask = torch.rand(sources, 5) > 0.3
     mask[:, 0] = True
     query, score, many = torch.randn(6, 4), torch.randn(4), 6 // sources
     found = compiled.attend(query, contracts.Sources(keys, memory, mask, score), None, kernels)
@@ -242,21 +238,16 @@ def test_log_softmax(shape: tuple[int, int], kernels: Library, plain: Callable[[
 @pytest.mark.parametrize("cell", GATES)
 def test_steps_in_use(cell: str, rows: int, kernels: Library) -> None:
     wide = GATES[cell] * 5
-    given, recurrent, hidden, memory = (
-        gapped(rows, wide),
-        gapped(rows, wide),
-        gapped(rows, 5),
-        gapped(rows, 5),
-    )
+    given = gapped(rows, wide)
+    recurrent = gapped(rows, wide)
+    hidden = gapped(rows, 5)
+    memory = gapped(rows, 5)
     before = hidden, memory if cell == "lstm" else None
-    assert (
-        compiled.compiled_step(cell, given, recurrent, before) is None
-    )  # gradients may be asked for
+    # gradients may be asked for
+    assert compiled.compiled_step(cell, given, recurrent, before) is None
     with torch.no_grad():
-        made, expected = (
-            compiled.compiled_step(cell, given, recurrent, before),
-            STEPS[cell](given, recurrent, before),
-        )
+        made = compiled.compiled_step(cell, given, recurrent, before)
+        expected = STEPS[cell](given, recurrent, before)
     assert made is not None
     near(made[0], expected[0])
     assert (made[1] is None) is (expected[1] is None)
@@ -284,10 +275,8 @@ def test_whole_decoders_in_use(cell: str, kernels: Library, plain: Callable[[], 
 
 @pytest.mark.parametrize("cell", GATES)
 def test_whole_decoders(cell: str, kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, used = (
-        next(one for one in DECODERS if f"-{cell}" in one and "additive" in one),
-        set[str](),
-    )
+    name = next(one for one in DECODERS if f"-{cell}" in one and "additive" in one)
+    used = set[str]()
     run = kernels.run
 
     def noted(kernel: str, *fields: object) -> None:

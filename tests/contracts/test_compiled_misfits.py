@@ -1,4 +1,4 @@
-"""A kernel reads memory where it is told to: what does not fit is left to torch, which computes it or says why."""
+"""A kernel reads memory where it is told to: what does not fit is left to torch."""
 
 from typing import Any
 

@@ -63,9 +63,8 @@ def loss(decoder: Decoder, source: Encoded, target: Padded) -> Tensor:
 
 def test_every_decoder_has_a_case_with_every_bridge() -> None:
     made = [make() for name, make in CASES.items() if name not in RARE]
-    unfit = {
-        (DECODERS["label"], BRIDGES["location"])
-    }  # a label has one step, before which there is none
+    # a label has one step, before which there is none
+    unfit = {(DECODERS["label"], BRIDGES["location"])}
     pairs = set(product(DECODERS.values(), BRIDGES.values())) - unfit
     assert {(type(one), type(one.bridge)) for one in made} == pairs
     assert all(isinstance(one, Generator) == one.searches for one in made)
@@ -122,9 +121,8 @@ def test_every_weight_learns_and_so_does_the_encoder(
     assert (source.segments.memory.grad is not None) == attends_to_segments(decoder.bridge)
     if source.memory.grad is not None:
         assert source.memory.grad[source.mask].any(dim=1).all()
-    if (
-        source.segments.memory.grad is not None
-    ):  # the only segment of a text has the weight 1 whatever is in it
+    # the only segment of a text has the weight 1 whatever is in it
+    if source.segments.memory.grad is not None:
         several = source.segments.mask & (source.segments.mask.sum(1, keepdim=True) > 1)
         assert source.segments.memory.grad[several].any(dim=1).all()
 
@@ -132,10 +130,8 @@ def test_every_weight_learns_and_so_does_the_encoder(
 def test_saving_keeps_every_bit(
     decoder: Decoder, make: Make, source: Encoded, target: Padded, tmp_path: Path
 ) -> None:
-    before, after = (
-        decoder.teach(source, target),
-        reloaded(decoder, make, tmp_path).teach(source, target),
-    )
+    before = decoder.teach(source, target)
+    after = reloaded(decoder, make, tmp_path).teach(source, target)
     assert torch.equal(after.logits, before.logits)
 
 

@@ -139,13 +139,11 @@ def test_a_row_of_padding_gives_zeros(encoder: Encoder, inputs: Inputs) -> None:
     read = {name: given for name, given in inputs.items() if name != "image"}
     encoded = encoder(**inputs | {name: without(given, 1) for name, given in read.items()})
     if isinstance(encoder, NothingEncoder):
-        assert torch.equal(
-            encoded.summary[1], encoded.summary[0]
-        )  # there is no source at all: every row is alike
+        # there is no source at all: every row is alike
+        assert torch.equal(encoded.summary[1], encoded.summary[0])
     elif read:
-        of_it = (
-            encoder.summary_size if len(inputs) == 1 else 6
-        )  # the question comes before the image
+        # the question comes before the image
+        of_it = encoder.summary_size if len(inputs) == 1 else 6
         assert not encoded.summary[1, :of_it].any()
         assert encoded.summary[0].any()
     assert torch.equal(encoded.memory[1].any(-1), encoded.mask[1])
@@ -167,10 +165,8 @@ def test_nothing_is_kept_between_calls(encoder: Encoder, case: Case, inputs: Inp
 
 
 def test_picked_and_repeated_rows_are_the_same_rows(encoder: Encoder, inputs: Inputs) -> None:
-    mixed, repeated = (
-        encoder(**chosen(inputs, 2, 0, 2, 1)),
-        encoder(**chosen(inputs, 0, 0, 1, 1, 2, 2)),
-    )
+    mixed = encoder(**chosen(inputs, 2, 0, 2, 1))
+    repeated = encoder(**chosen(inputs, 0, 0, 1, 1, 2, 2))
     encoded = encoder(**inputs)
     for one, two in (
         (encoded.pick(torch.tensor([2, 0, 2, 1])), mixed),
@@ -225,9 +221,8 @@ class Flat(nn.Module):
 
 
 @pytest.mark.parametrize("case", params(CASES, set(CASES) - set(EXPORTED)), indirect=True)
-@pytest.mark.filterwarnings(
-    "ignore:The tensor attributes.*_flat_weights:UserWarning"
-)  # of torch's own RNNs
+# of torch's own RNNs
+@pytest.mark.filterwarnings("ignore:The tensor attributes.*_flat_weights:UserWarning")
 def test_exports_for_any_number_of_rows(encoder: Encoder, case: Case, inputs: Inputs) -> None:
     def flattened(inputs: Inputs) -> tuple[Tensor, ...]:
         return tuple(tensor for given in inputs.values() for tensor in plain(given))

@@ -1,4 +1,4 @@
-"""Every encoder with every bridge and every decoder that fit: what `explain` prints of them is what they compute."""
+"""All encoders, bridges and decoders that fit: what `explain` prints is what they compute."""
 
 from collections.abc import Callable
 from inspect import signature

@@ -1,4 +1,5 @@
-"""What `explain` prints is what the network computes: every line is read, evaluated with numpy, and compared.
+"""What `explain` prints is what the network computes: every line is read, evaluated with numpy, and
+compared.
 
 Dims: B batch, S source positions, T target positions.
 """
@@ -133,7 +134,7 @@ def test_cells_directions_and_layers(cell: str, direction: str, layers: int) -> 
 def test_bridges_and_scores(
     kind: Callable[..., Bridge], settings: dict[str, Any], start: str, cell: str
 ) -> None:
-    # What is copied has the size of the state, also where the summary stands beside the pooled states.
+    # What is copied has the size of the state, also where the summary is beside pooled states.
     encoder = text(size=1 if start == "copy" and "join_summary" in settings else 2)
     compare(translation(encoder, sequence(sized(kind, encoder, start=start, **settings), cell)))
     if kind is LocationAttention:  # which needs several steps
@@ -154,7 +155,7 @@ def test_tied_and_frozen_embeddings(settings: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 def test_copying(cell: str) -> None:
-    """Words that are in the vocabulary, that are twice in the source, that are not in the vocabulary."""
+    """Words that are in the vocabulary, twice in the source, not in the vocabulary."""
     encoder = text(cell)
     model = translation(encoder, sequence(sized(Attention, encoder), cell, copying=True))
     copied = torch.tensor([[5, V + 1, 5, V + 1], [6, 0, 0, 0], [4, V + 1, V + 2, 0]])
@@ -411,7 +412,7 @@ def test_a_line_that_cannot_be_read_is_an_error(line: str) -> None:
 
 @pytest.mark.parametrize("name", packaged())
 def test_letters_of_recipes_mean_one_thing(name: str) -> None:
-    """Every line can be read, no letter stands for two weights, and every weight that learns is in some line."""
+    """Every line can be read, no letter is two weights, and each weight that learns is told."""
     blueprint = Blueprint.of(read_recipe(name))
     fields = blueprint.fields.mapped(lambda field: field.assumed())
     facts = {
@@ -429,9 +430,5 @@ def test_letters_of_recipes_mean_one_thing(name: str) -> None:
     printed = [
         name for component in lines for line in expanded(component) for name in names_in(line)
     ]
-    assert set(letters) - set(printed) <= {
-        "γ_r",
-        "δ_r",
-        "γ_v",
-        "δ_v",
-    }  # of features that nobody attends to
+    # of features that nobody attends to
+    assert set(letters) - set(printed) <= {"γ_r", "δ_r", "γ_v", "δ_v"}

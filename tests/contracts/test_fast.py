@@ -1,7 +1,9 @@
-"""The fast path computes what the reference does: outputs, losses and the gradients of everything that learns.
+"""The fast path computes what the reference does: outputs, losses and the gradients of everything
+that learns.
 
-The reference is written step by step, and torch's autograd goes back through it. Run by `in_64_bits` tests against
-bounds of rounding, and once in 32 bits against the bound that users are promised.
+The reference is written step by step, and torch's autograd goes back through it. Run by
+`in_64_bits` tests against bounds of rounding, and once in 32 bits against the bound that users are
+promised.
 """
 
 import pytest
@@ -85,11 +87,9 @@ def test_rows_times_a_matrix_and_back(
 ) -> None:
     monkeypatch.setattr(steps, "FEWEST_STEPS", fewest)
     weight = torch.randn(shape)
-    factor, rows, others = (
-        steps.Factor(weight),
-        torch.randn(*shape[:-2], 3, 5),
-        torch.randn(*shape[:-2], 3, 6),
-    )
+    factor = steps.Factor(weight)
+    rows = torch.randn(*shape[:-2], 3, 5)
+    others = torch.randn(*shape[:-2], 3, 6)
     assert factor.packs is (fewest == 1)
     room = torch.empty_like(others)
     torch.testing.assert_close(factor.times(rows), rows @ weight.mT)
@@ -114,7 +114,7 @@ def test_no_rows_times_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_attention_in_16_bits_is_as_exact_as_they_are() -> None:
-    """Also where V_att is far from 0 on average: what no softmax sees must not cost the digits of what it sees."""
+    """Also where V_att is far from 0 on average: what no softmax sees must not cost digits."""
     torch.manual_seed(4)
     given = (
         torch.randn(3, 7, 256),
@@ -144,10 +144,8 @@ def test_the_loss_in_chunks_is_the_cross_entropy(
     monkeypatch.setitem(output_layer.CHUNK, "cpu", chunk)
     states, weight, bias = torch.randn(2, 3, 4), torch.randn(7, 4), torch.randn(7)
     learned = [tensor.requires_grad_() for tensor in (states, weight, bias)]
-    truth, factor = (
-        torch.tensor([[1, 6, 0], [3, 3, 2]]),
-        torch.tensor([[1.0, 0.5, 0.0], [2.0, 1.0, 1.0]]),
-    )
+    truth = torch.tensor([[1, 6, 0], [3, 3, 2]])
+    factor = torch.tensor([[1.0, 0.5, 0.0], [2.0, 1.0, 1.0]])
     logits = nn.functional.linear(states, weight, bias)
     each = nn.functional.cross_entropy(
         logits.flatten(0, 1), truth.flatten(), reduction="none", label_smoothing=smoothing

@@ -1,4 +1,5 @@
-"""The fast path of every cell and depth with attention at two levels, or between two cells, and what else reads it.
+"""The fast path of every cell and depth with attention at two levels, or between two cells, and
+what else reads it.
 
 Dims: B batch, S source positions, T target positions.
 """
@@ -32,7 +33,7 @@ ATTENDING = [
     for layers in (1, 2)
     for bridge in bridges
 ]
-"""Three cells, one layer and two: two levels without a middle cell; with it, two levels and the three scores."""
+"""Cells and layers: two levels without a middle cell; with it, two levels and all scores."""
 ON_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
 
@@ -167,7 +168,7 @@ def test_a_row_with_nothing_to_attend_to_on_cuda(name: str) -> None:
     "name", [name for name in ATTENDING if "gru-2" in name or "lstm-2" in name]
 )
 def test_a_recorded_step_and_its_gradients(name: str) -> None:
-    """A graph refuses whatever the host would have to wait for; launched again, it gives the same."""
+    """A graph refuses what the host would wait for; launched again, it gives the same."""
     torch.manual_seed(2)
     decoder, given = on_cuda(CASES[name]().eval(), source_for())
     source, inputs = learnable(given)

@@ -64,7 +64,7 @@ def examples(case: Case, field: Field, *more: str) -> Examples:
 
 
 def dataset(case: Case, field: Field, *, stored: bool = False) -> Dataset:
-    """The values in the role of the field, with what it is tied to; as for training, or as for a prediction."""
+    """The values in the role of the field, with what it is tied to; for training or prediction."""
     field = field.equipped(replace(field.equipment, stored=stored))
     fields = Fields({field.name: field}, NO_OUTPUT)
     if case.is_output:
@@ -159,7 +159,7 @@ def test_bad_values_are_refused_in_a_sentence_that_names_the_field(
 
 
 def test_bad_rows_are_left_out_and_counted(case: Case, field: Field) -> None:
-    """Where a kind cannot use a row; what every kind refuses, an empty text, readers refuse already."""
+    """Where a kind cannot use a row; an empty text is refused by readers already."""
     assert field.admit(examples(case, field), skip=False).skipped == 0
     for value in (value for value, _ in case.bad if isinstance(value, str) and value.strip()):
         left = field.admit(examples(case, field, value), skip=True)
@@ -181,7 +181,7 @@ def test_padding_is_zero_and_rows_are_the_same_alone(case: Case, field: Field) -
 
 
 def test_training_and_prediction_have_the_same_numbers(case: Case, field: Field) -> None:
-    """The one encoded, stored and mapped from the disk, made anew and found again; the other in memory."""
+    """One encoded, stored and mapped from the disk, made anew and found again; one in memory."""
     now = rows_of(case, dataset(case, field))
     for _ in range(2):
         stored = rows_of(case, dataset(case, field, stored=True))
@@ -224,9 +224,8 @@ def test_what_no_decoder_outputs_is_refused(case: Case, field: Field) -> None:
     if field.holds not in ("points", "pixels", "features"):
         return
     for call in (field.decode, field.tokens):
-        with pytest.raises(
-            NotImplementedError, match=f"^no decoder outputs a field of kind {field.kind}\\.$"
-        ):
+        told = f"^no decoder outputs a field of kind {field.kind}\\.$"
+        with pytest.raises(NotImplementedError, match=told):
             call([0])
 
 
@@ -236,7 +235,7 @@ def test_normalizing_twice_changes_nothing(case: Case, field: Field) -> None:
 
 
 def test_each_position_can_be_drawn(case: Case, field: Field) -> None:
-    """Nothing, as of an image, or one token for each position, and the segment of each where there are some."""
+    """Nothing, as of an image, or a token for each position, and its segment if it has one."""
     if case.is_output:
         return
     data = dataset(case, field)
@@ -260,9 +259,8 @@ def test_facts_bound_the_numbers(case: Case, field: Field) -> None:
     """A network that is as large as the facts say can be given every value."""
     values, facts = rows_of(case, dataset(case, field)).values, field.facts()
     for name in {"vocabulary", "classes"} & set(facts):
-        assert (
-            case.source is not None or int(values.max()) < facts[name]
-        )  # copies are numbered behind the vocabulary
+        # copies are numbered behind the vocabulary
+        assert case.source is not None or int(values.max()) < facts[name]
     if "dimensions" in facts:
         assert values.shape[2:] == (facts["dimensions"],)
 
@@ -347,7 +345,7 @@ FROZEN = {name for name in CASES if name.partition(",")[0] == "features"} | {
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_frozen_features_are_the_mean_over_positions(name: str, folder: Path) -> None:
-    """One vector for each row asked for, in that order; nothing of pixels, texts and whatever else has none."""
+    """One vector for each row asked for, in that order; nothing of whatever has none."""
     case = CASES[name]
     data = dataset(case, case.make(folder).learned(case.kept), stored=True)
     own, rows = data.fields.all[case.make(folder).name], [len(case.kept) - 1, 0]

@@ -45,7 +45,7 @@ def loss(decoder: Generator, source: Encoded, target: Padded) -> Tensor:
 
 
 def stepped(decoder: Generator, source: Encoded, target: Padded) -> DecoderOutput:
-    """The target given token by token, as in search: log probabilities and weights of every step."""
+    """The target token by token, as in search: log probabilities and weights of every step."""
     state, prepared = decoder.start(source)
     token, outputs = torch.full((target.rows,), decoder.special.go), []
     for following in target.values.unbind(1):
@@ -53,9 +53,8 @@ def stepped(decoder: Generator, source: Encoded, target: Padded) -> DecoderOutpu
         outputs.append(output)
         token = following
     weights = [output.weights for output in outputs if output.weights is not None]
-    lowest = torch.finfo(
-        torch.get_default_dtype()
-    ).min  # what may not come is -inf for search, a number for the loss
+    # what may not come is -inf for search, a number for the loss
+    lowest = torch.finfo(torch.get_default_dtype()).min
     logits_BTV = torch.stack([output.log_probabilities for output in outputs], 1).clamp(min=lowest)
     return DecoderOutput(logits_BTV, torch.stack(weights, 1) if weights else None)
 
@@ -86,9 +85,8 @@ def test_the_future_has_no_influence(decoder: Generator, source: Encoded, target
         decoder.teach(source, Padded(values, target.mask)).logits
         for values in (target.values, changed)
     )
-    torch.testing.assert_close(
-        after[:, :3], before[:, :3]
-    )  # the third step is given the second token, not the third
+    # the third step is given the second token, not the third
+    torch.testing.assert_close(after[:, :3], before[:, :3])
     assert not torch.allclose(after[:, 3], before[:, 3])
 
 
@@ -136,7 +134,7 @@ def test_steps_are_deterministic_when_not_training(
 
 @final
 class FlatStep(nn.Module):
-    """One step of a decoder between plain tensors, as exporters need it; what holds them is made again inside."""
+    """One step of a decoder between plain tensors, as exporters need it."""
 
     def __init__(self, decoder: Generator, state: Rows, prepared: Prepared) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ SEVERAL = "L = -Σ_{y ∈ ℓ} log P(y | x) - Σ_{y ∉ ℓ} log(1 - P(y | x)), 
 def printed_loss(
     lines: list[str], chances: Any, weights: Any, truth: list[int], true_weights: Any
 ) -> float:
-    """The sum that the lines describe, of one row: chances (T, V), weights (T, S); the division is left out."""
+    """The sum that the lines describe, of one row: chances (T, V), weights (T, S); not divided."""
     first, *more = lines
     if first == SEVERAL:
         of_each = [np.log(p if label in truth else 1 - p) for label, p in enumerate(chances[0])]
@@ -177,7 +177,7 @@ def test_of_weighted_labels(weights: Any) -> None:
 def test_it_is_divided_by_the_number_of_true_labels(
     labels: list[Any], multi_label: bool, tmp_path: Path
 ) -> None:
-    """Of one update at a rate of nearly 0, so that the weights are those that the loss was computed with."""
+    """Of one update at a rate of nearly 0: the weights are those that the loss was of."""
     torch.set_default_dtype(torch.float32)  # training is always in 32 bits
     rows = [{"text": "one two", "label": label} for label in labels]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -215,6 +215,5 @@ def test_it_is_divided_by_the_number_of_true_labels(
     truths = [batch.target.values[row][batch.target.mask[row]].tolist() for row in range(3)]
     total = sum(printed_loss([line], chances[row], None, truths[row], None) for row in range(3))
     logged = json.loads((tmp_path / "run" / "log.jsonl").read_text().splitlines()[0])["train_loss"]
-    assert logged == pytest.approx(
-        total / sum(map(len, labels)), rel=1e-5
-    )  # sums of a few numbers of 7 digits
+    # sums of a few numbers of 7 digits
+    assert logged == pytest.approx(total / sum(map(len, labels)), rel=1e-5)

@@ -1,4 +1,4 @@
-"""One contract over both searches, torch's and the runtime's: the same problems have the same answers."""
+"""One contract over both searches, torch's and the runtime's: equal problems, equal answers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +34,7 @@ Found = list[list[tuple[tuple[int, ...], float, float, bool, list[list[float]]]]
 
 @dataclass(frozen=True)
 class Toy:
-    """A model of random numbers whose log probabilities depend on all that was output, and on the source."""
+    """A model of random numbers that depend on all that was output, and on the source."""
 
     seed: int
     sources: int
@@ -86,10 +86,8 @@ def by_torch(toy: Toy, how: dict[str, Any], seeds: list[int], *, prefixed: bool)
     prefix = (
         Padded(torch.from_numpy(values), torch.from_numpy(real)).repeat(rows) if prefixed else None
     )
-    state, special = (
-        State(torch.from_numpy(toy.state)).repeat(rows),
-        SpecialTokens(GO, STOP, (PAD,), UNK),
-    )
+    state = State(torch.from_numpy(toy.state)).repeat(rows)
+    special = SpecialTokens(GO, STOP, (PAD,), UNK)
     found = sixjars.search(
         step, state, whole, special, prefix=prefix, mask=torch.from_numpy(mask), seeds=seeds
     )
@@ -182,7 +180,6 @@ def test_nothing_to_search_finds_nothing() -> None:
 def test_a_penalty_that_needs_attention_says_so() -> None:
     whole = SearchOptions(**SearchSettings(coverage_penalty=0.5).model_dump())
     scores, mask = np.zeros((1, 5), dtype=np.float32), np.ones((1, 2), dtype=bool)
-    with pytest.raises(
-        Exception, match="coverage_penalty needs attention weights, but this model gives none"
-    ):
+    told = "coverage_penalty needs attention weights, but this model gives none"
+    with pytest.raises(Exception, match=told):
         light.search(lambda *_: (scores, None, {}), {}, {}, whole, LightTokens(GO, STOP), mask=mask)

@@ -1,6 +1,5 @@
-"""Images, videos and labels against loops: which number comes from which cell, frame and weight."""
+"""Images and videos against loops: which number comes from which cell, frame and weight."""
 
-import math
 from typing import Any, Literal
 
 import pytest
@@ -9,7 +8,6 @@ from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow.values import Encoded, Layout, Padded
-from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
@@ -61,9 +59,8 @@ def test_weights_learn_from_the_named_layer_on() -> None:
         != set()
     )
     assert all(weight.requires_grad for weight in whole.parameters())
-    with pytest.raises(
-        RecipeError, match=r"layer of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"
-    ):
+    told = r"layer of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"
+    with pytest.raises(RecipeError, match=told):
         small("block9")
 
 
@@ -163,17 +160,13 @@ def test_the_cells_of_an_image_stand_row_by_row() -> None:
 
 @pytest.mark.parametrize("summary", ["both", "question"])
 def test_a_question_and_an_image_stand_side_by_side(summary: Literal["both", "question"]) -> None:
-    image, question = (
-        ImageEncoder(backbone=small()),
-        TextEncoder(embedding=words(), size=3, direction="both"),
-    )
+    image = ImageEncoder(backbone=small())
+    question = TextEncoder(embedding=words(), size=3, direction="both")
     encoder = ImageQuestionEncoder(image=image, question=question, summary=summary).eval()
     images, words_of_questions = video((1, 1, 1)), texts()
-    found, cells, text = (
-        encoder(images, words_of_questions),
-        image(images),
-        question(words_of_questions),
-    )
+    found = encoder(images, words_of_questions)
+    cells = image(images)
+    text = question(words_of_questions)
     assert torch.equal(found.memory, cells.memory)
     assert found.layout == cells.layout
     wanted = [text.summary, cells.summary] if summary == "both" else [text.summary]
@@ -228,49 +221,11 @@ def test_a_video_is_encoded_frame_by_frame(reads: Literal["frames", "clips", "bo
         torch.testing.assert_close(found.summary[row], summary[0])
 
 
-def test_a_label_is_chosen_by_a_softmax_over_weighted_sums() -> None:
-    """P(y | x) = softmax(V_out s_0 + b_out), by hand."""
-    decoder = LabelDecoder(
-        bridge=InitialState(summary_size=4, state_size=4, start="copy"), classes=3, size=4
-    ).eval()
-    source = Encoded(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 4))
-    weight, bias = decoder.output.weight.tolist(), decoder.output.bias.tolist()
-    for row, summary in enumerate(source.summary.tolist()):
-        raised = [
-            math.exp(bias[label] + sum(a * b for a, b in zip(weight[label], summary, strict=True)))
-            for label in range(3)
-        ]
-        wanted = [value / sum(raised) for value in raised]
-        assert decoder.choose(source).log_probabilities[row].exp().tolist() == pytest.approx(
-            wanted, abs=1e-12
-        )
-
-
-def test_the_initial_state_is_the_query_for_a_label() -> None:
-    bridge = Attention(source_size=6, summary_size=3, state_size=4, size=5)
-    decoder = LabelDecoder(bridge=bridge, classes=3, size=4).eval()
-    source = Encoded(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 3))
-    prepared = bridge.start(source)
-    context = bridge.step(prepared.first_state, prepared)
-    assert decoder.mix is not None
-    mixed = torch.tanh(
-        torch.cat([prepared.first_state, context.vector], 1) @ decoder.mix.weight.T
-        + decoder.mix.bias
-    )
-    logits = mixed @ decoder.output.weight.T + decoder.output.bias
-    chosen = decoder.choose(source)
-    torch.testing.assert_close(chosen.log_probabilities, logits.log_softmax(1))
-    assert chosen.weights is not None
-    assert context.weights is not None
-    assert torch.equal(chosen.weights, context.weights)
-
-
 def test_other_sizes_are_refused() -> None:
     with pytest.raises(RuntimeError):
         small()(ragged(3 * 16**2, pixels=True))
-    with pytest.raises(
-        ShapeError, match="start: copy needs a summary of the decoder's hidden size"
-    ):
+    told = "start: copy needs a summary of the decoder's hidden size"
+    with pytest.raises(ShapeError, match=told):
         LabelDecoder(
             bridge=InitialState(summary_size=5, state_size=4, start="copy"), classes=3, size=4
         )

@@ -77,9 +77,8 @@ class Folder:
 
 def copied(folder: Path, python: str) -> Folder:
     """The package, its contracts and how they are tested."""
-    ignored = shutil.ignore_patterns(
-        "*.egg-info", "*.pyc.*"
-    )  # compiled files stay valid, for times are copied too
+    # compiled files stay valid, for times are copied too
+    ignored = shutil.ignore_patterns("*.egg-info", "*.pyc.*")
     shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
     shutil.copytree(ROOT / "tests" / "contracts", folder / "tests" / "contracts", ignore=ignored)
     for name in ("conftest.py", "pyproject.toml"):

@@ -68,11 +68,8 @@ def test_rows_of_starters_are_kept_in_place_of_older_ones(tmp_path: Path) -> Non
     )
     table.keep([second], kept_rows, "two cores")
     rows = yaml.safe_load(kept_rows.read_text())["tables"]["scores"]["rows"]
-    assert [row["cells"][:2] for row in rows] == [
-        ["sick", "200"],
-        ["sick", "1,000"],
-        ["snli", "200"],
-    ]
+    expected = [["sick", "200"], ["sick", "1,000"], ["snli", "200"]]
+    assert [row["cells"][:2] for row in rows] == expected
     assert rows[0]["cells"][3:7] == ["0.750 (0.700–0.800)", "0.480", "linear model", "+0.270"]
     assert rows[0]["seeds"] == "0, 1"
     kept.read(kept_rows.read_text())  # every row says where it comes from
@@ -91,9 +88,8 @@ def test_the_cost_of_a_quarter_is_read_from_the_log(tmp_path: Path) -> None:
     (run / "log.jsonl").write_text("\n".join(['{"step": 10, "train_loss": 2.0}', *lines]) + "\n")
     assert measure.quarter_costs(run, recipe, "accuracy@1") == pytest.approx(15.0)
     recipe.write_text("learning: {steps: 100}")
-    assert (
-        measure.quarter_costs(run, recipe, "accuracy@1") is None
-    )  # nothing was validated so early
+    # nothing was validated so early
+    assert measure.quarter_costs(run, recipe, "accuracy@1") is None
 
 
 def test_padding_is_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,13 +72,11 @@ def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(blocks) > 2
     namespace: dict[str, Any] = {"__name__": page}
     for block in blocks:
-        before = text[: block.start("body")].count(
-            "\n"
-        )  # so that a traceback names the page's own line
+        # so that a traceback names the page's own line
+        before = text[: block.start("body")].count("\n")
         exec(compile("\n" * before + block["body"], str(DOCS / page), "exec"), namespace)  # noqa: S102
-    if (
-        page == "python.md"
-    ):  # commands that use what was trained above; those of data.md are about files of the reader
+    # commands that use what was trained above; those of data.md are about files of the reader
+    if page == "python.md":
         for call in calls(page):
             app(call, standalone_mode=False)
 

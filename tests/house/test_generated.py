@@ -33,9 +33,8 @@ def _script() -> Any:
 
 
 generate = _script()
-SETTINGS = (ROOT / "docs" / "settings.md").read_text(
-    encoding="utf-8"
-)  # up to date, as a test below says
+# up to date, as a test below says
+SETTINGS = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 
 
 def rows_of(page: str) -> Iterator[tuple[str, Row]]:
@@ -292,9 +291,5 @@ def test_models_in_short(task: str, model: dict[str, Any], told: str) -> None:
 def test_a_header_is_read() -> None:
     text = "# Shows it.\n# Run     sixjars train x\n# Cost    1 min,\n#         2 GB\n# A remark.\n# Expect\ntask: x\n"
     told = generate.header_of(text)
-    assert told == {
-        "shows": "Shows it.",
-        "run": "sixjars train x",
-        "cost": "1 min, 2 GB",
-        "expect": "",
-    }
+    expected = {"shows": "Shows it.", "run": "sixjars train x", "cost": "1 min, 2 GB", "expect": ""}
+    assert told == expected

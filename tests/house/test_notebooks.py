@@ -30,8 +30,7 @@ def test_a_notebook_runs(
     text = notebook.read_text(encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": notebook.stem}
     for cell in CELL.finditer(text):
-        before = text[: cell.start("body")].count(
-            "\n"
-        )  # so that a traceback names the page's own line
+        # so that a traceback names the page's own line
+        before = text[: cell.start("body")].count("\n")
         exec(compile("\n" * before + cell["body"], str(notebook), "exec"), namespace)  # noqa: S102
     assert capsys.readouterr().out

@@ -266,9 +266,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory, warm_python: str) -> Lab:
     [(code, out, err)] = made.called([*TRAIN, "--allow", "my_lab"], real=True)
     assert code == 0, err
     assert "my_lab.metrics.RIGHT" in out
-    assert (
-        "expects" not in err
-    )  # so its metric was found where weights are chosen, and where the score is expected
+    # so its metric was found where weights are chosen, and where the score is expected
+    assert "expects" not in err
     assert made.ran()
     return made
 
@@ -397,6 +396,5 @@ def test_a_field_need_not_have_vectors() -> None:
     """The settings of a text have a key for pretrained vectors; those of another field may have none."""
     field = SimpleNamespace(name="source", settings=FieldSettings(kind="signs", column="signs"))
     [told] = WordEmbedding.section_misfits({"frozen": True}, "model.encoder.embedding", field)
-    assert told.endswith(
-        "keeps pretrained vectors as they are, but data.source.vectors names none."
-    )
+    sentence = "keeps pretrained vectors as they are, but data.source.vectors names none."
+    assert told.endswith(sentence)

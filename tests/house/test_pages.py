@@ -153,9 +153,8 @@ class Reader:
     def execute(self, block: re.Match[str]) -> None:
         """All in one namespace; what it prints can be shown too."""
         self.check_nothing_failed()
-        before = self.text[: block.start("body")].count(
-            "\n"
-        )  # so that a traceback names the page's own line
+        # so that a traceback names the page's own line
+        before = self.text[: block.start("body")].count("\n")
         self.capture.readouterr()
         exec(compile("\n" * before + block["body"], str(self.page), "exec"), self.namespace)  # noqa: S102
         self.printed = self.capture.readouterr().out

@@ -36,10 +36,8 @@ def test_there_are_all_kinds() -> None:
     assert len(REAL) > 18
     assert len(ALIGNED) == 1
     assert len(CALLS) == len(REAL) + len(ALIGNED)
-    assert [words[1] for words in MEASURED] == [
-        "benchmarks/hansards.py",
-        "benchmarks/second_epoch.py",
-    ]
+    expected = ["benchmarks/hansards.py", "benchmarks/second_epoch.py"]
+    assert [words[1] for words in MEASURED] == expected
 
 
 @pytest.mark.parametrize("call", REAL, ids=lambda call: " ".join(call[1:2] + call[3:]))
@@ -113,9 +111,8 @@ def test_the_second_epoch_is_measured(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv(
-        "SIXJARS_CACHE", ""
-    )  # the program names one of its own, and this brings the former back
+    # the program names one of its own, and this brings the former back
+    monkeypatch.setenv("SIXJARS_CACHE", "")
     [path] = [path for path in BENCHMARKS if path.name == Path(words[1]).name]
     stand_in(read_recipe("image_captioning/flickr8k_initial"), tmp_path / "photos")
     few = ["data.image.size=64", *(["data.sample.size=16"] if "/sample_" in words[2] else [])]

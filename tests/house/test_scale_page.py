@@ -124,10 +124,8 @@ def test_a_training_under_slurm() -> None:
             ["bash", "train.slurm"], env=env, capture_output=True, text=True, check=True
         )
         found = [torchrun_of(shlex.split(line)) for line in done.stdout.splitlines()]
-        assert [(one.node_rank, one.nnodes, one.master_addr) for one in found] == [
-            (0, "2", "one"),
-            (1, "2", "one"),
-        ]
+        expected = [(0, "2", "one"), (1, "2", "one")]
+        assert [(one.node_rank, one.nnodes, one.master_addr) for one in found] == expected
         assert all(("--resume" in one.training_script_args) == resumed for one in found)
         app([*found[0].training_script_args, *LITTLE], standalone_mode=False)
     nodes = re.search(r"--nodes=(\d+)", SCRIPTS["train.slurm"])

@@ -78,10 +78,11 @@ def test_the_products_are_those_that_torch_counts() -> None:
     batch = batches.collate(torch.arange(8))
     # nn.GRU is one operation for the counter, so the encoder's products are taken from the list.
     encoded = network.encode(batch.inputs)
+    # the fast path's products are not counted
     with (
         torch.no_grad(),
         FlopCounterMode(display=False) as counter,
-    ):  # the fast path's products are not counted
+    ):
         _ = network.decoder.teach(encoded, batch.target).logits
     decoder = forward - sum(
         2 * one.rows * one.inner * one.outer * one.times
@@ -143,10 +144,8 @@ def test_the_table_has_ratios_of_each_round() -> None:
     assert cells["tokens/s"] == "4,000"
     assert dict(zip(head, second, strict=True))["products, ms"] == ""
     [best] = table.best(rows, ["joeynmt"])[2:]
-    assert [cell.strip() for cell in best.split("|")[4:6]] == [
-        "2.0 ms, float32",
-        "1.50 (3.0 ms, bf16)",
-    ]
+    expected = ["2.0 ms, float32", "1.50 (3.0 ms, bf16)"]
+    assert [cell.strip() for cell in best.split("|")[4:6]] == expected
 
 
 def test_a_peer_that_does_not_run_is_left_out(
@@ -192,7 +191,5 @@ def test_every_case_that_is_asked_for_is_measured_once() -> None:
     ]
     assert len(found) == len(set(found)) == 2 * (2 + 2 * len(precisions))
     assert {one.measurement for one in found if one.precision == "int8"} == {"greedy", "beam 5"}
-    assert {(one.measurement == "training", one.batches) for one in found} == {
-        (True, 1),
-        (False, 4),
-    }
+    expected = {(True, 1), (False, 4)}
+    assert {(one.measurement == "training", one.batches) for one in found} == expected

@@ -65,9 +65,8 @@ def classes() -> dict[str, type]:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
     for module in modules:
-        if not module.name.endswith(
-            ("__main__", "_kernels")
-        ):  # kernels need Triton, which only CUDA builds bring
+        # kernels need Triton, which only CUDA builds bring
+        if not module.name.endswith(("__main__", "_kernels")):
             for _, kind in inspect.getmembers(
                 importlib.import_module(module.name), inspect.isclass
             ):

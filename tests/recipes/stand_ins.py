@@ -1,4 +1,5 @@
-"""Stand-ins for the real data that recipes name: the same files with the same columns, a few synthetic rows of each.
+"""Stand-ins for the real data that recipes name: the same files with the same columns, a few
+synthetic rows of each.
 
 Dims: F frames, H and W pixels, C = 3 colours.
 """

@@ -19,8 +19,8 @@ FEW = [
     *("data.sample.size=64", "data.sample.valid=8", "data.sample.test=16", "expect={}"),
     *("learning.steps=40", "evaluation.search.max_length=8"),
 ]
-"""Enough training, and outputs so short, that no two are equally good to the last of 32 bits: a beam may keep either of
-those. A sum of a hundred log probabilities is itself rounded by 1e-4."""
+"""Enough training, and outputs so short, that no two are equally good to the last of 32 bits: a
+beam may keep either of those. A sum of a hundred log probabilities is itself rounded by 1e-4."""
 OTHER = {
     name: ["learning.seed=1"]
     for name in ("language_model/sample_rnn", "translation/sample_every_step")
@@ -88,9 +88,8 @@ def test_a_whole_search_answers_as_torch_does(recipe: str, kind: str, tmp_path: 
     assert made.agreement.same == made.agreement.examples
     assert made.agreement.difference < NEAR
     model = sixjars_runtime.load(made.folder)
-    with pytest.raises(
-        sixjars_runtime.SixJarsError, match="inside its graph; to choose another, export without"
-    ):
+    told = "inside its graph; to choose another, export without"
+    with pytest.raises(sixjars_runtime.SixJarsError, match=told):
         model.predict("x", search="sample")
 
 

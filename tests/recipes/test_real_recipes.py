@@ -47,7 +47,7 @@ def test_every_stand_in_is_needed() -> None:
 
 
 def params() -> list[Any]:
-    """All recipes; later ones of the same data, with or without vectors, are left to `make test-all`."""
+    """All recipes; later ones of the same data are left to `make test-all`."""
     first = {(name.split("/")[1].split("_")[0], has_vectors(name)): name for name in reversed(REAL)}
     return [
         pytest.param(name, marks=() if name in first.values() else pytest.mark.slow)
@@ -59,7 +59,8 @@ def params() -> list[Any]:
 def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
     """The files that the recipe names, with a few synthetic rows in the right columns.
 
-    Rows that belong to no split of the recipe name images that are nowhere; they are not even looked for.
+    Rows that belong to no split of the recipe name images that are nowhere; they are not even
+    looked for.
     """
     recipe = read_recipe(name)
     stand_in(recipe, tmp_path / "data")

@@ -1,4 +1,4 @@
-"""Every recipe that comes with the package is found, counted, told apart and run for a few steps."""
+"""Every recipe of the package is found, counted, told apart and run for a few steps."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What everybody does with a run: predict from a raw input, look at it, score it again, explain it."""
+"""What everybody does with a run: predict from a raw input, look at it, score and explain it."""
 
 from math import prod
 from pathlib import Path
@@ -79,7 +79,7 @@ def check_use(trained: Run, folder: Path) -> None:
         check_views(prediction, predictor)
         check_forced(given, prediction, predictor)
         check_faithfulness(trained)
-    # After a cross-validation the run has the means over its folds, each scored on what it held out.
+    # After a cross-validation the run has the means over its folds, each scored on its own rows.
     scored = [*(trained.folder / "folds").glob("*")] or [trained.folder]
     again = [[score.value for score in evaluate(folder).scores] for folder in scored]
     rtol = 0.0 if len(scored) == 1 else 1e-12  # a mean is rounded
@@ -89,7 +89,7 @@ def check_use(trained: Run, folder: Path) -> None:
 
 
 def check_weights(prediction: Prediction, predictor: Predictor) -> None:
-    """Weights are there where there is attention: a row for each token, over all positions of the source."""
+    """Weights where there is attention: a row for each token, over all positions of the source."""
     attends = predictor.recipe.model.bridge["kind"] in (
         "attention",
         "location",

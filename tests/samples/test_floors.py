@@ -12,7 +12,7 @@ from sixjars.runs.recipes import read_recipe
 
 SAMPLES = [name for name in packaged() if "/sample" in name]
 FOR_A_GPU = {"pointing/sample_tours_large"}
-"""Too much for a CPU: hundreds of thousands of examples. Its floor is checked by the command that it opens with."""
+"""Too much for a CPU: hundreds of thousands of examples. Its own command checks it."""
 
 
 def test_recipes_for_a_gpu_say_so() -> None:
@@ -41,7 +41,7 @@ def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -
 
 
 def test_attention_on_the_right_object_is_expected(tmp_path: Path) -> None:
-    """Claim 4: recipes that caption with attention expect it, far above what a network has before it learned."""
+    """Claim 4: recipes that caption with attention expect it, far above an untrained network."""
     floors = {name: read_recipe(name).expect.get("object_focus", 0.0) for name in SAMPLES}
     captioning = {
         name: floor
@@ -65,7 +65,7 @@ def test_attention_on_the_right_object_is_expected(tmp_path: Path) -> None:
 
 
 def test_attention_on_the_right_sentence_is_expected(tmp_path: Path) -> None:
-    """Far above what a network has before it learned: as much weight on one sentence as on any other."""
+    """Far above an untrained network: as much weight on one sentence as on any other."""
     floors = {name: read_recipe(name).expect.get("rationale_sentence", 0.0) for name in SAMPLES}
     finding = {name for name, floor in floors.items() if floor >= 0.8}
     kinds = ("attention", "bag", "flat_attention")
@@ -92,7 +92,7 @@ def test_a_small_model_learns_to_transliterate(learned: Path) -> None:
 
 
 def test_no_model_can_beat_the_grammar() -> None:
-    """The language-model sample has a floor: a perplexity below it on fresh draws would be a bug in the metric."""
+    """The language-model sample has a floor: a perplexity below it would be a bug of the metric."""
     from sixjars.samples import generate
 
     sentences = [

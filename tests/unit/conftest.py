@@ -1,13 +1,16 @@
-"""Shared by the tests of learning, serving and the command line: two trained runs, and `sixjars` in other processes."""
+"""For tests of learning, serving and the command line: trained runs, and other processes."""
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
 
@@ -39,7 +42,7 @@ TINY: dict[str, Any] = {
     "evaluation": {"search": {"max_length": 12}, "metrics": ["character_error_rate"]},
 }
 
-# Starts a process as a fork of one that has this toolkit imported too, and can be killed: see also tests/warm.py.
+# Starts a process as a fork of one that has this toolkit imported, and can be killed: see warm.py.
 SERVER = """
 import atexit, json, os, signal, sys, traceback
 import lightning_fabric
@@ -226,6 +229,40 @@ def run(run_recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "run", lambda out: sixjars.train(run_recipe, out=out))
 
 
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    """That run, to break."""
+    shutil.copytree(run, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a run, hidden ones included."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def wait_for(path: Path) -> None:
+    """Until another process has written a file."""
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} never came"
+        time.sleep(0.005)
+
+
+def one_for_each_task(
+    factory: pytest.TempPathFactory, written: Callable[[Path, str], object]
+) -> Callable[[str], Path]:
+    """A run of each task, made when it is first asked for; `written` writes its recipe."""
+
+    @lru_cache
+    def find(task: str) -> Path:
+        folder = factory.mktemp(task)
+        return sixjars.train(str(written(folder, task)), out=folder / "run").folder
+
+    return find
+
+
 @pytest.fixture(scope="session")
 def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny transliteration run, exported."""
@@ -271,7 +308,7 @@ def pairs(tmp_path: Path) -> Callable[..., Path]:
 
 
 def recipe_from_file(folder: Path, path: Path, changes: dict[str, Any]) -> str:
-    """The tiny recipe with changes, of translation, that reads a file with columns `en` and `de`."""
+    """The tiny recipe with changes, for a file with columns `en` and `de`."""
     data = {
         "sample": ...,
         "train": str(path),
@@ -315,7 +352,7 @@ def tired() -> Callable[[int], Reporter]:
 
 @pytest.fixture
 def heeds_ctrl_c() -> Iterator[None]:
-    """Ctrl-C interrupts, although the tests may run as a background job, which is born deaf to it."""
+    """Ctrl-C interrupts, though the tests may run as a background job, born deaf to it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

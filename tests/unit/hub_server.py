@@ -1,4 +1,4 @@
-"""A stand-in for the API of the Hugging Face hub: as much as `huggingface_hub` asks to upload and download a model."""
+"""A stand-in for the Hugging Face hub: as much as is asked to upload and download a model."""
 
 import base64
 import hashlib

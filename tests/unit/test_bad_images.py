@@ -103,10 +103,8 @@ def test_an_image_that_is_cut_off_is_refused_or_whole(kind: str, options: dict[s
 
 def test_the_sentence_tells_how_it_is_cut_off() -> None:
     content = saved(noise(), "BMP")
-    assert (
-        message(content[:-20])
-        == "x.jpg is broken or cut off: image file is truncated (160 bytes not processed)."
-    )
+    told = "x.jpg is broken or cut off: image file is truncated (160 bytes not processed)."
+    assert message(content[:-20]) == told
 
 
 def test_a_large_jpeg_that_is_cut_off() -> None:
@@ -117,15 +115,11 @@ def test_a_large_jpeg_that_is_cut_off() -> None:
 
 def test_too_large_is_told_from_the_header() -> None:
     limit = "make it smaller or raise that."
-    assert (
-        message(saved(noise(60, 40), "PNG"), 2399)
-        == f"x.jpg has 60 x 40 pixels, but 'max_pixels' is 2399; {limit}"
-    )
+    sentence = message(saved(noise(60, 40), "PNG"), 2399)
+    assert sentence == f"x.jpg has 60 x 40 pixels, but 'max_pixels' is 2399; {limit}"
     assert read(saved(noise(60, 40), "PNG"), 2400).shape == (3, 16, 16)
-    assert (
-        message(headed(5000, 4000))
-        == f"x.jpg has 5000 x 4000 pixels, but 'max_pixels' is 1000000; {limit}"
-    )
+    sentence = message(headed(5000, 4000))
+    assert sentence == f"x.jpg has 5000 x 4000 pixels, but 'max_pixels' is 1000000; {limit}"
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 49_000_000), (49_000_000, 1), (65_536, 10)])
@@ -196,23 +190,20 @@ def test_very_many_scans() -> None:
     content = saved(noise(), "JPEG", progressive=True)
     again = content[content.rindex(b"\xff\xda") : -2]
     assert read(content[:-2] + again * 50 + content[-2:]).shape == (3, 16, 16)
-    assert message(content[:-2] + again * 200 + content[-2:]) == (
-        "x.jpg has more than 100 scans, which would take very long to decode; save it again."
-    )
+    told = "x.jpg has more than 100 scans, which would take very long to decode; save it again."
+    assert message(content[:-2] + again * 200 + content[-2:]) == told
 
 
 def test_good_photos_that_hold_the_marker_of_a_scan_elsewhere() -> None:
     marker, photo = b"\xff\xda", saved(noise(), "JPEG")
     want_CHW = read(photo)
-    behind = (
-        photo + np.random.default_rng(0).bytes(8_000_000) + marker * 200
-    )  # a photo with its video
+    # a photo with its video
+    behind = photo + np.random.default_rng(0).bytes(8_000_000) + marker * 200
     begin = time.process_time()
     assert np.array_equal(read(behind), want_CHW)
     assert time.process_time() - begin < 0.5
-    assert np.array_equal(
-        read(saved(noise(), "JPEG", icc_profile=marker * 90_000)), want_CHW
-    )  # several segments
+    # several segments
+    assert np.array_equal(read(saved(noise(), "JPEG", icc_profile=marker * 90_000)), want_CHW)
     assert np.array_equal(
         read(photo[:2] + b"\xff\xfe\x01\x92" + marker * 200 + photo[2:]), want_CHW
     )
@@ -222,9 +213,8 @@ def test_scans_are_counted_in_whatever_is_there() -> None:
     photo = saved(noise(400, 300), "JPEG", progressive=True)
     count = images._scans(io.BytesIO(photo))
     assert count == photo.count(b"\xff\xda") > 5
-    filled = photo.replace(
-        b"\xff\xda", b"\xff\xff\xff\xda"
-    )  # a marker may have more of its first byte before it
+    # a marker may have more of its first byte before it
+    filled = photo.replace(b"\xff\xda", b"\xff\xff\xff\xda")
     assert images._scans(io.BytesIO(filled)) == count
     for length in range(0, len(photo), 7):
         assert images._scans(io.BytesIO(photo[:length])) <= count
@@ -236,9 +226,8 @@ def test_scans_are_counted_in_whatever_is_there() -> None:
         random.bytes(3_000_000),
     ):
         assert images._scans(io.BytesIO(content)) <= 101
-    long = (
-        photo[:-2] + b"\xff\0" * 1_500_000
-    )  # the marker lies at the border of what is read at a time
+    # the marker lies at the border of what is read at a time
+    long = photo[:-2] + b"\xff\0" * 1_500_000
     for more in range(4):
         assert (
             images._scans(io.BytesIO(long + b"\0" * more + photo[photo.index(b"\xff\xda") :]))
@@ -248,10 +237,8 @@ def test_scans_are_counted_in_whatever_is_there() -> None:
 
 def test_pages_and_previews() -> None:
     content = saved(noise(), "TIFF", save_all=True, append_images=[noise(seed=1)])
-    assert (
-        message(content)
-        == "x.jpg has several pages; save the one that is meant as a file of its own."
-    )
+    sentence = message(content)
+    assert sentence == "x.jpg has several pages; save the one that is meant as a file of its own."
     photo = saved(noise(), "MPO", save_all=True, append_images=[noise(seed=1)])
     assert np.array_equal(read(photo), read(saved(noise(), "JPEG")))
 

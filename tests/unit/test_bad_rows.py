@@ -108,10 +108,8 @@ def test_bad_rows(name: str, content: bytes, line: int, sentence: str, tmp_path:
     assert str(caught.value) == f"{tmp_path / name}, line {line}: {sentence}"
     found = reading(tmp_path, name, on_bad_row="skip")
     assert found.skipped == 1
-    assert [tuple(text.strip() for text in row) for row in rows_of(found)] == [
-        ("a", "b"),
-        ("d", "e"),
-    ]
+    expected = [("a", "b"), ("d", "e")]
+    assert [tuple(text.strip() for text in row) for row in rows_of(found)] == expected
     assert line_numbers(found)[-1] == line + 1
 
 
@@ -166,9 +164,8 @@ def test_one_odd_value_changes_no_other_row(pairs: list[tuple[Any, Any]], at_onc
         lines = (json.dumps({"en": one, "de": two}) + "\n" for one, two in pairs)
         Path(folder, "a.jsonl").write_text("".join(lines))
         if not good:
-            with pytest.raises(
-                DataError, match=f"no row is left of {len(pairs)}; {len(pairs)} (was|were) bad"
-            ):
+            told = f"no row is left of {len(pairs)}; {len(pairs)} (was|were) bad"
+            with pytest.raises(DataError, match=told):
                 reading(Path(folder), "a.jsonl", on_bad_row="skip")
             return
         found = reading(Path(folder), "a.jsonl", on_bad_row="skip")
@@ -186,7 +183,8 @@ def test_rows_of_a_list_on_one_line_are_counted_and_named(tmp_path: Path) -> Non
     found = reading(tmp_path, "a.json", on_bad_row="skip")
     assert (found.skipped, line_numbers(found)) == (3, [1, 5])
     assert found.notes == (
-        f"{tmp_path / 'a.json'}: 3 bad rows were skipped. Row 2: column 'de' is unknown. Known: en. "
+        f"{tmp_path / 'a.json'}: 3 bad rows were skipped. Row 2: column 'de' is unknown. Known: "
+        "en. "
         "Row 3: column 'de' is empty. Row 4: is no object; a list holds objects here.",
     )
     (tmp_path / "b.json").write_text(json.dumps(pairs, indent=0))
@@ -196,7 +194,6 @@ def test_rows_of_a_list_on_one_line_are_counted_and_named(tmp_path: Path) -> Non
 
 def test_one_bad_row_is_told_of_in_the_singular(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"en": "a"}\n{"en": "a", "de": "b"}\n')
-    with pytest.raises(
-        DataError, match=r"no row is left of 2; 1 was bad and 1 did not fit 'filter'\."
-    ):
+    told = r"no row is left of 2; 1 was bad and 1 did not fit 'filter'\."
+    with pytest.raises(DataError, match=told):
         reading(tmp_path, "a.jsonl", on_bad_row="skip", filter={"en": "x"})

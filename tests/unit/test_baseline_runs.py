@@ -563,6 +563,8 @@ def test_a_comparison_says_which_runs_are_no_better() -> None:
     found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))
     begins = "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800."
     assert found.beside() == f"{begins} No better: b; docs/bad_model.md says what to try."
+    equal = replace(runs[1], scores=(RunScore(score_of(0.88)),))
+    assert "No better: b;" in replace(found, contenders=(runs[0], equal)).beside()
     unsure = replace(runs[0], scores=(RunScore(score_of(0.9), Interval(0.87, 0.93)),))
     assert replace(found, contenders=(unsure, runs[1])).beside() == (
         f"{begins} No difference that 4000 rows can show: a. No better: b; docs/bad_model.md says what to try."

@@ -1,4 +1,4 @@
-"""Batches: each row once, one plan for a seed, limits that count padding, and tensors as a loop makes them."""
+"""Batches: each row once, one plan for a seed, limits that count padding, tensors as of a loop."""
 
 from itertools import chain
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.data.alignment.guides import Guides
-from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn, by_length
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
 from sixjars_runtime.special_tokens import STOP
@@ -41,10 +41,8 @@ def batches(
     batch_tokens: int | None = None,
     batch_examples: int | None = None,
 ) -> Batches:
-    sources, targets = (
-        ids([source for source, _ in rows]),
-        ids([target for _, target in rows], stop=STOP),
-    )
+    sources = ids([source for source, _ in rows])
+    targets = ids([target for _, target in rows], stop=STOP)
     return Batches(
         {"source": sources},
         targets,
@@ -117,11 +115,8 @@ def test_batches_are_as_full_as_the_limit_allows() -> None:
 
 
 def test_examples_are_the_limit_where_none_is_given() -> None:
-    assert sorted(len(rows) for rows in planned(batches(pairs(150)), 0)) == [
-        150 - 2 * DEFAULT_EXAMPLES,
-        64,
-        64,
-    ]
+    expected = [150 - 2 * DEFAULT_EXAMPLES, 64, 64]
+    assert sorted(len(rows) for rows in planned(batches(pairs(150)), 0)) == expected
 
 
 def test_like_lengths_stand_together() -> None:
@@ -205,17 +200,15 @@ def test_lengths_of_several_inputs_add_up() -> None:
     images, questions = ids([[9]] * 4), ids([[4, 5, 6], [7], [8], [4, 4, 4]])
     found = Batches({"image": images, "question": questions}, ids([[1]] * 4), batch_tokens=10)
     assert found.input_lengths.tolist() == [4, 2, 2, 4]
-    assert sorted(sorted(rows) for rows in planned(found, 0)) == [
-        [0, 3],
-        [1, 2],
-    ]  # 2 * (4 + 1) and 2 * (2 + 1)
+    # two rows of 4 and 1 tokens, and two of 2 and 1
+    assert sorted(sorted(rows) for rows in planned(found, 0)) == [[0, 3], [1, 2]]
     batch = found.collate(torch.tensor([1, 0]))
     assert batch.inputs["image"].values.tolist() == [[9], [9]]
     assert batch.inputs["question"].values.tolist() == [[7, 0, 0], [4, 5, 6]]
 
 
 def test_texts_in_segments_are_as_long_as_their_words() -> None:
-    """The ends of segments are no positions: two texts of three words, one of them in three segments."""
+    """The ends of segments are no positions: two texts of three words, one in three segments."""
     source = SegmentColumn(flat([[4, STOP, 5, STOP, 6, STOP], [4, 5, 6, STOP], [4, STOP]]))
     found = Batches({"source": source}, ids([[1]] * 3), batch_tokens=8)
     assert found.input_lengths.tolist() == [3, 3, 1]
@@ -240,3 +233,8 @@ def test_alignments_are_spread_over_the_source() -> None:
         [[0.5, 0, 0.5], [0, 1, 0], [0, 0, 0]],
         [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
     ]
+
+
+def test_an_input_that_is_shorter_comes_first_whatever_its_target() -> None:
+    """Also before one without a target, as where no label of a row is in the list."""
+    assert by_length(np.array([2, 1]), np.array([0, 3])).tolist() == [1, 0]

@@ -1,7 +1,8 @@
 """Beam search against every sequence there is.
 
-The table model's next token depends on the source, on the token before the last (which only its state knows)
-and on the last one: a state in the wrong row, or a row that strays to another source, changes what is found.
+The table model's next token depends on the source, on the token before the last (which only its
+state knows) and on the last one: a state in the wrong row, or a row that strays to another source,
+changes what is found.
 """
 
 import math
@@ -53,9 +54,8 @@ class Table:
         self, settings: SearchSettings, prefixes: list[list[int]] | None = None
     ) -> list[list[Hypothesis]]:
         copies = beam_rows(settings)
-        source = torch.arange(len(self.mask)).repeat_interleave(
-            copies
-        )  # stays where it is, as keys do
+        # stays where it is, as keys do
+        source = torch.arange(len(self.mask)).repeat_interleave(copies)
 
         def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
             before = state.hidden[:, 0, 0].long()
@@ -134,9 +134,8 @@ def whole(found: Hypothesis) -> tuple[int, ...]:
     return (*found.tokens, STOP) if found.finished else found.tokens
 
 
-WIDE = SearchSettings(
-    kind="beam", width=200, max_length=4
-)  # there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
+# there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
+WIDE = SearchSettings(kind="beam", width=200, max_length=4)
 CASES = [
     WIDE.model_copy(update={"length_penalty": alpha, "coverage_penalty": beta, "nbest": nbest})
     for alpha in (0.0, 0.6, 1.0)
@@ -344,10 +343,12 @@ def test_one_token_is_all_there_is_room_for(seed: int) -> None:
 
 @pytest.mark.parametrize(("stop", "alpha", "steps"), [(0.6, 0.0, 1), (0.6, 1.0, 12), (0.5, 0.0, 1)])
 def test_beam_stops_once_nothing_can_get_better(stop: float, alpha: float, steps: int) -> None:
-    """P(<stop>) is 0.6 at every step. Without a length penalty the first <stop> cannot be beaten, nor where it is 0.5.
+    """P(<stop>) is 0.6 at every step. Without a length penalty the first <stop> cannot be beaten,
+    nor where it is 0.5.
 
-    With α = 1 and at most 20 tokens it has log 0.6 = -0.51, and the token beside it (0.4) may still come to
-    t log 0.4 / 20 = -0.046 t after t steps, so that it is given up only when 0.046 t > 0.51: at step 12.
+    With α = 1 and at most 20 tokens it has log 0.6 = -0.51, and the token beside it (0.4) may still
+    come to t log 0.4 / 20 = -0.046 t after t steps, so that it is given up only when 0.046 t >
+    0.51: at step 12.
     """
     made = 0
 

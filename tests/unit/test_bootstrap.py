@@ -1,4 +1,4 @@
-"""Intervals and the paired test, against a loop that scores every resampled corpus with the metric itself."""
+"""Intervals and the paired test, against a loop that scores every resampled corpus itself."""
 
 import math
 import random
@@ -204,10 +204,8 @@ def test_the_output_of_the_other_model() -> None:
     assert exchanged(metric, outcomes, others) == pytest.approx(brute)
     assert exchanged(metric, outcomes, outcomes) == [0.0] * 6
     assert exchanged(METRICS["distinct1"], outcomes, others) == []
-    one, two = (
-        [Outcome(("run",), ("run",)), Outcome(("sit",), ("run",))],
-        [Outcome(("run",), ("jump",))] * 2,
-    )
+    one = [Outcome(("run",), ("run",)), Outcome(("sit",), ("run",))]
+    two = [Outcome(("run",), ("jump",))] * 2
     [lost, _] = exchanged(METRICS["macro_f1"], one, two)  # classes that only one of them has
     assert lost == pytest.approx(0 - METRICS["macro_f1"].compute(one))
     assert statistics.only([0, 2]).rows.tolist() == statistics.rows[[0, 2]].tolist()

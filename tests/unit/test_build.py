@@ -1,5 +1,6 @@
-"""From the model section of a recipe to a network: the right classes, the right sizes, and what does not fit."""
+"""From the model section of a recipe to a network: classes, sizes, and what does not fit."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,20 +18,14 @@ from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import TextEncoder
+from sixjars.recipe.files import loaded, overridden
 from sixjars.recipe.outside import NOTHING
+
+from .faults import entries
 
 ROLES = ("encoder", "bridge", "decoder")
 KINDS = {"encoder": "text", "bridge": "attention", "decoder": "sequence"}
-TOLD = (
-    "vocabulary",
-    "vectors",
-    "classes",
-    "multi_label",
-    "dimensions",
-    "pixels",
-    "cells",
-    "pretrained",
-)
+TOLD = "vocabulary vectors classes multi_label dimensions pixels cells pretrained".split()
 """What the fields of the data fill in."""
 
 
@@ -79,12 +74,8 @@ def test_a_section_has_every_default() -> None:
     encoder, faults = settings_of("encoder", {})
     assert faults == []
     assert set(encoder) == {"kind", "embedding", "cell", "size", "layers", "direction", "dropout"}
-    assert settings_of("bridge", {})[0] == {
-        "kind": "attention",
-        "score": "additive",
-        "size": None,
-        "start": "linear",
-    }
+    expected = {"kind": "attention", "score": "additive", "size": None, "start": "linear"}
+    assert settings_of("bridge", {})[0] == expected
     assert settings_of("encoder", {"kind": "none"})[0] == {"kind": "none", "size": 128}
 
 
@@ -103,72 +94,43 @@ def test_every_kind_means_a_class_of_its_role() -> None:
             assert issubclass(made, BASES[role])
 
 
-@pytest.mark.parametrize(
-    ("role", "section", "sentence"),
-    [
-        ("encoder", {"kind": "txt"}, "model.encoder: kind 'txt' is unknown. Did you mean 'text'?"),
-        (
-            "bridge",
-            {"score": {}},
-            "model.bridge.score: should be 'additive', 'dot' or 'general', but is {}.",
-        ),
-        (
-            "bridge",
-            {"score": "dots"},
-            "model.bridge.score: should be 'additive', 'dot' or 'general', but is 'dots'. Did you mean 'dot'?",
-        ),
-        (
-            "bridge",
-            {"summary_size": 3},
-            "model.bridge: key 'summary_size' is filled in by the toolkit; remove it.",
-        ),
-        (
-            "bridge",
-            {"source_size": 3},
-            "model.bridge: key 'source_size' is filled in by the toolkit; remove it.",
-        ),
-        (
-            "bridge",
-            {"kind": "initial", "score": "dot"},
-            "model.bridge: key 'score' is one of kind attention, but the kind is initial; remove it, "
-            "or replace the section: 'model.bridge={kind: initial}'.",
-        ),
-        (
-            "encoder",
-            {"kind": "bag", "size": 8},
-            "model.encoder: key 'size' is one of kind none or text or hierarchy or video or points, but the kind is "
-            "bag, which has embedding.size and ngrams.size; remove it, or replace the section: "
-            "'model.encoder={kind: bag}'.",
-        ),
-        (
-            "decoder",
-            {"bridge": {}},
-            "model.decoder: key 'bridge' is filled in by the toolkit; remove it.",
-        ),
-        (
-            "encoder",
-            {"embedding": {"vocabulary": 3}},
-            "model.encoder.embedding: key 'vocabulary' is filled in by the toolkit; remove it.",
-        ),
-        (
-            "decoder",
-            {"embedding": {"siz": 3}},
-            "model.decoder.embedding: key 'siz' is unknown. Did you mean 'size'? Known: dropout, frozen, size.",
-        ),
-        (
-            "decoder",
-            {"embedding": {"size": 0}},
-            "model.decoder.embedding.size: should be greater than or equal to 1, but is 0.",
-        ),
-    ],
-)
-def test_faults_of_a_section_are_sentences(
-    role: str, section: dict[str, Any], sentence: str
-) -> None:
-    settings, faults = settings_of(role, section)
-    assert settings == {}
-    assert len(faults) == 1
-    assert faults[0].startswith(sentence)
+FAULTS = """
+encoder {kind: txt}
+    model.encoder: kind 'txt' is unknown. Did you mean 'text'? Known: bag, hierarchy, image,
+    image_question, none, pair, points, text, video, wide_deep.
+bridge {score: {}}
+    model.bridge.score: should be 'additive', 'dot' or 'general', but is {}.
+bridge {score: dots}
+    model.bridge.score: should be 'additive', 'dot' or 'general', but is 'dots'. Did you mean
+    'dot'?
+bridge {summary_size: 3}
+    model.bridge: key 'summary_size' is filled in by the toolkit; remove it.
+bridge {source_size: 3}
+    model.bridge: key 'source_size' is filled in by the toolkit; remove it.
+bridge {kind: initial, score: dot}
+    model.bridge: key 'score' is one of kind attention, but the kind is initial; remove it, or
+    replace the section: 'model.bridge={kind: initial}'.
+encoder {kind: bag, size: 8}
+    model.encoder: key 'size' is one of kind none or text or hierarchy or video or points, but
+    the kind is bag, which has embedding.size and ngrams.size; remove it, or replace the
+    section: 'model.encoder={kind: bag}'.
+decoder {bridge: {}}
+    model.decoder: key 'bridge' is filled in by the toolkit; remove it.
+encoder {embedding: {vocabulary: 3}}
+    model.encoder.embedding: key 'vocabulary' is filled in by the toolkit; remove it.
+decoder {embedding: {siz: 3}}
+    model.decoder.embedding: key 'siz' is unknown. Did you mean 'size'? Known: dropout, frozen,
+    size.
+decoder {embedding: {size: 0}}
+    model.decoder.embedding.size: should be greater than or equal to 1, but is 0.
+"""
+
+
+@pytest.mark.parametrize(("asked", "sentence"), entries(FAULTS))
+def test_faults_of_a_section_are_sentences(asked: str, sentence: str) -> None:
+    role, _, section = asked.partition(" ")
+    settings, faults = settings_of(role, loaded(section))
+    assert (settings, faults) == ({}, [sentence])
 
 
 BIG = [
@@ -194,7 +156,7 @@ def test_sizes_and_layers_have_limits(kind: str, key: str, value: int, limit: in
 
 
 def test_every_size_of_a_component_has_a_limit() -> None:
-    """Whatever is a whole number in a recipe is refused at 10^18, in sections inside sections too."""
+    """Whatever is a whole number in a recipe is refused at 10^18, in inner sections too."""
     for role, table in TABLES.items():
         for kind in table:
             for path in whole_numbers(settings_of(role, {"kind": kind})[0]):
@@ -281,42 +243,28 @@ def test_attention_needs_positions(bridge: str) -> None:
         f"model.bridge: {bridge} has nothing to attend to: model.encoder is none. Use initial."
     )
     assert plan.bridge.misfits(plan) == [sentence]
-    with pytest.raises(
-        ShapeError,
-        match=r"^attention has nothing to attend to: an encoder of kind 'none' has no pos",
-    ):
+    told = r"^attention has nothing to attend to: an encoder of kind 'none' has no pos"
+    with pytest.raises(ShapeError, match=told):
         build(plan, words(target=7))
 
 
-@pytest.mark.parametrize(
-    ("sections", "sentence"),
-    [
-        (
-            {"encoder": {"size": 6}, "bridge": {"score": "dot"}, "decoder": {"size": 4}},
-            "score: dot needs equal hidden sizes of decoder and encoder, but they are 4 and 6. "
-            "Make them equal, or use score: general.",
-        ),
-        (
-            {
-                "encoder": {"size": 3, "direction": "both"},
-                "bridge": {"start": "copy"},
-                "decoder": {"size": 4},
-            },
-            "start: copy needs a summary of the decoder's hidden size, but they have 6 and 4 numbers. "
-            "Make them equal, or use start: linear.",
-        ),
-        (
-            {"decoder": {"size": 4, "tied": True, "embedding": {"size": 3}}},
-            "tied: true needs embeddings of the hidden size, but decoder.size is 4 and decoder.embedding.size is 3. "
-            "Make them equal, or use tied: false.",
-        ),
-    ],
-)
-def test_sizes_that_do_not_fit_are_refused_with_both_numbers(
-    sections: dict[str, dict[str, Any]], sentence: str
-) -> None:
+MISFITS = """
+encoder={size: 6} bridge={score: dot} decoder={size: 4}
+    score: dot needs equal hidden sizes of decoder and encoder, but they are 4 and 6. Make them
+    equal, or use score: general.
+encoder={size: 3, direction: both} bridge={start: copy} decoder={size: 4}
+    start: copy needs a summary of the decoder's hidden size, but they have 6 and 4 numbers. Make
+    them equal, or use start: linear.
+decoder={size: 4, tied: true, embedding: {size: 3}}
+    tied: true needs embeddings of the hidden size, but decoder.size is 4 and
+    decoder.embedding.size is 3. Make them equal, or use tied: false.
+"""
+
+
+@pytest.mark.parametrize(("sections", "sentence"), entries(MISFITS))
+def test_sizes_that_do_not_fit_are_refused_with_both_numbers(sections: str, sentence: str) -> None:
     with pytest.raises(ShapeError) as error:
-        network(**sections)
+        network(**overridden({}, re.split(" (?=bridge|decoder)", sections)))
     assert str(error.value) == sentence
 
 
@@ -325,9 +273,8 @@ def test_hidden_units_belong_to_the_additive_score(score: str) -> None:
     plan = plan_of(bridge={"score": score, "size": 64})
     sentence = f"model.bridge.size: belongs to score: additive, but score is {score}; remove it."
     assert plan.bridge.misfits(plan) == [sentence]
-    with pytest.raises(
-        RecipeError, match=f"size: belongs to score: additive, but score is {score}; remove it"
-    ):
+    told = f"size: belongs to score: additive, but score is {score}; remove it"
+    with pytest.raises(RecipeError, match=told):
         sixjars.read_recipe(f"translation/sample_{score}", ["model.bridge.size=64"])
     fitting = plan_of(bridge={"score": "additive", "size": 64})
     assert fitting.bridge.misfits(fitting) == []

@@ -24,12 +24,8 @@ def test_no_example_is_lost_and_empty_ranges_have_no_value() -> None:
     assert [(bucket.shortest, bucket.longest) for bucket in buckets] == edges
     assert [(bucket.count, bucket.value) for bucket in buckets] == [(5, 1.0), (0, None), (5, 0.0)]
     assert [(bucket.median, bucket.place) for bucket in buckets] == [(4, 4), (None, 16), (42, 42)]
-    assert [bucket.name for bucket in (*buckets, Bucket(6, 6, 1, 0.0))] == [
-        "3–11",
-        "12–20",
-        "39–47",
-        "6",
-    ]
+    expected = ["3–11", "12–20", "39–47", "6"]
+    assert [bucket.name for bucket in (*buckets, Bucket(6, 6, 1, 0.0))] == expected
 
 
 def test_one_long_text_makes_no_empty_ranges() -> None:
@@ -80,11 +76,8 @@ def test_a_curve_has_a_dot_for_each_range_with_a_value(
     assert dots == [[[3.0, 0.9], [12.5, 0.4]], [[3.0, 0.95]]]
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "$initial_{",
-        "attention",
-        "fewer than 20 examples",
-    ]
+    expected = ["$initial_{", "attention", "fewer than 20 examples"]
+    assert [text.get_text() for text in legend.get_texts()] == expected
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("length of the input (words)", "exact match")
 
 

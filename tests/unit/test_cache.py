@@ -18,6 +18,8 @@ from sixjars.data.storage.cache import Examples, Table, cached, encoded
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
 
+from .conftest import wait_for
+
 SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
 TARGETS = ["x y", "y y y", "z", "x"]
 LIMITS = {"source": 4, "target": 9}
@@ -80,9 +82,8 @@ def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert table.has("alignment")
     assert not table.has("line")
     assert not table.has("links")
-    own = encoded(
-        examples(), encoders(TOKENS, LIMITS)
-    )  # as for a prediction: in memory, by the same road
+    # as for a prediction: in memory, by the same road
+    own = encoded(examples(), encoders(TOKENS, LIMITS))
     assert [row_ids(own, name) for name in LIMITS] == [row_ids(table, name) for name in LIMITS]
     assert own.texts("alignment") == table.texts("alignment")
 
@@ -220,13 +221,6 @@ print(len(table), tokens["target"].decode(flat[offsets[row] : offsets[row + 1]].
 """
 
 
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} never appeared"
-        time.sleep(0.005)
-
-
 def test_two_processes_at_once(tmp_path: Path, warm_python: str) -> None:
     both = [
         subprocess.Popen(
@@ -286,7 +280,8 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
     [
         (
             errno.ENOSPC,
-            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE elsewhere.",
+            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE "
+            "elsewhere.",
         ),
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],
@@ -334,6 +329,5 @@ def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cache, "_opened", lambda *_: None)
     with pytest.raises(DataError) as caught:
         made(tmp_path)
-    assert str(caught.value) == (
-        f"The cache in {tmp_path} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
-    )
+    told = f"The cache in {tmp_path} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
+    assert str(caught.value) == told

@@ -1,4 +1,4 @@
-"""The cache folder: where it is, what it holds, and that it does not grow without end or lose what is not ours."""
+"""The cache folder: where it is, what it holds; it neither grows without end nor loses ours."""
 
 import os
 import subprocess
@@ -75,7 +75,7 @@ def test_what_was_not_used_for_longest_goes_first_and_whole(place: Path) -> None
 
 
 def test_whatever_is_used_again_counts_as_new(place: Path) -> None:
-    """Encoded data and features; the first of each was made long ago and is used again, the second is not."""
+    """Encoded data and features; the first of each is old and used again, the second is not."""
     texts = [Examples.of({"source": [text]}, where="a test") for text in "ab"]
     plans = [{"number": 1}, {"number": 2}]
     for some in texts:
@@ -141,12 +141,8 @@ def test_nothing_is_left_that_nobody_uses(place: Path, call: Any) -> None:
     used = laid(place / "frames" / ("d" * 32) / "plan.json")
     entry(place, "b")
     assert call("cache", "--prune", "0").code == 0
-    assert [path.exists() for path in left] == [
-        False,
-        False,
-        True,
-        False,
-    ]  # the third may be of another machine
+    # the third may be of another machine
+    assert [path.exists() for path in left] == [False, False, True, False]
     assert not (place / "frames" / ("a" * 32)).exists()
     assert all(path.exists() for path in (*ours, used))
 
@@ -170,9 +166,8 @@ def test_a_limit_that_is_no_number_is_told(place: Path, monkeypatch: pytest.Monk
         monkeypatch.setenv("SIXJARS_CACHE_GB", told)
         with pytest.raises(DataError) as caught:
             prune(place)
-        assert (
-            str(caught.value) == f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}."
-        )
+        sentence = f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}."
+        assert str(caught.value) == sentence
     monkeypatch.setenv("SIXJARS_CACHE_GB", "0.000002")
     assert prune(place).size == 0
 
@@ -209,9 +204,8 @@ def test_a_folder_that_another_process_made_meanwhile_stays(place: Path) -> None
         assert [one.name for one in path.iterdir()] == ["mine"]
     with pytest.MonkeyPatch.context() as patch, made_whole(path) as made:
         made.mkdir()
-        patch.setattr(
-            Path, "rename", lambda *_: None
-        )  # the other one's came after the old one left
+        # the other one's came after the old one left
+        patch.setattr(Path, "rename", lambda *_: None)
     assert [one.name for one in path.iterdir()] == ["mine"]
     assert [one.name for one in place.iterdir()] == ["entry"]
 

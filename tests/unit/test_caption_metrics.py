@@ -16,6 +16,8 @@ from pycocoevalcap.rouge.rouge import Rouge
 
 from sixjars.evaluation.metrics import Outcome, caption_words, metric_named, score, why_zero
 
+from .scoring import outputs, value
+
 WORDS = ("a", "the", "dog", "dogs", "man", "runs", "running", "on", "red", "कुत्ता")
 
 
@@ -34,14 +36,6 @@ def corpora_of(words: Sequence[str]) -> st.SearchStrategy[list[Outcome]]:
 corpora = corpora_of(WORDS)
 BLEUS = ("bleu1", "bleu2", "bleu3", "bleu4")
 ALL = (*BLEUS, "rougeL_coco", "cider_d", "distinct_captions", "vocabulary_used")
-
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
-
-def outputs(*texts: str) -> list[Outcome]:
-    return [Outcome(("x",), (text,)) for text in texts]
 
 
 def for_coco(outcomes: Sequence[Outcome]) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
@@ -136,7 +130,7 @@ def test_bleu_equals_the_coco_tools(outcomes: list[Outcome]) -> None:
 
 
 def test_bleu_by_hand() -> None:
-    """6 words where the nearest references have 5 + 2. Right: words 4 + 1, pairs 3 + 0 of 4, triples 1 of 2."""
+    """6 words, the nearest have 5 + 2. Right: words 4 + 1, pairs 3 + 0 of 4, triples 1 of 2."""
     outcomes = [
         Outcome(("the the dog runs on", "a dog"), ("a dog runs on",)),
         Outcome(("a man", "a man runs here"), ("man man",)),
@@ -194,7 +188,7 @@ def test_cider_of_right_captions_is_ten_where_nothing_is_shared() -> None:
 
 
 def test_cider_of_a_longer_caption_by_hand() -> None:
-    """Four words of six: each order's cosine is its share's root, and two words too many cost e^(-4/72)."""
+    """Four words of six: each cosine is its share's root, and two words too many cost e^(-4/72)."""
     outcomes = [Outcome(("a b c d",), ("a b c d y z",)), Outcome(("p q r s",), ("t",))]
     cosines = [math.sqrt(4 / 6), math.sqrt(3 / 5), math.sqrt(2 / 4), math.sqrt(1 / 3)]
     assert value("cider_d", outcomes) == pytest.approx(

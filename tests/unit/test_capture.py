@@ -1,4 +1,4 @@
-"""Search by graphs. A CPU has none, so here what would be captured is called again: the rest is the same code."""
+"""Search by graphs. A CPU has none, so here what would be captured is called again."""
 
 import contextlib
 import gc
@@ -142,7 +142,7 @@ def test_rules_that_count_steps_are_not_captured(
 def test_what_a_graph_reads_lives_as_long_as_the_graph(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A graph has addresses alone: whatever was there before it was recorded must be kept by somebody."""
+    """A graph has addresses alone: what was there before it was recorded must be kept."""
     reads = Reads()
 
     def recorded(make: Callable[[], None], *_: object) -> Callable[[], None]:
@@ -153,10 +153,8 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     monkeypatch.setattr(capture, "recorded", recorded)
     decoder, source = decoder_named("sequence-gru-1-additive"), source_for(LENGTHS)
     monkeypatch.setattr(searching, "walked", partial(walked_captured, decoder))
-    with (
-        torch.inference_mode(),
-        contextlib.suppress(IndexError, RuntimeError),
-    ):  # a graph of nothing finds nothing
+    # a graph of nothing finds nothing
+    with torch.inference_mode(), contextlib.suppress(IndexError, RuntimeError):
         found(decoder, source, settings)
     assert decoder in GRAPHS
     del source
@@ -184,10 +182,8 @@ def test_a_kernel_of_a_graph_may_read_what_is_never_output(monkeypatch: pytest.M
     )
     decoder = decoder_named("sequence-gru-1-additive")
     monkeypatch.setattr(searching, "walked", partial(walked_captured, decoder))
-    with (
-        torch.inference_mode(),
-        contextlib.suppress(IndexError, RuntimeError),
-    ):  # a graph of nothing finds nothing
+    # a graph of nothing finds nothing
+    with torch.inference_mode(), contextlib.suppress(IndexError, RuntimeError):
         found(decoder, source_for(LENGTHS), {"kind": "greedy", "max_length": 10})
     gc.collect()
     assert seen[0]() is not None

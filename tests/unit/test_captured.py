@@ -1,4 +1,4 @@
-"""Training steps as CUDA graphs: the padding that they need, and on a CUDA device that they change nothing."""
+"""Training steps as CUDA graphs: the padding they need, and that they change nothing."""
 
 import contextlib
 from collections.abc import Callable
@@ -103,10 +103,8 @@ def test_segments_of_few_shapes_are_the_same_segments() -> None:
             )
         )
         assert places_of(tight) == places_of(wide)
-        width, flat = (
-            wide.position_index.shape[1],
-            torch.cat([pack.flatten() for pack in wide.packs]),
-        )
+        width = wide.position_index.shape[1]
+        flat = torch.cat([pack.flatten() for pack in wide.packs])
         for row, positions in enumerate(places_of(tight)):
             for at in (at for segment in positions for at in segment):
                 assert flat[wide.position_index[row, at]] == row * width + at
@@ -179,10 +177,8 @@ def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch
     network = Network(
         NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6)
     )
-    objective, given = (
-        Objective(network, LossSettings()),
-        Sealed(replace(batch(), inputs={"nothing": Padded.of([[], []])})),
-    )
+    objective = Objective(network, LossSettings())
+    given = Sealed(replace(batch(), inputs={"nothing": Padded.of([[], []])}))
     fast = objective(given)
     monkeypatch.delattr(sixjars.loss, "output_loss")
     objective.fast = False
@@ -196,8 +192,8 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         for more in ((), ("learning.fast=false",))
     ]
     assert (
-        "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA device"
-        in told[0]
+        "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA "
+        "device" in told[0]
     )
     assert "path: reference, step by step (learning.fast is false)" in told[1]
     for recipe in ("summarization/sample_hierarchy", "translation/sample_conditional"):
@@ -244,7 +240,7 @@ def test_both_paths_learn_alike(tmp_path: Path) -> None:
 def test_graphs_leave_memory_to_what_has_none(
     free: int, graphs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beside another training, or on a small device, a step of a new shape is computed without a graph."""
+    """Beside another training, or on a small device, a step of a new shape has no graph."""
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, 400))
@@ -286,7 +282,7 @@ def test_a_step_for_whose_graph_there_is_no_room_is_computed(
 def test_what_a_graph_reads_lives_as_long_as_the_graph(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both graphs of a training, each with another batch before and after it; a CPU only calls the functions."""
+    """Both graphs of a training, each with another batch before and after; a CPU only calls."""
     reads: list[Reads] = []
 
     class Recording:
@@ -337,16 +333,15 @@ def test_a_step_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(LearningError) as refused:
         captured.Graph(fails, None)
     assert str(refused.value) == (
-        "a training step of this model cannot be recorded as a CUDA graph (operation not permitted when stream is "
+        "a training step of this model cannot be recorded as a CUDA graph (operation not "
+        "permitted when stream is "
         "capturing); learning.fast=false trains without."
     )
 
 
 BF16, COVERAGE = ("learning.precision=bf16",), ("loss.coverage=0.1",)
-STACKED = (
-    "model.decoder.cell=lstm",
-    "model.decoder.layers=2",
-)  # without dropout, which is drawn for padding too
+# without dropout, which is drawn for padding too
+STACKED = ("model.decoder.cell=lstm", "model.decoder.layers=2")
 
 
 @ON_CUDA

@@ -257,9 +257,8 @@ def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError) as caught:
         write_whole(path, b"new")
-    assert (
-        str(caught.value) == f"no space left to write {path}; what was saved before is still there."
-    )
+    told = f"no space left to write {path}; what was saved before is still there."
+    assert str(caught.value) == told
     assert [file.name for file in tmp_path.iterdir()] == ["a"]
     assert path.read_bytes() == b"old"
     monkeypatch.undo()
@@ -271,9 +270,8 @@ def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(
-        RunError, match=r"file/a cannot be written: (File exists|Not a directory)\.$"
-    ):
+    told = r"file/a cannot be written: (File exists|Not a directory)\.$"
+    with pytest.raises(RunError, match=told):
         write_whole(tmp_path / "file" / "a", b"")
     (tmp_path / "folder").mkdir()
     with pytest.raises(RunError, match=r"folder cannot be written: Is a directory\.$"):

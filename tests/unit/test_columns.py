@@ -96,9 +96,8 @@ def test_texts_in_segments_equal_a_loop(
     ]
     for at, row in enumerate(chosen):
         segments, cut = texts[row]
-        segments = (
-            segments[:-1] if cut and segments and not segments[-1] else segments
-        )  # of an empty one nothing is left
+        # of an empty one nothing is left
+        segments = segments[:-1] if cut and segments and not segments[-1] else segments
         assert [
             lines[place] for place in packed.segment_index[at].tolist() if place >= 0
         ] == segments
@@ -121,7 +120,7 @@ def test_a_rest_before_an_empty_segment() -> None:
 
 @pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a batch"])
 def test_rows_of_texts_in_segments_cannot_be_picked(inside: bool) -> None:
-    """Their segments are packed across rows; an IndexError, or other rows, would be the alternative."""
+    """Their segments are packed across rows; otherwise there were wrong rows."""
     text = SegmentColumn(laid([[4, STOP, 5, STOP], [6, STOP]])).padded(np.arange(2))
     value = Batch({"source": text}, Padded.of([[4], [5]]), torch.arange(2)) if inside else text
     told = r"^rows of a text in segments cannot be picked: its segments are packed across rows\.$"

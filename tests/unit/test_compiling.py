@@ -1,4 +1,4 @@
-"""Kernels are compiled once for each processor, whole or not at all; without a compiler there are torch operations."""
+"""Kernels are compiled once for each processor, whole or not at all; else torch computes."""
 
 import os
 import subprocess
@@ -161,9 +161,8 @@ def test_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(compiling, "cache_folder", homeless)
     monkeypatch.setattr(compiling, "_compilers", lambda: ["cc"])
-    assert (
-        load_kernels(build=False) == "they cannot be compiled (Could not determine home directory.)"
-    )
+    told = "they cannot be compiled (Could not determine home directory.)"
+    assert load_kernels(build=False) == told
 
 
 def test_they_are_put_away_where_they_are_not_used(place: Path) -> None:
@@ -219,10 +218,8 @@ def test_what_others_may_write_is_not_loaded(
     [made] = place.iterdir()
     (made if which == "the file" else place).chmod(0o777)
     monkeypatch.setattr(Library, "ready", None)
-    assert (
-        load_kernels(build=True)
-        == f"they cannot be loaded (others may write {made if which == 'the file' else place})"
-    )
+    told = f"they cannot be loaded (others may write {made if which == 'the file' else place})"
+    assert load_kernels(build=True) == told
     assert Library.ready is None
 
 
@@ -233,9 +230,8 @@ def test_what_lies_where_others_may_write_is_not_loaded(
     assert load_kernels(build=True) == ""
     monkeypatch.setattr(Library, "ready", None)
     (tmp_path / "cache").chmod(0o777)
-    assert (
-        load_kernels(build=True) == f"they cannot be loaded (others may write {tmp_path / 'cache'})"
-    )
+    told = f"they cannot be loaded (others may write {tmp_path / 'cache'})"
+    assert load_kernels(build=True) == told
     (tmp_path / "cache").chmod(0o1777)  # where nobody can move what is another's
     assert load_kernels(build=True) == ""
 

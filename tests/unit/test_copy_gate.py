@@ -1,6 +1,7 @@
 """The copy gate against a loop over positions, and where numbers get small.
 
-Dims: B batch, T target positions, S source positions, V vocabulary, W = V + S all that can be output, I features.
+Dims: B batch, T target positions, S source positions, V vocabulary, W = V + S all that can be
+output, I features.
 """
 
 import math
@@ -10,13 +11,16 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import ShapeError
-from sixjars.flow.values import Padded
+from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import token_loss
-from sixjars.model.decoders.sequence import CopyGate
+from sixjars.model.bridges.attention import Attention
+from sixjars.model.decoders.sequence import CopyGate, SequenceDecoder
+from sixjars.model.layers import WordEmbedding
+from sixjars_runtime.special_tokens import UNK
 
 VOCABULARY, FEATURES = 6, 3
 COPY_IDS = torch.tensor([[4, 7, 5, 7, 4], [6, 7, 6, 0, 0]])
-"""The second source has three words; a word that is not in the vocabulary is V plus its first position."""
+"""The second source has three words; an unknown word is V plus its first position."""
 WEIGHTS = torch.tensor(
     [
         [[0.25, 0.5, 0.125, 0.0625, 0.0625], [0.0, 0.0, 0.0, 1.0, 0.0]],
@@ -87,7 +91,7 @@ def test_padding_is_not_copied() -> None:
     ("gate", "truth"), [(30.0, VOCABULARY + 1), (60.0, VOCABULARY + 1), (-30.0, 2)]
 )
 def test_a_gate_that_is_sure_and_wrong_learns(gate: float, truth: int) -> None:
-    """-log σ(-x) is nearly x, and its slope nearly 1: the other way round where the truth had to be generated."""
+    """-log σ(-x) is nearly x, its slope nearly 1: and the other way round for what is generated."""
     copy, logits, inputs = given()
     torch.nn.init.zeros_(copy.gate.weight)
     torch.nn.init.constant_(copy.gate.bias, gate)
@@ -113,7 +117,21 @@ def test_without_attention_or_words_nothing_is_copied(
     copy, logits, inputs = given()
     with pytest.raises(ShapeError) as error:
         copy(logits, inputs, weights, copy_ids)
-    assert (
-        str(error.value)
-        == "copying: true needs attention and a source whose words the decoder could output."
+    told = "copying: true needs attention and a source whose words the decoder could output."
+    assert str(error.value) == told
+
+
+@pytest.mark.parametrize("number", [VOCABULARY, VOCABULARY + 3])
+def test_a_copied_word_is_read_as_an_unknown_one(number: int) -> None:
+    """Also the first word of a source, whose number is the size of the vocabulary."""
+    bridge = Attention(source_size=4, state_size=6, size=3)
+    words = WordEmbedding(vocabulary=VOCABULARY, size=5)
+    decoder = SequenceDecoder(bridge=bridge, embedding=words, size=6, copying=True)
+    memory, mask = torch.randn(1, 4, 4), torch.ones(1, 4, dtype=torch.bool)
+    copies = torch.tensor([[VOCABULARY, 4, 5, VOCABULARY + 3]])
+    source = Encoded(memory, mask, torch.randn(1, 4), copy_ids=copies)
+    state, prepared = decoder.start(source)
+    read, unknown = (
+        decoder.step(torch.tensor([token]), state, prepared)[0].scores for token in (number, UNK)
     )
+    assert torch.equal(read, unknown)

@@ -1,4 +1,4 @@
-"""Copying: words outside a vocabulary keep their identity from the text through a batch and back to a text."""
+"""Copying: unknown words keep their identity from the text through a batch and back."""
 
 import zlib
 from typing import Any
@@ -121,11 +121,8 @@ def test_readable_tokens_of_what_was_copied() -> None:
     tokens = trained("went to")
     source_words = tokens.split("Ann went")
     assert source_words == ["Ann", "went"]
-    assert tokens.tokens([tokens.size, vocabulary(tokens)["to"], UNK], source_words) == [
-        "Ann",
-        "to",
-        "<unk>",
-    ]
+    expected = ["Ann", "to", "<unk>"]
+    assert tokens.tokens([tokens.size, vocabulary(tokens)["to"], UNK], source_words) == expected
     assert trained("a", kind="characters").tokens([6, 5], ["x", " "]) == ["␣", "x"]
 
 
@@ -223,7 +220,8 @@ def test_an_input_that_is_split_otherwise_is_refused() -> None:
             joint=Copying(words, SIZE, "source"),
         )
     assert str(caught.value) == (
-        "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, give both the same "
+        "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, "
+        "give both the same "
         "tokens, split and lowercase."
     )
 

@@ -1,4 +1,4 @@
-"""What a training took is kept in the run's folder: over all parts, on every device, and not where it is not known."""
+"""What a training took is kept in the run's folder: over all parts, on every device."""
 
 import json
 import time

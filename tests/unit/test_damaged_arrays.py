@@ -31,10 +31,8 @@ from .test_given_features import values, written
 )
 def test_a_damaged_header_is_a_sentence(header: bytes) -> None:
     whole = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + bytes(8)
-    with pytest.raises(
-        DataError,
-        match=r"^a\.npy is not a \.npy file of numbers, or is damaged from its first bytes\.$",
-    ):
+    told = r"^a\.npy is not a \.npy file of numbers, or is damaged from its first bytes\.$"
+    with pytest.raises(DataError, match=told):
         read_array(io.BytesIO(whole), "a.npy", max_numbers=100)
 
 
@@ -44,10 +42,8 @@ def test_hdf5_objects_that_hold_no_numbers(tmp_path: Path) -> None:
         file["type"] = np.dtype("f4")
         file["good"] = np.zeros(2)
     found = MediaFiles([tmp_path / "a.h5"], memory=tmp_path, largest=1000)
-    with pytest.raises(
-        DataError,
-        match=r"^null in .*a\.h5 is an empty dataset \(of no shape\); write an array of numb",
-    ):
+    told = r"^null in .*a\.h5 is an empty dataset \(of no shape\); write an array of numb"
+    with pytest.raises(DataError, match=told):
         found.open("null")
     assert not found.has("type")
     assert found.has("good")
@@ -58,10 +54,8 @@ def test_the_commonest_shape_decides(tmp_path: Path) -> None:
     written(tmp_path, (None, 6))
     np.save(tmp_path / "feat" / "0.npy", np.zeros((2, 5)))
     recipe = values(tmp_path)
-    with pytest.raises(
-        DataError,
-        match=r"feat/0\.npy has vectors of 5 numbers, but feat/\d+\.npy has vectors of 6 num",
-    ):
+    told = r"feat/0\.npy has vectors of 5 numbers, but feat/\d+\.npy has vectors of 6 num"
+    with pytest.raises(DataError, match=told):
         sixjars.train(recipe, out=tmp_path / "run")
     recipe["data"]["on_bad_row"] = "skip"
     assert sixjars.train(recipe, out=tmp_path / "run").skipped == 1

@@ -25,10 +25,8 @@ def test_devices_by_name() -> None:
 def test_cuda_where_there_is_none() -> None:
     with pytest.raises(RecipeError) as caught:
         device_named("cuda")
-    assert (
-        str(caught.value)
-        == "the command line: --device cuda was asked for, but torch sees no CUDA device here."
-    )
+    told = "the command line: --device cuda was asked for, but torch sees no CUDA device here."
+    assert str(caught.value) == told
 
 
 def test_an_apple_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,9 +39,8 @@ def test_an_apple_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatc
         "the command line: --devices is 2, but an Apple GPU (mps) trains in one process; "
         "leave it out, or use --device cpu."
     )
-    with pytest.raises(
-        RecipeError, match=r"fp16 needs a CUDA device; use bf16 or 32 on an Apple GPU\.$"
-    ):
+    told = r"fp16 needs a CUDA device; use bf16 or 32 on an Apple GPU\.$"
+    with pytest.raises(RecipeError, match=told):
         fabric_for(device="mps", devices=1, precision="fp16")
 
 
@@ -51,18 +48,15 @@ def test_mps_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     with pytest.raises(RecipeError) as caught:
         device_named("mps")
-    assert (
-        str(caught.value)
-        == "the command line: --device mps was asked for, but torch sees no Apple GPU (mps) here."
-    )
+    told = "the command line: --device mps was asked for, but torch sees no Apple GPU (mps) here."
+    assert str(caught.value) == told
 
 
 def test_fp16_needs_a_gpu() -> None:
     with pytest.raises(RecipeError) as caught:
         fabric_for(device="cpu", devices=1, precision="fp16")
-    assert str(caught.value) == (
-        "this recipe: learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."
-    )
+    told = "this recipe: learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."
+    assert str(caught.value) == told
 
 
 def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,9 +64,8 @@ def test_more_gpus_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(RecipeError) as caught:
         fabric_for(device="cuda", devices=3, precision="32")
-    assert str(caught.value) == (
-        "the command line: --devices 3 was asked for, but torch sees 1 CUDA devices here."
-    )
+    told = "the command line: --devices 3 was asked for, but torch sees 1 CUDA devices here."
+    assert str(caught.value) == told
 
 
 def test_devices_against_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +78,8 @@ def test_devices_against_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError) as caught:
         fabric_for(device="cpu", devices=3, precision="32")
     assert str(caught.value) == (
-        "the command line: --devices is 3, but torchrun started 2 processes here; leave out --devices."
+        "the command line: --devices is 3, but torchrun started 2 processes here; leave out "
+        "--devices."
     )
 
 
@@ -143,10 +137,8 @@ def test_a_process_that_went_away() -> None:
     )
     found = ended(broken, rank=0)
     assert isinstance(found, RunError)
-    assert (
-        str(found)
-        == "another process of this training has ended; go on from the last save with --resume."
-    )
+    told = "another process of this training has ended; go on from the last save with --resume."
+    assert str(found) == told
     follower = ended(broken, rank=1)
     assert isinstance(follower, SystemExit)
     assert follower.code == 2

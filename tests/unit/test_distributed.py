@@ -1,9 +1,8 @@
-"""Two processes train one model, and it is the model that one process trains on the same batches."""
+"""Two processes train one model: the one that a single process trains on the same batches."""
 
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,10 @@ from safetensors.torch import load_file
 import sixjars
 from sixjars.runs.baseline_file import read_entries
 
+from .conftest import wait_for
+
 BASELINES = "without a network, on the same examples:"
-# Plain gradient descent: Adam would make the same step of a gradient of any length, and a large one of mere rounding.
+# Plain gradient descent: Adam makes the same step of any gradient, a large one of mere rounding.
 SGD = {"optimizer": "sgd", "rate": 0.5}
 BATCHES: dict[str, dict[str, Any]] = {
     "odd batches, the last of one row": {**SGD, "batch_examples": 7, "clip": None},
@@ -35,16 +36,8 @@ sys.addaudithook(watch)
 """
 
 
-def wait_for(path: Path) -> None:
-    for _ in range(6000):
-        if path.exists():
-            return
-        time.sleep(0.005)
-    pytest.fail(f"{path} never came")
-
-
 def assert_close(folder: Path, other: Path) -> None:
-    """Ten times what rounding makes of it: gradients of 32 bits are added in another order at each of some updates."""
+    """Ten times what rounding makes of it: gradients are added in another order at each update."""
     found, wanted = (load_file(each / "model.safetensors") for each in (folder, other))
     assert found.keys() == wanted.keys()
     for name, tensor in wanted.items():
@@ -73,9 +66,8 @@ def test_two_match_one(kind: str, two: Any, recipe: Callable[..., str], tmp_path
     first, second = (process.wait() for process in processes)
     assert (first.code, second.code) == (0, 0), (first, second)
     assert (second.out, second.err) == ("", "")
-    assert (
-        sum(line.startswith("epoch ") for line in first.err.splitlines()) == 2
-    )  # a line for each validation and none from anybody else
+    # a line for each validation and none from anybody else
+    assert sum(line.startswith("epoch ") for line in first.err.splitlines()) == 2
     assert "character_error_rate" in first.out
     assert first.out.count(BASELINES) == 1
     assert baselines_of(tmp_path / "two") == baselines_of(tmp_path / "one") != []
@@ -156,7 +148,7 @@ def test_torchrun(recipe: Callable[..., str], tmp_path: Path, warm_python: str) 
 
 @pytest.mark.parametrize("bridge", ["initial", "attention", "pooling"])
 def test_images(bridge: str, two: Any, tmp_path: Path) -> None:
-    """Also where no output depends on some weights: cells that no bridge attends to, a summary that none reads."""
+    """Also where no output depends on some weights: unused cells, a summary that none reads."""
     values = {
         "task": "image_captioning",
         "data": {"sample": {"size": 30, "valid": 4, "test": 4}, "image": {"size": 16}},

@@ -1,4 +1,4 @@
-"""Synthetic documents, conversations and articles, against rules written down a second time by hand."""
+"""Synthetic documents, conversations and articles, against rules written a second time."""
 
 import math
 import re
@@ -144,7 +144,7 @@ def test_topic_words_are_at_every_place_and_as_frequent_as_each_other(decided: l
 
 
 def test_the_rest_is_drawn_before_the_topic() -> None:
-    """The same draws with another choice of topic at the end: nothing but topic and topic word changes."""
+    """The same draws with another topic at the end: only topic and topic word change."""
     seeds = [seed for seed in range(350) if documents.draw(Random(seed), 10)["rationale"]]
     originals = [documents.draw(Random(seed), 10) for seed in seeds]
     turned = dict(reversed(documents.WORDS.table("topics").items()))
@@ -221,7 +221,7 @@ ASKED = {
 
 
 def facts_of(turns: list[str]) -> dict[tuple[int, str], str]:
-    """Everything stated, by whether its turn is as far from the end as one's own are, and what it is about."""
+    """Everything stated, by whether its turn is one's own, and what it is about."""
     facts: dict[tuple[int, str], str] = {}
     for at, turn in enumerate(turns):
         for clause in turn.split(" . ")[0].removesuffix(" .").split(" and "):
@@ -301,7 +301,6 @@ def test_there_is_always_another_fact_of_the_kind(corpora: dict[str, list[Row]])
         lately += not answer & set(values) & set(turns[-2].split())
     assert len(kinds) == 4
     assert min(kinds.values()) > 400
-    assert (
-        twice > 1000
-    )  # both persons state facts about the same subject, so that the speaker matters
+    # both persons state facts about the same subject, so that the speaker matters
+    assert twice > 1000
     assert lately > 2000  # the answer lies further back than the turn before the last

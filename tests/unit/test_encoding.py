@@ -1,4 +1,4 @@
-"""Encoders by graphs. A CPU has none, so here what would be recorded is called again: the rest is the same code."""
+"""Encoders by graphs. A CPU has none, so here what would be recorded is called again."""
 
 from collections.abc import Callable
 from threading import Lock

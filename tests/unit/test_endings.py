@@ -40,7 +40,8 @@ def test_training_that_still_improved_says_so_and_how_to_go_on(
     name, folder = recipe(learning=learning), tmp_path / "r"
     said = ends_of(name, folder)
     assert said == [
-        "it was still improving when it stopped, at step 15 of 15 (loss of the last validation is the best): "
+        "it was still improving when it stopped, at step 15 of 15 (loss of the last validation is "
+        "the best): "
         "`--resume learning.steps=30` continues."
     ]
     override = said[0].partition("--resume ")[2].partition("`")[0]
@@ -55,7 +56,7 @@ def test_epochs_are_named_where_they_ended_it(recipe: Recipe, tmp_path: Path) ->
 
 
 def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Path) -> None:
-    """Epochs are only the upper bound: with 4 updates each, training ends in the middle of the second."""
+    """Epochs are only the upper bound: with 4 updates each, training ends within the second."""
     learning = {
         "epochs": 50,
         "validate_every": 3,
@@ -64,9 +65,16 @@ def test_patience_counts_validations_within_epochs(recipe: Recipe, tmp_path: Pat
         "metric": "character_error_rate",
     }
     [said] = ends_of(recipe(learning=learning), tmp_path / "r")
-    assert said.startswith("stopped early at step ")
+    step = steps_of(tmp_path / "r")[-1]
+    assert said == (
+        f"stopped early at step {step} of 200: character_error_rate has not improved for 1 "
+        "validation (learning.patience); the best weights are kept."
+    )
     assert len(steps_of(tmp_path / "r")) < 40
     assert steps_of(tmp_path / "r")[-1] % 3 == 0
+    log = (tmp_path / "r" / "log.jsonl").read_text().splitlines()
+    scores = [(each["character_error_rate"], each["loss"]) for each in map(json.loads, log)]
+    assert scores.index(min(scores)) == len(scores) - 2  # one validation was no better
 
 
 def test_a_model_that_does_not_learn_is_not_said_to_improve(recipe: Recipe, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Explanations of recipes: every parameter with its letter, shape and count, with and without the data."""
+"""Explanations of recipes: every parameter with its letter, shape and count."""
 
 from math import prod
 

@@ -1,4 +1,4 @@
-"""What `explain` prints of training, evaluated and compared with torch; and what it says of each system."""
+"""What `explain` prints of training, evaluated and compared with torch."""
 
 import math
 import re
@@ -129,7 +129,8 @@ def test_what_is_regularized_is_told() -> None:
     )
     assert [line for line in lines if "dropout" in line or "smoothing" in line] == [
         "label smoothing 0.1, as in the loss above",
-        "dropout: 0.4 in encoder, 0.5 in decoder.embedding; in training each number is 0 with this probability p, "
+        "dropout: 0.4 in encoder, 0.5 in decoder.embedding; in training each number is 0 with "
+        "this probability p, "
         "else times 1 / (1 - p)",
         "word dropout: in training each token of the source is <unk> with probability 0.2",
     ]
@@ -142,9 +143,8 @@ def test_which_weights_are_kept_is_told() -> None:
     assert "the mean of the weights of the 3 best by loss on the validation set is kept" in averaged
     assert "stops after 1 validation without improvement" in averaged
     [folds] = [line for line in learning_of("learning.folds=5") if "folds" in line]
-    assert folds.startswith(
-        "5 folds: as many models, each validated by loss on another part of the training set; "
-    )
+    told = "5 folds: as many models, each validated by loss on another part of the training set; "
+    assert folds.startswith(told)
 
 
 GENERATING = [
@@ -201,7 +201,8 @@ def test_the_rules_of_search_are_told() -> None:
     assert searched("kind=sample", "temperature=0.5", "top_k=3", "top_p=0.9", "unknown=allow")[
         0
     ] == (
-        "ŷ_t ~ P(y_t | ŷ_1..ŷ_{t-1}, x)^(1/0.5), normalised, of the 3 most probable, of the fewest with 0.9 of the "
+        "ŷ_t ~ P(y_t | ŷ_1..ŷ_{t-1}, x)^(1/0.5), normalised, of the 3 most probable, of the "
+        "fewest with 0.9 of the "
         "probability, until <stop>, at most 60 tokens"
     )
     beam = searched(
@@ -214,10 +215,8 @@ def test_the_rules_of_search_are_told() -> None:
         "no 3 tokens in a row twice",
         "+ 0.2 Σ_j log min(Σ_t α_jt, 1): coverage penalty of the beam",
     ]
-    assert (
-        searched("kind=beam", recipe="pointing/sample_tours")[0]
-        == "beam of 5, ranked by log P / length^1, until <stop>"
-    )
+    told = "beam of 5, ranked by log P / length^1, until <stop>"
+    assert searched("kind=beam", recipe="pointing/sample_tours")[0] == told
 
 
 def test_files_and_labels_that_are_not_here_are_told() -> None:

@@ -98,7 +98,8 @@ def test_what_may_change_and_what_may_not(call: Any, recipe: Recipe, tmp_path: P
         f"note: {folder} goes on with changes: learning.epochs was 9 and is 12; "
         "learning.save_seconds was 60.0 and is 9.0; "
         "evaluation.search.max_length was 12 and is 5.",
-        "note: nothing is left to train; raise learning.epochs, or learning.patience where it stopped early.",
+        "note: nothing is left to train; raise learning.epochs, or learning.patience where it "
+        "stopped early.",
     ]
     kept = yaml.safe_load((folder / "recipe.yaml").read_text())
     assert (kept["learning"]["epochs"], kept["evaluation"]["search"]["max_length"]) == (12, 5)
@@ -125,9 +126,7 @@ def test_resume_begins_a_run_where_there_is_none(call: Any, recipe: Recipe, tmp_
     name = recipe()
     said = call("train", name, "--out", tmp_path / "run", "--resume")
     assert said.code == 0
-    assert (
-        said.err.splitlines()[0]
-        == f"note: there is no run in {tmp_path / 'run'} to resume yet, so one is begun."
-    )
+    told = f"note: there is no run in {tmp_path / 'run'} to resume yet, so one is begun."
+    assert said.err.splitlines()[0] == told
     sixjars.train(name, out=tmp_path / "plain")
     assert weights(tmp_path / "run") == weights(tmp_path / "plain")

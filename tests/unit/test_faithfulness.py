@@ -1,4 +1,4 @@
-"""Attention weights against erasing the input and gradients: plain loops, and models whose importances are known."""
+"""Attention against erasing and gradients: plain loops, and models of known importances."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -214,7 +214,7 @@ def _rows(values: list[float]) -> tuple[Tensor, Tensor]:
 
 
 class Explained(Decoder):
-    """P(y = 1) = σ(Σ_j v_j²), and attention α_j = v_j / Σ v: exactly the order of importance; or its opposite."""
+    """P(y = 1) = σ(Σ_j v_j²), attention α_j = v_j / Σ v: by importance, or its opposite."""
 
     produces = "classes"
     searches = False
@@ -291,16 +291,13 @@ def test_the_meaning_of_a_correlation(tau: float, first: float, wanted: str) -> 
         Agreement(tau + a, b, first, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T
     )
     end = f" the largest weight is on the most important position at {first:.0%} of the steps (uniform weights: 25%)."
-    assert (
-        Measured("erasing", examples).sentence
-        == f"Weights and erasing order the input {wanted}{end}"
-    )
+    sentence = Measured("erasing", examples).sentence
+    assert sentence == f"Weights and erasing order the input {wanted}{end}"
 
 
 def test_few_examples_say_nothing_of_random_weights() -> None:
     found = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 5).sentence
-    assert found.startswith(
-        "Fewer than 6 examples do not say whether weights and erasing order the input alike; and"
-    )
+    told = "Fewer than 6 examples do not say whether weights and erasing order the input alike; and"
+    assert found.startswith(told)
     more = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 6).sentence
     assert "more than random weights do" in more

@@ -1,4 +1,4 @@
-"""Feature extractors: pixels as they are, or a frozen backbone of its own that nobody else moves or changes."""
+"""Feature extractors: pixels as they are, or a frozen backbone that nobody else changes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 
 @final
 class Halves(nn.Module):
-    """A stand-in for a network with weights: the mean of each quarter and of the whole, times a weight."""
+    """A stand-in for a network: the mean of each quarter and of the whole, times a weight."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()
@@ -81,9 +81,8 @@ def test_features_are_those_of_the_backbone(
     maps, vector = Halves(0.37)(frames)
     found = frozen()(frames)
     assert torch.equal(found, torch.cat([maps.flatten(1), vector], 1))
-    assert torch.equal(
-        frozen(cells=False)(frames), found[:, -3:]
-    )  # the vector alone where nobody attends to cells
+    # the vector alone where nobody attends to cells
+    assert torch.equal(frozen(cells=False)(frames), found[:, -3:])
 
 
 def test_files_of_different_lengths_keep_their_own_features(scale: Callable[[float], None]) -> None:
@@ -98,7 +97,7 @@ def test_files_of_different_lengths_keep_their_own_features(scale: Callable[[flo
 def test_only_features_that_are_kept_are_rounded_to_16_bits(
     kept: bool, scale: Callable[[float], None]
 ) -> None:
-    """A rounded prediction would change with the last digits, which are others wherever a backbone is computed."""
+    """A rounded prediction would change with the last digits, which differ by machine."""
     scale(0.37)
     [frames] = videos(4)
     [found] = (
@@ -124,9 +123,8 @@ def test_features_of_files(tmp_path: Path, scale: Callable[[float], None]) -> No
     examples = own.admit(Examples.of({"image": ["orange.png"]}, where="a test"), skip=False)
     found = own.column(encoded(examples, {})).padded(np.array([0])).values[0, 0]
     colour = torch.tensor([255.0, 165.0, 0.0]) * 0.37
-    wanted = torch.cat(
-        [colour.repeat_interleave(4), colour]
-    )  # an image of one colour is that colour everywhere
+    # an image of one colour is that colour everywhere
+    wanted = torch.cat([colour.repeat_interleave(4), colour])
     torch.testing.assert_close(found.float(), wanted, rtol=2e-3, atol=1e-3)
 
 
@@ -138,7 +136,7 @@ def test_features_too_large_for_16_bits_stay_numbers(scale: Callable[[float], No
 def test_which_cells_are_taken_matters_only_where_they_are(
     tmp_path: Path, scale: Callable[[float], None]
 ) -> None:
-    """One store holds the vectors, whatever layer the cells of others come from; pixels have no cells yet."""
+    """One store holds the vectors, whatever layer the cells come from; pixels have no cells."""
     scale(0.5)
 
     def place(*, cells: bool, layer: str | None = None) -> Path:

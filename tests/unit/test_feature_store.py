@@ -92,9 +92,8 @@ def test_round_trip(
 
 
 def test_bits_are_kept(tmp_path: Path) -> None:
-    every = (
-        np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(4, -1)
-    )  # all numbers there are, and none too
+    # all numbers there are, and none too
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(4, -1)
     kept = FeatureStore(tmp_path, PLAN)
     kept.add(["every", "turned"], [every, np.asfortranarray(every[::-1])])
     first, second = taken(FeatureStore(tmp_path, PLAN), ["every", "turned"])
@@ -118,10 +117,8 @@ def test_records_must_agree(tmp_path: Path) -> None:
     for shape in ((2, 3, 4), (0, 3)):
         with pytest.raises(ShapeError) as caught:
             kept.add(["a"], [np.zeros(shape)])
-        assert (
-            str(caught.value)
-            == f"A record must have one frame or more, each of some numbers, but is {shape}."
-        )
+        told = f"A record must have one frame or more, each of some numbers, but is {shape}."
+        assert str(caught.value) == told
     with pytest.raises(ShapeError) as caught:
         kept.add(["a", "b"], [record("a"), record("b", numbers=6, dtype=np.float16)])
     assert str(caught.value) == "A record has frames of 6 float16 numbers, but others 5 uint8."
@@ -144,10 +141,8 @@ def test_a_key_that_was_never_added(tmp_path: Path) -> None:
     for call in (lambda: kept.take("b"), lambda: kept.lengths(["a", "b"])):
         with pytest.raises(DataError) as caught:
             call()
-        assert (
-            str(caught.value)
-            == f"{kept.folder} has no record of 'b'; it was never added, or removed since."
-        )
+        told = f"{kept.folder} has no record of 'b'; it was never added, or removed since."
+        assert str(caught.value) == told
 
 
 def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:
@@ -167,9 +162,8 @@ def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:
                     1
                 ]
             )
-            assert (
-                touched < 3000
-            )  # kilobytes; one record, the index, and what the system reads ahead
+            # kilobytes; one record, the index, and what the system reads ahead
+            assert touched < 3000
             break
     else:
         pytest.fail("the shard is not mapped")
@@ -250,12 +244,14 @@ def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(DataError) as caught:
             again.take("b")
     assert str(caught.value) == (
-        f"{path} is damaged and cannot be removed; remove it and start again, and what it held is computed anew."
+        f"{path} is damaged and cannot be removed; remove it and start again, and what it held is "
+        "computed anew."
     )
     with pytest.raises(DataError) as caught:
         FeatureStore(tmp_path, PLAN).take("b")
     assert str(caught.value) == (
-        f"{path} was damaged on the disk and is removed; start again, and what it held is computed anew."
+        f"{path} was damaged on the disk and is removed; start again, and what it held is "
+        "computed anew."
     )
     for other in (again, FeatureStore(tmp_path, PLAN)):
         assert other.missing(["a", "b"]) == ["a", "b"]
@@ -268,7 +264,8 @@ def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     [
         (
             errno.ENOSPC,
-            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE elsewhere.",
+            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE "
+            "elsewhere.",
         ),
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],
@@ -289,14 +286,13 @@ def test_trouble_with_the_disk(
 
 def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_opened", lambda _: None)
-    with pytest.raises(
-        DataError, match=r"\.safetensors cannot be read back; is the disk damaged\? Set "
-    ):
+    told = r"\.safetensors cannot be read back; is the disk damaged\? Set "
+    with pytest.raises(DataError, match=told):
         fill(FeatureStore(tmp_path, PLAN), "a")
 
 
 def test_what_is_no_shard_or_no_folder_is_set_aside(tmp_path: Path) -> None:
-    """A folder with a shard's name, and a file with a folder's: their content stays, and work goes on."""
+    """A folder with a shard's name, a file with a folder's: they stay, and work goes on."""
     frames = tmp_path / "frames"
     frames.write_text("mine")
     kept = FeatureStore(frames, PLAN)

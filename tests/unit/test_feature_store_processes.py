@@ -10,6 +10,8 @@ import numpy as np
 
 from sixjars.data.storage.features import FeatureStore
 
+from .conftest import wait_for
+
 KEYS = [f"video {number}" for number in range(60)]
 
 WORK = """
@@ -45,13 +47,6 @@ def work(folder: Path, name: str, *, stuck_at: int = 0) -> "subprocess.Popen[str
     """Another process that adds what is missing; at one write it stops half-way."""
     given = [sys.executable, "-c", WORK, str(folder), name, str(stuck_at)]
     return subprocess.Popen(given, stdout=subprocess.PIPE, text=True)
-
-
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} never appeared"
-        time.sleep(0.005)
 
 
 def finished(process: "subprocess.Popen[str]") -> int:
@@ -105,9 +100,8 @@ def test_two_at_once(tmp_path: Path) -> None:
     assert [finished(process) for process in both] == [60, 60]
     check_all(kept)
     check_all(FeatureStore(tmp_path / "store", {"layer": 1}))
-    assert (
-        len(list(kept.folder.iterdir())) == 60 // 5 + 1
-    )  # a shard for each five keys, and the plan
+    # a shard for each five keys, and the plan
+    assert len(list(kept.folder.iterdir())) == 60 // 5 + 1
 
 
 def test_what_others_add_is_found(tmp_path: Path) -> None:
@@ -115,9 +109,8 @@ def test_what_others_add_is_found(tmp_path: Path) -> None:
     assert two.missing(["a", "b"]) == ["a", "b"]
     one.add(["a"], [np.array([[1, 2]], dtype=np.uint8)])
     assert two.missing(["a", "b"]) == ["b"]
-    one.add(
-        ["a"], [np.array([[1, 2]], dtype=np.uint8)]
-    )  # the same once more takes the place of the first
+    # the same once more takes the place of the first
+    one.add(["a"], [np.array([[1, 2]], dtype=np.uint8)])
     two.add(["a", "b"], [np.array([[number, 2]], dtype=np.uint8) for number in (1, 3)])
     assert two.take("a").tolist() == [[1, 2]]
     assert [one.take(key).tolist() for key in "ba"] == [[[3, 2]], [[1, 2]]]

@@ -1,4 +1,4 @@
-"""`filter` in a recipe: values of YAML and JSON are compared with values of files as files write them."""
+"""`filter` in a recipe: values of YAML and JSON are compared as files write them."""
 
 import json
 from pathlib import Path
@@ -55,9 +55,8 @@ def test_values_of_a_recipe_mean_the_same_in_every_format(file: str, tmp_path: P
     assert kept(tmp_path, file, "{year: 2020}") == ["two", "three"]
     assert kept(tmp_path, file, "{year: '2020', good: 'true'}") == ["three"]
     assert kept(tmp_path, file, "{name: true}") == ["one"]
-    with pytest.raises(
-        DataError, match=r"no row is left of 3; 0 were bad and 3 did not fit 'filter'\.$"
-    ):
+    told = r"no row is left of 3; 0 were bad and 3 did not fit 'filter'\.$"
+    with pytest.raises(DataError, match=told):
         kept(tmp_path, file, "{year: 1999}")
 
 

@@ -65,7 +65,7 @@ ROWS = "".join(f"word{n % 4} and zebra{n % 2}\twort{n % 3} und zebra{n % 2}\n" f
 def test_one_step_is_that_of_those_weights_by_hand(
     recipe: Write, run: Path, tmp_path: Path
 ) -> None:
-    """Of plain gradient descent: θ - rate · ∇L, with L the mean over all tokens of the one batch."""
+    """Of plain gradient descent: θ - rate · ∇L, L the mean over all tokens of the batch."""
     name = recipe(
         learning={"steps": 1, "batch_examples": 64, "optimizer": "sgd", "rate": 0.5, "clip": None}
     )
@@ -90,7 +90,7 @@ def spelled(field: Any) -> dict[str, int]:
 
 
 def test_a_vocabulary_grows_and_old_outputs_stay(words: Path, tmp_path: Path) -> None:
-    """Before any update: old ids and rows are the same, new rows are the mean, and the best output is the same."""
+    """Before any update: old rows are the same, new ones the mean, and the best output stays."""
     name = new_recipe(tmp_path, ROWS)
     origin = Origin.of(words, NOTHING)
     blueprint = Blueprint.of(
@@ -144,11 +144,8 @@ def test_new_labels_come_after_the_old(tmp_path: Path) -> None:
     old = sixjars.train(path, [files[0], *sizes], out=tmp_path / "old").folder
     notes = Notes()
     new = sixjars.train(path, [files[1]], out=tmp_path / "run", from_run=old, reporter=notes).folder
-    assert json.loads((new / "fields" / "label.json").read_text())["labels"] == [
-        "bad",
-        "good",
-        "fair",
-    ]
+    expected = ["bad", "good", "fair"]
+    assert json.loads((new / "fields" / "label.json").read_text())["labels"] == expected
     assert "classes of label: 2 + 1 new" in notes.lines[0]
     assert len(weights(new)["decoder.output.bias"]) == 3
 
@@ -202,10 +199,8 @@ def test_what_is_left_out_is_taken_and_what_is_said_is_checked(
         f"  - data.target.lowercase is True, but False in {words}; leave it out to take that.\n"
         f"  - model.decoder.size is 9, but 8 in {words}; leave it out to take that."
     )
-    with pytest.raises(
-        RecipeError,
-        match=r"^.*: task is 'dialog', but .*old is a model for translation; start from",
-    ):
+    told = r"^.*: task is 'dialog', but .*old is a model for translation; start from"
+    with pytest.raises(RecipeError, match=told):
         sixjars.train(name, ["task=dialog"], out=out / "x", from_run=words)
 
 
@@ -232,9 +227,8 @@ def test_a_fine_tuning_that_is_stopped_goes_on(words: Path, tmp_path: Path, tire
     sixjars.train(name, frozen, out=tmp_path / "whole", from_run=words)
     with pytest.raises(Interrupted):
         sixjars.train(name, frozen, out=tmp_path / "stopped", from_run=words, reporter=tired(3))
-    moved = words.rename(
-        tmp_path / "moved"
-    )  # a state was saved, so the first run is not needed any more
+    # a state was saved, so the first run is not needed any more
+    moved = words.rename(tmp_path / "moved")
     sixjars.train(name, frozen, out=tmp_path / "stopped", resume=True)
     moved.rename(words)
     for file in ("model.safetensors", "recipe.yaml", "run.json", "log.jsonl"):
@@ -249,10 +243,8 @@ def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights
     name, folder = new_recipe(tmp_path, ROWS), tmp_path / "run"
     sixjars.train(name, out=folder, from_run=words)
     before = (folder / "model.safetensors").read_bytes()
-    for at_start in (
-        "checkpoints",
-        "fields",
-    ):  # before the first save; before the vocabularies were written
+    # before the first save; before the vocabularies were written
+    for at_start in ("checkpoints", "fields"):
         shutil.rmtree(folder / at_start)
         for later in ("model.safetensors", "scores.json") if at_start == "checkpoints" else ():
             (folder / later).unlink()
@@ -282,7 +274,8 @@ def test_resume_from_somewhere_else_is_refused(
     name, folder = new_recipe(tmp_path, ROWS), tmp_path / "run"
     sixjars.train(name, out=folder, from_run=words)
     assert call("train", name, "--out", folder, "--resume", "--from", run).sentence == (
-        f"{folder} was begun from other weights than those in {run}; begin a new run with another --out."
+        f"{folder} was begun from other weights than those in {run}; begin a new run with another "
+        "--out."
     )
     assert call("train", name, "--out", folder, "--resume", "--from", words).code == 0
     plain = recipe()
@@ -301,10 +294,8 @@ def test_a_folder_of_a_stranger_is_checked_as_for_a_prediction(words: Path, tmp_
     model = words / "model.safetensors"
     content, tensors = model.read_bytes(), weights(words)
     save_tensors(model, {**tensors, "decoder.output.bias": torch.zeros(2)}, {})
-    with pytest.raises(
-        RunError,
-        match=r"does not fit the recipe beside it: decoder.output.bias is \(2,\), but should",
-    ):
+    told = r"does not fit the recipe beside it: decoder.output.bias is \(2,\), but should"
+    with pytest.raises(RunError, match=told):
         sixjars.train(name, out=out, from_run=words)
     model.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
     with pytest.raises(RunError, match="is damaged: its check sum is wrong"):
@@ -330,6 +321,5 @@ def test_weights_of_another_shape_name_the_setting(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         origin.hand_over(network, blueprint, origin.taught(blueprint).fields)
     assert str(caught.value).startswith(f"the weights of {old} do not fit: decoder.bridge.")
-    assert str(caught.value).endswith(
-        "(data.source.max_length was 200 and is 7). Give the fields the settings of that run."
-    )
+    told = "(data.source.max_length was 200 and is 7). Give the fields the settings of that run."
+    assert str(caught.value).endswith(told)

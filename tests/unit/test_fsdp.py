@@ -1,4 +1,4 @@
-"""Two processes with a share of the weights each train the model of one process, and save what one process saves."""
+"""Two processes with a share of the weights each train and save the model of one process."""
 
 import signal
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import sixjars
 from sixjars.errors import RecipeError
 
-from .test_distributed import wait_for
+from .conftest import wait_for
 
 MODEL, LAST = "model.safetensors", "checkpoints/last.safetensors"
 ADAM = {"optimizer": "adam", "rate": 0.001, "batch_examples": 7, "accumulate": 2}
@@ -29,7 +29,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def assert_same(folder: Path, other: Path) -> None:
-    """Weights, and what the optimizer remembers; but for rounding, because gradients are added in another order."""
+    """Weights, and what the optimizer remembers; but for rounding in another order."""
     for file in (MODEL, LAST):
         found, wanted = load_file(folder / file), load_file(other / file)
         assert found.keys() == wanted.keys()
@@ -85,7 +85,7 @@ def test_shares_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_
 
 
 def test_fewer_bits_on_cpus(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
-    """They are computed with: the weights are near those of 32 bits, but differ by more than 32 bits round."""
+    """They are computed with: near those of 32 bits, but further than 32 bits round."""
     plain = {"optimizer": "sgd", "rate": 0.5, "epochs": 1}
     sixjars.train(recipe(learning={**plain, "precision": "32"}), out=tmp_path / "one", device="cpu")
     name = recipe(learning={**plain, "precision": "bf16"})
@@ -101,7 +101,7 @@ def test_fewer_bits_on_cpus(two: Any, recipe: Callable[..., str], tmp_path: Path
 
 @pytest.mark.slow
 def test_pictures(two: Any, tmp_path: Path) -> None:
-    """Convolutions and their statistics, which every process has; weights that no output depends on."""
+    """Convolutions and their statistics, which all have; weights that no output depends on."""
     few = ["data.sample.size=30", "data.sample.valid=4", "data.sample.test=4", "data.image.size=16"]
     few += [
         "learning.epochs=1",
@@ -121,7 +121,7 @@ def test_one_process_has_nothing_to_divide(recipe: Callable[..., str], tmp_path:
     with pytest.raises(RecipeError) as caught:
         sixjars.train(recipe(), out=tmp_path / "run", device="cpu", fsdp=True)
     assert (
-        "--fsdp divides the weights among processes, but there is one; say --devices 2, or leave it out."
-        in str(caught.value)
+        "--fsdp divides the weights among processes, but there is one; say --devices 2, or leave "
+        "it out." in str(caught.value)
     )
     assert not (tmp_path / "run").exists()

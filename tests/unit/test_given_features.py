@@ -1,8 +1,7 @@
-"""Features that were extracted beforehand as an input: from arrays to training, scoring, prediction and drawings."""
+"""Features that were extracted beforehand: from arrays to training, prediction and drawings."""
 
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from sixjars.runs.prepare import extract_features
 from sixjars_runtime.images import read_image
 
 from .conftest import Call
+from .faults import check_fault
 from .test_backbone_runs import install
 
 KINDS = ("cat", "dog", "fish")
@@ -30,7 +30,7 @@ ROWS = 30
 
 
 def arrays(shape: tuple[int | None, ...], dtype: str = "float16") -> dict[str, np.ndarray]:
-    """For each row an array whose first numbers tell the class; None is a number of regions that differs."""
+    """For each row an array whose first numbers tell the class; None is a size that differs."""
     rng, found = np.random.default_rng(0), {}
     for row in range(ROWS):
         array = rng.normal(size=[row % 3 + 2 if size is None else size for size in shape])
@@ -68,6 +68,10 @@ def values(folder: Path, bridge: str = "attention", **image: Any) -> dict[str, A
     }
 
 
+def losses(run: Any) -> list[float]:
+    return [epoch["train_loss"] for epoch in run.history]
+
+
 def video(folder: Path, **encoder: Any) -> dict[str, Any]:
     """The same for videos."""
     found = values(folder)
@@ -93,10 +97,8 @@ def test_the_same_road_in_training_scoring_and_prediction(
     assert first["source"] == [str(number) for number in range(1, count + 1)]
     assert len(first["weights"][0]) == count
     assert first["layout"] == (["grid", 2, 3] if len(shape) == 3 else ["regions"])
-    assert [path.stat().st_size > 1000 for path in sorted(Path("pictures").iterdir())] == [
-        True,
-        True,
-    ]
+    expected = [True, True]
+    assert [path.stat().st_size > 1000 for path in sorted(Path("pictures").iterdir())] == expected
     assert call("predict", run, "--input", "rows.tsv", "--output", "out.tsv").code == 0
     answers = [line.split("\t")[-1] for line in Path("out.tsv").read_text().splitlines()]
     assert answers[10:12] == [first["text"], second["text"]]
@@ -124,17 +126,13 @@ def test_an_archive_with_a_key_for_each_row(kind: str, tmp_path: Path) -> None:
             for name, array in whole.items():
                 file[name] = array
     run = sixjars.train(values(tmp_path, media=archive.name), out=tmp_path / kind)
-    assert [epoch["train_loss"] for epoch in run.history] == [
-        epoch["train_loss"] for epoch in from_files.history
-    ]
+    assert losses(run) == losses(from_files)
     assert run.scores == from_files.scores
     if kind != "zip":  # which is for files, that have to be at hand again
-        found = sixjars.load(run.folder).predict(["9", "gone"])
-        assert (
-            found[0].text
-            == sixjars.load(from_files.folder).predict([str(tmp_path / "feat" / "9.npy")])[0].text
-        )
-        assert found[1].error == "input 2: the image file gone does not exist."
+        found, gone = sixjars.load(run.folder).predict(["9", "gone"])
+        [alone] = sixjars.load(from_files.folder).predict([str(tmp_path / "feat" / "9.npy")])
+        assert found.text == alone.text
+        assert gone.error == "input 2: the image file gone does not exist."
 
 
 def test_frames_of_videos(tmp_path: Path, call: Call) -> None:
@@ -153,21 +151,13 @@ def test_frames_of_videos(tmp_path: Path, call: Call) -> None:
 def test_training_is_as_from_images_with_a_frozen_backbone(
     bridge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From its vectors to the last digit; where v is the mean of cells that were rounded to 16 bits, nearly."""
+    """From its vectors to the last digit; from the mean of cells of 16 bits, nearly."""
     install(monkeypatch, 0.01)
     sixjars.generate_sample("image_captioning", tmp_path, size=40)
-    data = {
-        "folder": str(tmp_path),
-        "train": "train.jsonl",
-        "valid": "valid.jsonl",
-        "target": {"column": "caption"},
-    }
-    backbone = {"name": "efficientnet_lite0"}
-    recipe = {
-        **values(tmp_path, bridge),
-        "data": {**data, "image": {"column": "image", "size": 16}},
-    }
-    recipe["model"] = {**recipe["model"], "encoder": {"backbone": backbone}}
+    files = {"folder": str(tmp_path), "train": "train.jsonl", "valid": "valid.jsonl"}
+    data = {**files, "target": {"column": "caption"}}
+    recipe = values(tmp_path, bridge) | {"data": {**data, "image": {"column": "image", "size": 16}}}
+    recipe["model"] |= {"encoder": {"backbone": {"name": "efficientnet_lite0"}}}
     extractor = Features(
         16, "efficientnet_lite0", None, True, torch.device("cpu"), visual.backbone_named
     )
@@ -175,25 +165,17 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     for path in [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.png")]:
         with path.open("rb") as file:
             pixels = read_image(file, path.name, size=16, fit="crop", max_pixels=10**6)
-        numbers = rounded(
-            extractor(torch.from_numpy(pixels)[None])[0].numpy()
-        )  # as they are stored for training
+        # as they are stored for training
+        numbers = rounded(extractor(torch.from_numpy(pixels)[None])[0].numpy())
         cells_HWC = numbers[:12].reshape(3, 2, 2).transpose(1, 2, 0)
-        np.save(
-            tmp_path / "feats" / f"{path.name}.npy",
-            cells_HWC if bridge == "attention" else numbers[12:],
-        )
-    features = {
-        "kind": "features",
-        "column": "image",
-        "media": "feats",
-    }  # .npy may be left out of names
-    given = {**values(tmp_path, bridge), "data": {**data, "image": features}}
-    losses = [
-        [epoch["train_loss"] for epoch in sixjars.train(one, out=tmp_path / f"run{at}").history]
-        for at, one in enumerate((recipe, given))
-    ]
-    assert losses[0] == (losses[1] if bridge == "initial" else pytest.approx(losses[1], rel=1e-3))
+        kept = cells_HWC if bridge == "attention" else numbers[12:]
+        np.save(tmp_path / "feats" / f"{path.name}.npy", kept)
+    # .npy may be left out of names
+    features = {"kind": "features", "column": "image", "media": "feats"}
+    given = values(tmp_path, bridge) | {"data": {**data, "image": features}}
+    first = losses(sixjars.train(recipe, out=tmp_path / "images"))
+    second = losses(sixjars.train(given, out=tmp_path / "features"))
+    assert first == (second if bridge == "initial" else pytest.approx(second, rel=1e-3))
 
 
 @pytest.mark.parametrize(
@@ -208,68 +190,36 @@ def test_all_real_numbers_become_32_bits(dtype: str, tmp_path: Path) -> None:
     assert found.tolist() == [[0, 1, 0], [1, 0, 1]]
 
 
-def spoil(path: Path, change: Callable[[Path], Any]) -> str:
-    """What training says where the last file is not as the others."""
-    change(path / "feat" / f"{ROWS - 1}.npy")
-    with pytest.raises(DataError) as error:
-        sixjars.train(values(path, max_numbers=50), out=path / "run")
-    return str(error.value).replace(str(path), "~")
+PICKLED = np.array([{}])
+SPOILED: list[tuple[Any, str]] = [
+    (np.zeros((2, 5)), "29.npy has vectors of 5 numbers, but feat/0.npy has vectors of 6 numbers;"),
+    (np.full((1, 6), 1e300), "29.npy has 1e+300 at [0, 0], which is no finite"),
+    (np.float32(1), "29.npy has the shape (), but features are (C), (N, C)"),
+    (np.zeros((0, 6)), "29.npy is empty: its shape is (0, 6)."),
+    (np.zeros((9, 6)), "29.npy has 54 numbers, but 'max_numbers' is 50; raise"),
+    (np.array([["a"]]), "29.npy holds <U1, but features are real numbers."),
+    (PICKLED, "29.npy holds pickled Python objects,"),
+    ("cut", "29.npy is cut off or damaged; write it again."),
+    (b"\x93NUMPY\x01", "29.npy is not a .npy file of numbers, or is damaged"),
+    (b"PK\x03\x04", "29.npy is an archive of arrays; name it in 'media', and its arrays in the"),
+    ("gone", "There is no file 'feat/29.npy' in ~; 'media' names the folders"),
+]
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (
-            lambda path: np.save(path, np.zeros((2, 5))),
-            "feat/29.npy has vectors of 5 numbers, but feat/0.npy has vectors of 6 numbers; all must have the same.",
-        ),
-        (
-            lambda path: np.save(path, np.full((1, 6), 1e300)),
-            "feat/29.npy has 1e+300 at [0, 0], which is no finite",
-        ),
-        (
-            lambda path: np.save(path, np.float32(1)),
-            "feat/29.npy has the shape (), but features are (C), (N, C)",
-        ),
-        (
-            lambda path: np.save(path, np.zeros((0, 6))),
-            "feat/29.npy is empty: its shape is (0, 6).",
-        ),
-        (
-            lambda path: np.save(path, np.zeros((9, 6))),
-            "feat/29.npy has 54 numbers, but 'max_numbers' is 50; raise",
-        ),
-        (
-            lambda path: np.save(path, np.array([["a"]])),
-            "feat/29.npy holds <U1, but features are real numbers.",
-        ),
-        (
-            lambda path: np.save(path, np.array([{}]), allow_pickle=True),
-            "feat/29.npy holds pickled Python objects,",
-        ),
-        (
-            lambda path: path.write_bytes(path.read_bytes()[:-1]),
-            "feat/29.npy is cut off or damaged; write it again.",
-        ),
-        (
-            lambda path: path.write_bytes(b"\x93NUMPY\x01"),
-            "feat/29.npy is not a .npy file of numbers, or is damaged",
-        ),
-        (
-            lambda path: path.write_bytes(b"PK\x03\x04"),
-            "feat/29.npy is an archive of arrays; name it in 'media', and its arrays in the column.",
-        ),
-        (
-            lambda path: path.unlink(),
-            "There is no file 'feat/29.npy' in ~; 'media' names the folders",
-        ),
-    ],
-)
-def test_a_bad_file_is_a_sentence(
-    change: Callable[[Path], Any], sentence: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("content", "sentence"), SPOILED)
+def test_a_bad_file_is_a_sentence(content: Any, sentence: str, tmp_path: Path) -> None:
     written(tmp_path, (None, 6))
-    said = spoil(tmp_path, change)
+    file = tmp_path / "feat" / f"{ROWS - 1}.npy"
+    if isinstance(content, str):
+        kept = file.read_bytes()[:-1]
+        file.unlink() if content == "gone" else file.write_bytes(kept)
+    elif isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
+        np.save(file, content, allow_pickle=content is PICKLED)
+    with pytest.raises(DataError) as error:
+        sixjars.train(values(tmp_path, max_numbers=50), out=tmp_path / "run")
+    said = str(error.value).replace(str(tmp_path), "~")
     assert said.startswith("~/rows.tsv, line 31: the image: ")
     assert sentence in said
 
@@ -287,22 +237,18 @@ def test_archives_are_guarded(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "c.h5", "w") as file:
         file["big"], file["small"] = np.zeros(10), np.zeros(4)
     found = MediaFiles([tmp_path / "a.npz"], memory=tmp_path, endings=[".npy"], largest=1000)
-    with pytest.raises(
-        DataError, match=r"^big\.npy in .*a\.npz unpacks to 80,128 bytes, but 1,000 are the most; "
-    ):
+    told = r"^big\.npy in .*a\.npz unpacks to 80,128 bytes, but 1,000 are the most; "
+    with pytest.raises(DataError, match=told):
         found.open("big")
     found = MediaFiles([tmp_path / "b.h5"], memory=tmp_path, largest=1000)
-    with pytest.raises(
-        DataError, match=r"^big in .*b\.h5 unpacks to 80,000 bytes, but 1,000 are the most; "
-    ):
+    told = r"^big in .*b\.h5 unpacks to 80,000 bytes, but 1,000 are the most; "
+    with pytest.raises(DataError, match=told):
         found.open("big")
-    with pytest.raises(
-        DataError, match=r"^virtual in .*b\.h5 has its numbers in another file, which is not opened"
-    ):
+    told = r"^virtual in .*b\.h5 has its numbers in another file, which is not opened"
+    with pytest.raises(DataError, match=told):
         found.open("virtual")
-    with pytest.raises(
-        DataError, match=r"^name in .*b\.h5 holds texts or objects, but features are numbers\.$"
-    ):
+    told = r"^name in .*b\.h5 holds texts or objects, but features are numbers\.$"
+    with pytest.raises(DataError, match=told):
         found.open("name")
     assert not found.has("far")
     (tmp_path / "d.h5").write_text("no")
@@ -322,9 +268,8 @@ def test_groups_of_an_hdf5_file_are_as_folders(tmp_path: Path) -> None:
 def test_without_h5py_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.h5").write_bytes(b"")
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
-    with pytest.raises(
-        MissingExtra, match=r"^h5py is not installed\. Run: pip install 'sixjars\[hdf5\]'$"
-    ):
+    told = r"^h5py is not installed\. Run: pip install 'sixjars\[hdf5\]'$"
+    with pytest.raises(MissingExtra, match=told):
         MediaFiles([tmp_path / "a.h5"], memory=tmp_path)
 
 
@@ -337,9 +282,9 @@ def test_the_validation_set_has_the_shape_of_the_training_set(tmp_path: Path) ->
     with pytest.raises(DataError) as error:
         sixjars.train(recipe, out=tmp_path / "run")
     assert str(error.value) == (
-        f"{tmp_path / 'valid.tsv'}, line 2: the image: other.npy has vectors of 5 numbers, but the training set has "
-        "vectors of 6 numbers; all must have the same. Mend or remove it, or train with "
-        "data.on_bad_row=skip, which leaves such files out."
+        f"{tmp_path / 'valid.tsv'}, line 2: the image: other.npy has vectors of 5 numbers, but the "
+        "training set has vectors of 6 numbers; all must have the same. Mend or remove it, or "
+        "train with data.on_bad_row=skip, which leaves such files out."
     )
     (tmp_path / "valid.tsv").write_text("image\tcaption\nother.npy\ta cat\nfeat/0.npy\ta cat\n")
     recipe["data"]["on_bad_row"] = "skip"
@@ -349,37 +294,35 @@ def test_the_validation_set_has_the_shape_of_the_training_set(tmp_path: Path) ->
 def test_what_does_not_fit_is_a_sentence(tmp_path: Path) -> None:
     written(tmp_path, (6,))
     recipe = values(tmp_path)
-    with pytest.raises(
-        ShapeError, match=r"^attention has nothing to attend to: an encoder of kind 'image' has no "
-    ):
+    told = r"^attention has nothing to attend to: an encoder of kind 'image' has no "
+    with pytest.raises(ShapeError, match=told):
         sixjars.train(recipe, out=tmp_path / "run")
-    recipe["model"]["encoder"] = {"backbone": {"name": "efficientnet_lite0"}}
-    sentence = "model.encoder.backbone.name: data.image gives features, so no backbone computes them; remove it."
-    with pytest.raises(RecipeError) as error:
-        sixjars.read_recipe(recipe)
-    assert error.value.faults == (sentence,) or list(error.value.faults) == [sentence]
+    check_fault(
+        recipe,
+        "model.encoder.backbone.name=efficientnet_lite0",
+        "model.encoder.backbone.name: data.image gives features, so no backbone computes them; "
+        "remove it.",
+    )
     with pytest.raises(ShapeError) as misfit:
         sixjars.train(video(tmp_path), out=tmp_path / "run2")
     assert str(misfit.value) == (
-        "a file of features has one vector of 6 numbers, but a video needs (T, C), a vector for each frame."
+        "a file of features has one vector of 6 numbers, but a video needs (T, C), a vector for "
+        "each frame."
     )
 
 
 def test_clips_need_cells(tmp_path: Path) -> None:
     written(tmp_path, (None, 6))
-    with pytest.raises(
-        ShapeError,
-        match=r"^model\.encoder\.reads: clips needs the cells of each frame, but the fea",
-    ):
+    told = r"^model\.encoder\.reads: clips needs the cells of each frame, but the fea"
+    with pytest.raises(ShapeError, match=told):
         sixjars.train(video(tmp_path, reads="clips"), out=tmp_path / "run")
 
 
 def test_there_is_nothing_to_extract(tmp_path: Path) -> None:
     written(tmp_path, (None, 6))
     recipe = sixjars.read_recipe(values(tmp_path))
-    with pytest.raises(
-        RecipeError, match="no field of this image_captioning is of images or videos, so there is "
-    ):
+    told = "no field of this image_captioning is of images or videos, so there is "
+    with pytest.raises(RecipeError, match=told):
         extract_features(recipe)
 
 
@@ -389,39 +332,34 @@ def test_a_damaged_shape_in_a_run(tmp_path: Path) -> None:
     [kept] = [path for path in run.rglob("*image*") if path.is_file()]
     for wrong in ("{", '{"channels": "x", "positions": []}', '{"channels": 6}'):
         kept.write_text(wrong)
-        with pytest.raises(
-            RunError, match=r" is damaged: The saved shape of the features is damaged: "
-        ):
+        told = r" is damaged: The saved shape of the features is damaged: "
+        with pytest.raises(RunError, match=told):
             sixjars.load(run)
+
+
+def started(call: Call, task: str, data: Path) -> tuple[str, dict[str, Any]]:
+    """The text and the values of a starter recipe, which is trained on."""
+    file = data.with_name("mine.yaml")
+    file.unlink(missing_ok=True)
+    assert call("new", file, "--task", task, "--data", data).code == 0
+    found = yaml.safe_load(file.read_text())
+    assert sixjars.train(found, ["learning.steps=1"], out=data.with_name(task)).scores
+    return file.read_text(), found
 
 
 def test_new_chooses_a_bridge_without_attention_for_single_vectors(
     tmp_path: Path, call: Call
 ) -> None:
-    data = written(tmp_path, (6,))
-    assert (
-        call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0
-    )
-    found = yaml.safe_load((tmp_path / "mine.yaml").read_text())
+    _, found = started(call, "image_captioning", written(tmp_path, (6,)))
     assert found["model"]["bridge"] == {"kind": "initial"}
-    assert sixjars.train(found, ["learning.steps=1"], out=tmp_path / "run").scores
 
 
 def test_new_recognises_a_column_of_arrays(tmp_path: Path, call: Call) -> None:
     data = written(tmp_path, (None, 6))
-    assert (
-        call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0
-    )
-    text = (tmp_path / "mine.yaml").read_text()
-    found = yaml.safe_load(text)
+    text, found = started(call, "image_captioning", data)
     assert found["data"]["image"] == {"kind": "features", "column": "image", "media": "."}
     assert found["model"]["encoder"] == {"kind": "image", "dropout": 0.3}
     assert "pretrained" not in text
-    assert sixjars.train(found, ["learning.steps=1"], out=tmp_path / "run").scores
     data.write_text(data.read_text().replace("image", "video", 1))
-    assert (
-        call("new", tmp_path / "video.yaml", "--task", "video_captioning", "--data", data).code == 0
-    )
-    found = yaml.safe_load((tmp_path / "video.yaml").read_text())
+    _, found = started(call, "video_captioning", data)
     assert found["data"]["video"] == {"kind": "features", "column": "video", "media": "."}
-    assert sixjars.train(found, ["learning.steps=1"], out=tmp_path / "video").scores

@@ -1,4 +1,4 @@
-"""A tokenizer of one's own from a file: ids, special tokens, what is kept in a run, and what is refused."""
+"""A tokenizer from a file: ids, special tokens, what is kept in a run, what is refused."""
 
 import json
 import sys
@@ -124,9 +124,8 @@ def test_a_run_is_complete_without_the_file(tmp_path: Path) -> None:
     assert found.source == ("the", "dog")
     assert found.error is None
     (run.folder / "fields" / "source.json").write_text('{"format": 1, "kind": "file"}')
-    with pytest.raises(
-        RunError, match=r"is damaged: The saved tokenizer is damaged or of another version: "
-    ):
+    told = r"is damaged: The saved tokenizer is damaged or of another version: "
+    with pytest.raises(RunError, match=told):
         sixjars.load(run)
 
 
@@ -135,7 +134,8 @@ def test_a_run_is_complete_without_the_file(tmp_path: Path) -> None:
     [
         (
             "{}",
-            "is not a tokenizer.json of Hugging Face or a SentencePiece model, or damaged: 'model'.",
+            "is not a tokenizer.json of Hugging Face or a SentencePiece model, or damaged: "
+            "'model'.",
         ),
         ("{", "or damaged: Expecting property name"),
         ('{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "or damaged: it has no tokens."),
@@ -157,9 +157,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_half_a_character(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"holds half a character \(a lone surrogate\); remove it\.$"
-    ):
+    told = r"holds half a character \(a lone surrogate\); remove it\.$"
+    with pytest.raises(DataError, match=told):
         read(tmp_path, wordpiece()).encode("a\udce9")
 
 
@@ -177,7 +176,8 @@ def test_damaged_runs(damage: dict[str, Any], tmp_path: Path) -> None:
     [
         (
             "charakters",
-            "tokens: should be 'words', 'characters', 'bpe' or 'unigram', but is 'charakters'. Did you mean",
+            "tokens: should be 'words', 'characters', 'bpe' or 'unigram', but is 'charakters'. "
+            "Did you mean",
         ),
         (
             {"fiel": "x"},
@@ -199,9 +199,8 @@ def test_faults_in_a_recipe(tokens: Any, message: str) -> None:
 def test_sentencepiece_must_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     (tmp_path / "spm.model").write_bytes(b"\n\x0e\n\x05<unk>")
-    with pytest.raises(
-        MissingExtra, match=r"^sentencepiece is not installed\. Run: pip install 'sixjars\[sentence"
-    ):
+    told = r"^sentencepiece is not installed\. Run: pip install 'sixjars\[sentence"
+    with pytest.raises(MissingExtra, match=told):
         tokenizer_of_file(tmp_path / "spm.model", "data.source.tokens")
 
 

@@ -26,7 +26,8 @@ def enumerated(rules: Rules, start: str) -> dict[str, float]:
 
 
 def truncated(depth: int, words: int) -> Rules:
-    """The true grammar with at most so many relative clauses inside one another, and words of each kind.
+    """The true grammar with at most so many relative clauses inside one another, and words of each
+    kind.
 
     `X@2` is symbol X with two levels left; a level is spent by `that` and by `and`.
     """

@@ -1,4 +1,4 @@
-"""Hierarchies against loops: each segment encoded alone, each word weighed by hand; and bridges of both levels."""
+"""Hierarchies: each segment as if it were alone, however segments are packed, and without words."""
 
 import math
 from itertools import product
@@ -36,10 +36,8 @@ def padded(documents: Documents, *, one: bool = False) -> Padded:
     )
     if one:
         longest, starts = max(lengths), [row * flat.mask.shape[1] for row in range(len(documents))]
-        pack, index = (
-            torch.full((len(lengths), longest), -1),
-            torch.full_like(segments.segment_index, -1),
-        )
+        pack = torch.full((len(lengths), longest), -1)
+        index = torch.full_like(segments.segment_index, -1)
         back, number = torch.zeros_like(segments.position_index), 0
         for row, document in enumerate(documents):
             for place, segment in enumerate(document):
@@ -151,7 +149,7 @@ def test_how_segments_are_packed_has_no_influence(pool: Pool) -> None:
 @pytest.mark.parametrize("pool", ["last", "attention"])
 @pytest.mark.parametrize("documents", [[[], []], [[[]], []], [[[], []], [[], [5]]]])
 def test_documents_without_words_are_encoded_as_zeros(documents: Documents, pool: Pool) -> None:
-    """Not a word in a whole batch, or in all but one segment of it: for both levels, and for bridges to them."""
+    """Not a word in a whole batch, or in all but one segment of it: for both levels."""
     encoder = hierarchy(pool, "both")
     bridges: list[Any] = [
         TwoLevelAttention(source_size=8, segment_size=5, state_size=6),
@@ -174,7 +172,8 @@ def test_a_source_without_segments_is_refused() -> None:
     with pytest.raises(ShapeError) as error:
         hierarchy()(Padded.of([[5, 6]]))
     assert str(error.value) == (
-        "encoder: hierarchy needs a source in segments, but this one has none. Set data.source.segments to "
+        "encoder: hierarchy needs a source in segments, but this one has none. Set "
+        "data.source.segments to "
         "sentences, lines or turns, or use encoder: text."
     )
 
@@ -183,95 +182,16 @@ def test_an_encoder_of_one_level_is_refused() -> None:
     with pytest.raises(ShapeError) as error:
         TwoLevelAttention(source_size=4, segment_size=0, state_size=3)
     assert str(error.value) == (
-        "bridge: two_level attends to the segments of a text and to the words in them, but this encoder has only one "
+        "bridge: two_level attends to the segments of a text and to the words in them, but this "
+        "encoder has only one "
         "level. Use encoder: hierarchy, or bridge: attention."
     )
 
 
-def raised(query: Tensor, vector: Tensor, score: Any) -> float:
-    """exp(Vᵀ tanh(U s + W x))."""
-    hidden = torch.tanh(score.query.weight @ query + score.key.weight @ vector)
-    return math.exp(float(score.score.weight[0] @ hidden))
-
-
-@torch.no_grad()
-def test_two_levels_equal_nested_loops() -> None:
-    """β over the segments that have words, a softmax over the words of each; the products add up to 1."""
-    bridge, found = (
-        TwoLevelAttention(source_size=4, segment_size=5, state_size=6, size=3),
-        hierarchy()(padded(DOCUMENTS)),
-    )
-    for weight in bridge.parameters():
-        weight.copy_(2 * torch.randn_like(weight))
-    query = torch.randn(4, 6)
-    context = bridge.step(query, bridge.start(found))
-    assert found.segments is not None
-    assert context.weights is not None
-    for row, document in enumerate(DOCUMENTS):
-        shares = {
-            i: raised(query[row], found.segments.memory[row, i], bridge.segments)
-            for i, segment in enumerate(document)
-            if segment
-        }
-        wanted: list[float] = []
-        for i, segment in enumerate(document):
-            below = [
-                raised(query[row], found.memory[row, len(wanted) + j], bridge.words)
-                for j in range(len(segment))
-            ]
-            wanted += [shares[i] / sum(shares.values()) * one / sum(below) for one in below]
-        assert sum(wanted) == pytest.approx(1.0 if document else 0.0)
-        assert context.weights[row].tolist() == pytest.approx(
-            wanted + [0.0] * (9 - len(wanted)), abs=1e-12
-        )
-        mixed = sum(
-            (w * h for w, h in zip(wanted, found.memory[row], strict=False)), torch.zeros(4)
-        )
-        torch.testing.assert_close(context.vector[row], mixed)
-
-
-@pytest.mark.parametrize("pool", ["last", "attention"])
-@torch.no_grad()
-def test_pooling_over_segments_equals_nested_loops(pool: Pool) -> None:
-    """With attention below it is the hierarchical attention network: s_0 = Σ_n β_n g_n, a word weighs β_n ω_nk."""
-    bridge = AttentionPooling(source_size=4, segment_size=5, state_size=5, size=3, start="copy")
-    encoder = hierarchy(pool)
-    found: Encoded = encoder(padded(DOCUMENTS))
-    prepared = bridge.start(found)
-    weights = bridge.step(torch.randn(4, 5), prepared).weights
-    assert found.segments is not None
-    assert weights is not None
-    for row, document in enumerate(DOCUMENTS):
-        keys = (
-            torch.tanh(found.segments.memory[row] @ bridge.key.weight.T + bridge.key.bias)
-            @ bridge.query.weight[0]
-        )
-        shares = [
-            math.exp(float(keys[i])) if segment else 0.0 for i, segment in enumerate(document)
-        ]
-        shares = [share / sum(shares) for share in shares]
-        mixed = sum(
-            (share * g for share, g in zip(shares, found.segments.memory[row], strict=False)),
-            torch.zeros(5),
-        )
-        torch.testing.assert_close(prepared.first_state[row], mixed)
-        wanted: list[float] = []
-        for share, segment in zip(shares, document, strict=True):
-            within = (
-                alone(encoder, segment)[2].tolist()
-                if pool == "attention"
-                else [1 / len(segment) for _ in segment]
-            )
-            wanted += [share * one for one in within]
-        assert weights[row].tolist() == pytest.approx(wanted + [0.0] * (9 - len(wanted)), abs=1e-12)
-
-
 def test_scores_of_any_size_give_a_softmax_in_each_segment() -> None:
-    """Neither high nor low scores overflow, padding least of all; the gradient is that of a softmax in each segment."""
-    of, mask = (
-        torch.tensor([[0, 0, 1, 1, 2, 0]]),
-        torch.tensor([[True, True, True, True, True, False]]),
-    )
+    """Neither high nor low scores overflow; the gradient is that of a softmax in each segment."""
+    of = torch.tensor([[0, 0, 1, 1, 2, 0]])
+    mask = torch.tensor([[True, True, True, True, True, False]])
     level = SegmentLevel(torch.zeros(1, 4, 2), torch.ones(1, 4, dtype=torch.bool), of)
     scores = torch.tensor([[900.0, 901.0, -900.0, -903.0, 3e300, 3e300]], requires_grad=True)
     shared = softmax_in_segments(scores, mask, level)

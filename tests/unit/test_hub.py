@@ -75,13 +75,10 @@ def test_hub_takes_a_folder_beside_the_recipe(loaded: list[Any], tmp_path: Path)
 @pytest.mark.usefixtures("loaded")
 def test_hub_errors(tmp_path: Path) -> None:
     assert message(tmp_path, "hf:wmt", HUB) == "hf:wmt, row 3: column 'translation.de' is empty."
-    assert (
-        message(tmp_path, "hf:lost", HUB)
-        == "hf:lost cannot be loaded: Dataset 'lost' is not on the hub."
-    )
-    assert message(tmp_path, "hf:@x", HUB) == (
-        "'hf:@x' is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
-    )
+    sentence = message(tmp_path, "hf:lost", HUB)
+    assert sentence == "hf:lost cannot be loaded: Dataset 'lost' is not on the hub."
+    told = "'hf:@x' is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
+    assert message(tmp_path, "hf:@x", HUB) == told
     assert "column 'translation.fr' is unknown" in message(
         tmp_path, "hf:wmt", {"target": "translation.fr"}
     )

@@ -1,4 +1,4 @@
-"""Images of a dataset: each reaches its rows, bad ones are told or skipped, true boxes are read and checked."""
+"""Images of a dataset: each reaches its rows, bad ones are told, true boxes are read."""
 
 import json
 from collections.abc import Sequence
@@ -69,11 +69,8 @@ def test_images_reach_the_rows_that_name_them(tmp_path: Path) -> None:
     assert splits.train.inputs[3] == {"image": "white.png"}
     pixels = batch.inputs["image"].values.view(3, 3, 8, 8)
     assert batch.inputs["image"].mask.tolist() == [[True]] * 3
-    assert [pixels[row, :, 4, 4].tolist() for row in range(3)] == [
-        [255, 255, 255],
-        [255, 0, 0],
-        [255, 0, 0],
-    ]
+    expected = [[255, 255, 255], [255, 0, 0], [255, 0, 0]]
+    assert [pixels[row, :, 4, 4].tolist() for row in range(3)] == expected
 
 
 def test_all_questions_about_an_image_are_held_out_together(tmp_path: Path) -> None:
@@ -104,13 +101,11 @@ def test_all_questions_about_an_image_are_held_out_together(tmp_path: Path) -> N
 def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> None:
     lines = captions("red", "broken", "blue", "gone", "broken", "green")
     (tmp_path / "broken.png").write_bytes(b"no image")
-    with pytest.raises(
-        DataError, match=r"captions\.jsonl, line 2: the image: broken\.png is not an image, or "
-    ):
+    told = r"captions\.jsonl, line 2: the image: broken\.png is not an image, or "
+    with pytest.raises(DataError, match=told):
         data_of(with_images(tmp_path, lines))
-    with pytest.raises(
-        DataError, match=r"captions\.jsonl, line 3: the image: There is no file 'gone\.png' in "
-    ):
+    told = r"captions\.jsonl, line 3: the image: There is no file 'gone\.png' in "
+    with pytest.raises(DataError, match=told):
         data_of(with_images(tmp_path, [line for line in lines if line["image"] != "broken.png"]))
     splits = data_of(with_images(tmp_path, lines, on_bad_row="skip"))
     assert [given["image"] for given in splits.train.inputs] == ["red.png", "blue.png", "green.png"]
@@ -132,17 +127,14 @@ def test_a_bad_image_is_counted_once_where_all_rows_are_validated_on(tmp_path: P
     splits = data_of(made.model_copy(update={"learning": learning}))
     assert (len(splits.train), len(splits.valid), splits.skipped) == (3, 3, 2)
     [note] = splits.train.notes
-    assert note.startswith(
-        f"{tmp_path / 'captions.jsonl'}: 2 bad rows were skipped. Line 2: the image: broken.png "
-    )
+    told = f"{tmp_path / 'captions.jsonl'}: 2 bad rows were skipped. Line 2: the image: broken.png "
+    assert note.startswith(told)
 
 
 def test_no_image_is_left(tmp_path: Path) -> None:
     made = with_images(tmp_path, captions("gone", "lost"), on_bad_row="skip")
-    with pytest.raises(
-        DataError,
-        match=r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no ",
-    ):
+    told = r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no "
+    with pytest.raises(DataError, match=told):
         data_of(made)
 
 
@@ -186,7 +178,8 @@ def test_a_box_of_a_word_that_is_not_there(word: int, tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         true_boxes(split)
     assert str(error.value) == (
-        f"{tmp_path / 'captions.jsonl'}, line 1: a box belongs to word {word}, but the target has 3 (counted from 0)."
+        f"{tmp_path / 'captions.jsonl'}, line 1: a box belongs to word {word}, but the target has "
+        "3 (counted from 0)."
     )
 
 
@@ -248,16 +241,13 @@ def test_a_bad_image_in_folders_is_named_without_a_line(tmp_path: Path) -> None:
     data = {**files, "image": {"size": 8}, "label": {}}
     with pytest.raises(DataError) as error:
         data_of(recipe_of({"task": "image_classification", "data": data}, "a test"))
-    assert str(error.value).startswith(
-        f"{tmp_path / 'album'}: the image: red/x.png is not an image, or damaged from"
-    )
-    assert str(error.value).endswith(
-        ". Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
-    )
+    told = f"{tmp_path / 'album'}: the image: red/x.png is not an image, or damaged from"
+    assert str(error.value).startswith(told)
+    told = ". Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
+    assert str(error.value).endswith(told)
     data["on_bad_row"] = "skip"
     [note] = data_of(
         recipe_of({"task": "image_classification", "data": data}, "a test")
     ).train.notes
-    assert note.startswith(
-        f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or "
-    )
+    told = f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or "
+    assert note.startswith(told)

@@ -97,7 +97,7 @@ def test_every_kind_of_colour_becomes_red_green_and_blue(name: str) -> None:
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_images_are_upright(kind: str, orientation: int) -> None:
-    """The file holds the pixels as the sensor saw them; by the standard's table, this is how it was held."""
+    """The file holds the pixels as the sensor saw them; by the standard, so it was held."""
     seen_HWC = np.asarray(corners(64, 32))
     held: dict[int, NDArray[np.uint8]] = {
         1: seen_HWC,
@@ -123,9 +123,8 @@ def test_images_are_upright(kind: str, orientation: int) -> None:
         assert square_CHW[:, row, column // 2].tolist() == pytest.approx(colour, abs=12)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Corrupt EXIF data"
-)  # whose filters are the process's, and not ours to change
+# whose filters are the process's, and not ours to change
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 def test_damaged_exif_does_not_matter() -> None:
     content = saved(corners(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff", quality=95)
     assert upright(io.BytesIO(content), "x", max_pixels=10**6)[10, 10].tolist() == pytest.approx(
@@ -136,7 +135,7 @@ def test_damaged_exif_does_not_matter() -> None:
 @pytest.mark.parametrize(("width", "height"), [(90, 30), (30, 90), (60, 60), (41, 640)])
 @pytest.mark.parametrize("fit", FITS)
 def test_the_square_shows_what_placed_tells(width: int, height: int, fit: Fit) -> None:
-    """An image whose red is its column and whose green is its row, both from 0 to 255, tells where a pixel is from."""
+    """An image whose red is its column and green its row, from 0 to 255: where a pixel is from."""
     across = np.broadcast_to((np.arange(width) + 0.5) / width, (height, width))
     down = np.broadcast_to(((np.arange(height) + 0.5) / height)[:, None], (height, width))
     pixels_HWC = np.stack([across * 255, down * 255, np.zeros_like(across)], axis=2).astype(
@@ -173,7 +172,7 @@ def test_the_narrowest_images(width: int, height: int, fit: Fit) -> None:
 
 
 def test_pixels_do_not_depend_on_the_version_of_pillow() -> None:
-    """Noise in a tall image, as Pillow 11 makes it smaller; from Pillow 13 on, one call rounds at another place."""
+    """Noise in a tall image, as Pillow 11 makes it smaller; Pillow 13 rounds elsewhere."""
     at_HWC = np.arange(9 * 4 * 3).reshape(9, 4, 3)
     noise = PIL.Image.fromarray((at_HWC * at_HWC * 7 % 251).astype(np.uint8))
     found_CHW = read(saved(noise, "PNG"), size=3, fit="stretch")
@@ -233,17 +232,15 @@ def test_a_large_jpeg_is_decoded_small_and_looks_the_same(
 
     monkeypatch.setattr(images, "framed", watched)
     got_CHW = read(content, size=100, fit=fit, max_pixels=10**7)
-    small = (
-        (150, 200) if fit == "pad" else (300, 400)
-    )  # the largest that 1/2, 1/4 or 1/8 leave twice as large as used
+    # the largest that 1/2, 1/4 or 1/8 leave twice as large as used
+    small = (150, 200) if fit == "pad" else (300, 400)
     assert decoded == [small]
     want_CHW = read(
         saved(PIL.Image.fromarray(pixels_HWC), "PNG"), size=100, fit=fit, max_pixels=10**7
     )
     assert decoded == [small, (1200, 1600)]
-    difference = np.abs(got_CHW.astype(int) - want_CHW)[
-        :, 3:-3, 14:-14
-    ]  # bars end within a pixel of each other
+    # bars end within a pixel of each other
+    difference = np.abs(got_CHW.astype(int) - want_CHW)[:, 3:-3, 14:-14]
     assert difference.max() <= 4
 
 

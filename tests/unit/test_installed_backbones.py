@@ -42,7 +42,7 @@ class Oxford(nn.Module):
 
 
 class Residual(nn.Module):
-    """As a residual network of timm whose classifier is a convolution of the one cell that is left."""
+    """As a residual network of timm whose classifier is a convolution of the one cell left."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -218,9 +218,8 @@ def test_two_threads_never_mix() -> None:
     def meet(*_: Any) -> None:
         meeting.wait()
 
-    network(backbone, Oxford).features[5].register_forward_hook(
-        meet
-    )  # between the maps and the vector
+    # between the maps and the vector
+    network(backbone, Oxford).features[5].register_forward_hook(meet)
     got: dict[int, tuple[Tensor, Tensor]] = {}
 
     def compute(at: int) -> None:
@@ -253,9 +252,8 @@ def test_timm_with_a_residual_and_a_convolution_as_classifier(
     stem = F.conv2d(
         (images / 255 - MEAN) / STD, inner.stem.weight, inner.stem.bias, stride=2, padding=1
     )
-    wanted = stem + F.conv2d(
-        stem / 1.00001**0.5, *inner.stage[1].parameters()
-    )  # of a fresh batch norm
+    # of a fresh batch norm
+    wanted = stem + F.conv2d(stem / 1.00001**0.5, *inner.stage[1].parameters())
     torch.testing.assert_close(maps, wanted)
     torch.testing.assert_close(vector, wanted.mean((2, 3)))
     assert backbone.shape == shape_of("timm/resnet50.tag") == MapShape(4, 8, 8, 4)

@@ -1,9 +1,8 @@
-"""A full disk, Ctrl-C, SIGTERM, a loss that is no number: one sentence, and nothing that was saved is lost."""
+"""A full disk, Ctrl-C, SIGTERM, a loss that is no number: a sentence, and nothing is lost."""
 
 import errno
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -19,17 +18,6 @@ from sixjars.errors import Interrupted
 from sixjars.learning import loop
 
 Maker = Callable[..., Any]
-
-
-@pytest.fixture
-def copy(run: Path, tmp_path: Path) -> Path:
-    """A trained run, to break."""
-    shutil.copytree(run, tmp_path / "copy")
-    return tmp_path / "copy"
-
-
-def train(call: Any, name: str, *more: object, out: Path) -> Any:
-    return call("train", name, *more, "--out", out)
 
 
 def test_no_space_left(
@@ -51,7 +39,7 @@ def test_no_space_left(
         real(number)
 
     monkeypatch.setattr(os, "fsync", full)
-    said = train(call, name, out=tmp_path / "run")
+    said = call("train", name, "--out", tmp_path / "run")
     last = said.complaints
     assert said.code == 2
     assert len(last) == 1
@@ -68,9 +56,8 @@ def test_no_space_left(
 def test_a_full_device(call: Any, run: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
-    assert call("predict", run, "a", "--output", "/dev/full").sentence == (
-        "output: No space left on device; what was saved before is still there."
-    )
+    told = "output: No space left on device; what was saved before is still there."
+    assert call("predict", run, "a", "--output", "/dev/full").sentence == told
 
 
 @pytest.fixture
@@ -103,26 +90,24 @@ def test_really_no_space_left(call: Any, recipe: Maker, small_disk: Path) -> Non
 def test_a_folder_that_may_not_be_written(call: Any, recipe: Maker, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    said = train(call, recipe(), out=file / "run")
+    said = call("train", recipe(), "--out", file / "run")
     assert said.sentence == f"{file / 'run' / 'run.json'} cannot be written: Not a directory."
     if os.geteuid() == 0:
         folder = Path("/proc/sixjars")  # where not even root may
-        assert train(call, recipe(), out=folder).sentence == (
-            f"{folder / 'run.json'} cannot be written: No such file or directory."
-        )
+        told = f"{folder / 'run.json'} cannot be written: No such file or directory."
+        assert call("train", recipe(), "--out", folder).sentence == told
     else:
         folder = tmp_path / "locked"
         folder.mkdir(mode=0o555)
-        assert train(call, recipe(), out=folder).sentence == (
-            f"{folder / 'run.json'} cannot be written: Permission denied."
-        )
+        told = f"{folder / 'run.json'} cannot be written: Permission denied."
+        assert call("train", recipe(), "--out", folder).sentence == told
 
 
 def test_a_loss_that_is_no_number(call: Any, recipe: Maker, tmp_path: Path) -> None:
     name = recipe(learning={"rate": 1e38, "optimizer": "sgd", "clip": None})
-    said = train(call, name, out=tmp_path / "run")
+    said = call("train", name, "--out", tmp_path / "run")
     assert said.sentence == "the loss is no longer a number at step 2; try a lower learning.rate."
-    said = train(call, name, "learning.validate_every=1", out=tmp_path / "run2")
+    said = call("train", name, "learning.validate_every=1", "--out", tmp_path / "run2")
     assert said.sentence == "the validation loss is no longer a number; try a lower learning.rate."
     assert not (tmp_path / "run2" / "model.safetensors").exists()
 
@@ -221,18 +206,17 @@ sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in 
     said = process.wait()
     assert said.code == 130
     assert said.complaints == [
-        f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} holds."
+        f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} "
+        "holds."
     ]
 
 
 def test_a_second_wish_during_a_save_loses_nothing(
     server: Any, recipe: Maker, tmp_path: Path
 ) -> None:
-    """The last state is still being written when the second Ctrl-C comes: it is waited for, and training goes on."""
-    name, out = (
-        recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000}),
-        tmp_path / "run",
-    )
+    """The last state is still being written at the second Ctrl-C: it is waited for."""
+    name = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000})
+    out = tmp_path / "run"
     before = """
 import os, signal, time
 from sixjars.learning import checkpoints, loop
@@ -271,7 +255,7 @@ def saved_step(folder: Path) -> int:
 def test_only_a_later_signal_ends_the_update(
     later: float, ends: bool, recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A terminal and a launcher both send the first; within a second it is the same wish, and the update ends."""
+    """A terminal and a launcher both send the first; within a second it is the same wish."""
     now, update = [100.0], loop.Trainer._update
 
     def twice(self: loop.Trainer, load: Any) -> Any:
@@ -302,9 +286,7 @@ def test_what_cannot_be_built_leaves_no_run_behind(
     arguments = ["train", "transliteration/sample_attention", *few, "--out", str(tmp_path / "run")]
     refused = call(*arguments, "model.bridge={kind: attention, score: dot}")
     assert refused.code == 2
-    assert (
-        "score: dot needs equal hidden sizes of decoder and encoder, but they are 8 and 16."
-        in refused.err
-    )
+    told = "score: dot needs equal hidden sizes of decoder and encoder, but they are 8 and 16."
+    assert told in refused.err
     assert not (tmp_path / "run").exists()
     assert call(*arguments).code == 0

@@ -1,4 +1,4 @@
-"""Words beside punctuation: one entry of the vocabulary each, and joining the tokens gives the text back."""
+"""Words beside punctuation: one entry each, and joining the tokens gives the text back."""
 
 import re
 from collections import Counter
@@ -35,10 +35,8 @@ TOKENS = trained(EVERY_FORM, tokens="words")
         ("wait ... so...", "wait . ￭. ￭. so ￭. ￭. ￭."),
         ("well-known – or", "well ￭-￭ known – or"),
         ("so😀😀 日本、語", "so ￭😀 ￭😀 日本 ￭、￭ 語"),
-        (
-            "✔\ufe0finvoice❤\ufe0f",
-            "✔ ￭\ufe0f￭ invoice ￭❤ ￭\ufe0f",
-        ),  # whether a sign is drawn as an emoji
+        # whether a sign is drawn as an emoji
+        ("✔\ufe0finvoice❤\ufe0f", "✔ ￭\ufe0f￭ invoice ￭❤ ￭\ufe0f"),
         ("1\ufe0f\u20e3invoice", "1 ￭\ufe0f ￭\u20e3￭ invoice"),
         ("a￭b", "a ￭■￭ b"),  # a joiner of the text itself
         ("▁a", "▁￭ a"),
@@ -152,11 +150,9 @@ def test_tokens_of_a_decoder_are_joined_whatever_their_order() -> None:
 
 
 def test_copied_words_take_the_mark_beside_them_along() -> None:
-    """Where the vocabulary has the mark in another form only; where it has both, the decoder has chosen."""
-    tokens, other = (
-        trained(["it is 5, so (5) it"], tokens="words"),
-        trained(["a,b it, is 5"], tokens="words"),
-    )
+    """Where the vocabulary has the mark in another form only; else the decoder has chosen."""
+    tokens = trained(["it is 5, so (5) it"], tokens="words")
+    other = trained(["a,b it, is 5"], tokens="words")
     for made, expected in ((tokens, "it 3,14 it"), (other, "it 3, 14 it")):
         words, known = made.split("3,14 (Ann) it"), vocabulary(made)
         three, fourteen = (made.size + words.index(word) for word in ("3", "14"))
@@ -184,32 +180,25 @@ def test_words_for_a_subword_tokenizer_and_for_marked_words() -> None:
     bpe = trained(["he saw (her)"], tokens="bpe")
     old = TextTokenizer.trained(["he saw (her)"], TokenizerSettings(split=MARKED_WORDS), "x")
     for other in (bpe, old):
-        assert [other.adopted(word, TOKENS) for word in TOKENS.split("(invoice)")] == [
-            "▁(",
-            "▁invoice",
-            ")",
-        ]
-    assert [TOKENS.adopted(word, old) for word in old.split("(her) now")] == [
-        "(",
-        "￭her",
-        "￭)",
-        "now",
-    ]
+        expected = ["▁(", "▁invoice", ")"]
+        assert [other.adopted(word, TOKENS) for word in TOKENS.split("(invoice)")] == expected
+    expected = ["(", "￭her", "￭)", "now"]
+    assert [TOKENS.adopted(word, old) for word in old.split("(her) now")] == expected
     assert TOKENS.adopted("(￭", TOKENS) == "(￭"
 
 
 def test_words_have_pretrained_vectors_wherever_they_stand() -> None:
     words = trained(['(invoice) "the" invoice the'], tokens="words").by_word()
-    assert {word: len(ids) for word, ids in words.items()} == {
-        "invoice": 1,
-        "the": 1,
-        "(": 1,
-        ")": 1,
-        '"': 2,
-    }
+    expected = {"invoice": 1, "the": 1, "(": 1, ")": 1, '"': 2}
+    assert {word: len(ids) for word, ids in words.items()} == expected
 
 
 def test_a_mark_that_is_known_in_another_form_is_no_extra_word() -> None:
     settings = TokenizerSettings()
     tokens = trained(["a, b"], tokens="words").extended([",", "a", "zed", "ur"], settings, extra=1)
     assert tokens._names[len(SPECIAL) :] == ["a", "b", "￭,", "zed"]
+
+
+def test_a_form_that_is_not_there_is_read_as_the_nearest() -> None:
+    assert stand_ins([",", "￭,"]) == {",￭": ",", "￭,￭": "￭,"}
+    assert stand_ins(["￭.", ".￭"]) == {".": "￭.", "￭.￭": "￭."}  # the first of equally near ones

@@ -116,9 +116,8 @@ def test_what_is_kept_is_read_back(names: list[str], lowercase: bool) -> None:
     ],
 )
 def test_what_is_damaged_is_told_in_a_sentence(text: str) -> None:
-    with pytest.raises(
-        RunError, match=r"^The saved labels are damaged or of another version: .*\.$"
-    ):
+    told = r"^The saved labels are damaged or of another version: .*\.$"
+    with pytest.raises(RunError, match=told):
         field().restored(text)
 
 
@@ -225,18 +224,12 @@ def test_a_rare_answer_is_never_chosen_not_learned_from_and_wrong(tmp_path: Path
 
 def test_labels_that_differ_in_case_are_one_with_its_usual_spelling() -> None:
     found = field(lowercase=True).learned(["spam", "Spam", "HAM", "Spam", "ham", "SPAM", "NASA"])
-    assert found.names == (
-        "Spam",
-        "HAM",
-        "NASA",
-    )  # of equally frequent spellings, the first that was seen
+    # of equally frequent spellings, the first that was seen
+    assert found.names == ("Spam", "HAM", "NASA")
     assert field(lowercase=True).learned(["ham", "HAM", "x"]).names == ("ham", "x")
     assert found.encode(["SPAM", "Ham", "nasa", "Other"]) == [[0], [1], [2], []]
-    assert [found.normalize(text) for text in ("  sPAM ", "ham", "Other  One")] == [
-        "Spam",
-        "HAM",
-        "other one",
-    ]
+    expected = ["Spam", "HAM", "other one"]
+    assert [found.normalize(text) for text in ("  sPAM ", "ham", "Other  One")] == expected
     assert found.decode([2]) == "NASA"
     again = field(lowercase=True).restored(found.to_json())
     assert again.names == found.names
@@ -302,10 +295,8 @@ def test_outputs_and_scores_have_the_usual_spelling(tmp_path: Path) -> None:
     split = {"train": ROWS, "valid": ROWS}
     run = sixjars.train(spam_recipe(), data=split, out=tmp_path / "run", device="cpu")
     assert [score.value for score in run.scores] == [1.0, 1.0]
-    assert [found.text for found in run.predictor().predict(["buy 1", "hello 2"])] == [
-        "Spam",
-        "ham",
-    ]
+    expected = ["Spam", "ham"]
+    assert [found.text for found in run.predictor().predict(["buy 1", "hello 2"])] == expected
     gold = [{**row, "label": row["label"].upper()} for row in ROWS]
     assert [score.value for score in sixjars.evaluate(run, data=gold).scores] == [1.0, 1.0]
     other = [{**row, "label": row["label"].upper()} for row in ROWS]
@@ -341,10 +332,8 @@ def test_why_rows_are_left_out() -> None:
     assert why([*most, *odd], min_count=2) == (
         f"{begin} 1 row (data.label.min_count): 'odd0', 'odd1', 'odd2', 'odd3', 'odd4' and 2 more"
     )
-    assert why([*most, "c", "c"], min_count=3) == (
-        f"{begin} fewer than 3 rows (data.label.min_count): 'c'"
-    )
-    assert why([*most, "c"], size=2) == (
-        "because its label is not in the list (data.label.min_count, size): 'c'"
-    )
+    told = f"{begin} fewer than 3 rows (data.label.min_count): 'c'"
+    assert why([*most, "c", "c"], min_count=3) == told
+    told = "because its label is not in the list (data.label.min_count, size): 'c'"
+    assert why([*most, "c"], size=2) == told
     assert why(most) == ""

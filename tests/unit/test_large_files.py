@@ -1,4 +1,4 @@
-"""Large files: read by blocks, kept in files while they are made, the same with any number of cores, and told of."""
+"""Large files: read by blocks, the same with any number of cores, and told of."""
 
 import os
 import signal
@@ -100,7 +100,8 @@ def test_parallel_files_whose_blocks_differ(
     (tmp_path / "de").write_text("".join(f"{number}\n" for number in range(30)))
     told = outcome(tmp_path, {"en": "en", "de": "de"}, {"source": "en", "target": "de"})
     assert told == (
-        f"Parallel files must have equally many lines, but {tmp_path / 'en'} has 9, {tmp_path / 'de'} has 30."
+        f"Parallel files must have equally many lines, but {tmp_path / 'en'} has 9, "
+        f"{tmp_path / 'de'} has 30."
     )
 
 
@@ -254,11 +255,9 @@ def test_batches_are_cut_as_row_by_row(lengths: list[tuple[int, int]], limit: in
 @pytest.mark.parametrize("longest", [20, 70_000])
 def test_chance_orders_rows_of_equal_lengths(longest: int) -> None:
     noise = np.random.default_rng(0)
-    inputs, targets, chance = (
-        noise.integers(0, 5, 200),
-        noise.integers(0, longest, 200),
-        noise.random(200),
-    )
+    inputs = noise.integers(0, 5, 200)
+    targets = noise.integers(0, longest, 200)
+    chance = noise.random(200)
     assert (
         by_length(inputs, targets, chance).tolist()
         == np.lexsort((chance, targets, inputs)).tolist()

@@ -1,4 +1,4 @@
-"""Small layers against plain loops; pretrained vectors that stay as they are; an output layer that is tied."""
+"""Small layers against plain loops; pretrained vectors that stay; a tied output layer."""
 
 import math
 from collections.abc import Callable
@@ -69,15 +69,13 @@ def with_gaps(matrix: Tensor) -> Tensor:
 def test_products_by_onednn_are_those_of_torch(
     count: int, laid: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the order of the numbers in memory. Contracts compare gradients: tests/contracts/test_fast.py."""
+    """Whatever the order of the numbers in memory; for gradients see contracts/test_fast.py."""
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
-    rows, weight, bias, total = (
-        laid(torch.randn(count, 5)),
-        laid(torch.randn(6, 5)),
-        torch.randn(6),
-        torch.randn(count, 6),
-    )
+    rows = laid(torch.randn(count, 5))
+    weight = laid(torch.randn(6, 5))
+    bias = torch.randn(6)
+    total = torch.randn(count, 6)
     torch.testing.assert_close(layers.product(rows, weight, bias), rows @ weight.t() + bias)
     torch.testing.assert_close(layers.product(rows, weight, total=total), rows @ weight.t() + total)
     nothing = torch.zeros(count, 0), torch.zeros(6, 0)
@@ -258,6 +256,7 @@ def test_tying_needs_equal_sizes() -> None:
             bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=3), size=4, tied=True
         )
     assert str(error.value) == (
-        "tied: true needs embeddings of the hidden size, but decoder.size is 4 and decoder.embedding.size is 3. "
+        "tied: true needs embeddings of the hidden size, but decoder.size is 4 and "
+        "decoder.embedding.size is 3. "
         "Make them equal, or use tied: false."
     )

@@ -3,6 +3,7 @@
 import random
 import sys
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
+
+from .faults import check_fault, entries
 
 DRAW = random.Random(0)
 ROWS = [
@@ -51,13 +54,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def values(folder: Path, alignment: object, **changes: Any) -> dict[str, Any]:
     files = {split: {"a": f"{split}.a", "b": f"{split}.b"} for split in ("train", "valid", "test")}
     data = {"folder": str(folder), **files, "source": {"column": "a"}, "target": {"column": "b"}}
-    few = {"steps": 2, "batch_examples": 8, "metric": "bleu"}
-    search = {"search": {"max_length": 4}}
-    found = {
+    found: dict[str, Any] = {
         "task": "translation",
         "model": MODEL,
-        "learning": few,
-        "evaluation": search,
+        "learning": {"steps": 2, "batch_examples": 8, "metric": "bleu"},
+        "evaluation": {"search": {"max_length": 4}},
         **changes,
     }
     return found | {"data": data | {"alignment": alignment} | found.pop("data", {})}
@@ -82,26 +83,22 @@ def test_words_are_linked(folder: Path) -> None:
     train = splits(recipe).train
     assert train.alignments is None  # nothing is known to be true
     assert [train.guides[row].tolist() for row in range(60)] == [[[0, 0], [1, 1], [2, 2]]] * 60
-    assert train.guides.describe() == (
-        "60 pairs, 1.00 links a target word; 0% of source and 0% of target words without a link"
-    )
+    told = "60 pairs, 1.00 links a target word; 0% of source and 0% of target words without a link"
+    assert train.guides.describe() == told
 
 
 def test_words_that_are_cut_off_are_not_counted() -> None:
     guides = Guides()
     guides.add(frozenset((at, at) for at in range(4)), [0, 1, 1], [0, 1])
-    assert (
-        guides.describe()
-        == "1 pair, 1.00 links a target word; 0% of source and 0% of target words without a link"
-    )
+    told = "1 pair, 1.00 links a target word; 0% of source and 0% of target words without a link"
+    assert guides.describe() == told
 
 
 def test_the_diagonal_can_be_weak(folder: Path) -> None:
-    """Each text from the last word to the first; what is learned without a diagonal is kept beside the usual links."""
+    """Each text from the last word to the first; such links are kept beside the usual ones."""
     path = folder / "train.b"
-    path.write_text(
-        "".join(" ".join(reversed(line.split())) + "\n" for line in path.read_text().splitlines())
-    )
+    lines = [" ".join(reversed(line.split())) for line in path.read_text().splitlines()]
+    path.write_text("\n".join([*lines, ""]))
     right = [[0, 2], [1, 1], [2, 0]]
 
     def share(alignment: object) -> float:
@@ -112,9 +109,8 @@ def test_the_diagonal_can_be_weak(folder: Path) -> None:
 
     assert share({"train": "learn", "diagonal": 0}) == 1.0
     assert share("learn") < 1.0
-    with pytest.raises(
-        RecipeError, match=r"'diagonal' is for links that are learned; say `train: learn` beside it"
-    ):
+    told = r"'diagonal' is for links that are learned; say `train: learn` beside it"
+    with pytest.raises(RecipeError, match=told):
         made(folder, {"test": "links", "diagonal": 1})
 
 
@@ -135,17 +131,16 @@ def test_training_tells_of_the_alignment(folder: Path) -> None:
     sixjars.train(values(folder, "learn"), out=folder / "plain", reporter=Told())
     assert "alignment" not in told[0]
     assert told[1]["note"] == (
-        "data.alignment: learn changes nothing here, because loss.guide is 0; say loss.guide: 0.5, or remove it."
+        "data.alignment: learn changes nothing here, because loss.guide is 0; say loss.guide: 0.5, "
+        "or remove it."
     )
 
 
 def test_an_explanation_does_not_call_learned_links_true(folder: Path) -> None:
     told = str(sixjars.explain(values(folder, "learn", **GUIDED)))
     assert "guided attention, where α* has the links that are learned (data.alignment)" in told
-    assert (
-        "alignment: links between words that are learned from the training set; they may be wrong"
-        in told
-    )
+    learned_from = "links between words that are learned from the training set; they may be wrong"
+    assert f"alignment: {learned_from}" in told
     true = str(sixjars.explain(values(folder, {"train": "links"}, **GUIDED)))
     assert "guided attention, where α* is the true attention" in true
     assert "alignment: links" not in true
@@ -167,7 +162,7 @@ def test_a_misspelt_learn_is_no_column(column: str, folder: Path) -> None:
 
 
 def test_many_links_need_little_memory() -> None:
-    """8 bytes for each link, and 8 for each row; tuples of numbers need 64 and more for each link."""
+    """8 bytes for each link, and 8 for each row; tuples of numbers need 64 for each link."""
     guides, links = Guides(), frozenset((at, at) for at in range(20))
     for _ in range(2000):
         guides.add(links, range(20), range(20))
@@ -181,17 +176,12 @@ def test_links_reach_smaller_tokens(folder: Path, tokens: str) -> None:
     side = {"tokens": tokens, "size": 40}
     data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
     train = splits(made(folder, "learn", data=data, **GUIDED)).train
-    source, target, links = (
-        train.source_words_index[0],
-        train.target_words_index[0],
-        train.guides[0].tolist(),
-    )
+    source, target = train.source_words_index[0], train.target_words_index[0]
+    links = train.guides[0].tolist()
     if tokens == "bpe":
         assert len(source) > 3
-        every = {
-            (s, t) for s, one in enumerate(source) for t, other in enumerate(target) if one == other
-        }
-        assert set(map(tuple, links)) == every
+        places = product(range(len(source)), range(len(target)))
+        assert sorted(links) == [[s, t] for s, t in places if source[s] == target[t]]
     else:
         first, second = train.inputs[0]["source"], train.targets[0]
         assert all(s < len(first) and t < len(second) for s, t in links)
@@ -227,15 +217,13 @@ def test_links_that_were_learned_are_found_again(
 def test_nothing_is_learned_where_nobody_needs_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "sixjars.data.alignment.guides.learned_links", lambda *given, **how: pytest.fail("aligned")
-    )
+    monkeypatch.delattr("sixjars.data.alignment.guides.learned_links")
     sixjars.train(values(folder, "learn"), out=folder / "run")
     sixjars.evaluate(folder / "run")
 
 
 def test_a_training_is_guided_and_scored(folder: Path) -> None:
-    """The test set has true links in a file, the training set learned ones, the validation set none."""
+    """The test set has true links, the training set learned ones, the validation set none."""
     recipe = values(folder, {"train": "learn", "test": "links"}, **GUIDED, **SCORED)
     run = sixjars.train(recipe, out=folder / "run")
     assert [score.name for score in run.scores] == ["bleu", "alignment_error_rate"]
@@ -243,10 +231,8 @@ def test_a_training_is_guided_and_scored(folder: Path) -> None:
     assert sixjars.evaluate(folder / "run").scores[1].value == run.scores[1].value
     plain = sixjars.train(values(folder, {"test": "links"}, **SCORED), out=folder / "plain")
     assert plain.history[-1]["loss"] != run.history[-1]["loss"]
-    with pytest.raises(
-        DataError,
-        match=r"the links of this run are in files .* metrics without alignment_error_rate\.$",
-    ):
+    told = r"the links of this run are in files .* metrics without alignment_error_rate\.$"
+    with pytest.raises(DataError, match=told):
         sixjars.evaluate(folder / "run", data=folder / "more.tsv")
 
 
@@ -273,10 +259,8 @@ def test_sentences_that_a_file_does_not_name_are_not_scored(folder: Path) -> Non
 
 def test_learning_links_changes_no_data(folder: Path) -> None:
     """So a run is found to be of the same data, whatever the aligner finds on another machine."""
-    assert (
-        splits(made(folder, "learn", **GUIDED)).fingerprints
-        == splits(made(folder, None)).fingerprints
-    )
+    learned, none = made(folder, "learn", **GUIDED), made(folder, None)
+    assert splits(learned).fingerprints == splits(none).fingerprints
 
 
 def test_links_in_files(folder: Path) -> None:
@@ -310,28 +294,19 @@ def test_each_set_of_a_column_has_its_own_links(folder: Path) -> None:
     (folder / "all.tsv").write_text("".join(["a\tb\tset\n", *lines]))
     for at, (name, count) in enumerate(rows):
         (folder / f"{name}.links").write_text(f"{at}-0\n" * count)
-    data = {
-        "train": "all.tsv",
-        "valid": None,
-        "test": None,
-        "split": {"column": "set", "test": "test"},
-    }
-    recipe = made(
-        folder, {name: f"{name}.links" for name, _ in rows}, data=data, **GUIDED, **SCORED
-    )
-    found = splits(recipe)
+    split = {"column": "set", "test": "test"}
+    data = {"train": "all.tsv", "valid": None, "test": None, "split": split}
+    files = {name: f"{name}.links" for name, _ in rows}
+    found = splits(made(folder, files, data=data, **GUIDED, **SCORED))
     assert found.test is not None
-    for at, (one, count) in enumerate(
-        zip((found.train, found.valid, found.test), (4, 2, 3), strict=True)
-    ):
-        assert one.alignments == [(frozenset({(at, 0)}), frozenset())] * count
+    sets = zip((found.train, found.valid, found.test), (4, 2, 3), strict=True)
+    for at, (dataset, count) in enumerate(sets):
+        assert dataset.alignments == [(frozenset({(at, 0)}), frozenset())] * count
     with pytest.raises(RecipeError, match=r"data\.alignment\.test names no file"):
         made(folder, {"train": "train.links"}, data=data, **SCORED)
     data["split"] = {"column": "set"}
-    with pytest.raises(
-        DataError,
-        match=r"^data\.alignment\.test: names a file .* data\.split\.test names no value, so th",
-    ):
+    told = r"^data\.alignment\.test: names a file .* data\.split\.test names no value, so th"
+    with pytest.raises(DataError, match=told):
         splits(made(folder, {"test": "test.links"}, data=data))
 
 
@@ -339,102 +314,75 @@ def test_links_of_rows_that_are_left_out(folder: Path) -> None:
     lines = (folder / "test.a").read_text().splitlines()
     (folder / "test.a").write_text("\n".join(["", *lines[1:]]) + "\n")
     (folder / "numbered").write_text("2 1 1 S\n")
-    end = r"so the links of numbered would be those of other rows; remove these rows from both files, or .* column\.$"
-    with pytest.raises(
-        DataError, match=rf"^data\.alignment\.test: bad rows are skipped \(1\) of .*, {end}"
-    ):
+    end = r"so the links of numbered would be those of other rows; remove these rows .* column\.$"
+    told = rf"^data\.alignment\.test: bad rows are skipped \(1\) of .*, {end}"
+    with pytest.raises(DataError, match=told):
         splits(made(folder, {"test": "numbered"}, data={"on_bad_row": "skip"}))
-    with pytest.raises(
-        DataError, match=rf"^data\.alignment\.train: data\.filter leaves out rows of .*, {end}"
-    ):
+    told = rf"^data\.alignment\.train: data\.filter leaves out rows of .*, {end}"
+    with pytest.raises(DataError, match=told):
         splits(made(folder, {"train": "numbered"}, data={"filter": {"a": FIRST[0]}}))
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_links_of_a_set_that_has_no_file(folder: Path, split: str) -> None:
-    with pytest.raises(
-        DataError,
-        match=rf"^data\.alignment\.{split}: names a file .* data\.{split} names no file; rem",
-    ):
+    told = rf"^data\.alignment\.{split}: names a file .* data\.{split} names no file; rem"
+    with pytest.raises(DataError, match=told):
         splits(made(folder, {split: "links"}, data={split: 0.1}))
 
 
-@pytest.mark.parametrize(
-    ("alignment", "changes", "fault"),
-    [
-        (
-            {"test": "links"},
-            GUIDED,
-            "loss.guide: needs true alignments, but data.alignment.train names no file (`train: learn` learns them).",
-        ),
-        (
-            None,
-            GUIDED,
-            "loss.guide: needs true alignments, but data.alignment names no column; name one, or say data.alignment: "
-            "learn, which aligns the words.",
-        ),
-        (
-            "learn",
-            {**GUIDED, **SCORED},
-            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.test names no file.",
-        ),
-        (
-            {"train": "learn", "test": "links"},
-            {"learning": {"metric": "alignment_error_rate"}},
-            "learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no file.",
-        ),
-        (
-            {"train": "links"},
-            SCORED,
-            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.test names no file.",
-        ),
-        (
-            {"train": "learn", "test": "links"},
-            {"learning": {}, "evaluation": {"metrics": ["alignment_error_rate"]}},
-            "learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no file.",
-        ),
-        (
-            {"train": "learn"},
-            {**SCORED, "data": {"test": 0.1}},
-            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.train names no file.",
-        ),
-        ({"train": "links"}, {**SCORED, "data": {"test": 0.1}}, ""),
-        (
-            {"tain": "learn"},
-            {},
-            "data.alignment: key 'tain' is unknown. Did you mean 'train'? Known: diagonal, test, train, valid.",
-        ),
-        ("learn", {"loss": {"guide": 1}, "model": {}}, ""),
-    ],
-)
-def test_links_that_are_missing(
-    folder: Path, alignment: object, changes: Mapping[str, Any], fault: str
-) -> None:
-    if not fault:
-        made(folder, alignment, **changes)
-        return
-    with pytest.raises(RecipeError) as error:
-        made(folder, alignment, **changes)
-    assert error.value.faults == (fault,)
+FAULTS = """
+data.alignment={test: links}  loss.guide=0.5
+    loss.guide: needs true alignments, but data.alignment.train names no file (`train: learn` learns
+    them).
+data.alignment=null  loss.guide=0.5
+    loss.guide: needs true alignments, but data.alignment names no column; name one, or say
+    data.alignment: learn, which aligns the words.
+data.alignment=learn  loss.guide=0.5  evaluation.metrics=[bleu, alignment_error_rate]
+    evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.test names no
+    file.
+data.alignment={train: learn, test: links}  learning.metric=alignment_error_rate
+    learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no
+    file.
+data.alignment={train: links}  evaluation.metrics=[bleu, alignment_error_rate]
+    evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.test names no
+    file.
+data.alignment={train: learn, test: links}  learning={}  evaluation.metrics=[alignment_error_rate]
+    learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no
+    file.
+data.alignment={train: learn}  data.test=0.1  evaluation.metrics=[bleu, alignment_error_rate]
+    evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.train names
+    no file.
+data.alignment={tain: learn}
+    data.alignment: key 'tain' is unknown. Did you mean 'train'? Known: diagonal, test, train,
+    valid.
+"""
+
+
+@pytest.mark.parametrize(("overrides", "sentence"), entries(FAULTS))
+def test_links_that_are_missing(overrides: str, sentence: str, folder: Path) -> None:
+    check_fault(values(folder, None), overrides, sentence)
+
+
+def test_links_that_are_there(folder: Path) -> None:
+    made(folder, {"train": "links"}, **SCORED, data={"test": 0.1})
+    made(folder, "learn", loss={"guide": 1}, model={})
 
 
 def test_texts_without_spaces_are_told(folder: Path) -> None:
-    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", **GUIDED))))
+    def told(alignment: object, **changes: Any) -> list[str]:
+        notes = notes_on(splits(made(folder, alignment, **changes)))
+        return [note for note in notes if "spaces" in note]
+
+    assert told("learn", **GUIDED) == []
     path = folder / "train.b"
     path.write_text(path.read_text().replace(" ", ""))
-    [note] = [
-        note for note in notes_on(splits(made(folder, "learn", **GUIDED))) if "spaces" in note
+    assert told("learn", **GUIDED) == [
+        "data.alignment: learn links the words between spaces, but most texts of target are one "
+        "word; separate the words by spaces, or say tokens: characters for both sides."
     ]
-    assert note == (
-        "data.alignment: learn links the words between spaces, but most texts of target are one word; separate the "
-        "words by spaces, or say tokens: characters for both sides."
-    )
     side = {"tokens": "characters"}
     data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
-    assert not any(
-        "spaces" in note for note in notes_on(splits(made(folder, "learn", data=data, **GUIDED)))
-    )
-    assert not any("spaces" in note for note in notes_on(splits(made(folder, None))))
+    assert told("learn", data=data, **GUIDED) == told(None) == []
 
 
 def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
@@ -448,10 +396,7 @@ def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
 
 def test_a_label_is_not_guided() -> None:
     """Its one attention is over the whole text, and links are between words."""
-    with pytest.raises(
-        RecipeError,
-        match=r"loss\.guide: needs an output of words, each with its own attention, but doc",
-    ):
-        sixjars.read_recipe(
-            "document_classification/sample_attention", ["loss.guide=1", "data.alignment=learn"]
-        )
+    recipe, overrides = "document_classification/sample_attention", ["data.alignment=learn"]
+    told = r"loss\.guide: needs an output of words, each with its own attention, but doc"
+    with pytest.raises(RecipeError, match=told):
+        sixjars.read_recipe(recipe, [*overrides, "loss.guide=1"])

@@ -1,4 +1,4 @@
-"""The word lists beside the samples: every file is one sample's, and its texts become the lists they look like."""
+"""The word lists beside the samples: each file is one sample's, its texts become lists."""
 
 from importlib.resources import files
 

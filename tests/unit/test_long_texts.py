@@ -1,4 +1,4 @@
-"""Texts longer than `max_length`: cut, dropped or an error; `<stop>` only where a text ended; scores on whole texts."""
+"""Texts longer than `max_length`: cut, dropped or an error; scores are on whole texts."""
 
 import math
 from pathlib import Path
@@ -13,6 +13,7 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.storage.cache import Examples
+from sixjars.data.text.statistics import longest_of
 from sixjars.errors import DataError
 from sixjars.flow.values import Padded
 from sixjars.runs.data import Blueprint, notes_on, splits_of
@@ -66,7 +67,8 @@ def test_a_long_target_is_dropped_and_counted_unless_told_otherwise() -> None:
 def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) -> None:
     """A row that is too long and has a rare label is counted once."""
     rows = [
-        f"{'a b c d e f' if n < 3 else 'a b'} {n}\t{'rare' if n == 0 else 'odd' if n == 50 else 'ab'[n % 2]}"
+        f"{'a b c d e f' if n < 3 else 'a b'} "
+        f"{n}\t{'rare' if n == 0 else 'odd' if n == 50 else 'ab'[n % 2]}"
         for n in range(60)
     ]
     (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
@@ -86,7 +88,8 @@ def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) ->
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(made))
     said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "run")
     assert said.out.splitlines()[0] == (
-        "4 training rows were left out: 3 with more tokens than data.source.max_length (5), 1 because its label has "
+        "4 training rows were left out: 3 with more tokens than data.source.max_length (5), 1 "
+        "because its label has "
         "1 row (data.label.min_count): 'odd'"
     )
 
@@ -95,11 +98,8 @@ def test_a_target_that_is_cut_does_not_end_there() -> None:
     target = text("target", options={}, on_long="cut")
     long, short = (target.tokenizer.encode(one) for one in (LONG, SHORT))
     data = dataset(text("source"), target, ["a"] * 3, [SHORT, LONG, "a b c d"])
-    assert {row: ids for row, (_, ids) in trained_on(data).items()} == {
-        0: [*short, STOP],
-        1: long[:4],
-        2: [*long[:4], STOP],
-    }
+    expected = {0: [*short, STOP], 1: long[:4], 2: [*long[:4], STOP]}
+    assert {row: ids for row, (_, ids) in trained_on(data).items()} == expected
     assert data.dropped == 0
     assert scored_on(data)[1] == [*long, STOP]
 
@@ -111,7 +111,8 @@ def test_a_long_target_may_be_an_error() -> None:
     with pytest.raises(DataError) as error:
         data.batches(training=True)
     assert str(error.value) == (
-        "rows.tsv: the target of line 2 has 8 tokens, but data.target.max_length is 4; raise it, or say on_long: "
+        "rows.tsv: the target of line 2 has 8 tokens, but data.target.max_length is 4; raise it, "
+        "or say on_long: "
         "cut or drop."
     )
     assert len(scored_on(data)[1]) == 9
@@ -125,10 +126,8 @@ def test_a_long_input_is_cut_dropped_or_an_error() -> None:
     )
     assert (trained_on(cut)[1][0], cut.dropped) == (ids[:4], 0)
     assert (set(trained_on(drop)), drop.dropped) == ({0}, 1)
-    with pytest.raises(
-        DataError,
-        match=r"^rows\.tsv: the source of line 2 has 8 tokens, but data\.source\.max_length",
-    ):
+    told = r"^rows\.tsv: the source of line 2 has 8 tokens, but data\.source\.max_length"
+    with pytest.raises(DataError, match=told):
         _ = error.dropped
 
 
@@ -163,7 +162,8 @@ def test_training_tells_how_many_texts_were_cut(tmp_path: Path) -> None:
     assert told(source={"max_length": 7}) == told(source={"on_long": "drop"}) == []
     assert told(target={"on_long": "cut"}) == [
         f"30 of 50 training inputs (60 %) were cut at data.source.max_length (5 tokens){more}",
-        f"5 of 50 training texts of target (10 %) were cut at data.target.max_length (2 tokens){more}",
+        "5 of 50 training texts of target (10 %) were cut at data.target.max_length (2 "
+        f"tokens){more}",
     ]
 
 
@@ -234,10 +234,8 @@ def written(folder: Path, lines: list[str], **target: Any) -> dict[str, Any]:
 
 def test_nothing_left_to_learn_from_is_an_error(tmp_path: Path) -> None:
     recipe = recipe_of(written(tmp_path, [LONG] * 4), "a test")
-    with pytest.raises(
-        DataError,
-        match=r"rows\.tsv: no row is left to learn from; all are too long \(see on_long\)\.",
-    ):
+    told = r"rows\.tsv: no row is left to learn from; all are too long \(see on_long\)\."
+    with pytest.raises(DataError, match=told):
         splits_of(Blueprint.of(recipe))
 
 
@@ -268,3 +266,9 @@ def test_perplexity_is_that_of_whole_targets(how: str | None, dropped: int, tmp_
     assert tokens == 6 * 9 + 6 * 4
     scores = {score.name: score.value for score in trained.scores}
     assert scores["perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-4)
+
+
+def test_all_but_the_longest_hundredth_fit_into_the_limit_of_a_starter_recipe() -> None:
+    texts = ["a " * count for count in [60] * 190 + [90] * 9 + [200]]
+    assert longest_of(texts, 1, most=500) == 90
+    assert longest_of(texts, 1, most=80) == 80

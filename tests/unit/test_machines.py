@@ -1,4 +1,4 @@
-"""Two machines train one model, each started by its own torchrun; here they are two groups of processes on loopback."""
+"""Two machines train one model, each with its own torchrun; here two groups of processes."""
 
 import json
 import subprocess
@@ -79,7 +79,7 @@ def test_two_machines_match_one_process(
 def test_a_machine_is_lost_and_the_work_goes_on_with_others(
     rank: int, machines: Machines, recipe: Callable[..., str], tmp_path: Path
 ) -> None:
-    """Within 30 seconds the other one ends with a sentence; then one process, two or four go on as if nothing was."""
+    """Within 30 seconds the other one ends with a sentence; then one, two or four go on."""
     learning = {
         **SGD,
         "rate": 0.1,

@@ -71,11 +71,8 @@ def test_more_words_are_spelled_as_the_old_ones() -> None:
 
 def test_a_new_run_has_the_new_format() -> None:
     saved = json.loads(TextField("source", TextSettings()).learned(["(a)"]).to_json())
-    assert (saved["format"], saved["split"], saved["tokens"]) == (
-        3,
-        "punctuation",
-        ["(￭", "a", "￭)"],
-    )
+    expected = (3, "punctuation", ["(￭", "a", "￭)"])
+    assert (saved["format"], saved["split"], saved["tokens"]) == expected
     for kind in (
         {"split": "spaces"},
         {"tokens": "characters"},

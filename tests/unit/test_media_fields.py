@@ -1,4 +1,4 @@
-"""From image files to numbers: what is bad is told, nothing is decoded twice, and a kill costs one block."""
+"""From image files to numbers: bad ones are told, none is decoded twice, a kill costs a block."""
 
 import shutil
 from collections import Counter
@@ -124,10 +124,8 @@ def test_bad_files_are_told_and_the_others_used(folder: Path, stored: bool) -> N
     left = admitted([*names(folder), "gone.png"], own, skip=True)
     assert left.skipped == 4
     assert left.table.column("image").to_pylist() == sorted(f"{name}.png" for name in COLOURS)
-    with pytest.raises(
-        DataError,
-        match=r"^a test: no row is left of 2; all were bad: the image: text\.png is not an ",
-    ):
+    sentence = r"^a test: no row is left of 2; all were bad: the image: text\.png is not an "
+    with pytest.raises(DataError, match=sentence):
         admitted(["text.png", "gone.png"], own, skip=True)
 
 
@@ -263,3 +261,9 @@ def test_only_what_is_hidden_inside_a_folder_is_left_out(folder: Path, tmp_path:
 def test_a_name_that_no_system_can_have_is_a_bad_value() -> None:
     with pytest.raises(ValueError, match=r"^the image file x{300} does not exist\.$"):
         ImageField("image", ImageSettings()).check("x" * 5000, {})
+
+
+def test_one_name_of_ten_may_be_mistyped() -> None:
+    names = [f"{number}.jpg" for number in range(9)]
+    assert ImageField.guess([*names, "a dog"]) == {}
+    assert ImageField.guess([*names, "a dog", "a cow"]) is None

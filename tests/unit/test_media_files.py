@@ -62,9 +62,8 @@ def message(call: Callable[..., object], *given: object) -> str:
 def test_a_zip_is_read_in_place(
     how: int, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        media_files, "_IN_MEMORY", limit
-    )  # beyond it, members go to a temporary file
+    # beyond it, members go to a temporary file
+    monkeypatch.setattr(media_files, "_IN_MEMORY", limit)
     path = packed(tmp_path / "all.zip", {"a/cat.jpg": CAT, "dog.jpg": DOG}, how)
     found = MediaFiles([path], memory=tmp_path / "memory")
     assert content(found, "a/cat.jpg") == CAT
@@ -133,32 +132,25 @@ def test_what_is_not_found_is_told(tmp_path: Path) -> None:
         assert message(call, "two/") == f"two/ is a folder in {path}, not a file."
         assert message(call, str(folder)) == f"{folder} is a folder, not a file."
         several = f"one/x.jpg in {path}, two/x.jpg in {path}"
-        assert message(call, "x.jpg") == (
-            f"x.jpg is the end of several names: {several}; write the whole name."
-        )
-    assert message(MediaFiles([], memory=tmp_path).open, "b.jpg") == (
-        f"There is no file 'b.jpg' in no place at all; {hint}"
-    )
+        told = f"x.jpg is the end of several names: {several}; write the whole name."
+        assert message(call, "x.jpg") == told
+    told = f"There is no file 'b.jpg' in no place at all; {hint}"
+    assert message(MediaFiles([], memory=tmp_path).open, "b.jpg") == told
 
 
 def test_places_that_are_none(tmp_path: Path) -> None:
     missing, text = tmp_path / "missing", tmp_path / "notes.txt"
     text.write_text("not a zip")
     hint = "'media' names the folders and .zip files to look in."
-    assert (
-        message(lambda: MediaFiles([missing], memory=tmp_path))
-        == f"{missing} does not exist; {hint}"
-    )
-    assert (
-        message(lambda: MediaFiles([text], memory=tmp_path))
-        == f"{text} is neither a folder nor a .zip file."
-    )
+    sentence = message(lambda: MediaFiles([missing], memory=tmp_path))
+    assert sentence == f"{missing} does not exist; {hint}"
+    sentence = message(lambda: MediaFiles([text], memory=tmp_path))
+    assert sentence == f"{text} is neither a folder nor a .zip file."
     whole = packed(tmp_path / "all.zip", {"cat.jpg": CAT}).read_bytes()
     cut = tmp_path / "cut.zip"
     cut.write_bytes(whole[:-30])
-    assert message(lambda: MediaFiles([cut], memory=tmp_path)) == (
-        f"{cut} is not a .zip file or is damaged: File is not a zip file."
-    )
+    told = f"{cut} is not a .zip file or is damaged: File is not a zip file."
+    assert message(lambda: MediaFiles([cut], memory=tmp_path)) == told
     other = tmp_path / "all.data"
     other.write_bytes(whole)
     assert content(MediaFiles([other], memory=tmp_path), "cat.jpg") == CAT
@@ -177,18 +169,14 @@ def test_damaged_and_locked_members(tmp_path: Path) -> None:
     whole = bytearray(path.read_bytes())
     whole[40:60] = bytes(20)
     path.write_bytes(whole)
-    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg").startswith(
-        f"cat.jpg in {path} is damaged: Error -3 while decompressing data"
-    )
-    for at in (
-        6,
-        whole.index(b"PK\x01\x02") + 8,
-    ):  # the bit that says so, beside the file and in the list
+    told = f"cat.jpg in {path} is damaged: Error -3 while decompressing data"
+    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg").startswith(told)
+    # the bit that says so, beside the file and in the list
+    for at in (6, whole.index(b"PK\x01\x02") + 8):
         whole[at] |= 1
     path.write_bytes(whole)
-    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg") == (
-        f"cat.jpg in {path} is locked with a password; pack it again without one."
-    )
+    told = f"cat.jpg in {path} is locked with a password; pack it again without one."
+    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg") == told
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,9 +224,8 @@ def test_a_memory_that_cannot_be_used_costs_only_time(
 ) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT})
     want = hashlib.blake2b(CAT, digest_size=16).hexdigest()
-    assert (
-        key(MediaFiles([folder], memory=folder / "cat.jpg"), "cat.jpg") == want
-    )  # a file where the folder should be
+    # a file where the folder should be
+    assert key(MediaFiles([folder], memory=folder / "cat.jpg"), "cat.jpg") == want
     broken = tmp_path / "contents.sqlite"
     broken.write_bytes(b"no database " * 100)
     found = MediaFiles([folder], memory=tmp_path)

@@ -34,11 +34,11 @@ def test_a_name_in_another_case_is_told_of(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         files.open(name)
     assert str(caught.value) == (
-        f"There is no file {name!r} in {tmp_path}, but 'Summer/IMG 1.jpg' is there; is that one meant?"
+        f"There is no file {name!r} in {tmp_path}, but 'Summer/IMG 1.jpg' is there; is that one "
+        "meant?"
     )
-    with pytest.raises(
-        DataError, match=r"; 'media' names the folders and \.zip files to look in\.$"
-    ):
+    told = r"; 'media' names the folders and \.zip files to look in\.$"
+    with pytest.raises(DataError, match=told):
         files.open("summer/img 2.jpg")
 
 
@@ -49,7 +49,6 @@ def test_a_folder_that_may_not_be_listed_is_no_hint(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("os.listdir", refused)
-    with pytest.raises(
-        DataError, match=r"^There is no file 'a\.jpg' in .*; 'media' names the folders"
-    ):
+    told = r"^There is no file 'a\.jpg' in .*; 'media' names the folders"
+    with pytest.raises(DataError, match=told):
         MediaFiles([tmp_path], memory=None).open("a.jpg")

@@ -1,4 +1,4 @@
-"""What cannot fit into memory is refused before it is begun, in a sentence that says how much and what to lower."""
+"""What cannot fit into memory is refused before it begins: how much, and what to lower."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_a_search_that_does_not_fit(
 def test_an_estimate_is_of_the_order_of_what_is_taken(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Torch counts what it allocates: an estimate must neither refuse what would fit, nor be of no use."""
+    """Torch counts what it allocates: an estimate refuses nothing that fits, and is of use."""
 
     sizes: list[memory.SearchSize] = []
     monkeypatch.setattr(memory.SearchSize, "check", lambda size, free: sizes.append(size))
@@ -170,15 +170,13 @@ def test_what_training_takes_is_what_torch_allocates(
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights)
     runs_data.check_fits(planned, splits, torch.device("cpu"))
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights - 1)
-    with pytest.raises(
-        LearningError, match=r"training this recipe needs about 0 MB of memory \(weights"
-    ):
+    told = r"training this recipe needs about 0 MB of memory \(weights"
+    with pytest.raises(LearningError, match=told):
         runs_data.check_fits(planned, splits, torch.device("cpu"))
     monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights // 4)
     runs_data.check_fits(planned, splits, torch.device("cpu"), shares=4)  # as with --fsdp
-    with pytest.raises(
-        LearningError, match=r"needs about 0 MB of memory in each of 3 processes \(weights"
-    ):
+    told = r"needs about 0 MB of memory in each of 3 processes \(weights"
+    with pytest.raises(LearningError, match=told):
         runs_data.check_fits(planned, splits, torch.device("cpu"), shares=3)
 
 

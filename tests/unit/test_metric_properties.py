@@ -1,7 +1,6 @@
-"""What holds for every metric: the best value, the range, empty texts, the order of the examples."""
+"""What holds for every metric: best value, range, empty texts, the order of the examples."""
 
 import math
-from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -9,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.evaluation.metrics import METRICS, Outcome, RationaleWeight, metric_named, score
+
+from .scoring import WORDS, outcome, outcomes_of, sentences, value
 
 ROUGE = ("rouge1", "rouge2", "rougeL")
 ROUGE_SPACES = ("rouge1_spaces", "rouge2_spaces", "rougeL_spaces")
@@ -18,24 +19,6 @@ OF_OUTPUTS = {"distinct1", "distinct2", "distinct_captions", "vocabulary_used"}
 OF_TOURS = {"tour_length_ratio", "tour_over_nearest", "valid_tours"}
 """These read points."""
 FROM_TEXT = sorted(name for name, metric in METRICS.items() if metric.needs == {"candidates"})
-
-WORDS = ("home", "Home", "go", "घर", "जाना", "ab", "abc", "b", ".", "né")
-sentences = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
-
-
-def outcomes_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[Outcome]]:
-    several = st.lists(text, min_size=1, max_size=3).map(tuple)
-    return st.lists(
-        st.builds(Outcome, references=several, candidates=several), min_size=1, max_size=4
-    )
-
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
-
-def one(references: str | tuple[str, ...], *candidates: str) -> Outcome:
-    return Outcome((references,) if isinstance(references, str) else references, candidates)
 
 
 BEST = {
@@ -51,10 +34,10 @@ PERFECT = sorted({*FROM_TEXT, "accuracy@3"} - OF_OUTPUTS - WITHOUT_STOPS - set(R
 
 
 def check_best(name: str, texts: list[str]) -> None:
-    outcomes = [one(("something else", text), text) for text in texts]
+    outcomes = [outcome(("something else", text), text) for text in texts]
     expected = BEST.get(name, 1.0)
     assert value(name, outcomes) == pytest.approx(expected)
-    spoilt = [one(text, "qqq") for text in texts]
+    spoilt = [outcome(text, "qqq") for text in texts]
     difference = value(name, spoilt) - expected
     assert difference < 0 if metric_named(name).better == "higher" else difference > 0
 
@@ -146,13 +129,13 @@ EMPTY_REFERENCES = {
 
 @pytest.mark.parametrize("name", FROM_TEXT)
 def test_empty_texts_have_a_value(name: str) -> None:
-    """As the docstrings say: an empty output for an empty reference is no error, but no overlap either."""
-    assert value(name, [one("", ""), one(("", ""), "")]) == ALL_EMPTY[name]
+    """An empty output for an empty reference is no error, but no overlap either."""
+    assert value(name, [outcome("", ""), outcome(("", ""), "")]) == ALL_EMPTY[name]
 
 
 @pytest.mark.parametrize("name", sorted(set(FROM_TEXT) - OF_OUTPUTS))
 def test_words_for_empty_references(name: str) -> None:
-    assert value(name, [one("", "a b c d"), one("", "e")]) == EMPTY_REFERENCES[name]
+    assert value(name, [outcome("", "a b c d"), outcome("", "e")]) == EMPTY_REFERENCES[name]
 
 
 @pytest.mark.parametrize(
@@ -160,11 +143,11 @@ def test_words_for_empty_references(name: str) -> None:
     ["bleu", "chrf", *ROUGE, *ROUGE_SPACES, "exact_match", "macro_f1", "distinct1", "distinct2"],
 )
 def test_an_empty_output_scores_nothing(name: str) -> None:
-    assert value(name, [one("a b c d", ""), one("e", "")]) == 0.0
+    assert value(name, [outcome("a b c d", ""), outcome("e", "")]) == 0.0
 
 
 @pytest.mark.parametrize(
     ("name", "whole"), [("ter", 100.0), ("character_error_rate", 1.0), ("word_error_rate", 1.0)]
 )
 def test_an_empty_output_is_wholly_wrong(name: str, whole: float) -> None:
-    assert value(name, [one("a b c d", ""), one("e", "")]) == pytest.approx(whole)
+    assert value(name, [outcome("a b c d", ""), outcome("e", "")]) == pytest.approx(whole)

@@ -1,4 +1,4 @@
-"""The table of metrics: names, signatures, documentation, metrics of one's own, and what is refused."""
+"""The table of metrics: names, signatures, docs, metrics of one's own, what is refused."""
 
 import subprocess
 import sys
@@ -245,9 +245,8 @@ def test_its_signature_may_depend_on_the_outcomes() -> None:
 
 
 def test_what_it_needs_is_checked() -> None:
-    with pytest.raises(
-        DataError, match=r"^mean_length compares outputs, but example 1 of 1 has no candidates\."
-    ):
+    told = r"^mean_length compares outputs, but example 1 of 1 has no candidates\."
+    with pytest.raises(DataError, match=told):
         score([Outcome(("a",))], [OWN])
 
 
@@ -272,9 +271,8 @@ def test_unknown_metric_offers_the_nearest() -> None:
 
 
 def test_misspelt_accuracy_offers_the_pattern() -> None:
-    with pytest.raises(
-        RecipeError, match=r"metric 'acuracy@5' is unknown\. Did you mean 'accuracy@k'\?"
-    ):
+    told = r"metric 'acuracy@5' is unknown\. Did you mean 'accuracy@k'\?"
+    with pytest.raises(RecipeError, match=told):
         metric_named("acuracy@5")
 
 
@@ -295,19 +293,15 @@ def test_every_bad_name_is_reported_at_once() -> None:
 def test_an_empty_list_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         score([], ["bleu"])
-    assert (
-        str(caught.value)
-        == "There are no outcomes, so there is nothing to score. Give at least one example."
-    )
+    told = "There are no outcomes, so there is nothing to score. Give at least one example."
+    assert str(caught.value) == told
 
 
 def test_an_outcome_without_references_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         score([*FULL, Outcome((), ("a",))], ["exact_match"])
-    assert (
-        str(caught.value)
-        == "example 4 has no references, but a metric needs one right answer or more."
-    )
+    told = "example 4 has no references, but a metric needs one right answer or more."
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize("name", FROM_TEXT)
@@ -315,7 +309,8 @@ def test_no_candidates_is_refused(name: str) -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("a",), ("a",)), Outcome(("a",), log_probability=-1.0, tokens=1)], [name])
     assert str(caught.value) == (
-        f"{name} compares outputs, but example 2 of 2 has no candidates. Give at least one; the empty text is one."
+        f"{name} compares outputs, but example 2 of 2 has no candidates. Give at least one; the "
+        "empty text is one."
     )
 
 
@@ -324,7 +319,8 @@ def test_no_likelihood_is_refused(log_probability: float | None, tokens: int) ->
     with pytest.raises(DataError) as caught:
         score([Outcome(("a",), log_probability=log_probability, tokens=tokens)], ["perplexity"])
     assert str(caught.value) == (
-        "perplexity needs a log probability and at least 1 token (<stop> counts), but example 1 of 1 has none. "
+        "perplexity needs a log probability and at least 1 token (<stop> counts), but example 1 "
+        "of 1 has none. "
         "Give both for the first reference."
     )
 
@@ -337,6 +333,7 @@ def test_no_links_is_refused(outcome: Outcome) -> None:
     with pytest.raises(DataError) as caught:
         score([outcome], ["alignment_error_rate"])
     assert str(caught.value) == (
-        "alignment_error_rate compares predicted links with sure ones, but example 1 of 1 lacks one of them. "
+        "alignment_error_rate compares predicted links with sure ones, but example 1 of 1 lacks "
+        "one of them. "
         "Give links and sure; a set without links is allowed."
     )

@@ -37,7 +37,7 @@ def frames_in(name: str) -> NDArray[np.int64]:
 
 
 def poses(frames: NDArray[np.int64]) -> NDArray[np.float64]:
-    """In each frame the middle of the box around all that is not pale, and how many pixels that is, (F, 3)."""
+    """In each frame the middle of the box around what is not pale, and its pixels, (F, 3)."""
     found = []
     for frame in frames:
         rows, columns = np.nonzero(frame.min(axis=-1) < 190)
@@ -149,9 +149,8 @@ def test_no_pose_and_no_appearance_tells_a_class_from_its_opposite() -> None:
     for one, other in OPPOSITES.items():
         for what in seen[one] | seen[other]:
             count, twin = seen[one][what], seen[other][what]
-            assert (
-                abs(count - twin) < 5 * np.sqrt(2 * (count + twin)) + 5
-            )  # five deviations; a row counts twice
+            # five deviations; a row counts twice
+            assert abs(count - twin) < 5 * np.sqrt(2 * (count + twin)) + 5
     labels = Counter(row["label"] for row in rows)
     assert all(count == pytest.approx(len(rows) / 6, rel=0.1) for count in labels.values())
 
@@ -169,18 +168,15 @@ def test_things_stay_inside_the_frame(corpora: dict[str, list[Row]]) -> None:
     ["red-circle_15-24-10.mp4", "red-circle_15-24-10_33-24-10_15-24-10.mp4", f"../{VIDEO}", IMAGE],
 )
 def test_another_name_is_refused(name: str) -> None:
-    with pytest.raises(
-        DataError,
-        match=f"^{re.escape(repr(name))} names no synthetic video; names are like 'red-circle_12",
-    ):
+    told = f"^{re.escape(repr(name))} names no synthetic video; names are like 'red-circle_12"
+    with pytest.raises(DataError, match=told):
         paint(name)
 
 
 def test_painting_without_av_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(
-        MissingExtra, match=r"^av is not installed\. Run: pip install 'sixjars\[video\]'$"
-    ):
+    told = r"^av is not installed\. Run: pip install 'sixjars\[video\]'$"
+    with pytest.raises(MissingExtra, match=told):
         paint(VIDEO)
 
 
@@ -245,10 +241,8 @@ def test_a_half_painted_file_is_never_seen(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_task_of_text_has_no_files(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError,
-        match=r"^The dialog sample has no images or videos to paint; its rows are all there is",
-    ):
+    told = r"^The dialog sample has no images or videos to paint; its rows are all there is"
+    with pytest.raises(DataError, match=told):
         materialise("dialog", [IMAGE], tmp_path)
     with pytest.raises(DataError, match=r"^sample 'dialogue' is unknown\. Did you mean 'dialog'\?"):
         materialise("dialogue", [IMAGE], tmp_path)
@@ -257,10 +251,8 @@ def test_a_task_of_text_has_no_files(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(
-        DataError,
-        match=f"^Synthetic files cannot be written to {re.escape(str(file))}: File exists; make r",
-    ):
+    told = f"^Synthetic files cannot be written to {re.escape(str(file))}: File exists; make r"
+    with pytest.raises(DataError, match=told):
         materialise("image_captioning", [IMAGE], file)
 
 

@@ -1,4 +1,4 @@
-"""From Python and notebooks: recipes as dicts, tables in memory, one input alone, search by keywords, HTML."""
+"""From Python and notebooks: recipes as dicts, tables in memory, search by keywords, HTML."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -84,10 +84,8 @@ def test_splits_by_name_and_numbers_as_texts(tmp_path: Path) -> None:
 
 
 def test_resuming_needs_the_same_table(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError,
-        match=r"^memory:train is data that was in memory, not a file; give it again from ",
-    ):
+    told = r"^memory:train is data that was in memory, not a file; give it again from "
+    with pytest.raises(DataError, match=told):
         sixjars.train(
             {**RECIPE, "data": {**RECIPE["data"], "train": "memory:train"}},
             out=run.folder,
@@ -114,7 +112,8 @@ def test_evaluate_takes_a_table(run: Run) -> None:
         ([1], "data must be a pandas or Arrow table, or a list of dicts, but is [1] (list)."),
         (
             {"trian": []},
-            "data must be a pandas or Arrow table, or a list of dicts, or one of these for each of train, ",
+            "data must be a pandas or Arrow table, or a list of dicts, or one of these for each "
+            "of train, ",
         ),
         ([], "memory:train has no rows."),
         ([{"word": "a", "said": None}], "memory:train, row 1: column 'said' has no value."),
@@ -132,10 +131,8 @@ def test_tables_that_cannot_be_used(data: Any, message: str, tmp_path: Path) -> 
 
 def test_dicts_have_names_not_numbers(tmp_path: Path) -> None:
     recipe = {**RECIPE, "data": {"source": {"column": 1}, "target": {"column": 2}}}
-    with pytest.raises(
-        DataError,
-        match=r"^memory:train: dicts have names, not numbers, so column 1 is not there; give",
-    ):
+    told = r"^memory:train: dicts have names, not numbers, so column 1 is not there; give"
+    with pytest.raises(DataError, match=told):
         sixjars.train(recipe, data=ROWS, out=tmp_path / "run")
 
 
@@ -296,14 +293,11 @@ def test_html_of_predictions_is_escaped() -> None:
     assert shown.texts.count(wild) == 3
     assert one._repr_html_().count('title="0.750"') == 1
     assert "<script" not in Prediction("", error=wild)._repr_html_()
-    image = Prediction(
-        text="a", tokens=("a",), weights=((0.5, 0.5),)
-    )  # its positions have no names
+    # its positions have no names
+    image = Prediction(text="a", tokens=("a",), weights=((0.5, 0.5),))
     assert {"0", "1"} <= set(read(image._repr_html_()).texts)
-    assert (
-        "too many for a table"
-        in Prediction("a", tokens=("a",), weights=((0.0,) * 300,))._repr_html_()
-    )
+    told = "too many for a table"
+    assert told in Prediction("a", tokens=("a",), weights=((0.0,) * 300,))._repr_html_()
     assert "table" not in read(Prediction("a")._repr_html_()).tags
 
 

@@ -1,7 +1,5 @@
 """New, copied and different words against searching in the text itself, and sums done by hand."""
 
-from collections.abc import Sequence
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,22 +7,12 @@ from hypothesis import strategies as st
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Outcome, metric_named, score
 
+from .scoring import outcome, outputs, value
+
 NOVEL = {"novel_bigrams": 2, "novel_trigrams": 3}
 
 texts = st.lists(st.sampled_from(["a", "b", "A", "ab", "घर"]), max_size=8)
 pairs = st.lists(st.tuples(texts, texts), min_size=1, max_size=4)
-
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
-
-def one(reference: str, *candidates: str) -> Outcome:
-    return Outcome((reference,), candidates)
-
-
-def outputs(*texts: str) -> list[Outcome]:
-    return [Outcome(("x",), (text,)) for text in texts]
 
 
 def stands_in(words: list[str], text: list[str]) -> bool:
@@ -63,7 +51,7 @@ def test_copied_words_equal_a_search_in_the_text(rows: list[tuple[list[str], lis
 
 
 def test_by_hand_over_the_whole_corpus() -> None:
-    """The first has bigrams the-dog (there), dog-ran (new), ran-home (there); the second one more, which is new."""
+    """The first has the-dog (there), dog-ran (new), ran-home (there); the second one more, new."""
     outcomes = [
         Outcome(("x",), ("The dog ran home",), given="the dog\nsaw a man who ran home"),
         Outcome(("x",), ("no .",), given="yes ."),
@@ -87,7 +75,8 @@ def test_the_input_must_be_there(name: str) -> None:
     with pytest.raises(DataError) as caught:
         score([Outcome(("x",), ("y",), given=""), Outcome(("x",), ("y",))], [name])
     assert str(caught.value) == (
-        f"{name} compares outputs with the input, but example 2 of 2 has no given. Give the text of its first input."
+        f"{name} compares outputs with the input, but example 2 of 2 has no given. Give the text "
+        "of its first input."
     )
 
 
@@ -101,24 +90,24 @@ def test_the_signature_has_how_words_are_split(name: str) -> None:
 
 
 def test_distinct_by_hand() -> None:
-    """Words: i do not know i do i = 4 of 7. Pairs: i-do do-not not-know i-do = 3 of 4, none across texts."""
+    """Words: i do not know i do i = 4 of 7. Pairs: 3 of 4, none across texts."""
     outcomes = [
-        one("x", "i do not know", "other words here"),
-        one("x", "i do"),
-        one("x", "i"),
-        one("x", ""),
+        outcome("x", "i do not know", "other words here"),
+        outcome("x", "i do"),
+        outcome("x", "i"),
+        outcome("x", ""),
     ]
     assert value("distinct1", outcomes) == pytest.approx(4 / 7)
     assert value("distinct2", outcomes) == pytest.approx(3 / 4)
 
 
 def test_capitals_are_different_words() -> None:
-    assert value("distinct1", [one("x", "Go go")]) == 1.0
-    assert value("distinct1", [one("x", "go go")]) == 0.5
+    assert value("distinct1", [outcome("x", "Go go")]) == 1.0
+    assert value("distinct1", [outcome("x", "go go")]) == 0.5
 
 
 def test_repeating_it_halves_distinct() -> None:
-    outcomes = [one("x", "a b c")]
+    outcomes = [outcome("x", "a b c")]
     for name in ("distinct1", "distinct2"):
         assert value(name, outcomes) == 1.0
         assert value(name, outcomes * 2) == 0.5
@@ -144,10 +133,10 @@ def test_seen_in_training_must_be_given() -> None:
             [Outcome(("x",), ("y",), familiar=False), Outcome(("x",), ("y",))], ["seen_in_training"]
         )
     assert str(caught.value) == (
-        "seen_in_training asks whether the best candidate is in the training data, but example 2 of 2 has no "
+        "seen_in_training asks whether the best candidate is in the training data, but example 2 "
+        "of 2 has no "
         "familiar. Give True or False."
     )
-    with pytest.raises(
-        DataError, match=r"^seen_in_training compares outputs, but example 1 of 1 has no "
-    ):
+    told = r"^seen_in_training compares outputs, but example 1 of 1 has no "
+    with pytest.raises(DataError, match=told):
         score([Outcome(("x",), familiar=False)], ["seen_in_training"])

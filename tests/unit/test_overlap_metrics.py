@@ -1,4 +1,4 @@
-"""BLEU, chrF, TER, ROUGE and edit distances against their libraries, brute force and sums done by hand."""
+"""BLEU, chrF, TER, ROUGE and edit distances against their libraries and by hand."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,27 +14,12 @@ from sacrebleu.metrics.ter import TER
 
 from sixjars.evaluation.metrics import Outcome, Score, metric_named, score
 
+from .scoring import outcome, outcomes_of, sentences, value
+
 SACRE = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 ROUGE = ("rouge1", "rouge2", "rougeL")
 
-WORDS = ("home", "Home", "go", "घर", "जाना", "ab", "abc", "b", ".", "né")
-sentences = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
 short = st.text(alphabet="ab é", max_size=6)
-
-
-def outcomes_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[Outcome]]:
-    several = st.lists(text, min_size=1, max_size=3).map(tuple)
-    return st.lists(
-        st.builds(Outcome, references=several, candidates=several), min_size=1, max_size=4
-    )
-
-
-def value(name: str, outcomes: Sequence[Outcome]) -> float:
-    return score(outcomes, [name])[0].value
-
-
-def one(references: str | tuple[str, ...], *candidates: str) -> Outcome:
-    return Outcome((references,) if isinstance(references, str) else references, candidates)
 
 
 # BLEU, chrF, TER
@@ -63,8 +48,8 @@ def test_sacrebleu_with_equally_many_references(
 def test_sacrebleu_with_differing_numbers_of_references() -> None:
     """A missing reference must differ from an empty one, and be no other than a repeated one."""
     uneven = [
-        one(("the cat sat on the mat", "a cat on a mat"), "a cat sat on a mat"),
-        one("go home now son", "go now"),
+        outcome(("the cat sat on the mat", "a cat on a mat"), "a cat sat on a mat"),
+        outcome("go home now son", "go now"),
     ]
     texts = [outcome.candidates[0] for outcome in uneven]
     repeated = [
@@ -80,15 +65,15 @@ def test_sacrebleu_with_differing_numbers_of_references() -> None:
 
 
 def test_bleu_by_hand() -> None:
-    """Of 6 words 5 match, of 5 pairs 3, of 4 triples 1, of 3 fours 0 (which smoothing halves: 1/2 of 1/3)."""
-    outcome = one("the cat sat on the mat", "the cat is on the mat")
+    """Of 6 words 5 match, of 5 pairs 3, of 4 triples 1, of 3 fours 0 (smoothed: 1/2 of 1/3)."""
+    example = outcome("the cat sat on the mat", "the cat is on the mat")
     product = Fraction(5, 6) * Fraction(3, 5) * Fraction(1, 4) * Fraction(1, 6)
-    assert value("bleu", [outcome]) == pytest.approx(100 * float(product) ** 0.25)
+    assert value("bleu", [example]) == pytest.approx(100 * float(product) ** 0.25)
 
 
 def test_bleu_logs_nothing_about_tokenised_text() -> None:
     with TestCase().assertNoLogs("sacrebleu"):
-        score([one("I go home .", "I go home .")] * 150, ["bleu"])
+        score([outcome("I go home .", "I go home .")] * 150, ["bleu"])
 
 
 # ROUGE
@@ -126,8 +111,8 @@ def test_rouge_of_words_split_at_spaces(name: str, outcomes: list[Outcome]) -> N
 
 
 def test_rouge_by_hand() -> None:
-    """Three words against four. By stems all are shared, and one pair of 2 and 3; as they are, the first and last."""
-    outcomes = [one("The dogs barked loudly", "the dog loudly")]
+    """Three words against four. By stems all are shared, and one pair; else the first and last."""
+    outcomes = [outcome("The dogs barked loudly", "the dog loudly")]
     assert [value(name, outcomes) for name in ROUGE] == pytest.approx([6 / 7, 2 / 5, 6 / 7])
     assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx(
         [4 / 7, 0.0, 4 / 7]
@@ -135,8 +120,8 @@ def test_rouge_by_hand() -> None:
 
 
 def test_rouge_by_hand_in_hindi() -> None:
-    """Four of five words, two of four pairs, four in the same order; the published tokenizer leaves no word."""
-    outcomes = [one("मैं घर जा रहा हूँ", "मैं घर जा रही हूँ")]
+    """Four of five words, two of four pairs, four in order; the published one leaves no word."""
+    outcomes = [outcome("मैं घर जा रहा हूँ", "मैं घर जा रही हूँ")]
     assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx(
         [4 / 5, 2 / 4, 4 / 5]
     )
@@ -145,9 +130,9 @@ def test_rouge_by_hand_in_hindi() -> None:
 
 @pytest.mark.parametrize("ending", ["", "_spaces"])
 def test_rouge_takes_the_best_reference_and_the_mean(ending: str) -> None:
-    best = one(("never mind", "go HOME", "go"), "Go home")
+    best = outcome(("never mind", "go HOME", "go"), "Go home")
     assert value(f"rougeL{ending}", [best]) == 1.0
-    assert value(f"rougeL{ending}", [best, one("go now", "go away")]) == pytest.approx(
+    assert value(f"rougeL{ending}", [best, outcome("go now", "go away")]) == pytest.approx(
         (1 + 1 / 2) / 2
     )
 
@@ -197,11 +182,11 @@ def test_word_error_rate_equals_brute_force(outcomes: list[Outcome]) -> None:
 
 def test_error_rates_by_hand() -> None:
     """The corpus rate weighs by length: (1 + 0) / (4 + 1) words, not the mean of 1/4 and 0."""
-    outcomes = [one("I am going home", "I am going Home"), one("no", "no")]
+    outcomes = [outcome("I am going home", "I am going Home"), outcome("no", "no")]
     assert value("word_error_rate", outcomes) == pytest.approx(1 / 5)
     assert value("character_error_rate", outcomes) == pytest.approx(1 / 17)
-    assert value("character_error_rate", [one("a", "abcd")]) == pytest.approx(3.0)
+    assert value("character_error_rate", [outcome("a", "abcd")]) == pytest.approx(3.0)
 
 
 def test_a_devanagari_vowel_sign_is_a_character() -> None:
-    assert value("character_error_rate", [one("की", "कि")]) == pytest.approx(1 / 2)
+    assert value("character_error_rate", [outcome("की", "कि")]) == pytest.approx(1 / 2)

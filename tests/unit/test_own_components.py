@@ -1,4 +1,4 @@
-"""Components of one's own, as a prototype in a notebook has them: bare names, no equations, mistakes in shapes."""
+"""Components of one's own, as in a notebook: bare names, no equations, mistakes in shapes."""
 
 from pathlib import Path
 from typing import Any
@@ -54,9 +54,8 @@ def test_a_class_is_named_by_its_bare_name_and_needs_no_equations(tmp_path: Path
 
 def test_an_unknown_kind_lists_what_was_handed_over(tmp_path: Path) -> None:
     wanted = {**RECIPE, "model": {"encoder": {"kind": "NB"}}}
-    with pytest.raises(
-        RecipeError, match=r"model\.encoder: kind 'NB' is unknown\. .* Handed over: MeanEncoder\."
-    ):
+    told = r"model\.encoder: kind 'NB' is unknown\. .* Handed over: MeanEncoder\."
+    with pytest.raises(RecipeError, match=told):
         sixjars.train(wanted, out=tmp_path / "run", components=[MeanEncoder])
     wanted = {**RECIPE, "model": {"encoder": {"kind": "lab.NB"}}}
     with pytest.raises(RecipeError, match=r"say --allow lab .* Handed over: MeanEncoder\.$"):
@@ -68,16 +67,19 @@ def test_an_unknown_kind_lists_what_was_handed_over(tmp_path: Path) -> None:
     [
         (
             "output_size",
-            "encoder MeanEncoder does not say its output_size: set self.output_size in its __init__, a ",
+            "encoder MeanEncoder does not say its output_size: set self.output_size in its "
+            "__init__, a ",
         ),
         ("type", "encoder MeanEncoder must return an Encoded, but returns Tensor."),
         (
             "memory",
-            "encoder MeanEncoder returns a memory of (1, 2, 16), but it should be (B, S, 8) by its output_size.",
+            "encoder MeanEncoder returns a memory of (1, 2, 16), but it should be (B, S, 8) by "
+            "its output_size.",
         ),
         (
             "summary",
-            "encoder MeanEncoder returns a summary of (1, 2, 8), but it should be (B, 8) by its summary_size.",
+            "encoder MeanEncoder returns a summary of (1, 2, 8), but it should be (B, 8) by its "
+            "summary_size.",
         ),
     ],
 )
@@ -99,9 +101,8 @@ def test_a_metric_is_a_function(tmp_path: Path) -> None:
     assert [(one.name, one.better) for one in run.scores] == [("same_length", "higher")]
     found = sixjars.evaluate(run.folder, metrics=["same_length"], components=[same_length])
     assert found.scores[0].value == run.scores[0].value
-    with pytest.raises(
-        RecipeError, match=r"metric 'same_lengths' is unknown\. .* Handed over: same_length\."
-    ):
+    told = r"metric 'same_lengths' is unknown\. .* Handed over: same_length\."
+    with pytest.raises(RecipeError, match=told):
         sixjars.evaluate(run.folder, metrics=["same_lengths"], components=[same_length])
 
 
@@ -109,7 +110,6 @@ def test_a_metric_that_is_no_number() -> None:
     def words(outcomes: Any) -> Any:
         return "many"
 
-    with pytest.raises(
-        DataError, match=r"^metric words must return a number, but returned 'many'\.$"
-    ):
+    told = r"^metric words must return a number, but returned 'many'\.$"
+    with pytest.raises(DataError, match=told):
         sixjars.score([Outcome(("a",), ("a",))], [words])

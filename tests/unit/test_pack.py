@@ -1,4 +1,4 @@
-"""One file to share: what is in it, that it is used as a folder is, and that a stranger's file does no harm."""
+"""One file to share: what is in it, used as a folder is; a stranger's does no harm."""
 
 import json
 import shutil
@@ -65,24 +65,19 @@ def test_the_command(call: Any, run: sixjars.Run, tmp_path: Path) -> None:
     assert call("predict", file, "ghar").out == call("predict", run.folder, "ghar").out
     with zipfile.ZipFile(file) as archive:
         assert "Not stated: ask whoever made it" in archive.read("README.md").decode()
-    assert (
-        call("pack", run.folder, file).sentence
-        == f"{file} is there already; remove it, or choose another name."
-    )
-    assert call("pack", run.folder, tmp_path / "x.zip").sentence == (
-        f"a packed run ends in .sixjars, but the file is {tmp_path / 'x.zip'}."
-    )
-    assert call("predict", tmp_path / "no.sixjars", "a").sentence == (
-        f"run folder {tmp_path / 'no.sixjars'} does not exist."
-    )
+    sentence = call("pack", run.folder, file).sentence
+    assert sentence == f"{file} is there already; remove it, or choose another name."
+    told = f"a packed run ends in .sixjars, but the file is {tmp_path / 'x.zip'}."
+    assert call("pack", run.folder, tmp_path / "x.zip").sentence == told
+    told = f"run folder {tmp_path / 'no.sixjars'} does not exist."
+    assert call("predict", tmp_path / "no.sixjars", "a").sentence == told
 
 
 def test_a_run_without_weights(run: sixjars.Run, tmp_path: Path) -> None:
     for name in ("recipe.yaml", "run.json"):
         (tmp_path / name).write_text((run.folder / name).read_text())
-    with pytest.raises(
-        RunError, match=r"has no trained weights yet \(model\.safetensors\), so there is nothing to"
-    ):
+    told = r"has no trained weights yet \(model\.safetensors\), so there is nothing to"
+    with pytest.raises(RunError, match=told):
         sixjars.pack(tmp_path, tmp_path / "x.sixjars")
 
 
@@ -145,9 +140,8 @@ def test_other_names_are_refused(name: str, tmp_path: Path) -> None:
 def test_bombs_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, [("log.jsonl", b"\0" * 10_000_000)], zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 100_000
-    with pytest.raises(
-        RunError, match=r"log\.jsonl is compressed or encrypted, as no packed run is\.$"
-    ):
+    told = r"log\.jsonl is compressed or encrypted, as no packed run is\.$"
+    with pytest.raises(RunError, match=told):
         sixjars.load(path)
     path = written(tmp_path, [(f"fields/f{at}.json", b"{}") for at in range(51)])
     with pytest.raises(RunError, match="it has 51 entries, or two of one name"):
@@ -194,9 +188,8 @@ def test_an_empty_archive_is_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [3, None, b"run"])
 def test_what_is_no_path(wrong: Any) -> None:
     for use in (sixjars.load, sixjars.evaluate):
-        with pytest.raises(
-            RunError, match=r"^a run is given by its folder or its file, but this is "
-        ):
+        told = r"^a run is given by its folder or its file, but this is "
+        with pytest.raises(RunError, match=told):
             use(wrong)
 
 

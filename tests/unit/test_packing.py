@@ -1,4 +1,4 @@
-"""Packing: every segment of every text is found again by following the tensors, and little of them is padding."""
+"""Packing: every segment is found again by following the tensors, with little padding."""
 
 from itertools import combinations
 
@@ -21,7 +21,7 @@ def packing(rows: Rows) -> Segments:
 
 
 def followed(segments: Segments, rows: Rows) -> None:
-    """Each text is written as (row, segment, place) at each position, then read back in all the ways there are."""
+    """Each text is written as (row, segment, place), then read back in all ways there are."""
     width = max([sum(row) for row in rows], default=0)
     texts = [
         [(row, segment, at) for segment, length in enumerate(lengths) for at in range(length)]
@@ -33,14 +33,12 @@ def followed(segments: Segments, rows: Rows) -> None:
         for at, position in enumerate(text)
     }
     whole = [line for pack in segments.packs for line in pack.tolist()]
-    assert all(
-        sorted(line, key=lambda place: place < 0) == line for line in whole
-    )  # padding is behind
+    # padding is behind
+    assert all(sorted(line, key=lambda place: place < 0) == line for line in whole)
     lines = [[flat[place] for place in line if place >= 0] for line in whole]
     laid = [place for line in whole for place in line]
-    assert sorted(place for place in laid if place >= 0) == sorted(
-        flat
-    )  # each position exactly once
+    # each position exactly once
+    assert sorted(place for place in laid if place >= 0) == sorted(flat)
 
     assert segments.segment_index.shape == (len(rows), max([1, *(len(row) for row in rows)]))
     for row, lengths in enumerate(rows):
@@ -112,24 +110,20 @@ def test_odd_batches(rows: Rows) -> None:
 
 
 def test_by_hand() -> None:
-    """Texts of segments 2 + 1 and 9: the nine in a rectangle of its own, the others each in theirs."""
+    """Texts of segments 2 + 1 and 9: the nine in a rectangle of its own, the others in theirs."""
     segments = packing([[2, 1], [9]])
-    assert [pack.tolist() for pack in segments.packs] == [
-        [[9, 10, 11, 12, 13, 14, 15, 16, 17]],
-        [[0, 1], [2, -1]],
-    ]
+    packs = [[[9, 10, 11, 12, 13, 14, 15, 16, 17]], [[0, 1], [2, -1]]]
+    assert [pack.tolist() for pack in segments.packs] == packs
     assert segments.segment_index.tolist() == [[1, 2], [0, -1]]
-    assert segments.position_index.tolist() == [
-        [9, 10, 11, 0, 0, 0, 0, 0, 0],
-        [0, 1, 2, 3, 4, 5, 6, 7, 8],
-    ]
+    places = [[9, 10, 11, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]
+    assert segments.position_index.tolist() == places
     assert segments.segment_of.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0], [0] * 9]
     assert padding(segments) == 1 / 13
 
 
 @given(st.lists(st.integers(1, 14), min_size=1, max_size=20))
 def test_no_other_rectangles_would_be_better(row: list[int]) -> None:
-    """Against all ways to choose widths: as many as needed, and none of as many has less padding."""
+    """Against all ways to choose widths: as many as needed, and none has less padding."""
     segments = packing([row])
     count = len(segments.packs)
     places = sum(pack.numel() for pack in segments.packs)
@@ -157,7 +151,7 @@ def test_a_skewed_batch_wastes_little() -> None:
 
 
 def test_more_widths_than_are_compared() -> None:
-    """Lengths from 1 to 500: six equal steps waste one seventh at best, and a coarser choice hardly more."""
+    """Lengths from 1 to 500: six equal steps waste one seventh at best."""
     rows = [list(range(1, 501))]
     segments = packing(rows)
     followed(segments, rows)
@@ -174,3 +168,9 @@ def test_the_longest_segments_come_first() -> None:
     segments = packing([[1, 30, 4], [28, 5, 0, 2]])
     lengths = [int((line >= 0).sum()) for pack in segments.packs for line in pack]
     assert lengths == [30, 28, 5, 4, 2, 1, 0]
+
+
+def test_there_are_never_more_packs_than_the_most() -> None:
+    """Ten lengths, each with as many words, of which the best widths still leave much padding."""
+    lengths = [2**power for power in range(10) for _ in range(2 ** (9 - power))]
+    assert len(packing([lengths]).packs) == MOST

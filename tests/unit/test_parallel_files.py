@@ -35,7 +35,8 @@ def test_bad_lines_name_their_own_file(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         reading(tmp_path, files)
     assert str(caught.value) == (
-        f"{tmp_path / 'x.en'}, line 4: byte 2 of the line (0xff) is not UTF-8; save the file as UTF-8."
+        f"{tmp_path / 'x.en'}, line 4: byte 2 of the line (0xff) is not UTF-8; save the file as "
+        "UTF-8."
     )
 
 
@@ -61,9 +62,8 @@ def test_empty_lines_at_the_end_of_one_file_are_nothing(tmp_path: Path) -> None:
     (tmp_path / "x.en").write_text("a\nb\n\n e\n")
     told = f"{tmp_path / 'x.en'} has 4, {tmp_path / 'x.de'} has 2"
     columns: dict[str, Column] = {"en": "en", "de": "de"}
-    assert message(tmp_path, {"en": "x.en", "de": "x.de"}, columns) == (
-        f"Parallel files must have equally many lines, but {told}."
-    )
+    sentence = f"Parallel files must have equally many lines, but {told}."
+    assert message(tmp_path, {"en": "x.en", "de": "x.de"}, columns) == sentence
 
 
 def test_a_line_that_is_bad_in_both_files_is_one_row(tmp_path: Path) -> None:
@@ -80,6 +80,5 @@ def test_an_empty_file(tmp_path: Path) -> None:
 
 
 def test_an_unknown_column(tmp_path: Path) -> None:
-    assert message(tmp_path, {"en": "x.en", "den": "x.de"}) == (
-        "Parallel files: column 'de' is unknown. Did you mean 'den'? Known: den, en."
-    )
+    told = "Parallel files: column 'de' is unknown. Did you mean 'den'? Known: den, en."
+    assert message(tmp_path, {"en": "x.en", "den": "x.de"}) == told

@@ -33,7 +33,8 @@ def test_points_of_any_size() -> None:
         ("1e39,0", "'1e39' of point '1e39,0' is not a finite 32-bit number."),
         (
             "1,2 3",
-            "a point has 1 coordinate and the first has 2 coordinates; all must have as many, like 0.12,0.7 0.3,0.25.",
+            "a point has 1 coordinate and the first has 2 coordinates; all must have as many, "
+            "like 0.12,0.7 0.3,0.25.",
         ),
     ],
 )
@@ -96,17 +97,14 @@ def test_json_that_is_no_points(value: object, sentence: str) -> None:
 
 
 def test_json_that_is_no_order() -> None:
-    with pytest.raises(
-        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"
-    ):
+    told = r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"
+    with pytest.raises(ValueError, match=told):
         text_of_order(3)
-    with pytest.raises(
-        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"
-    ):
+    told = r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"
+    with pytest.raises(ValueError, match=told):
         text_of_order([0, [1]])
-    with pytest.raises(
-        ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"
-    ):
+    told = r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"
+    with pytest.raises(ValueError, match=told):
         text_of_order(["0 1", 2])
 
 
@@ -122,11 +120,8 @@ def test_orders_come_back_from_their_text(order: list[int]) -> None:
 
 
 def test_coordinates_are_counted() -> None:
-    assert [counted(number) for number in (0, 1, 2)] == [
-        "0 coordinates",
-        "1 coordinate",
-        "2 coordinates",
-    ]
+    expected = ["0 coordinates", "1 coordinate", "2 coordinates"]
+    assert [counted(number) for number in (0, 1, 2)] == expected
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "1," * 50_000, "1,2 " + "9" * 100_000])

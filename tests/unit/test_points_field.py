@@ -71,10 +71,8 @@ def test_a_rectangle_holds_what_the_texts_say(cloud: list[list[list[float]]]) ->
 
 
 def test_unusual_spelling_is_read_all_the_same() -> None:
-    usual, unusual = (
-        field().arrays(["1000,2 3,4", "5,6"]),
-        field().arrays([" 1_000,2\t3,4 ", "5,6"]),
-    )
+    usual = field().arrays(["1000,2 3,4", "5,6"])
+    unusual = field().arrays([" 1_000,2\t3,4 ", "5,6"])
     assert all(np.array_equal(one, other) for one, other in zip(usual, unusual, strict=True))
     assert [array.dtype for array in unusual] == [np.float32] * 2
     assert field().arrays([]) == []
@@ -142,10 +140,8 @@ def test_the_row_that_is_wrong_is_named(text: str, told: str) -> None:
 
 def test_points_of_another_size_are_bad_even_if_they_all_are() -> None:
     rows = examples(["1,2,3", "4,5,6"], ["0", "0"])
-    with pytest.raises(
-        DataError,
-        match=r"^tours\.tsv: no row is left of 2; all were bad: a point has 3 coordinates",
-    ):
+    told = r"^tours\.tsv: no row is left of 2; all were bad: a point has 3 coordinates"
+    with pytest.raises(DataError, match=told):
         field().admit(rows, skip=True)
 
 

@@ -32,7 +32,7 @@ def decoder(cell: CellName = "gru", *, conditional: bool = False) -> SequenceDec
 
 
 def by_force(own: SequenceDecoder) -> torch.Tensor:
-    """Each position in turn, repeated over the whole source: then every context vector is that position."""
+    """Each position in turn, repeated over the whole source: the context is that position."""
     state, prepared = own.start(SOURCE)
     token, found = torch.full((2,), GO), []
     for truth in TARGET.values.unbind(1):

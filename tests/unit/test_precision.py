@@ -147,10 +147,8 @@ def network() -> Network:
 def test_where_it_cannot_be(bits: Precision, wanted: str) -> None:
     with pytest.raises(RecipeError) as caught:
         in_precision(network().to("meta"), bits)
-    assert (
-        str(caught.value)
-        == f"the command line: --precision {bits} needs {wanted}, but --device is meta; use 32."
-    )
+    told = f"the command line: --precision {bits} needs {wanted}, but --device is meta; use 32."
+    assert str(caught.value) == told
 
 
 def test_a_cpu_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +156,8 @@ def test_a_cpu_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError) as caught:
         in_precision(network(), "bf16")
     assert str(caught.value) == (
-        "the command line: --precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."
+        "the command line: --precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on "
+        "this one."
     )
 
 

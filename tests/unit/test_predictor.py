@@ -21,7 +21,7 @@ from sixjars.runs.predict import Predictor
 LETTERS = "abdeghijklmnorstuv"
 SAMPLE = SearchSettings(kind="sample", max_length=12, seed=3)
 ROUNDING = 1e-4
-"""In 32 bits a matrix product over another number of rows may be rounded otherwise, at each of a dozen steps."""
+"""In 32 bits a product over another number of rows may be rounded otherwise at each step."""
 
 
 def words(count: int, longest: int = 9, seed: int = 0) -> list[str]:
@@ -112,7 +112,8 @@ def test_a_language_model_goes_on_from_what_it_is_given(language_model: Path) ->
     short, long = predictor.predict(["", "the " * 30])
     assert (short.text, short.error) == (begun[1].text, None)
     assert long.error == (
-        "input 2: has 30 tokens, but an output has at most 12 (max_length), so nothing could follow."
+        "input 2: has 30 tokens, but an output has at most 12 (max_length), so nothing could "
+        "follow."
     )
 
 
@@ -163,13 +164,14 @@ def test_an_input_that_is_too_long_spoils_only_its_own_answer(run: Path, tmp_pat
     short, long = sixjars.load(copy).predict(["ghar", "namaste"])
     assert (short.text, short.error) == (sixjars.load(run).predict(["ghar"])[0].text, None)
     assert long.error == (
-        "input 2: the source has 7 tokens, but data.source.max_length is 6; raise it, or say on_long: cut or drop."
+        "input 2: the source has 7 tokens, but data.source.max_length is 6; raise it, or say "
+        "on_long: cut or drop."
     )
 
 
 @pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
 def test_an_answer_does_not_depend_on_its_company(kind: Any, predictor: Predictor) -> None:
-    """Samples included: what is drawn for a row depends on its place among all inputs, not on the rows beside it."""
+    """Samples included: a draw depends on its place among all inputs, not on rows beside it."""
     search = SearchSettings(kind=kind, max_length=9, seed=3)
     texts, others = words(12), words(12, longest=25, seed=5)
     for company in (others, texts[::-1]):
@@ -315,9 +317,8 @@ def test_nbest(call: Any, run: Path, predictor: Predictor) -> None:
     ]
     assert len(call("predict", run, "a", "--nbest", 3, "--search", "sample").out.splitlines()) == 3
     assert call("predict", run, "a", "--nbest", 1).out == call("predict", run, "a").out
-    assert call("predict", run, "a", "--nbest", 2, "--search", "greedy").sentence == (
-        "greedy search finds one output, but nbest is 2; search with beam or sample."
-    )
+    told = "greedy search finds one output, but nbest is 2; search with beam or sample."
+    assert call("predict", run, "a", "--nbest", 2, "--search", "greedy").sentence == told
 
 
 def test_settings_of_one_call(call: Any, run: Path) -> None:
@@ -336,14 +337,13 @@ def test_settings_of_one_call(call: Any, run: Path) -> None:
         "  - search.top_p: should be less than or equal to 1, but is 3.\n"
     )
     said = call("predict", run, "a", "--set", "widht=3")
-    assert said.sentence.startswith(
-        "the command line: search: key 'widht' is unknown. Did you mean 'width'? Known: "
-    )
-    assert call("predict", run, "a", "--set", "width=much", "--nbest", 2).sentence == (
-        "the command line: search.width: should be a valid integer, but is 'much'."
-    )
+    told = "the command line: search: key 'widht' is unknown. Did you mean 'width'? Known: "
+    assert said.sentence.startswith(told)
+    told = "the command line: search.width: should be a valid integer, but is 'much'."
+    assert call("predict", run, "a", "--set", "width=much", "--nbest", 2).sentence == told
     assert call("predict", run, "a", "--set", "temperature").sentence == (
-        "the command line: override 'temperature' must look like KEY=VALUE, for example learning.rate=5e-4."
+        "the command line: override 'temperature' must look like KEY=VALUE, for example "
+        "learning.rate=5e-4."
     )
 
 

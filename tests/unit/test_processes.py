@@ -1,4 +1,4 @@
-"""Several processes of one training end together: killed, stopped or failed, none waits for ever and none is left."""
+"""Processes of one training end together: none waits for ever and none is left."""
 
 import os
 import signal
@@ -16,6 +16,8 @@ import pytest
 import sixjars
 from sixjars.learning import processes
 from sixjars.learning.processes import GONE, Heartbeat
+
+from .conftest import wait_for
 
 DIES = """
 import os
@@ -62,22 +64,12 @@ def assert_gone(numbers: list[int], seconds: float = 10.0) -> None:
     pytest.fail(f"still there: {numbers}")
 
 
-def wait_for(path: Path) -> None:
-    for _ in range(6000):
-        if path.exists():
-            return
-        time.sleep(0.005)
-    pytest.fail(f"{path} never came")
-
-
 def test_one_of_two_dies(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     name, out = recipe(learning={"save_seconds": 0}), tmp_path / "run"
     first, second = (process.wait() for process in two(name, "--out", out, before=("", DIES)))
     assert second.code == 5
-    assert (
-        first.sentence
-        == "another process of this training has ended; go on from the last save with --resume."
-    )
+    told = "another process of this training has ended; go on from the last save with --resume."
+    assert first.sentence == told
     sixjars.train(name, out=out, resume=True)  # with one process now
     assert sixjars.load(out).predict(["namaste"])
 
@@ -109,7 +101,7 @@ def test_wild_numbers_are_told_once(two: Any, recipe: Callable[..., str], tmp_pa
 def test_the_option_starts_the_second(
     server: Any, recipe: Callable[..., str], tmp_path: Path
 ) -> None:
-    """`--devices 2`, all of it: it starts its child, trains, and neither a fault nor a kill leaves one behind."""
+    """`--devices 2`: it starts its child, trains, and no fault or kill leaves one behind."""
     name, out = recipe(learning={"epochs": 100_000, "save_seconds": 0}), tmp_path / "run"
     process = server.start("train", name, "--out", out, "--devices", 2)
     wait_for(out / "checkpoints" / "last.safetensors")
@@ -160,7 +152,7 @@ def test_one_is_stopped_or_killed(
     recipe: Callable[..., str],
     tmp_path: Path,
 ) -> None:
-    """The other one ends within the limit and tells, three times of three; once takes a third of the time."""
+    """The other one ends within the limit and tells, three times of three."""
     name = endless(recipe)
     pairs = [
         two(name, "--out", tmp_path / str(number), before=(SOON, SOON)) for number in range(times)
@@ -241,7 +233,7 @@ atexit.register(lambda: pathlib.Path({note!r}).write_text(str(pathlib.Path({stat
 def test_none_ends_before_the_state_is_written(
     two: Any, recipe: Callable[..., str], tmp_path: Path
 ) -> None:
-    """The first one writes it, slowly; a second one that ended meanwhile would take the first with it."""
+    """The first one writes it, slowly; a second that ended would take the first with it."""
     name = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000})
     out, note = tmp_path / "run", tmp_path / "note"
     ends = NOTES_AT_ITS_END.format(note=str(note), state=str(saved(out)))

@@ -1,4 +1,4 @@
-"""Which library multiplies: decided by the maker of the processor, so that a run gives the same numbers again."""
+"""Which library multiplies: by the maker of the processor, so that numbers are the same again."""
 
 import runpy
 import sys

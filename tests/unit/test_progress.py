@@ -7,7 +7,15 @@ import pytest
 from rich.console import Console
 
 from sixjars import progress as module
-from sixjars.progress import ConsoleProgress, Reporter, Summary, counted, listening, reached
+from sixjars.progress import (
+    ConsoleProgress,
+    Reporter,
+    Summary,
+    counted,
+    listening,
+    reached,
+    tell,
+)
 
 RECORD = {"epoch": 1.0, "step": 5.0, "rate": 0.1, "train_loss": 2.0, "loss": 1.25, "bleu": 12.3456}
 LINE = "epoch   1  step      5  train loss 2  validation: loss 1.25  bleu 12.3 (greedy search)"
@@ -43,13 +51,8 @@ def told(reporter: Reporter) -> None:
 def test_plain_lines_where_there_is_no_terminal() -> None:
     file = io.StringIO()
     told(ConsoleProgress(Console(file=file)))
-    assert file.getvalue().splitlines() == [
-        "features: 1,200 done",
-        *SHOWN,
-        LINE,
-        f"{LINE}  best",
-        "stopped early.",
-    ]
+    expected = ["features: 1,200 done", *SHOWN, LINE, f"{LINE}  best", "stopped early."]
+    assert file.getvalue().splitlines() == expected
 
 
 def test_a_bar_in_a_terminal() -> None:
@@ -61,9 +64,8 @@ def test_a_bar_in_a_terminal() -> None:
     assert " 0 tokens/s" not in shown
     assert "features: 1,200 done\n" in shown
     assert f"{LINE}  best\n" in shown
-    assert (
-        shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 3
-    )  # the cursor comes back, of all three bars
+    # the cursor comes back, of all three bars
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 3
     assert shown.endswith("\x1b[2K")  # and the bar is gone
 
 
@@ -159,3 +161,16 @@ def test_a_bar_of_rows_has_a_rate() -> None:
     progress.reading("reading a.csv", rows=20, total=40)
     progress.end()
     assert " 20/40 10 rows/s " in file.getvalue()
+
+
+def test_a_note_is_told_once() -> None:
+    notes: list[str] = []
+
+    class Notes(Reporter):
+        def note(self, sentence: str) -> None:
+            notes.append(sentence)
+
+    with listening(Notes()):
+        for sentence in ("a", "b", "a"):
+            tell(sentence)
+    assert notes == ["a", "b"]

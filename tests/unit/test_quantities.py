@@ -1,4 +1,4 @@
-"""The synthetic pairs of sentences: labels follow from both sentences, and neither alone tells anything."""
+"""The synthetic pairs of sentences: labels follow from both, and neither tells anything alone."""
 
 from collections import Counter
 from itertools import product
@@ -22,7 +22,7 @@ def read(text: str) -> tuple[str, str, str, tuple[str, ...]]:
 
 
 def things(word: str, table: str) -> set[str]:
-    """All that a word means: itself, or all of a general word; a general word has members without a name too."""
+    """All that a word means: itself, or all of a general word, which has nameless members too."""
     groups = WORDS.table(table)
     return {word, *groups.get(word, ())}
 
@@ -59,7 +59,7 @@ def test_labels_are_equally_frequent(splits: dict[str, list[Row]]) -> None:
 def test_one_sentence_alone_is_no_evidence(
     column: str, parts: tuple[int, ...], splits: dict[str, list[Row]]
 ) -> None:
-    """The best guess from one sentence, learned from 6,000 rows, is right about as often as any other."""
+    """The best guess from one sentence, learned from 6,000 rows, is no better than any."""
     counts: dict[tuple[object, ...], Counter[str]] = {}
 
     def seen(row: Row) -> tuple[object, ...]:

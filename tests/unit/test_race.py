@@ -18,7 +18,7 @@ from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
 from sixjars.runs.data import Blueprint, splits_of
 from sixjars.runs.notes import SMALL_VALIDATION
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import read_recipe, recipe_of
 from sixjars.starter import race as racing
 from sixjars.starter.candidates import candidates
 from sixjars.starter.race import Race, check_minutes, entered, race
@@ -528,3 +528,24 @@ def test_whoever_stops_a_race_waits_for_no_estimate(
     said = call("new", tmp_path / "a.yaml", *given)
     assert ("about 5 min" in said.err) == (not stopped)
     assert "wrote " in said.err
+
+
+def test_sizes_are_halved_and_doubled_but_for_those_of_pretrained_vectors() -> None:
+    sides = {"source": {"column": 1, "vectors": "v.txt"}, "target": {"column": 2}}
+    model = {
+        "encoder": {"size": 32, "embedding": {"size": 50}},
+        "bridge": {"size": 32},
+        "decoder": {"size": 64, "embedding": {"size": 40}},
+    }
+    values = {"task": "translation", "data": {"train": "a.tsv", **sides}, "model": model}
+    found = candidates(TASKS["translation"], recipe_of(values, "test"))
+    assert found["half the size"] == {
+        "model.encoder.size": 16,
+        "model.bridge.size": 16,
+        "model.decoder.size": 32,
+        "model.decoder.embedding.size": 20,
+    }
+    twice = {key: 4 * size for key, size in found["half the size"].items()}
+    assert found["twice the size"] == twice
+    small = {**values, "model": {**model, "bridge": {"size": 31}}}
+    assert "half the size" not in candidates(TASKS["translation"], recipe_of(small, "test"))

@@ -37,7 +37,5 @@ def test_values_change_and_comments_stay(
 def test_another_layout_loses_comments_alone() -> None:
     text = "task: dialog\nmodel: {encoder: {size: 4},\n  decoder: {size: 4}} # wide\n"
     changed = with_values(text, {"model.encoder.size": 8})
-    assert loaded(changed) == {
-        "task": "dialog",
-        "model": {"encoder": {"size": 8}, "decoder": {"size": 4}},
-    }
+    expected = {"task": "dialog", "model": {"encoder": {"size": 8}, "decoder": {"size": 4}}}
+    assert loaded(changed) == expected

@@ -1,6 +1,5 @@
-"""Recurrent networks against torch's own cells, packed bidirectional stacks, and the equations by hand."""
+"""Recurrent networks against torch's own cells and its packed bidirectional stacks."""
 
-import math
 from collections.abc import Callable
 from typing import get_args
 
@@ -41,10 +40,8 @@ def test_steps_equal_torch_cells(cell: CellName) -> None:
             {kind: getattr(recurrent.stack, f"{kind}_l{layer}") for kind in KINDS}
         )
     memory = recurrent.opened(state)
-    hidden, cells = (
-        list(state.hidden.unbind(1)),
-        [] if state.cell is None else list(state.cell.unbind(1)),
-    )
+    hidden = list(state.hidden.unbind(1))
+    cells = [] if state.cell is None else list(state.cell.unbind(1))
     for given in torch.randn(6, 2, 3):
         below, memory = given, recurrent.advance(recurrent.project(given), memory)
         for layer, single in enumerate(singles):
@@ -119,86 +116,6 @@ def test_the_initial_state_has_hidden_vectors_first_and_then_memory_cells() -> N
     assert state.cell is not None
     assert state.cell.tolist() == [[[6, 7], [8, 9], [10, 11]]]
     assert [states_of(cell) for cell in CELLS] == [1, 1, 2]
-
-
-def squash(value: float) -> float:
-    return 1 / (1 + math.exp(-value))
-
-
-def sums(weight: list[list[float]], vector: list[float]) -> list[float]:
-    return [sum(w * x for w, x in zip(row, vector, strict=True)) for row in weight]
-
-
-Weights = dict[str, list[list[float]]]
-Vector = list[float]
-
-
-def _gates(given: Weights, count: int, x: Vector, s: Vector) -> list[tuple[Vector, Vector]]:
-    """U x + b and W s + c, for each of the stacked gates."""
-    size, found = len(s), []
-    for gate in range(count):
-        rows = slice(gate * size, (gate + 1) * size)
-        left = [a + b for a, b in zip(sums(given["U"][rows], x), given["b"][0][rows], strict=True)]
-        right = [a + b for a, b in zip(sums(given["W"][rows], s), given["c"][0][rows], strict=True)]
-        found.append((left, right))
-    return found
-
-
-def rnn_by_hand(given: Weights, x: Vector, s: Vector, _: Vector) -> tuple[Vector, Vector]:
-    """s_t = tanh(U x_t + W s_{t-1} + b)."""
-    [(left, right)] = _gates(given, 1, x, s)
-    return [math.tanh(a + b) for a, b in zip(left, right, strict=True)], []
-
-
-def gru_by_hand(given: Weights, x: Vector, s: Vector, _: Vector) -> tuple[Vector, Vector]:
-    """o_t lets the old state into the new one, i_t keeps the old state."""
-    (ol, orr), (il, ir), (nl, nr) = _gates(given, 3, x, s)
-    after = []
-    for unit, before in enumerate(s):
-        opened, kept = squash(ol[unit] + orr[unit]), squash(il[unit] + ir[unit])
-        new = math.tanh(nl[unit] + opened * nr[unit])
-        after.append(kept * before + (1 - kept) * new)
-    return after, []
-
-
-def lstm_by_hand(given: Weights, x: Vector, s: Vector, c: Vector) -> tuple[Vector, Vector]:
-    """m_t = f ⊙ m_{t-1} + i ⊙ m̃_t, h_t = o ⊙ tanh(m_t); torch stacks i, f, new, o."""
-    write, forget, new, show = (
-        [a + b for a, b in zip(*pair, strict=True)] for pair in _gates(given, 4, x, s)
-    )
-    kept = [
-        squash(f) * old + squash(i) * math.tanh(n)
-        for f, old, i, n in zip(forget, c, write, new, strict=True)
-    ]
-    return [squash(o) * math.tanh(k) for o, k in zip(show, kept, strict=True)], kept
-
-
-BY_HAND: dict[CellName, Callable[[Weights, Vector, Vector, Vector], tuple[Vector, Vector]]] = {
-    "rnn": rnn_by_hand,
-    "gru": gru_by_hand,
-    "lstm": lstm_by_hand,
-}
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_steps_equal_the_equations_by_hand(cell: CellName) -> None:
-    recurrent, state = begun(cell, layers=1)
-    named = dict(zip("UWbc", KINDS, strict=True))
-    weights = {
-        letter: getattr(recurrent.stack, f"{kind}_l0").tolist() for letter, kind in named.items()
-    }
-    weights |= {letter: [weights[letter]] for letter in "bc"}
-    memory = recurrent.opened(state)
-    by_hand = [
-        (state.hidden[row, 0].tolist(), [] if state.cell is None else state.cell[row, 0].tolist())
-        for row in (0, 1)
-    ]
-    for given in torch.randn(4, 2, 3):
-        memory = recurrent.advance(recurrent.project(given), memory)
-        by_hand = [BY_HAND[cell](weights, given[row].tolist(), *by_hand[row]) for row in (0, 1)]
-    torch.testing.assert_close(memory[0][0], torch.tensor([hidden for hidden, _ in by_hand]))
-    if cell == "lstm":
-        torch.testing.assert_close(memory[0][1], torch.tensor([kept for _, kept in by_hand]))
 
 
 def reference(encoder: TextEncoder, cell: CellName, layers: int, *, both: bool) -> nn.RNNBase:

@@ -18,6 +18,8 @@ from safetensors import safe_open
 import sixjars
 from sixjars.errors import Interrupted
 
+from .conftest import contents
+
 LEARNING: dict[str, Any] = {
     "epochs": 3,
     "batch_examples": ...,
@@ -35,7 +37,7 @@ PLATEAU: dict[str, Any] = {
     "metric": "exact_match",
     "rate": 20.0,
 }
-"""The rate grows far beyond what can be learned by, so that the second epoch is worse on any machine."""
+"""The rate grows so far that the second epoch is worse on any machine."""
 COSINE = {
     "schedule": "cosine",
     "validate_every": 3,
@@ -43,7 +45,7 @@ COSINE = {
     "optimizer": "adamw",
 }
 
-# The process kills itself at its n-th visit of the disk: before or after a file is written, or takes its final name.
+# The process kills itself at its n-th visit of the disk, before or after it writes a file.
 KILL_ITSELF = """
 import os, pathlib, signal
 left = {left}
@@ -63,15 +65,6 @@ pathlib.Path.replace = counting(pathlib.Path.replace, after=True)
 """
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a run, hidden ones included."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
 def tensors(path: Path) -> dict[str, torch.Tensor]:
     with safe_open(path, framework="pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}
@@ -80,10 +73,11 @@ def tensors(path: Path) -> dict[str, torch.Tensor]:
 def assert_equal_runs(folder: Path, whole: Path) -> None:
     found, wanted = contents(folder), contents(whole)
     assert found.keys() == wanted.keys()
+    # no two take equally long
     assert {name for name in wanted if found[name] != wanted[name]} <= {
         "cost.json",
         "baselines.json",
-    }  # no two take equally long
+    }
 
 
 @pytest.fixture
@@ -205,17 +199,15 @@ def test_resume_of_a_finished_run_changes_nothing(
 def test_killed_before_the_first_save(
     lost: list[str], lines: int, train: Callable[..., Any], copy: Path, whole: Path
 ) -> None:
-    """The log may have a line already, and the best weights may be there: both are written before the state."""
+    """The log may have a line, and the best weights be there: both come before the state."""
     for name in [*lost, "scores.json"]:
         shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
     log = (copy / "log.jsonl").read_bytes().splitlines(keepends=True)
     (copy / "log.jsonl").write_bytes(b"".join(log[:lines]))
     said = train(copy, "--resume").wait()
     assert said.code == 0, said
-    assert (
-        f"note: {copy} was stopped before its first save, so training starts at its beginning.\n"
-        in said.err
-    )
+    told = f"note: {copy} was stopped before its first save, so training starts at its beginning.\n"
+    assert told in said.err
     assert_equal_runs(copy, whole)
 
 

@@ -14,28 +14,14 @@ import sixjars
 from sixjars.errors import RunError
 from sixjars.learning.checkpoints import load_tensors, save_tensors
 
+from .conftest import contents
+
 Tensors = dict[str, torch.Tensor]
 Change = Callable[[Tensors, dict[str, Any]], object]
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a run, hidden ones included."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-@pytest.fixture
-def copy(run: Path, tmp_path: Path) -> Path:
-    """A trained run, to break."""
-    shutil.copytree(run, tmp_path / "run")
-    return tmp_path / "run"
-
-
 def refusal(recipe: str, folder: Path) -> str:
-    """The sentence with which a run is not gone on with; it may not change, and its weights can still be used."""
+    """Why a run is not gone on with; it may not change, and its weights can still be used."""
     before = contents(folder)
     with pytest.raises(RunError) as caught:
         sixjars.train(recipe, out=folder, resume=True)
@@ -214,9 +200,8 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
     best = min(folder.glob("checkpoints/best-*.safetensors"))
     tensors, _ = load_tensors(best)
     save_tensors(best, {**tensors, "decoder.output.bias": torch.zeros(2)}, {})
-    with pytest.raises(
-        RunError, match=rf"^{best} {FITS}decoder.output.bias is \(2,\), but should be \("
-    ):
+    told = rf"^{best} {FITS}decoder.output.bias is \(2,\), but should be \("
+    with pytest.raises(RunError, match=told):
         sixjars.train(name, out=folder, resume=True)
     best.unlink()
     with pytest.raises(RunError, match=rf"^{best} does not exist\.$"):
@@ -239,17 +224,15 @@ def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: 
         f"{run} was begun with another recipe: model.encoder.cell was 'gru' and is 'lstm'; "
         f"learning.rate was 0.03 and is 0.5. {same}"
     )
-    assert call("train", run_recipe, "--seed", 5, "--out", run, "--resume").sentence == (
-        f"{run} was begun with another recipe: learning.seed was 0 and is 5. {same}"
-    )
+    told = f"{run} was begun with another recipe: learning.seed was 0 and is 5. {same}"
+    assert call("train", run_recipe, "--seed", 5, "--out", run, "--resume").sentence == told
     assert contents(run) == before
 
 
 def test_a_run_is_never_overwritten(call: Any, run_recipe: str, run: Path) -> None:
     before = contents(run)
-    assert call("train", run_recipe, "--out", run).sentence == (
-        f"{run} already holds a run. Go on with --resume, or choose another folder with --out."
-    )
+    told = f"{run} already holds a run. Go on with --resume, or choose another folder with --out."
+    assert call("train", run_recipe, "--out", run).sentence == told
     assert contents(run) == before
 
 
@@ -263,7 +246,8 @@ def test_a_trained_model_without_a_state_is_not_overwritten(
         shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
     assert refusal(run_recipe, copy) == (
         f"{copy} holds a trained model (model.safetensors), but no training state to resume from "
-        "(checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this model, also say "
+        "(checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this "
+        "model, also say "
         f"--from {copy}."
     )
 
@@ -281,7 +265,8 @@ def test_what_is_left_of_a_run_is_not_overwritten(
     before = contents(folder)
     said = call("train", run_recipe, "--out", folder, *more)
     assert said.sentence == (
-        f"{folder} holds {kept} of a run, but no recipe.yaml, so it is neither resumed nor overwritten. "
+        f"{folder} holds {kept} of a run, but no recipe.yaml, so it is neither resumed nor "
+        "overwritten. "
         "Bring recipe.yaml back, or choose another folder with --out."
     )
     assert "there is no run" not in said.err
@@ -289,12 +274,13 @@ def test_what_is_left_of_a_run_is_not_overwritten(
 
 
 def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
-    """A held-out set drawn from a changed file would hold what was trained on; a shorter one would never end."""
+    """A set held out of a changed file would hold what was trained on."""
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
     recipe = tmp_path / "mine.yaml"
     recipe.write_text(
-        f"task: translation\ndata: {{train: {pairs}, source: {{column: 1}}, target: {{column: 2}}}}\n"
+        "task: translation\ndata: "
+        f"{{train: {pairs}, source: {{column: 1}}, target: {{column: 2}}}}\n"
         "model: {encoder: {size: 4}, decoder: {size: 4}}\nlearning: {steps: 1}\n",
         encoding="utf-8",
     )
@@ -307,10 +293,23 @@ def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
     assert call("evaluate", tmp_path / "run").sentence.startswith(told)
     assert call("evaluate", tmp_path / "run", "--data", pairs).code == 0
     (tmp_path / "run" / "run.json").write_text('{"format": 2}', encoding="utf-8")
-    assert call("evaluate", tmp_path / "run").sentence.endswith(
-        "is missing or damaged, so its data cannot be checked."
-    )
+    line = "is missing or damaged, so its data cannot be checked."
+    assert call("evaluate", tmp_path / "run").sentence.endswith(line)
     (tmp_path / "run" / "run.json").unlink()
-    assert call("evaluate", tmp_path / "run").sentence.endswith(
-        "is missing or damaged, so its data cannot be checked."
-    )
+    line = "is missing or damaged, so its data cannot be checked."
+    assert call("evaluate", tmp_path / "run").sentence.endswith(line)
+
+
+def test_a_run_that_was_killed_before_its_first_state_begins_again(
+    recipe: Callable[..., str], tmp_path: Path
+) -> None:
+    """Its first weights are written already, and one line of the log before them."""
+    name, folder = recipe(), tmp_path / "run"
+    sixjars.train(name, out=folder)
+    whole, log = contents(folder), folder / "log.jsonl"
+    shutil.rmtree(folder / "checkpoints")
+    (folder / "scores.json").unlink()
+    log.write_text(log.read_text().splitlines()[0] + "\n")
+    sixjars.train(name, out=folder, resume=True)
+    after = contents(folder)
+    assert all(after[file] == whole[file] for file in ("model.safetensors", "log.jsonl"))

@@ -1,4 +1,4 @@
-"""Sampling: what is drawn follows the model's probabilities, and depends on its seed, row, step and token alone."""
+"""Sampling: draws follow the model's probabilities, by seed, row, step and token alone."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ from sixjars_runtime.special_tokens import SpecialTokens
 GO, STOP = 0, 1
 SPECIAL = SpecialTokens(go=GO, stop=STOP)
 QUANTILES = {1: 10.8, 2: 13.8, 8: 26.1}
-"""Of χ², by degrees of freedom: a true distribution stays below with probability 0.999. Seeds here are fixed."""
+"""Of χ², by degrees of freedom: a true distribution stays below with probability 0.999."""
 
 
 def always(probabilities: Sequence[float]) -> Tensor:
@@ -87,21 +87,19 @@ def test_the_hash_is_splitmix64() -> None:
     ]
     found = [number % 2**64 for number in hashed(torch.tensor(numbers)).tolist()]
     assert found == [splitmix64(number % 2**64) for number in numbers]
-    assert (
-        found[0] == 0xE220A8397B1DCDAF
-    )  # the first number of the published generator, with seed 0
+    # the first number of the published generator, with seed 0
+    assert found[0] == 0xE220A8397B1DCDAF
 
 
 def test_draws_follow_the_softmax() -> None:
-    """Over rows, each with its own seed; scores need not be normalised, and one that is -inf is never drawn."""
+    """Over rows, each with its own seed; scores need no norm, and -inf is never drawn."""
     scores = torch.tensor([1.0, -torch.inf, 2.0, 0.5, -3.0])
     chances = dict(enumerate(scores.double().softmax(0).tolist()))
     del chances[1]
     for step in (0, 1, 77):
         found = draw(scores.expand(40_000, 5), hashed(torch.arange(40_000)), step)
-        assert (
-            chi_squared(Counter((token,) for token in found.tolist()), chances) < 16.3
-        )  # 3 degrees
+        # 3 degrees
+        assert chi_squared(Counter((token,) for token in found.tolist()), chances) < 16.3
 
 
 def test_a_row_where_nothing_may_follow_does_no_harm() -> None:
@@ -117,7 +115,7 @@ LOG = always([0.0, 0.0, *CHANCES.values()])
 
 
 def test_draws_of_one_source_follow_the_model() -> None:
-    """All outcomes of two steps, over the copies of one source, as many as a search may have, twice."""
+    """All outcomes of two steps, over as many copies of a source as a search may have, twice."""
     drawn = [run(LOG, settings_of(nbest=10_000, max_length=2, seed=seed))[0] for seed in (3, 4)]
     outcomes = Counter(each.tokens for hypotheses in drawn for each in hypotheses)
     assert outcomes.total() == 20_000
@@ -165,7 +163,7 @@ def test_rows_steps_and_seeds_draw_differently() -> None:
 
 
 class Walk:
-    """A model whose next token depends on the source and the last token, by numbers looked up in a table."""
+    """A model whose next token depends on source and last token, looked up in a table."""
 
     def __init__(self) -> None:
         self.table = torch.randn(9, 12, 12, generator=torch.Generator().manual_seed(1)).log_softmax(
@@ -190,7 +188,7 @@ class Walk:
     ids=["plain", "three", "likely"],
 )
 def test_a_draw_does_not_depend_on_its_company(settings: dict[str, object]) -> None:
-    """The same source with the same seed, alone, in a batch, at another place of it, in a smaller one."""
+    """The same source with the same seed: alone, in a batch, at another place, in a smaller one."""
     walk, sources, seeds = Walk(), [3, 1, 4, 1, 5, 8], [70, 0, 3, 12, 2**40, 9]
     together = walk.sample(sources, seeds, **settings)
     assert together[1] != together[3]  # the same source with another seed

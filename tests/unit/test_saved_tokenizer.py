@@ -1,4 +1,4 @@
-"""Saved tokenizers: they come back the same, and a file from a stranger is refused with a sentence or does no harm."""
+"""Saved tokenizers come back the same; a stranger's file is refused or does no harm."""
 
 import json
 from copy import deepcopy
@@ -53,7 +53,7 @@ def without(whole: dict[str, Any], key: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_a_stranger_adds_is_not_used(name: str) -> None:
-    """Each of these makes the library itself abort, panic, or give other ids when it loads such a file."""
+    """Each makes the library itself abort, panic, or give other ids when it loads the file."""
     whole = saved(name)
     foreign = {
         "padding": {
@@ -89,10 +89,8 @@ def test_ids_are_places_in_a_list() -> None:
     loaded = TextTokenizer.from_json(json.dumps(whole))
     by_id = sorted(vocabulary(loaded), key=vocabulary(loaded).__getitem__)
     assert by_id == [*SPECIAL, *whole["tokens"]]
-    assert (
-        message(whole | {"tokens": {"a": 7, "b": 10**9}})
-        == f"{DAMAGED}its tokens are not a list of texts."
-    )
+    sentence = message(whole | {"tokens": {"a": 7, "b": 10**9}})
+    assert sentence == f"{DAMAGED}its tokens are not a list of texts."
 
 
 @pytest.mark.parametrize(
@@ -129,9 +127,8 @@ def test_damaged_values(name: str, change: dict[str, Any], reason: str) -> None:
 def test_a_merge_longer_than_every_token_does_not_panic() -> None:
     """In the library this is a Rust panic, which no `except Exception` sees."""
     tokens = ["longer", "than all"]
-    assert message(saved("bpe") | {"tokens": tokens, "merges": [tokens]}) == (
-        f"{DAMAGED}a merge is not of tokens, or does not give one."
-    )
+    told = f"{DAMAGED}a merge is not of tokens, or does not give one."
+    assert message(saved("bpe") | {"tokens": tokens, "merges": [tokens]}) == told
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Synthetic images: files, captions, questions and answers, against the pixels and against a second reading."""
+"""Synthetic images: captions, questions and answers, against pixels and a second reading."""
 
 import io
 import os
@@ -96,18 +96,15 @@ def test_backgrounds_are_pale_and_noisy_and_differ() -> None:
     ],
 )
 def test_another_name_is_refused(name: str) -> None:
-    with pytest.raises(
-        DataError,
-        match=f"^{re.escape(repr(name))} names no synthetic image; names are like 'red-circ",
-    ):
+    told = f"^{re.escape(repr(name))} names no synthetic image; names are like 'red-circ"
+    with pytest.raises(DataError, match=told):
         paint(name)
 
 
 def test_painting_without_pillow_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(
-        MissingExtra, match=r"^pillow is not installed\. Run: pip install 'sixjars\[vision\]'$"
-    ):
+    told = r"^pillow is not installed\. Run: pip install 'sixjars\[vision\]'$"
+    with pytest.raises(MissingExtra, match=told):
         paint("red-circle-20-20-16.png")
 
 
@@ -135,7 +132,7 @@ def test_every_thing_has_its_colour_and_its_smooth_edge() -> None:
 
 
 def test_each_shape_covers_its_area() -> None:
-    # A star is ten triangles from its middle, of sides 1 and 1/2 with 36 degrees between them; it is 2 cos 18° wide
+    # A star is ten triangles from its middle, of sides 1 and 1/2 and 36°; it is 2 cos 18° wide
     # and 1 + cos 36° high, and is then stretched to its box.
     star = (
         10
@@ -239,7 +236,7 @@ def test_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
 
 
 def answer(question: str, things: list[Seen]) -> tuple[str, Seen | None]:
-    """The one right answer and the thing that is its evidence, by reading the question with patterns."""
+    """The one right answer and the thing that is its evidence, by patterns of the question."""
     if found := re.fullmatch(r"what colour is the (\w+)\?", question):
         (thing,) = (thing for thing in things if thing[1] == found[1])
         return thing[0], thing
@@ -290,3 +287,16 @@ def test_the_same_things_are_the_same_name(corpora: dict[str, list[Row]]) -> Non
     for row in corpora["image_question_answering"]:
         places = [thing[2:4] for thing in seen(row["image"])]
         assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("right", "down", "relation"),
+    [(20, 10, "left of"), (-20, 10, "right of"), (10, 20, "above"), (-10, -20, "below")],
+)
+def test_a_relation_is_told_where_one_way_is_twice_the_other(
+    right: int, down: int, relation: str
+) -> None:
+    thing = Thing("red", "circle", 30, 30, 8)
+    other = Thing("blue", "star", 30 + right, 30 + down, 8)
+    assert scenes.relation(thing, other) == relation
+    assert scenes.relation(thing, Thing("blue", "star", 45, 44, 8)) is None

@@ -1,4 +1,4 @@
-"""Scoring a dataset: one pass for all metrics, and an answer that does not depend on the batch it is found in."""
+"""Scoring a dataset: one pass for all metrics; no answer depends on its batch."""
 
 import json
 import math
@@ -96,9 +96,8 @@ def test_all_needs_and_searches_share_one_pass(run: Path, rows: Counts) -> None:
     assert scores["accuracy@3"].signature.endswith("search:beam5,max_length:12")
     assert scores["exact_match"].signature.endswith("search:greedy,max_length:12")
     assert "search" not in scores["perplexity"].signature
-    assert math.exp(found.loss) == pytest.approx(
-        scores["perplexity"].value, rel=1e-5
-    )  # seven digits, and sums in another order
+    # seven digits, and sums in another order
+    assert math.exp(found.loss) == pytest.approx(scores["perplexity"].value, rel=1e-5)
 
 
 def test_nothing_is_computed_that_nobody_needs(run: Path, rows: Counts) -> None:

@@ -65,7 +65,7 @@ def test_the_command_takes_them_one_after_the_other(folder: Path, call: Any) -> 
 def test_their_order_is_that_of_training(
     data: dict[str, Any], folder: Path, tmp_path: Path
 ) -> None:
-    """Of parallel files that of the files, however they are turned; of a table, inputs come first."""
+    """Of parallel files that of the files, however turned; of a table, inputs come first."""
     train(folder, tmp_path / "run", data, turned=True)
     names = ["c.de", "c.en"] if data["train"] == "c.tsv" else ["c.en", "c.de"]
     found = next(sixjars.evaluate(tmp_path / "run", data=[folder / name for name in names]).each())
@@ -76,18 +76,19 @@ def test_too_many_files_are_refused(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         sixjars.evaluate(folder / "run", data=["a", "b", "c"])
     assert str(caught.value) == (
-        "several files are parallel lines, a file for each of source, target, in this order, but 3 are given: a, b, c."
+        "several files are parallel lines, a file for each of source, target, in this order, but "
+        "3 are given: a, b, c."
     )
 
 
 def test_one_of_them_alone_is_told_of(folder: Path) -> None:
     with pytest.raises(DataError) as caught:
         sixjars.evaluate(folder / "run", data=folder / "c.en")
-    assert str(caught.value).startswith(
-        f"{folder / 'c.en'}: ending '.en' is unknown. Known: .csv, "
-    )
+    told = f"{folder / 'c.en'}: ending '.en' is unknown. Known: .csv, "
+    assert str(caught.value).startswith(told)
     assert str(caught.value).endswith(
-        " The run was trained on parallel files; to score it on others, name them one after the other: --data FILE "
+        " The run was trained on parallel files; to score it on others, name them one after the "
+        "other: --data FILE "
         "--data FILE (in Python: data=['FILE', 'FILE'])."
     )
 
@@ -107,5 +108,6 @@ def test_fields_of_one_column_and_annotations_of_a_sample(folder: Path, tmp_path
     with pytest.raises(DataError) as caught:
         sixjars.evaluate(run, data=files, metrics=["alignment_error_rate"])
     assert str(caught.value) == (
-        "parallel files have no column for the alignment of this run; score it on a table, or name metrics without."
+        "parallel files have no column for the alignment of this run; score it on a table, or "
+        "name metrics without."
     )

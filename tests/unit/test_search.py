@@ -1,4 +1,4 @@
-"""What every kind of search has in common, greedy search, and the rules; beam search and sampling have their files."""
+"""What all kinds of search share, greedy search, and the rules."""
 
 import itertools
 import math
@@ -11,7 +11,14 @@ from torch import Tensor, nn
 
 import sixjars_runtime.exported.search as runtime
 from sixjars.decoding import beam_rows, search
-from sixjars.decoding.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
+from sixjars.decoding.scores import (
+    banned,
+    best_tokens,
+    forced_prefix,
+    min_length,
+    no_repeated_ngram,
+    rule_of,
+)
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, State, StepOutput
@@ -185,11 +192,11 @@ def test_min_length_holds_stop_back() -> None:
 def test_min_length_gives_way_where_nothing_else_may_follow(
     kind: str, rule: dict[str, int]
 ) -> None:
-    """A pointer that has been everywhere, or no word that was not output yet: <stop> is all that is left."""
+    """A pointer that has been everywhere, or no word left: <stop> alone may come."""
     places = 3
 
     def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
-        """Tokens 2, 3 and 4, each once (or as often as wanted, if a rule forbids that), and <stop> (1) at any time."""
+        """Tokens 2, 3 and 4, each once (or as often as a rule lets them), and <stop> (1)."""
         seen = state.hidden[:, 0].bool() | (torch.arange(5) == token.unsqueeze(1))
         free = torch.tensor([0.0, 0.4, 0.3, 0.2, 0.1]).expand(len(token), 5)
         scores = free.masked_fill(seen & (torch.arange(5) > 1), 0.0) if not rule else free
@@ -255,22 +262,12 @@ def test_forced_prefix_overrules_every_other_rule() -> None:
     rule = forced_prefix(Padded.of([[1, 1], [2], []]), otherwise=banned(torch.tensor([1, 3])))
     scores = torch.arange(12.0).view(3, 4)
     never = -torch.inf
-    assert rule(scores, torch.zeros(3, 0, dtype=torch.long), 0).tolist() == [
-        [never, 1.0, never, never],
-        [never, never, 6.0, never],
-        [8.0, never, 10.0, never],
-    ]
-    assert rule(scores, torch.tensor([[1], [2], [0]]), 1).tolist() == [
-        [never, 1.0, never, never],
-        [4.0, never, 6.0, never],
-        [8.0, never, 10.0, never],
-    ]
-    assert rule(scores, torch.zeros(3, 2, dtype=torch.long), 2).tolist()[0] == [
-        0.0,
-        never,
-        2.0,
-        never,
-    ]
+    expected = [[never, 1.0, never, never], [never, never, 6.0, never], [8.0, never, 10.0, never]]
+    assert rule(scores, torch.zeros(3, 0, dtype=torch.long), 0).tolist() == expected
+    expected = [[never, 1.0, never, never], [4.0, never, 6.0, never], [8.0, never, 10.0, never]]
+    assert rule(scores, torch.tensor([[1], [2], [0]]), 1).tolist() == expected
+    ruled = rule(scores, torch.zeros(3, 2, dtype=torch.long), 2)
+    assert ruled[0].tolist() == [0.0, never, 2.0, never]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -386,3 +383,24 @@ def test_a_position_without_any_attention_costs_much_but_not_everything(kind: st
     assert -100 < found.score < -50
     ((padded,),) = search(step, rows(1), settings, SPECIAL, mask=torch.tensor([[True, False]]))
     assert padded.score == 0.0
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_min_length_holds_back_as_long_where_the_steps_are_a_tensor(steps: int) -> None:
+    """As in a CUDA graph, which is replayed for other steps."""
+    rule, scores = min_length(3, stop=1), torch.zeros(1, 4)
+    ruled = rule(scores.clone(), torch.zeros(1, 0), torch.tensor(steps))
+    assert torch.equal(ruled, rule(scores, torch.zeros(1, 0), steps))
+    assert bool(ruled[0, 1] == -torch.inf) == (steps < 3)
+
+
+@pytest.mark.parametrize("size", [1, 31, 64, 127, 128, 300])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_best_tokens_are_found_wherever_they_stand(size: int, count: int) -> None:
+    """Also behind the last whole chunk: each row has its best at another place."""
+    scores = torch.randn(size, size)
+    scores.fill_diagonal_(9.0)
+    values, tokens = best_tokens(scores, min(count, size))
+    assert tokens[:, 0].tolist() == list(range(size))
+    assert torch.equal(values, scores.topk(min(count, size)).values)
+    assert torch.equal(scores.gather(1, tokens), values)

@@ -40,9 +40,8 @@ def test_every_kind(kind: str, segments: list[str]) -> None:
 
 
 def test_an_unknown_kind() -> None:
-    with pytest.raises(
-        ValueError, match=r"^kind of segments 'line' is unknown\. Did you mean 'lines'\?"
-    ):
+    told = r"^kind of segments 'line' is unknown\. Did you mean 'lines'\?"
+    with pytest.raises(ValueError, match=told):
         segments_of("x", "line")
 
 
@@ -69,10 +68,8 @@ def test_joined_lines_come_back(segments: list[str]) -> None:
 
 
 def test_lists_become_texts() -> None:
-    assert (
-        text_of_segments(["One\r\nline.", "Two.", "3", 4, 0.5, False])
-        == "One line.\nTwo.\n3\n4\n0.5\nfalse"
-    )
+    told = "One line.\nTwo.\n3\n4\n0.5\nfalse"
+    assert text_of_segments(["One\r\nline.", "Two.", "3", 4, 0.5, False]) == told
     assert text_of_labels(["grain", " winter\nwheat ", 3]) == "grain, winter wheat, 3"
     labels = ["grain", "winter wheat"]
     field = LabelField("label", LabelSettings(multi_label=True), labels)

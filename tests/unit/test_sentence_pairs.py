@@ -1,4 +1,4 @@
-"""Pairs of sentences: one vocabulary for both, two texts for each prediction, attention over the second."""
+"""Pairs of sentences: one vocabulary, two texts for each prediction, attention over one."""
 
 import json
 from pathlib import Path
@@ -100,7 +100,8 @@ def test_a_vocabulary_grows_for_both_when_a_run_goes_on(run: Path) -> None:
     [
         (
             {"sentence2": {"column": "hypothesis", "tokens": "characters", "min_count": 2}},
-            "data.sentence1 and data.sentence2 have one vocabulary; give them the same tokens and min_count.",
+            "data.sentence1 and data.sentence2 have one vocabulary; give them the same tokens and "
+            "min_count.",
         ),
         (
             {"sentence2": {"kind": "points", "column": "hypothesis"}},
@@ -131,12 +132,10 @@ def test_attention_is_over_the_second_sentence(run: Path) -> None:
 
 def test_a_prediction_needs_both(run: Path) -> None:
     predictor = sixjars.load(run, device="cpu")
-    assert predictor.predict(["a cat sleeps"])[0].error == (
-        "input 1: must be a dict of sentence1 and sentence2, but is 'a cat sleeps'."
-    )
-    assert predictor.predict([{"sentence1": "a cat sleeps"}])[0].error == (
-        "input 1: must name sentence1 and sentence2, but has sentence1."
-    )
+    told = "input 1: must be a dict of sentence1 and sentence2, but is 'a cat sleeps'."
+    assert predictor.predict(["a cat sleeps"])[0].error == told
+    told = "input 1: must name sentence1 and sentence2, but has sentence1."
+    assert predictor.predict([{"sentence1": "a cat sleeps"}])[0].error == told
 
 
 def test_explain_names_both(run: Path) -> None:
@@ -196,10 +195,8 @@ def test_a_starter_recipe_has_one_vocabulary_too() -> None:
     """And words compared with words."""
     sixjars.new("mine.yaml", task="sentence_pair", data="pairs.csv")
     recipe = read_recipe("mine.yaml")
-    assert [getattr(recipe.data.fields[name], "tokens", None) for name in BOTH] == [
-        "words",
-        "words",
-    ]
+    expected = ["words", "words"]
+    assert [getattr(recipe.data.fields[name], "tokens", None) for name in BOTH] == expected
     assert recipe.model.encoder["compare"] == "words"
 
 

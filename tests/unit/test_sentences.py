@@ -8,7 +8,7 @@ from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars_runtime.text.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
 from sixjars_runtime.text.spelling import TokenizerSettings
 
-# `|` stands where one sentence ends and the next begins; a space around it is not part of the text's sentences.
+# `|` stands where one sentence ends and the next begins; a space around it is in neither.
 WITH_SPACES = [
     # plain prose
     "One. | Two. | Three",
@@ -68,7 +68,8 @@ WITH_SPACES = [
     "नमस्ते. | ठीक है? | हाँ",
 ]
 GLUED = [
-    "Sales rose by 2.7bn.|For the full-year they fell.|It was 10%.|But why?|Because!|A reason.|I'm sure.",
+    "Sales rose by 2.7bn.|For the full-year they fell.|It was 10%.|But why?|Because!|A "
+    "reason.|I'm sure.",
     "The bank.|UFJ Holdings said.|U2 sang.|R&B won.|C-Murder (2004).|The BBC.|They said so.",
     'He left."|"She stayed.',
     'He said "so".|The end.',
@@ -102,23 +103,14 @@ def test_white_space_has_no_sentences(text: str) -> None:
 
 
 def test_a_new_line_always_ends() -> None:
-    assert sentences_of("A title\nand small, Mr.\r\nSmith\n\n \nends\u2028here") == [
-        "A title",
-        "and small, Mr.",
-        "Smith",
-        "ends",
-        "here",
-    ]
+    expected = ["A title", "and small, Mr.", "Smith", "ends", "here"]
+    assert sentences_of("A title\nand small, Mr.\r\nSmith\n\n \nends\u2028here") == expected
 
 
 def test_tags_that_break_a_line_stay_with_it() -> None:
     text = "<br />\n<BR>Bad (very).<br /><br />so it goes. Yes<br/>\nNo.<br /> "
-    assert sentences_of(text) == [
-        "<br /> <BR> Bad (very).<br /><br />",
-        "so it goes.",
-        "Yes<br/>",
-        "No.<br />",
-    ]
+    expected = ["<br /> <BR> Bad (very).<br /><br />", "so it goes.", "Yes<br/>", "No.<br />"]
+    assert sentences_of(text) == expected
     assert sentences_of("<br />") == ["<br />"]
 
 

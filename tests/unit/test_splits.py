@@ -1,4 +1,4 @@
-"""The data of a recipe: splits, alignments, vectors, and the sentences for what is wrong with them."""
+"""The data of a recipe: splits, alignments, vectors, and what is wrong with them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,10 +80,8 @@ def test_rows_that_are_also_in_the_training_set_are_told_of(
 
     assert told() == told(test=0.1) == told(valid="few.tsv") == []
     assert told(test=file) == [f"30 of the 40 test rows are{end}"]
-    assert told(valid=file, test=other) == [
-        f"all 40 validation rows are{end}",
-        f"3 of the 43 test rows are{end}",
-    ]
+    expected = [f"all 40 validation rows are{end}", f"3 of the 43 test rows are{end}"]
+    assert told(valid=file, test=other) == expected
     assert told(valid="one.tsv") == [f"3 of the 123 validation rows are{end}"]
     monkeypatch.setattr("sixjars.data.same_rows.MOST", 39)
     assert told(valid=file) == []
@@ -127,7 +125,7 @@ def test_rows_with_the_same_input_are_held_out_together(tmp_path: Path) -> None:
 
 
 def test_pairs_in_another_order_are_held_out_together() -> None:
-    """Whether A follows from B, and B from A: neither is learned from while the other is held out."""
+    """Whether A follows from B, and B from A: none is learned from where one is held out."""
 
     def groups(*rows: str) -> list[int]:
         one = Examples.of(
@@ -136,20 +134,10 @@ def test_pairs_in_another_order_are_held_out_together() -> None:
         found: list[int] = paired(one, ["a", "b"], numbered(one, ["a"])).tolist()
         return found
 
-    assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == [
-        0,
-        0,
-        0,
-        1,
-        1,
-        1,
-        2,
-        3,
-        4,
-    ]
-    ring = [
-        f"{n}{(n + 1) % 9}" for n in range(9)
-    ]  # all of them are connected, so only mirrored rows are together
+    expected = [0, 0, 0, 1, 1, 1, 2, 3, 4]
+    assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == expected
+    # all of them are connected, so only mirrored rows are together
+    ring = [f"{n}{(n + 1) % 9}" for n in range(9)]
     assert groups(*ring, *(row[::-1] for row in ring)) == [*range(9), *range(9)]
 
 
@@ -177,23 +165,18 @@ def test_a_column_may_tell_the_splits_apart(tmp_path: Path) -> None:
         recipe(folder=str(tmp_path), train=file, split=split, filter={"de": "wort2 katze"})
     )
     assert tested.test is not None
-    assert [sources(dataset) for dataset in (tested.train, tested.valid, tested.test)] == [
-        ["word5 cat", "word8 cat"],
-        ["word2 cat"],
-        ["word14 cat"],
-    ]
+    expected = [["word5 cat", "word8 cat"], ["word2 cat"], ["word14 cat"]]
+    assert [sources(dataset) for dataset in (tested.train, tested.valid, tested.test)] == expected
     assert tested.scored.where == f"the test set of {tmp_path / file}"
 
 
 def test_a_split_that_no_row_belongs_to(tmp_path: Path) -> None:
     file = with_split_column(tmp_path)
-    with pytest.raises(
-        DataError, match=r"pairs\.tsv: no row is left of 15; 0 were bad and 15 did not fit"
-    ):
+    told = r"pairs\.tsv: no row is left of 15; 0 were bad and 15 did not fit"
+    with pytest.raises(DataError, match=told):
         splits(recipe(folder=str(tmp_path), train=file, split={"column": "set"}))
-    with pytest.raises(
-        DataError, match=r"pairs\.tsv: column 'split' is unknown\. Known: de, en, set\."
-    ):
+    told = r"pairs\.tsv: column 'split' is unknown\. Known: de, en, set\."
+    with pytest.raises(DataError, match=told):
         splits(recipe(folder=str(tmp_path), train=file, split={}))
 
 
@@ -233,21 +216,16 @@ def test_a_language_model_holds_out_rows(tmp_path: Path) -> None:
 
 def test_a_fraction_that_leaves_nothing(tmp_path: Path) -> None:
     file = write(tmp_path, PAIRS[:1])
-    with pytest.raises(
-        DataError, match=r"data\.valid: a fraction of 0\.5 leaves nothing .* has 1 input\."
-    ):
+    told = r"data\.valid: a fraction of 0\.5 leaves nothing .* has 1 input\."
+    with pytest.raises(DataError, match=told):
         splits(recipe(folder=str(tmp_path), train=file, valid=0.5))
 
 
 def test_links_between_words_become_links_between_tokens(tmp_path: Path) -> None:
     file = write(tmp_path, [("the cat, sits", "die katze sitzt", "0-0 1-1 2-2")] * 4)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links"))
-    assert corpus.train.guides[0].tolist() == [
-        [0, 0],
-        [1, 1],
-        [2, 1],
-        [3, 2],
-    ]  # the comma belongs to the second word
+    # the comma belongs to the second word
+    assert corpus.train.guides[0].tolist() == [[0, 0], [1, 1], [2, 1], [3, 2]]
     batch = corpus.train.batches(guided=True).collate(torch.tensor([0]))
     assert batch.alignment is not None
     np.testing.assert_allclose(batch.alignment[0, 1].numpy(), [0, 0.5, 0.5, 0])
@@ -257,7 +235,7 @@ def test_links_between_words_become_links_between_tokens(tmp_path: Path) -> None
 def test_rows_are_tokenized_once_and_not_in_every_epoch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Links between words need the tokens of each word; guided attention reads them in every batch."""
+    """Links between words need the tokens of each; guided attention reads them in every batch."""
     file = write(tmp_path, PAIRS)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links"))
     seen: list[str] = []
@@ -282,11 +260,13 @@ def test_rows_are_tokenized_once_and_not_in_every_epoch(
         ("0-x", r"line 2: alignment '0-x' must be pairs like `0-0 1-2`\."),
         (
             "5-0",
-            r"line 2: alignment 5-0 points outside the source, which has 2 words \(counted from 0\)\.",
+            r"line 2: alignment 5-0 points outside the source, which has 2 words \(counted from "
+            r"0\)\.",
         ),
         (
             "0-7",
-            r"line 2: alignment 0-7 points outside the target, which has 2 words \(counted from 0\)\.",
+            r"line 2: alignment 0-7 points outside the target, which has 2 words \(counted from "
+            r"0\)\.",
         ),
     ],
 )
@@ -352,10 +332,8 @@ def test_synthetic_vectors_are_for_the_source() -> None:
         },
         "a test",
     )
-    with pytest.raises(
-        DataError,
-        match="the synthetic vectors know none of these words; `vectors: sample` is for the source",
-    ):
+    told = "the synthetic vectors know none of these words; `vectors: sample` is for the source"
+    with pytest.raises(DataError, match=told):
         vectors(made, "target")
 
 
@@ -368,9 +346,8 @@ def test_labels_of_which_none_was_learned_are_refused(tmp_path: Path) -> None:
     data: dict[str, object] = {"folder": str(tmp_path), "train": "train.tsv", "valid": "valid.tsv"}
     data |= {"video": {"column": 1, "size": 16, "frames": 2}, "label": {"column": 2}}
     made = recipe_of({"task": "video_classification", "data": data}, "a test")
-    with pytest.raises(
-        DataError, match=r"none of its labels \('yes', ...\) is among those that were learned"
-    ):
+    told = r"none of its labels \('yes', ...\) is among those that were learned"
+    with pytest.raises(DataError, match=told):
         _ = splits(made).valid.usable
 
 
@@ -381,3 +358,12 @@ def test_unlisted_labels_are_not_trained_on() -> None:
     planned = torch.cat([rows for group in batches.plan(epoch=0) for rows in group])
     assert sorted(planned.tolist()) == [0, 2, 3]
     assert sorted(torch.cat(batches.in_order(2)).tolist()) == [0, 1, 2, 3]
+
+
+def test_weights_of_files_are_for_training_alone(tmp_path: Path) -> None:
+    files = [{"file": with_split_column(tmp_path), "weight": 2}]
+    split = {"column": "set", "valid": "dev", "test": "exam"}
+    found = splits(recipe(folder=str(tmp_path), train=files, split=split))
+    assert found.test is not None
+    assert found.train.weights is not None
+    assert found.valid.weights is found.test.weights is None

@@ -38,7 +38,15 @@ def test_translations_get_enough_updates() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "batch", "updates"),
-    [(200, 16, 1_000), (600, 32, 1_000), (5_638, 32, 5_300), (2_000_000, 256, 20_000)],
+    [
+        (99, 8, 1_000),
+        (100, 16, 1_000),
+        (499, 16, 1_000),
+        (500, 32, 1_000),
+        (5_638, 32, 5_300),
+        (50_000, 64, 20_000),
+        (500_000, 256, 20_000),
+    ],
 )
 def test_labels_get_small_batches(rows: int, batch: int, updates: int) -> None:
     learning = settings("document_classification", rows)

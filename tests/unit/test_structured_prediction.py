@@ -1,4 +1,4 @@
-"""Prediction from documents, conversations and points: lists from Python, long tours, empty answers; rationales."""
+"""Documents, conversations and points: lists, long tours, empty answers; rationales."""
 
 import json
 from pathlib import Path
@@ -75,7 +75,8 @@ def test_lists_from_python(pointer: Predictor, talker: Predictor) -> None:
 def test_lists_that_are_none(pointer: Predictor, talker: Predictor) -> None:
     [found] = pointer.predict([[[0.1, None]]])
     assert found.error == (
-        "input 1: the points must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numbers, "
+        "input 1: the points must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of "
+        "numbers, "
         "but has None in it."
     )
     good, bad = talker.predict(["hello .", []])
@@ -156,7 +157,8 @@ def test_lengths_at_which_no_rationale_is_known() -> None:
         (
             "summarization/sample_copy",
             ["loss.smoothing=0.1"],
-            "loss.smoothing: a decoder that copies cannot output every word of every source; remove it",
+            "loss.smoothing: a decoder that copies cannot output every word of every source; "
+            "remove it",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""`sixjars` with documents, conversations, names and points: lines, lists and files in, answers and drawings out."""
+"""`sixjars` with documents, conversations, names and points: files in, answers out."""
 
 import json
 import re
@@ -12,6 +12,8 @@ from PIL import Image
 
 import sixjars
 from sixjars.errors import Interrupted
+
+from .conftest import one_for_each_task
 
 UNKNOWN = re.compile(
     r"note: [\d.]+ % of the input tokens are unknown to the run \(<unk>\); outputs may be poor\.\n"
@@ -76,16 +78,7 @@ def lined(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of each task, made when it is first asked for."""
-    made: dict[str, Path] = {}
-
-    def find(task: str) -> Path:
-        if task not in made:
-            folder = tmp_path_factory.mktemp(task)
-            made[task] = sixjars.train(written(folder, task), out=folder / "run").folder
-        return made[task]
-
-    return find
+    return one_for_each_task(tmp_path_factory, written)
 
 
 ASKED: dict[str, list[Any]] = {
@@ -243,9 +236,8 @@ def test_a_conversation_is_held(call: Any, run: Run) -> None:
 
 def test_models_that_hold_no_conversation(call: Any, run: Run, tmp_path: Path) -> None:
     for task in ("document_classification", "pointing"):
-        assert call("predict", run(task), "--chat", stdin=b"hello\n").sentence == (
-            f"--chat needs a model that answers a text with a text; {task} does not."
-        )
+        told = f"--chat needs a model that answers a text with a text; {task} does not."
+        assert call("predict", run(task), "--chat", stdin=b"hello\n").sentence == told
     for more in (["hello"], ["--json"], ["--pictures", tmp_path], ["--input", tmp_path / "a"]):
         assert call("predict", run("conversation"), "--chat", *more).sentence == (
             "--chat reads and writes a conversation; give it no texts, files, pictures or --json."

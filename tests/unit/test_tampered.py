@@ -1,7 +1,8 @@
-"""A run or an export that somebody damaged or changed: it is used, or refused in a sentence; it never hangs or fills
-the memory.
+"""A run or an export that somebody damaged or changed: it is used, or refused in a sentence; it
+never hangs or fills the memory.
 
-The changes are drawn by seeds (see `tampered`). A few hundred come with every change, thousands in the slow tests.
+The changes are drawn by seeds (see `tampered`). A few hundred come with every change, thousands in
+the slow tests.
 """
 
 import random
@@ -36,7 +37,7 @@ INPUTS = {
     "pointer": ["0.5 0.2 0.9", "0.1"],
 }
 TWICE = 2
-"""A process may take so many times the memory that it takes for the model as it was, however that is used."""
+"""A process may take so many times the memory that it takes for the model as it was."""
 
 
 @pytest.fixture(scope="session")
@@ -103,7 +104,7 @@ def faults(
 
 
 def _wrong(outcome: Outcome, most: float, folder: str) -> str:
-    """What is wrong with an outcome, if something is; a sentence names the file, or the folder that lacks it."""
+    """What is wrong with an outcome, if something is; a sentence names a file or folder."""
     if outcome.outcome not in ("used", "refused"):
         return f"{outcome.outcome} after {outcome.seconds:.1f} s: {outcome.text}"
     if outcome.outcome == "refused" and (
@@ -147,9 +148,8 @@ def test_graphs_whose_weights_are_no_numbers(
         onnx.save(graph, path)
     with pytest.raises(sixjars_runtime.SixJarsError) as caught:
         sixjars_runtime.load(folder).predict(INPUTS[kind])
-    assert str(caught.value) == (
-        f"{folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
-    )
+    told = f"{folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
+    assert str(caught.value) == told
 
 
 USES = ("predict", "predict", "evaluate", "report", "resume")

@@ -1,4 +1,4 @@
-"""From texts to ids and back: segments, limits, the latest turns, words to copy, tokens and the segment of each."""
+"""From texts to ids and back: segments, limits, turns, words to copy, tokens."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -58,9 +58,8 @@ def test_every_segment_ends_in_stop_and_the_limit_counts_the_ends() -> None:
     assert encoding(own, limit=4, segments="lines").encode(["a b\n\n c \nd"]) == [[a, b, STOP, c]]
     whole = encoding(own, segments="lines").encode(["a b\nc\nd", "", " \n "])
     assert whole == [[a, b, STOP, c, STOP, d, STOP], [], []]
-    assert encoding(own, limit=3).encode(["a b\nc\nd"]) == [
-        [a, b, c]
-    ]  # without segments a line end is a space
+    # without segments a line end is a space
+    assert encoding(own, limit=3).encode(["a b\nc\nd"]) == [[a, b, c]]
 
 
 def test_words_outside_the_vocabulary_have_numbers_where_they_can_be_copied() -> None:
@@ -142,7 +141,7 @@ def test_what_can_be_copied_is_split_by_the_words_of_the_target(copying: Fields)
 
 
 def test_copied_names_come_back(copying: Fields) -> None:
-    """Through the numbers that a batch has: `size` and the first position of the word, lines counted on."""
+    """Through the numbers of a batch: `size` and the first position of the word."""
     data = dataset(copying, source=["he met Zed\nZed went to Ur"], target=["Zed met Ann"])
     size = copying.output.facts()["vocabulary"]
     batch = next(data.batches().collate(rows) for rows in data.batches().in_order(1))
@@ -171,7 +170,7 @@ def test_copied_names_come_back(copying: Fields) -> None:
     ],
 )
 def test_what_is_copied_from_a_conversation_that_was_cut(limit: int, left: str) -> None:
-    """The first turns are dropped before the batch is made, and so they are where its numbers are spelled."""
+    """The first turns are dropped before the batch is made, and where it is spelled."""
     source = text("source", "met he", segments="turns", max_length=limit, split="punctuation")
     target = text("target", "> < met he", options={"copies": True}, split="punctuation")
     data = dataset(
@@ -198,9 +197,8 @@ def test_names_keep_their_spaces_between_signs() -> None:
     he, won = target.tokenizer.encode("He won")
     assert target.decode([zed, won, STOP], words) == "Zed won"
     assert target.decode([he, won, ur, STOP], words) == "He won Ur"
-    assert (
-        "Zed" in data.positions(0, len(words)).tokens
-    )  # for a person without the tokenizer's marks
+    # for a person without the tokenizer's marks
+    assert "Zed" in data.positions(0, len(words)).tokens
     assert "Ur" in data.positions(0, len(words)).tokens
 
 
@@ -226,9 +224,10 @@ def test_only_words_of_a_text_with_the_same_tokens_are_copied() -> None:
         == target.copy_misfits(LabelField("label", LabelSettings()))
         == none
     )
+    # a field from outside
     assert (
         target.copy_misfits(SimpleNamespace(holds="tokens", name="source", settings=None)) == none
-    )  # a field from outside
+    )
     assert LabelField("label", LabelSettings()).copy_misfits(None) == [
         "copies words, but data.label is of kind label."
     ]

@@ -24,7 +24,7 @@ def kind(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def test_settings_without_a_field_have_its_defaults() -> None:
-    """The settings of a field are what a recipe has; without one the tokenizer has settings of its own."""
+    """The settings of a field are those of a recipe; without one a tokenizer has its own."""
     plain, field = TokenizerSettings(), TextSettings()
     assert vars(plain) == {name: getattr(field, name) for name in vars(plain)}
 
@@ -131,11 +131,8 @@ def test_word_index(kind: dict[str, Any]) -> None:
 
 def test_word_index_by_hand() -> None:
     tokens = trained(TEXTS, **KINDS["words, punctuation"])
-    assert tokens.word_index(["Hello, how are you?", "", "(old)  cat"]) == [
-        [0, 0, 1, 2, 3, 3],
-        [],
-        [0, 0, 0, 1],
-    ]
+    expected = [[0, 0, 1, 2, 3, 3], [], [0, 0, 0, 1]]
+    assert tokens.word_index(["Hello, how are you?", "", "(old)  cat"]) == expected
 
 
 def test_many_texts_are_tokenized_in_one_call(
@@ -155,9 +152,8 @@ def test_many_texts_are_tokenized_in_one_call(
     tokens.encode_many(TEXTS)
     words = {word for text in TEXTS for word in text.split()}
     if kind["tokens"] == "words":
-        words = {
-            word for word in words if not (word.isascii() and word.isalnum())
-        }  # the others are looked up
+        # the others are looked up
+        words = {word for word in words if not (word.isascii() and word.isalnum())}
     assert calls == [len(words)]  # each word once
 
 
@@ -185,8 +181,7 @@ def test_half_a_character(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, **kind)
     with pytest.raises(DataError) as caught:
         tokens.encode_many(["fine", "a\ud800"])
-    assert (
-        str(caught.value) == r"Text 'a\ud800' holds half a character (a lone surrogate); remove it."
-    )
+    told = r"Text 'a\ud800' holds half a character (a lone surrogate); remove it."
+    assert str(caught.value) == told
     with pytest.raises(TypeError):
         tokens.encode_many([5])  # type: ignore[list-item]

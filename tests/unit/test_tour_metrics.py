@@ -26,16 +26,15 @@ def outputs(*orders: str, truth: str = "0 2 1 3", points: str = KITE) -> list[Ou
 
 def test_lengths_by_hand() -> None:
     assert values(*outputs("0 2 1 3")) == pytest.approx([1.0, 1.0, 1.0])
-    assert values(*outputs("1 2 0 3")) == pytest.approx(
-        [1.0, 1.0, 1.0]
-    )  # from elsewhere, the other way round
+    # from elsewhere, the other way round
+    assert values(*outputs("1 2 0 3")) == pytest.approx([1.0, 1.0, 1.0])
     assert values(*outputs("0 1 2 3")) == pytest.approx([18 / 14, 18 / 14, 1.0])
     assert values(*outputs("0 1 3 2")) == pytest.approx([16 / 14, 16 / 14, 1.0])
     assert values(*outputs("0 1 2 3", "0 2 1 3")) == pytest.approx([16 / 14, 16 / 14, 1.0])
 
 
 def test_nearest_neighbour_by_hand() -> None:
-    """On a line the nearest each time goes from 0 to 1, to -1.5, to 4 and home: 1 + 2.5 + 5.5 + 4; the best is 11."""
+    """On a line the nearest goes 0, 1, -1.5, 4 and home: 1 + 2.5 + 5.5 + 4; the best is 11."""
     line = "0 1 -1.5 4"
     assert values(*outputs("0 1 3 2", truth="0 1 3 2", points=line)) == pytest.approx(
         [1.0, 11 / 13, 1.0]
@@ -71,17 +70,14 @@ def test_nearest_neighbour_is_that_of_the_corpus() -> None:
 
 def test_what_the_metrics_need() -> None:
     assert [METRICS[name].better for name in NAMES] == ["lower", "lower", "higher"]
-    assert score(outputs("0 1 2 3"), NAMES)[0].signature.startswith(
-        "tour_length_ratio|closed|first reference|valid tours"
-    )
+    told = "tour_length_ratio|closed|first reference|valid tours"
+    assert score(outputs("0 1 2 3"), NAMES)[0].signature.startswith(told)
     for name in NAMES:
-        with pytest.raises(
-            DataError, match=f"^{name} compares outputs with the input, but example 1 of 1 "
-        ):
+        told = f"^{name} compares outputs with the input, but example 1 of 1 "
+        with pytest.raises(DataError, match=told):
             score([Outcome(("0 1",), ("0 1",))], [name])
-        with pytest.raises(
-            DataError, match=r"^A tour is measured by its points, but 'x,y' are none: 'x' of point "
-        ):
+        told = r"^A tour is measured by its points, but 'x,y' are none: 'x' of point "
+        with pytest.raises(DataError, match=told):
             score(outputs("0", points="x,y"), [name])
 
 
@@ -89,7 +85,8 @@ def test_a_true_order_that_is_no_tour_is_no_measure() -> None:
     with pytest.raises(DataError) as error:
         score(outputs("0 1 2 3", truth="0 2 1"), ["tour_length_ratio"])
     assert str(error.value) == (
-        "tour_length_ratio compares with a true tour, but the order '0 2 1' does not come to each of 4 points once. "
+        "tour_length_ratio compares with a true tour, but the order '0 2 1' does not come to each "
+        "of 4 points once. "
         "Use exact_match where orders are no tours."
     )
     assert score(outputs("0 1 2 3", truth="0 2 1"), ["tour_over_nearest"])[

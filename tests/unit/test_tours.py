@@ -58,7 +58,7 @@ def test_no_exchange_of_two_edges_helps_a_long_tour() -> None:
 
 
 def test_long_tours_are_near_the_shortest() -> None:
-    """Where both can be had, exchanging edges ends a little above the shortest, and well below where it began."""
+    """Where both can be had, exchanging edges ends a little above the shortest."""
     cities = np.random.default_rng(0).random((200, 10, 2))
     apart = np.hypot(*(cities[:, :, None] - cities[:, None]).transpose(3, 0, 1, 2))
     near = tours.nearest(apart)
@@ -187,9 +187,8 @@ def test_kinds_that_are_not_there() -> None:
     )
     with pytest.raises(DataError, match=message):
         generate("translation", kind="tours", size=1, valid=1, test=1)
-    with pytest.raises(
-        DataError, match=r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"
-    ):
+    told = r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"
+    with pytest.raises(DataError, match=told):
         generate("pointin", size=1, valid=1, test=1)
 
 

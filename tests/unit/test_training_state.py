@@ -46,7 +46,7 @@ def test_the_best_are_remembered(
 
 
 def test_early_stopping_waits_while_the_loss_falls() -> None:
-    """BLEU is 0 for many epochs of a small training set, and accuracy 1 on a few examples: no reason to stop."""
+    """BLEU is 0 for many epochs, and accuracy 1 on few examples: no reason to stop."""
     state, stale = TrainingState(), []
     for score, loss in [
         (0.0, 3.0),
@@ -146,9 +146,8 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(RunError) as caught:
         RunFiles(tmp_path).add_to_log({"step": 1})
-    assert str(caught.value) == (
-        f"no space left to write {tmp_path / 'log.jsonl'}; what was saved before is still there."
-    )
+    told = f"no space left to write {tmp_path / 'log.jsonl'}; what was saved before is still there."
+    assert str(caught.value) == told
 
 
 def keep_all(
@@ -162,13 +161,11 @@ def keep_all(
 def test_nothing_is_written_behind_what_could_not_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A state that names weights which are not there, or weights that are swept away: worse than an older state."""
+    """A state whose weights are not there, or are swept away: worse than an older state."""
     network = nn.Linear(2, 2)
-    optimizer, files, state = (
-        optim.SGD(network.parameters(), lr=0.1),
-        RunFiles(tmp_path),
-        TrainingState(),
-    )
+    optimizer = optim.SGD(network.parameters(), lr=0.1)
+    files = RunFiles(tmp_path)
+    state = TrainingState()
     state.step = 1
     state.score(2.0, 2.0, better="lower", keep=2)
     keep_all(files, network, optimizer, state)

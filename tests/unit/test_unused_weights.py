@@ -1,4 +1,4 @@
-"""Weights that no output depends on: they are frozen, not counted as trainable, and no process waits for them."""
+"""Weights that no output depends on are frozen, not counted, and not waited for."""
 
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def test_only_weights_that_no_output_depends_on_are_frozen() -> None:
 
 @pytest.mark.parametrize("freezes", [True, False])
 def test_several_processes_wait_for_no_gradient(freezes: bool, tmp_path: Path) -> None:
-    """Two steps as Fabric makes them with `--devices`: torch refuses the second if a gradient did not come."""
+    """Two steps as with `--devices`: torch refuses the second if a gradient did not come."""
     whole, batch = image_network()
     if freezes:
         freeze_unused(whole, batch)
@@ -102,10 +102,8 @@ def test_several_processes_wait_for_no_gradient(freezes: bool, tmp_path: Path) -
         if freezes:
             together(batch.inputs, batch.target).logits.sum().backward()
         else:
-            with pytest.raises(
-                RuntimeError,
-                match=r"did not receive grad|used in producing loss|finished reduction",
-            ):
+            told = r"did not receive grad|used in producing loss|finished reduction"
+            with pytest.raises(RuntimeError, match=told):
                 together(batch.inputs, batch.target).logits.sum().backward()
     finally:
         barrier()  # of what a step left undone, so that no thread of the group needs Python while Python waits for it

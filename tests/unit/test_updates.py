@@ -1,4 +1,4 @@
-"""One update: the loss over all its tokens, and batches that are made while the one before is computed."""
+"""One update: the loss over all its tokens, and batches made while another is computed."""
 
 import json
 import math
@@ -49,7 +49,7 @@ def test_nothing_of_nothing() -> None:
 def test_an_update_is_the_same_however_its_rows_are_cut_into_batches(
     recipe: Callable[..., str], tmp_path: Path
 ) -> None:
-    """The loss is that of a token, on average over all batches; not the mean of the batches' means."""
+    """The loss is that of a token, on average over all batches; no mean of means."""
     learning = {"epochs": 1, "optimizer": "sgd", "rate": 1.0, "clip": None}
     cuts: dict[str, dict[str, float]] = {
         "whole": {"batch_examples": 64},
@@ -88,7 +88,7 @@ def test_every_update_has_its_own_rate(recipe: Callable[..., str], tmp_path: Pat
 
 
 def test_without_learning_nothing_improves(recipe: Callable[..., str], tmp_path: Path) -> None:
-    """Plateau halves the rate as torch's scheduler does, and each loss is that of its own updates."""
+    """Plateau halves the rate as torch does, and each loss is that of its own updates."""
     learning = {
         **EIGHT,
         "rate": 1e-30,

@@ -46,7 +46,8 @@ def test_binary_formats_are_told_apart_from_text(tmp_path: Path) -> None:
         with pytest.raises(DataError) as caught:
             read_vectors(path, {"word1": 0})
         assert str(caught.value) == (
-            f"{path} is binary, but vectors are read as text: of fastText take the .vec file beside the .bin, of "
+            f"{path} is binary, but vectors are read as text: of fastText take the .vec file "
+            "beside the .bin, of "
             "word2vec save with binary=False."
         )
         with pytest.raises(DataError, match="is binary, but vectors are read as text"):
@@ -101,16 +102,14 @@ def message(path: Path, wanted: dict[str, int]) -> str:
 @pytest.mark.parametrize("word", ["the", "cat", "dog"])
 def test_too_few_numbers_are_seen_even_beside_unwanted_words(word: str, tmp_path: Path) -> None:
     path = written(tmp_path, "the 1 2 3\ncat 1 2\ndog 1 2 3\n")
-    assert (
-        message(path, {word: 0, "more": 1}) == f"{path}, line 2: has 2 numbers, but a vector has 3."
-    )
+    told = f"{path}, line 2: has 2 numbers, but a vector has 3."
+    assert message(path, {word: 0, "more": 1}) == told
 
 
 def test_empty_line(tmp_path: Path) -> None:
     path = written(tmp_path, "the 1 2 3\n\n")
-    assert (
-        message(path, {"the": 0, "cat": 1}) == f"{path}, line 2: has 0 numbers, but a vector has 3."
-    )
+    told = f"{path}, line 2: has 0 numbers, but a vector has 3."
+    assert message(path, {"the": 0, "cat": 1}) == told
 
 
 def test_too_many_numbers(tmp_path: Path) -> None:
@@ -150,9 +149,8 @@ def test_no_vector_at_all(tmp_path: Path) -> None:
 
 def test_no_wanted_word(tmp_path: Path) -> None:
     path = written(tmp_path, GLOVE)
-    assert message(path, {"dog": 0, "emu": 1}) == (
-        f"{path} has a vector for none of the 2 words of the vocabulary."
-    )
+    told = f"{path} has a vector for none of the 2 words of the vocabulary."
+    assert message(path, {"dog": 0, "emu": 1}) == told
 
 
 def test_missing_and_empty_file(tmp_path: Path) -> None:

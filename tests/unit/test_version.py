@@ -10,7 +10,7 @@ import sixjars_runtime
 
 
 def test_training_from_a_source_tree_that_is_not_installed(run_recipe: str, tmp_path: Path) -> None:
-    """All that is installed here, except `sixjars`: `-S` leaves out the site-packages, links bring the others back."""
+    """All that is installed here but `sixjars`: `-S` leaves it out, links bring the rest back."""
     packages = tmp_path / "packages"
     packages.mkdir()
     for folder in (

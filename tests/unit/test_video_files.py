@@ -1,4 +1,4 @@
-"""Video files as they are written and read: shapes, sides up, what can be seen through; and all that is refused."""
+"""Video files as written and read: shapes, sides up, transparency; and what is refused."""
 
 import io
 import struct
@@ -43,11 +43,9 @@ def coded(kind: str, codec: str, count: int = 30, options: dict[str, str] | None
     file = io.BytesIO()
     with av.open(file, "w", format=kind, container_options=options or {}) as container:
         stream: Any = container.add_stream(codec, rate=10)
-        stream.width, stream.height, stream.pix_fmt = (
-            48,
-            32,
-            "yuvj420p" if codec == "mjpeg" else "yuv420p",
-        )
+        stream.width = 48
+        stream.height = 32
+        stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
         for frame_HWC in noise:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame_HWC, format="rgb24")))
         container.mux(stream.encode())
@@ -110,7 +108,7 @@ def test_colours_survive() -> None:
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
 def test_a_video_from_a_camera_that_was_turned(turns: int) -> None:
-    """The matrix of the track header says how to turn a stored frame with the clock to see it upright."""
+    """The matrix of the track header says how to turn a stored frame to see it upright."""
     seen_HWC = corners(1)[0]
     stored_HWC = np.rot90(seen_HWC, turns)
     content = written(np.ascontiguousarray(np.stack([stored_HWC] * 3)))
@@ -155,11 +153,8 @@ def test_writing_is_the_same_each_time_and_anywhere(tmp_path: Path) -> None:
     assert b" threads=1 " in content  # x264 notes how it worked; more threads are other bytes
     with av.open(io.BytesIO(content)) as container:
         stream = container.streams.video[0]
-        assert (stream.codec_context.name, stream.average_rate, stream.frames) == (
-            "h264",
-            Fraction(25, 2),
-            12,
-        )
+        expected = ("h264", Fraction(25, 2), 12)
+        assert (stream.codec_context.name, stream.average_rate, stream.frames) == expected
         assert (stream.width, stream.height) == (40, 256)
 
 
@@ -234,9 +229,8 @@ def test_sound_alone() -> None:
 @pytest.mark.parametrize("rate", [None, 10.0])
 def test_videos_that_are_cut_off(rate: float | None) -> None:
     plain = coded("mp4", "libx264")
-    assert (
-        message(plain[: len(plain) // 2], rate=rate, frames=99) == NO_VIDEO
-    )  # what it holds is told at its end
+    # what it holds is told at its end
+    assert message(plain[: len(plain) // 2], rate=rate, frames=99) == NO_VIDEO
     for kind, codec, options in (
         ("mp4", "libx264", {"movflags": "frag_keyframe+empty_moov"}),
         ("flv", "libx264", {}),
@@ -272,27 +266,21 @@ def test_a_video_without_frames() -> None:
         stream.width, stream.height, stream.pix_fmt = 48, 32, "yuv420p"
         container.start_encoding()
     for rate in (None, 2.0):
-        assert (
-            message(file.getvalue(), rate=rate)
-            == "x.mp4 has a video stream, but no frame is in it."
-        )
+        sentence = message(file.getvalue(), rate=rate)
+        assert sentence == "x.mp4 has a video stream, but no frame is in it."
 
 
 def test_a_video_that_nobody_can_decode() -> None:
     content = written(corners(3)).replace(b"avc1", b"zzzz")
-    assert (
-        message(content)
-        == "x.mp4 is coded in a way that FFmpeg cannot read here; convert it to H.264."
-    )
+    sentence = message(content)
+    assert sentence == "x.mp4 is coded in a way that FFmpeg cannot read here; convert it to H.264."
 
 
 def test_a_frame_that_is_too_large() -> None:
     content = written(corners(3))
     limit = "make it smaller or raise that."
-    assert (
-        message(content, max_pixels=2047)
-        == f"x.mp4 has 64 x 32 pixels, but 'max_pixels' is 2047; {limit}"
-    )
+    sentence = message(content, max_pixels=2047)
+    assert sentence == f"x.mp4 has 64 x 32 pixels, but 'max_pixels' is 2047; {limit}"
     assert read(content, max_pixels=2048).shape == (3, 3, 16, 16)
 
 

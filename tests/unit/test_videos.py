@@ -140,7 +140,7 @@ def test_the_video_s_own_rate_gives_every_frame(kind: str, rate: float) -> None:
 
 @pytest.mark.parametrize("kind", ["mp4", "matroska"])
 def test_frames_of_unequal_length(kind: str) -> None:
-    """Shown at 0.0, 0.1, 1.5 and 1.6 seconds: by number they are even, by time the second lasts long."""
+    """Shown at 0.0, 0.1, 1.5 and 1.6 s: by number they are even, by time the second is long."""
     file = packed(kind, [20, 90, 160, 230], [0, 1, 15, 16])
     assert brightness(read(file, frames=3)) == pytest.approx([20, 160, 230], abs=3)
     assert brightness(read(file, rate=2)) == pytest.approx([20, 90, 90, 160], abs=3)
@@ -175,7 +175,7 @@ def test_a_header_that_lies() -> None:
 
 @pytest.mark.parametrize("rate", [None, 1.0])
 def test_little_stays_in_memory(rate: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """2,000 frames that would be 75 MB in colour; of all that is decoded, only two at a time are alive."""
+    """2,000 frames that would be 75 MB in colour; only two at a time are alive."""
     alive, most, seen = 0, 0, 0
     decoded = videos.Video._decoded
 

@@ -1,4 +1,4 @@
-"""`sixjars` with images and videos: files, folders, globs and questions in, lines and drawings out."""
+"""`sixjars` with images and videos: files, folders, globs and questions in, drawings out."""
 
 import json
 import shutil
@@ -13,6 +13,8 @@ from PIL import Image
 import sixjars
 from sixjars.samples import sample_folder
 from sixjars_runtime.images import IMAGE_ENDINGS
+
+from .conftest import one_for_each_task
 
 BACKBONE = {"name": "small", "widths": [4, 6]}
 MODELS: dict[str, dict[str, Any]] = {
@@ -46,18 +48,12 @@ def recipe(task: str, **data: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of each task, made when it is first asked for."""
-    made: dict[str, Path] = {}
+    def written(folder: Path, task: str) -> Path:
+        values = recipe(task, sample={"size": 30, "valid": 4, "test": 8})
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(values))
+        return folder / "recipe.yaml"
 
-    def find(task: str) -> Path:
-        if task not in made:
-            folder = tmp_path_factory.mktemp(task)
-            values = recipe(task, sample={"size": 30, "valid": 4, "test": 8})
-            (folder / "recipe.yaml").write_text(yaml.safe_dump(values))
-            made[task] = sixjars.train(folder / "recipe.yaml", out=folder / "run").folder
-        return made[task]
-
-    return find
+    return one_for_each_task(tmp_path_factory, written)
 
 
 @pytest.fixture
@@ -101,17 +97,11 @@ def test_a_damaged_image_of_a_folder_is_skipped(call: Any, run: Run, album: Path
         (album / name).write_bytes((album / "b.png").read_bytes()[:40])
     said = call("predict", run("image_captioning"), album)
     assert said.code == 0
-    assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == [
-        True,
-        True,
-        False,
-        False,
-        True,
-    ]
+    expected = [True, True, False, False, True]
+    assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == expected
     assert len(said.err.splitlines()) == 1
-    assert said.err.startswith(
-        "note: 2 of 5 inputs were skipped, and their answers are empty: the image: "
-    )
+    told = "note: 2 of 5 inputs were skipped, and their answers are empty: the image: "
+    assert said.err.startswith(told)
     assert said.err.endswith(" (input 3 and input 4).\n")
     assert call("predict", run("image_captioning"), album, "--strict").code == 1
 
@@ -171,7 +161,8 @@ def test_the_most_probable_labels(call: Any, run: Run) -> None:
     assert chances == sorted(chances, reverse=True)
     for options in (("--search", "beam"), ("--set", "width=3")):
         assert call("predict", classifier, video, *options).sentence == (
-            "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
+            "this run chooses a label; there is nothing to search. With nbest it gives the most "
+            "probable."
         )
 
 
@@ -213,7 +204,8 @@ def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_pat
     ):
         assert call("predict", *arguments).sentence == told
     assert call("predict", captioner, album / "notes.txt").sentence == (
-        f"input 1: the image: {album / 'notes.txt'} is not an image, or damaged from its first bytes; JPEG, "
+        f"input 1: the image: {album / 'notes.txt'} is not an image, or damaged from its first "
+        "bytes; JPEG, "
         "PNG, WEBP, GIF, BMP, TIFF, PPM, AVIF, JPEG2000 can be read."
     )
     assert call("predict", run("video_classification"), image, "--nbest", 1).code != 0
@@ -302,9 +294,8 @@ def test_a_list_of_labels_that_is_damaged_or_gone(call: Any, run: Run, tmp_path:
     broken = shutil.copytree(run("video_classification"), tmp_path / "broken")
     kept = broken / "fields" / "label.json"
     kept.write_text(kept.read_text().replace('"labels"', '"lables"'))
-    assert call("predict", broken, video).sentence == (
-        f"{kept} is damaged: The saved labels are damaged or of another version: 'labels'."
-    )
+    told = f"{kept} is damaged: The saved labels are damaged or of another version: 'labels'."
+    assert call("predict", broken, video).sentence == told
     kept.unlink()
     assert call("predict", broken, video).sentence == (
         f"{broken} has no vocabulary (fields/label.json); it was damaged, or killed at its start."
@@ -326,5 +317,6 @@ def test_videos_with_labels_have_no_length(call: Any, run: Run, tmp_path: Path) 
     assert not (tmp_path / "compare" / "by_length.png").exists()
     said = call("compare", name, name, "--out", tmp_path / "p.png")
     assert said.sentence == (
-        f"{tmp_path / 'p.png'} would be empty: nothing has a length here; write the table to a FILE.md instead."
+        f"{tmp_path / 'p.png'} would be empty: nothing has a length here; write the table to a "
+        "FILE.md instead."
     )

@@ -20,6 +20,8 @@ from sixjars.runs.folder import open_run
 from sixjars.samples import sample_folder
 from sixjars_runtime.errors import Interrupted, shown
 
+from .conftest import one_for_each_task
+
 BACKBONE = {"name": "small", "widths": [4, 6]}
 WORDS = {"size": 8, "embedding": {"size": 6}}
 ATTENTION = {"kind": "attention", "size": 8}
@@ -83,16 +85,7 @@ def write(folder: Path, task: str, **data: Any) -> str:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A trained run of each task, made when it is first asked for."""
-    made: dict[str, Path] = {}
-
-    def find(task: str) -> Path:
-        if task not in made:
-            folder = tmp_path_factory.mktemp(task)
-            made[task] = sixjars.train(write(folder, task), out=folder / "run").folder
-        return made[task]
-
-    return find
+    return one_for_each_task(tmp_path_factory, write)
 
 
 def files(task: str, count: int = 3) -> list[str]:
@@ -241,10 +234,8 @@ def test_questions_reach_the_answer(run: Run) -> None:
 
 def test_inputs_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
     file = files("image_question_answering", 1)[0]
-    answering, captioning = (
-        sixjars.load(run("image_question_answering")),
-        sixjars.load(run("image_captioning")),
-    )
+    answering = sixjars.load(run("image_question_answering"))
+    captioning = sixjars.load(run("image_captioning"))
     (tmp_path / "text.png").write_bytes(b"no image")
     both = "input 1: must name image and question, but has image."
     for predictor, given, told in (

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sixjars.data.fields.text import TextSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK
@@ -56,24 +57,18 @@ def test_min_count_and_size_of_words_agree_with_counting() -> None:
         assert set(vocabulary(tokens)) - {*SPECIAL} == {
             word for word, count in counts.items() if count >= least
         }
-    assert set(vocabulary(trained(texts, tokens="words", split="spaces", size=6))) == {
-        *SPECIAL,
-        "a",
-        "b",
-    }
+    expected = {*SPECIAL, "a", "b"}
+    assert set(vocabulary(trained(texts, tokens="words", split="spaces", size=6))) == expected
 
 
 def test_equal_counts_go_by_the_alphabet() -> None:
     tokens = trained(["da cb bc ad"], tokens="words", split="spaces", size=6)
-    assert vocabulary(tokens) == {
-        **{name: number for number, name in enumerate(SPECIAL)},
-        "ad": 4,
-        "bc": 5,
-    }
+    expected = {**{name: number for number, name in enumerate(SPECIAL)}, "ad": 4, "bc": 5}
+    assert vocabulary(tokens) == expected
 
 
 def test_rare_letters_of_a_unigram_vocabulary_go_by_the_alphabet() -> None:
-    """The trainer of the library gives letters that longer tokens replace scores 0.0001 apart, in a random order."""
+    """The library gives letters that longer tokens replace scores 0.0001 apart, at random."""
     texts = ["hello world", "held wold", "low lower"] * 30
     whole = json.loads(trained(texts, **KINDS["unigram"], size=60).to_json())
     scores = dict(zip(whole["tokens"], whole["scores"], strict=True))
@@ -212,3 +207,10 @@ def test_bpe_agrees_with_merging_by_hand() -> None:
     letters = {letter for word in words for letter in word}
     size = len(SPECIAL) + len(letters) + len(merged)
     assert set(vocabulary(trained(texts, tokens="bpe", size=size))) == {*SPECIAL, *letters, *merged}
+
+
+def test_extra_words_have_room_beyond_the_size() -> None:
+    before, settings = trained(["a b c"], size=7), TextSettings(size=7)
+    grown = before.grown(trained(["a d e f"]), settings, extra=2)
+    assert grown.tokens(range(7, grown.size)) == ["d", "e"]
+    assert before.grown(trained(["a d e f"]), settings).size == 7

@@ -1,4 +1,4 @@
-"""What a training tells of itself: the block before it, its loggers, and the picture of its curves."""
+"""What a training tells of itself: the block before it, its loggers, and its curves."""
 
 import csv
 import json
@@ -59,25 +59,15 @@ def test_the_block_the_curves_and_the_csv_logger(
     kept = trained(folder, *beam, "learning.batch_examples=4")
     assert kept.block is not None
     facts = kept.block.facts
-    assert list(facts) == [
-        "device",
-        "rows",
-        "source",
-        "target",
-        "parameters",
-        "steps",
-        "path",
-        "search",
-    ]
+    expected = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
+    assert list(facts) == expected
     assert facts["device"] == "cpu, 32-bit"
     assert facts["rows"] == "64 training, 4 validation, 12 test"
     assert facts["source"].startswith("characters, a vocabulary of ")
     assert facts["source"].endswith("% of the validation tokens are known")
     assert facts["steps"] == "48 at most, 16 an epoch (3 epochs)"
-    assert (
-        facts["search"]
-        == "greedy search after each epoch, beam search of width 5 for the final score"
-    )
+    told = "greedy search after each epoch, beam search of width 5 for the final score"
+    assert facts["search"] == told
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     with (folder / "logs" / "csv" / "version_0" / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -1,4 +1,4 @@
-"""A whole search in one graph: its stages are the toolkit's search, and what it cannot hold is a sentence."""
+"""A whole search in one graph: its stages, and what it cannot hold is a sentence."""
 
 from pathlib import Path
 from typing import Any
@@ -169,7 +169,8 @@ def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
         (
             "sample",
             {},
-            "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam.",
+            "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy "
+            "or beam.",
         ),
         ("best", {}, "whole 'best' is unknown. Known: beam, greedy."),
         (
@@ -205,10 +206,8 @@ def test_only_settings_of_search_are_set(
         )
     meant = " Did you mean 'width'?" if key == "widht" else ""
     known = ", ".join(sorted(sixjars.SearchSettings.model_fields))
-    assert (
-        str(caught.value)
-        == f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
-    )
+    told = f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
+    assert str(caught.value) == told
     assert list(tmp_path.iterdir()) == []
 
 
@@ -216,10 +215,8 @@ def test_a_label_needs_no_search(predictor: Predictor, monkeypatch: pytest.Monke
     monkeypatch.setattr(
         Predictor, "ability", Ability(searches=False, has_attention=True, multi_label=False)
     )
-    with pytest.raises(
-        DataError,
-        match=r"^this run chooses a label, so there is no search to write; leave --whole out\.$",
-    ):
+    told = r"^this run chooses a label, so there is no search to write; leave --whole out\.$"
+    with pytest.raises(DataError, match=told):
         search_inside(predictor, "greedy")
 
 
@@ -255,12 +252,11 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
     assert "Encoder, decoder and beam search of width 5 in one graph" in card
     assert "Ordered by score: log probability / tokens." in card
     assert (
-        "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a row |"
-        in card
+        "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a "
+        "row |" in card
     )
-    assert (
-        "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first" in card
-    )
+    told = "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first"
+    assert told in card
     assert "- ids: 0 is `<pad>`, 1 is `<go>`, 2 is `<stop>`, 3 is `<unk>`" in card
     assert (
         "### From a text to `source.values`\n\n1. Unicode NFC; split it into words at white space\n"
@@ -274,10 +270,8 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
 
 
 def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(
-        RunError,
-        match=r"^the exported model does not run in a process of its own: .*holds no exported",
-    ):
+    told = r"^the exported model does not run in a process of its own: .*holds no exported"
+    with pytest.raises(RunError, match=told):
         answers(tmp_path, ["ghar"])
 
 

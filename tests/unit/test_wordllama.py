@@ -1,8 +1,8 @@
-"""Pretrained vectors of an installed package for any vocabulary, and words that training has not seen."""
+"""Pretrained vectors of a package for any vocabulary, and words that training has not seen."""
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from itertools import repeat
 from pathlib import Path
@@ -24,10 +24,12 @@ from sixjars.data.text.wordllama import (
     package_folder,
     piece_vectors,
 )
-from sixjars.errors import DataError, MissingExtra, RecipeError
+from sixjars.errors import DataError, MissingExtra
 from sixjars.runs.data import Blueprint, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
 from sixjars_runtime.special_tokens import UNK
+
+from .faults import check_fault, entries
 
 MERGES = (
     "▁+c ▁c+a ▁ca+t ▁+s ▁+S a+t ▁S+at ▁s+i ▁si+t ▁S+i ▁Si+t ▁+t ▁t+he ▁+, h+e ▁+d ▁d+o ▁do+g ▁+D"
@@ -46,23 +48,18 @@ def written(folder: Path, values: Any = None, tokenizer: str | None = None) -> P
     package = folder / NAME
     for name in (WEIGHTS, TOKENIZER):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
-    (package / "__init__.py").write_text(
-        "raise RuntimeError('this package is not to be imported')\n"
-    )
+    (package / "__init__.py").write_text("raise RuntimeError('not to be imported')\n")
     values = numpy.eye(len(PIECES), dtype=numpy.float16) if values is None else values
     save_file({"embedding.weight": values}, package / WEIGHTS)
     vocabulary = {piece: number for number, piece in enumerate(PIECES)}
     pairs = [(first, second) for first, second in (pair.split("+") for pair in MERGES.split())]
-    made = Tokenizer(
-        models.BPE(vocabulary, pairs, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
-    )
-    made.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
+    unknown = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
+    made = Tokenizer(models.BPE(vocabulary, pairs, **unknown))
+    steps = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    made.normalizer = normalizers.Sequence(steps)
     made.add_special_tokens(["<unk>", "<s>", "</s>"])
-    (package / TOKENIZER).write_text(
-        made.to_str() if tokenizer is None else tokenizer, encoding="utf-8"
-    )
+    content = made.to_str() if tokenizer is None else tokenizer
+    (package / TOKENIZER).write_text(content, encoding="utf-8")
     return package
 
 
@@ -97,7 +94,7 @@ def same(found: Mapping[str, list[float]], **expected: list[float]) -> None:
 
 @pytest.mark.usefixtures("package")
 def test_a_word_of_one_piece_has_its_vector_and_another_those_of_its_pieces() -> None:
-    """`Tat` keeps this vocabulary from being one without capitals. Two pieces are as long as one."""
+    """`Tat` keeps this vocabulary from having no capitals. Two pieces are as long as one."""
     half = 0.5**0.5
     found = of_tokens("cat", "cats", "Tat")
     same(
@@ -110,7 +107,7 @@ def test_a_word_of_one_piece_has_its_vector_and_another_those_of_its_pieces() ->
 
 @pytest.mark.usefixtures("package")
 def test_a_vocabulary_without_capitals_takes_the_spellings_of_fewest_pieces() -> None:
-    """`Sat` is one piece and `sat` two; `sit` and `Sit` are one each; of `dog` only the small one is."""
+    """`Sat` is one piece, `sat` two; `sit` and `Sit` are one each; of `dog` only the small one."""
     same(
         of_tokens("sat", "sit", "dog"),
         sat=vector(_Sat=1),
@@ -127,7 +124,7 @@ def test_a_vocabulary_with_capitals_takes_each_word_as_it_is_spelled() -> None:
 
 @pytest.mark.usefixtures("package")
 def test_what_says_nothing_about_a_word_has_no_vector() -> None:
-    """Bytes of a letter that is no piece, a blank alone, unknown pieces; beside others they are left out."""
+    """Bytes of a letter, a blank alone, unknown pieces; beside others they are left out."""
     same(
         of_tokens("🐈", "▁", "cat🐈", "<s>"),
         **{"cat🐈": vector(_cat=1), "<s>": of_tokens("<s>")["<s>"]},
@@ -164,9 +161,8 @@ def test_words_of_one_piece_are_those_of_letters() -> None:
 
 def test_a_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, NAME, None)
-    with pytest.raises(
-        MissingExtra, match=r"^wordllama is not installed\. Run: pip install 'sixjars\[vectors\]'$"
-    ):
+    told = r"^wordllama is not installed\. Run: pip install 'sixjars\[vectors\]'$"
+    with pytest.raises(MissingExtra, match=told):
         package_folder()
 
 
@@ -210,15 +206,14 @@ def test_principal_components_are_those_of_a_singular_value_decomposition() -> N
 TEXTS = [("the cat sat", "x"), ("the cat, the dog", "y"), ("the cats", "x"), ("a dog", "y")] * 4
 
 
+def data_of(folder: Path, file: str, lines: Iterable[str]) -> dict[str, Any]:
+    """The data of a recipe: a table with labels, to learn from and to be validated on."""
+    (folder / file).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return {"folder": str(folder), "train": file, "valid": file, "label": {"column": "label"}}
+
+
 def values(folder: Path, width: int = len(PIECES), **source: Any) -> dict[str, Any]:
-    lines = ["text\tlabel", *("\t".join(row) for row in TEXTS)]
-    (folder / "rows.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    data = {
-        "folder": str(folder),
-        "train": "rows.tsv",
-        "valid": "rows.tsv",
-        "label": {"column": "label"},
-    }
+    data = data_of(folder, "rows.tsv", ["text\tlabel", *map("\t".join, TEXTS)])
     return {
         "task": "document_classification",
         "data": {**data, "source": {"column": "text", "vectors": NAME, **source}},
@@ -232,9 +227,8 @@ def rows_of(recipe: dict[str, Any]) -> tuple[Any, torch.Tensor]:
     blueprint = Blueprint.of(recipe_of(recipe, "a test"))
     splits = splits_of(blueprint)
     network = fresh_network(blueprint, splits)
-    return splits.fields.inputs["source"], network.encoder.get_parameter(
-        "embedding.table.weight"
-    ).detach()
+    table = network.encoder.get_parameter("embedding.table.weight").detach()
+    return splits.fields.inputs["source"], table
 
 
 @pytest.mark.usefixtures("package")
@@ -249,10 +243,8 @@ def test_tokens_of_every_vocabulary_start_from_the_package(tokens: str, tmp_path
 
 @pytest.mark.usefixtures("package")
 def test_tokens_of_a_file_start_from_the_package(tmp_path: Path) -> None:
-    pieces = {
-        piece: number
-        for number, piece in enumerate(["[UNK]", "[CLS]", "cat", "##s", "the", "sat", "dog", "a"])
-    }
+    names = ["[UNK]", "[CLS]", "cat", "##s", "the", "sat", "dog", "a"]
+    pieces = {piece: number for number, piece in enumerate(names)}
     given = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
     given.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     given.add_special_tokens(["[UNK]", "[CLS]"])
@@ -267,10 +259,8 @@ def test_tokens_of_a_file_start_from_the_package(tmp_path: Path) -> None:
 def test_a_size_that_the_vectors_do_not_have(tmp_path: Path) -> None:
     width, where = len(PIECES), "model.encoder.embedding.size"
     has = f"but the vectors of data.source.vectors have {width} numbers; say {where}: {width}"
-    for size, remedy in (
-        (8, ", or data.source.project_vectors: true to keep their first 8 principal components."),
-        (99, "."),
-    ):
+    project = ", or data.source.project_vectors: true to keep their first 8 principal components."
+    for size, remedy in ((8, project), (99, ".")):
         with pytest.raises(DataError) as raised:
             rows_of(values(tmp_path, size))
         assert str(raised.value) == f"{where} is {size}, {has}{remedy}"
@@ -293,11 +283,8 @@ def test_files_may_be_reduced_too(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("cat 1 2 3\nthe 4 5 7\ndog 9 8 8\n", encoding="utf-8")
     field, table = rows_of(values(tmp_path, 2, vectors="v.txt", project_vectors=True))
     ids = [field.tokenizer.encode(word)[0] for word in ("cat", "the", "dog")]
-    numpy.testing.assert_allclose(
-        table[ids],
-        projected(numpy.array([[1, 2, 3], [4, 5, 7], [9, 8, 8]], numpy.float32), 2),
-        rtol=1e-4,
-    )
+    whole = numpy.array([[1, 2, 3], [4, 5, 7], [9, 8, 8]], numpy.float32)
+    numpy.testing.assert_allclose(table[ids], projected(whole, 2), rtol=1e-4)
 
 
 FILE = "the 1 1\nDog 2 2\nNew York 3 3\nfox-trot 4 4\nFox 5 5\nfox 6 6\nowl 7 7\nelk 8 8\n"
@@ -306,16 +293,15 @@ FILE = "the 1 1\nDog 2 2\nNew York 3 3\nfox-trot 4 4\nFox 5 5\nfox 6 6\nowl 7 7\
 def test_words_of_a_file_in_its_order(tmp_path: Path) -> None:
     for name, header in (("glove.txt", ""), ("word2vec.txt", "8 2\n")):
         (tmp_path / name).write_text(header + FILE, encoding="utf-8")
-        assert list(words_in(tmp_path / name)) == [
-            line.rsplit(" ", 2)[0] for line in FILE.splitlines()
-        ]
+        words = [line.rsplit(" ", 2)[0] for line in FILE.splitlines()]
+        assert list(words_in(tmp_path / name)) == words
 
 
 @pytest.mark.parametrize(("lowercase", "extra"), [(True, ["fox", "owl"]), (False, ["Dog", "Fox"])])
 def test_extra_words_are_the_first_ones_that_training_lacks(
     lowercase: bool, extra: list[str], tmp_path: Path
 ) -> None:
-    """Beyond `size`; what no text has as one token is passed over, and merged where texts are lowercased."""
+    """Beyond `size`; what no text has as one token is passed over."""
     (tmp_path / "v.txt").write_text(FILE, encoding="utf-8")
     recipe = values(tmp_path, 2, vectors="v.txt", lowercase=lowercase, size=7)
     before, _ = rows_of(recipe)
@@ -349,16 +335,10 @@ def test_extra_words_are_known_when_they_come_and_the_run_needs_no_package(
 
 def pair(folder: Path, **both: Any) -> dict[str, Any]:
     """A recipe for two texts, the second of which has words that the first has not."""
-    rows = "".join(f"the cat\tthe dog sat\t{label}\n" for label in "xyxy")
-    (folder / "pairs.tsv").write_text("one\ttwo\tlabel\n" + rows, encoding="utf-8")
+    rows = [f"the cat\tthe dog sat\t{label}" for label in "xyxy"]
+    data = data_of(folder, "pairs.tsv", ["one\ttwo\tlabel", *rows])
     names = {"sentence1": "one", "sentence2": "two"}
     texts = {name: {"column": column, "vectors": NAME, **both} for name, column in names.items()}
-    data = {
-        "folder": str(folder),
-        "train": "pairs.tsv",
-        "valid": "pairs.tsv",
-        "label": {"column": "label"},
-    }
     return {"task": "sentence_pair", "data": data | texts}
 
 
@@ -372,66 +352,52 @@ def test_two_texts_have_the_same_extra_words(tmp_path: Path) -> None:
     assert sorted(words) == sorted({word.lower() for word in piece_vectors().whole_words})
 
 
-def test_two_texts_of_one_vocabulary_agree_about_extra_words(tmp_path: Path) -> None:
-    recipe = pair(tmp_path)
-    recipe["data"]["sentence1"]["extra_words"] = 5
-    with pytest.raises(RecipeError, match="have one vocabulary; give them the same extra_words"):
-        recipe_of(recipe, "a test")
-
-
 def test_new_training_data_and_extra_words_have_room_in_a_run_that_goes_on(tmp_path: Path) -> None:
     """`yak` is new in the second data, `elk` is an extra word of both."""
     (tmp_path / "v.txt").write_text(FILE, encoding="utf-8")
     recipe = values(tmp_path, 2, vectors="v.txt", extra_words=9)
     first = sixjars.train(recipe, out=tmp_path / "first", device="cpu").folder
-    (tmp_path / "more.tsv").write_text(
-        "text\tlabel\n" + "a yak\tx\nthe dog\ty\n" * 8, encoding="utf-8"
-    )
+    (tmp_path / "more.tsv").write_text("text\tlabel\n" + "a yak\tx\nthe dog\ty\n" * 8)
     more = {**recipe, "data": {**recipe["data"], "train": "more.tsv", "valid": "more.tsv"}}
     second = sixjars.train(more, from_run=first, out=tmp_path / "second", device="cpu").folder
-    before, after = (
-        sixjars.load(run, device="cpu").predict("cat yak elk").source for run in (first, second)
-    )
-    assert (before, after) == (("cat", "<unk:yak>", "elk"), ("cat", "yak", "elk"))
+    for run, word in ((first, "<unk:yak>"), (second, "yak")):
+        read = sixjars.load(run, device="cpu").predict("cat yak elk").source
+        assert read == ("cat", word, "elk")
 
 
-@pytest.mark.parametrize(
-    ("source", "sentence"),
-    [
-        (
-            {"vectors": None, "extra_words": 5},
-            "data.source.extra_words: takes words from data.source.vectors, which must be a file or wordllama, but is "
-            "not given; give it, or remove extra_words.",
-        ),
-        (
-            {"vectors": "sample", "extra_words": 5},
-            "data.source.extra_words: takes words from data.source.vectors, which must be a file or wordllama, but is "
-            "sample; give it, or remove extra_words.",
-        ),
-        (
-            {"tokens": "bpe", "extra_words": 5},
-            "data.source.extra_words: is for tokens: words, but data.source.tokens is bpe; remove it, or say "
-            "data.source.extra_words=0.",
-        ),
-        (
-            {"vectors": None, "project_vectors": True},
-            "data.source.project_vectors: is for pretrained vectors, but data.source.vectors names none; remove it.",
-        ),
-    ],
-)
-def test_settings_that_do_not_fit(source: dict[str, Any], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(RecipeError) as raised:
-        recipe_of(values(tmp_path, **source), "a test")
-    assert raised.value.faults == (sentence,)
+FAULTS = """
+data.source.vectors=null  data.source.extra_words=5
+    data.source.extra_words: takes words from data.source.vectors, which must be a file or
+    wordllama, but is not given; give it, or remove extra_words.
+data.source.vectors=sample  data.source.extra_words=5
+    data.source.extra_words: takes words from data.source.vectors, which must be a file or
+    wordllama, but is sample; give it, or remove extra_words.
+data.source.tokens=bpe  data.source.extra_words=5
+    data.source.extra_words: is for tokens: words, but data.source.tokens is bpe; remove it, or say
+    data.source.extra_words=0.
+data.source.vectors=null  data.source.project_vectors=true
+    data.source.project_vectors: is for pretrained vectors, but data.source.vectors names none;
+    remove it.
+"""
+
+
+@pytest.mark.parametrize(("overrides", "sentence"), entries(FAULTS))
+def test_settings_that_do_not_fit(overrides: str, sentence: str, tmp_path: Path) -> None:
+    check_fault(values(tmp_path), overrides, sentence)
+
+
+def test_two_texts_of_one_vocabulary_agree_about_extra_words(tmp_path: Path) -> None:
+    told = "data.sentence1 and data.sentence2 have one vocabulary; give them the same extra_words."
+    check_fault(pair(tmp_path), "data.sentence1.extra_words=5", told)
 
 
 def test_an_output_has_no_extra_words() -> None:
-    data = {"train": "a.tsv", "valid": 0.1, "source": {"column": 1}}
-    target = {"column": 2, "vectors": NAME, "extra_words": 5}
-    with pytest.raises(RecipeError) as raised:
-        recipe_of({"task": "translation", "data": data | {"target": target}}, "a test")
-    assert raised.value.faults == (
-        "data.target.extra_words: only an input has extra words, for an output learns none of them; remove it.",
+    data = {"train": "a.tsv", "source": {"column": 1}, "target": {"column": 2, "vectors": NAME}}
+    check_fault(
+        {"task": "translation", "data": data},
+        "data.target.extra_words=5",
+        "data.target.extra_words: only an input has extra words, for an output learns none of "
+        "them; remove it.",
     )
 
 
@@ -447,20 +413,16 @@ def test_a_missing_package_is_told_before_the_texts_are_gone_through(
 @pytest.mark.skipif(find_spec(NAME) is None, reason="wordllama is not installed")
 def test_the_true_package() -> None:
     """A word of one piece has its row, and words of one kind lie closer than others."""
-    values, places = piece_vectors().of_tokens(
-        ["Paris", "London", "stock", "market", "shares", "football"]
-    )
+    words = ["Paris", "London", "stock", "market", "shares", "football"]
+    values, places = piece_vectors().of_tokens(words)
     assert places == [0, 1, 2, 3, 4, 5]
     unit = values / numpy.linalg.norm(values, axis=1, keepdims=True)
     alike = unit @ unit.T
     assert alike[0, 1] > max(alike[0, 2:])
     assert alike[2, 4] > alike[2, 5]
-    numbers = json.loads((package_folder() / TOKENIZER).read_text(encoding="utf-8"))["model"][
-        "vocab"
-    ]
+    tokenizer = json.loads((package_folder() / TOKENIZER).read_text(encoding="utf-8"))
     [raw] = load_file(package_folder() / WEIGHTS).values()
-    numpy.testing.assert_allclose(
-        values[0] / values[0, 0], raw[numbers["▁Paris"]] / raw[numbers["▁Paris"], 0], rtol=0.01
-    )
+    paris = raw[tokenizer["model"]["vocab"]["▁Paris"]]
+    numpy.testing.assert_allclose(values[0] / values[0, 0], paris / paris[0], rtol=0.01)
     assert len(piece_vectors().whole_words) > 10_000
     assert NAME not in sys.modules

@@ -1,4 +1,4 @@
-"""Words between white space: whatever is made of each different word is what the library makes of whole texts."""
+"""Words between white space: what is made of each is what the library makes of whole texts."""
 
 import sys
 from collections import Counter
@@ -31,7 +31,7 @@ from sixjars_runtime.text.spelling import MARKED_WORDS, TokenizerSettings
 from tests.unit.tokenizers import KINDS, TEXTS, trained
 
 LETTERS = "ab ▁￭■.,!-_ΣİéA\u0301\u0323\u00a0\u3000\x1c\x85\u2003\t\n😀각\u1100\u1161\u11a8\u200b"
-"""What a tokenizer may treat in its own way: marks, white space, letters that are made of several."""
+"""What a tokenizer may treat in its own way: marks, white space, composed letters."""
 ODD = st.one_of(st.text(LETTERS, max_size=12), st.text(max_size=8))
 TOKENIZERS = {
     f"{name}, {case}": trained(
@@ -74,7 +74,7 @@ def test_words_are_those_of_python(found: Callable[[list[str]], Words], texts: l
 
 
 def test_arrow_splits_at_the_same_characters_as_python() -> None:
-    """Every character there is, each between two letters: so few texts have the words that many would have."""
+    """Every character there is, each between two letters, so that few texts have all words."""
     text = "".join(
         f"a{chr(code)}b" for code in range(sys.maxunicode) if not 0xD800 <= code <= 0xDFFF
     )
@@ -108,9 +108,8 @@ def test_only_so_many_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_half_a_character() -> None:
-    with pytest.raises(
-        DataError, match=r"Text 'a\\ud800' holds half a character \(a lone surrogate\); remove it\."
-    ):
+    told = r"Text 'a\\ud800' holds half a character \(a lone surrogate\); remove it\."
+    with pytest.raises(DataError, match=told):
         as_array(["fine", "a\ud800"])
 
 

@@ -1,4 +1,4 @@
-"""A known word beside punctuation is known: in torch, the server, the runtime without torch, and the browser."""
+"""A known word beside punctuation is known: in torch, server, runtime and browser."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ TEXTS = {
     '"invoice"': ('"', "invoice", '"'),
     "invoice": ("invoice",),
 }
-"""What is asked, and the tokens that the encoder receives; one that is not known would be `<unk:WORD>`."""
+"""What is asked, and the tokens of the encoder; an unknown one would be `<unk:WORD>`."""
 ROWS = ["pay the invoice now", "a ( b ) 'p' < c > d / e", 'he said "yes" and left']
 """In these the word is between spaces only, and most marks are elsewhere than in what is asked."""
 
@@ -57,9 +57,8 @@ def test_in_torch(folder: Path) -> None:
     assert [tokens_of(one.source) for one in found] == list(TEXTS.values())
     assert [one.unknown_tokens for one in found] == [0, 0, 0, 0]
     known = [predictor.fields.inputs["source"].tokenizer.encode(text) for text in TEXTS]  # type: ignore[attr-defined]
-    assert set(known[0]) & set(known[1]) & set(known[2]) == set(
-        known[3]
-    )  # one number wherever it stands
+    # one number wherever it stands
+    assert set(known[0]) & set(known[1]) & set(known[2]) == set(known[3])
 
 
 def test_in_the_runtime(folder: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def trained(texts: list[str], **kind: Any) -> TextTokenizer:
 
 
 def vocabulary(tokenizer: AnyTokenizer) -> dict[str, int]:
-    """Every token and its id; a special name wins over a word of the text that is spelled the same."""
+    """Every token and its id; a special name wins over a word that is spelled the same."""
     ordinary = {
         token: number for number, token in enumerate(tokenizer._names) if number >= len(SPECIAL)
     }
