@@ -34,7 +34,10 @@ def letters_of(component: Component, without: str = "\0") -> dict[str, Numbers]:
             continue
         letters = letter.split(" | ")
         assert not found.keys() & set(letters), letters
-        found |= zip(letters, np.split(tensor.double().numpy(), len(letters)), strict=True)
+        parts = np.split(tensor.double().numpy(), len(letters))
+        if tensor.shape == (1,):  # a number, which multiplies anything
+            parts = [tensor.double().numpy().reshape(())]
+        found |= zip(letters, parts, strict=True)
     return found
 
 

@@ -32,11 +32,17 @@ COMMENTS = (
     r"E_idf1 of a word is "
     r"log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has",
     r"E_idf2 likewise, of pairs",
+    r"E_idf1 of a word is "
+    r"log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has, "
+    r"times the greatest log\(p / q\) over the labels ℓ of texts that have it, or 0: "
+    r"p = \(m_ℓ \+ 4 n_ℓ / n\) / \(n_ℓ \+ 4\) where m_ℓ of the n_ℓ texts of label ℓ have it, "
+    r"q likewise of all other texts",
     r"E_idf of a word is "
     r"log\(\(1 \+ L\) / \(1 \+ M\)\) \+ 1 where M of L training sentences have it, 0 where none "
     r"has",
     r"μ_o and σ_o are mean and spread over the training pairs",
     r"the pair's hash",
+    r"λ is [\d.]+",
     r"0 beyond the ends",
 )
 """What may stand after the colon of an equation."""

@@ -14,7 +14,7 @@ from typing import final
 import pytest
 from tests.house.copies import CALLS, ROOT
 
-from sixjars import FieldSettings, WordEmbedding
+from sixjars import Field, FieldSettings, WordEmbedding
 
 SOURCES = [str(ROOT / "src"), str(ROOT / "runtime" / "src")]
 MODULES = {
@@ -394,7 +394,8 @@ def test_a_package_in_the_current_folder_is_found(tmp_path: Path, warm_python: s
 
 def test_a_field_need_not_have_vectors() -> None:
     """The settings of a text have a key for pretrained vectors; those of another field may have none."""
-    field = SimpleNamespace(name="source", settings=FieldSettings(kind="signs", column="signs"))
+    settings = FieldSettings(kind="signs", column="signs")
+    field = SimpleNamespace(name="source", settings=settings, has_vectors=Field.has_vectors)
     [told] = WordEmbedding.section_misfits({"frozen": True}, "model.encoder.embedding", field)
     sentence = "keeps pretrained vectors as they are, but data.source.vectors names none."
     assert told.endswith(sentence)

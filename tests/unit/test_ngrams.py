@@ -19,6 +19,7 @@ from sixjars.errors import RecipeError
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Batch, Padded
 from sixjars.learning.checkpoints import load_tensors
+from sixjars.learning.engine import optimizer_for
 from sixjars.model import frequencies
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
@@ -152,7 +153,7 @@ def test_several_labels_of_a_text_count_each(monkeypatch: pytest.MonkeyPatch) ->
     features = torch.tensor([[1, 2], [2, 2], [3, 1]])
     labels = Padded.of([[0, 2], [1], [2]])
     ratios = []
-    for limit in (0, 10**6):
+    for limit in (1, 10**6):
         monkeypatch.setattr(frequencies, "MERGED_AT", limit)
         counts = FeatureCounts(4)
         for row in range(3):
@@ -161,6 +162,35 @@ def test_several_labels_of_a_text_count_each(monkeypatch: pytest.MonkeyPatch) ->
     assert torch.equal(*ratios)
     with_2 = (2 + 4 * 2 / 3) / (2 + 4) / ((0 + 4 * 1 / 3) / (1 + 4))  # both texts of label 2 have 1
     assert float(ratios[0][1]) == pytest.approx(math.log(with_2))
+
+
+def test_a_label_that_all_texts_have_tells_nothing() -> None:
+    """Several labels, of which all texts have one; one label alone; one text alone."""
+    for labels in ([[0, 1], [0], [0, 1]], [[0], [0], [0]], [[0]]):
+        counts = FeatureCounts(4)
+        features = torch.tensor([[1, 2], [2, 2], [3, 1]])[: len(labels)]
+        counts.add(features, Padded.of(labels))
+        ratios = counts.label_ratio()
+        assert ratios.isfinite().all()
+        assert bool(ratios.any()) == (len(labels[0]) > 1)
+
+
+def test_standardized_vectors_of_many_batches_are_as_long_as_those_of_all_texts() -> None:
+    """The batches are of one length each, and not all of their texts are measured."""
+    torch.manual_seed(0)
+    words = WordEmbedding(vocabulary=50, size=8, vectors=(torch.arange(40), torch.randn(40, 8)))
+    encoder = BagEncoder(
+        embedding=words, ngrams=NgramVectors(vocabulary=50, size=2), standardize=True
+    )
+    texts = [torch.randint(4, 50, (64, length)) for length in range(1, 31)]
+    batches = [
+        Batch({"source": Padded(ids, ids > 0)}, Padded.of([[0], [1]] * 32), torch.arange(64))
+        for ids in texts
+    ]
+    encoder.count(batches)
+    means = torch.cat([encoder(batch.inputs["source"]).memory.mean(1) for batch in batches])
+    assert float(means.detach().square().sum(1).mean()) == pytest.approx(1, rel=0.15)
+    assert not words.matrix()[40:].any()  # words without a pretrained vector
 
 
 def test_standardized_vectors_begin_as_sentence_embeddings() -> None:
@@ -197,9 +227,21 @@ def test_weights_by_labels_need_a_label_and_standardized_vectors_need_vectors() 
     with pytest.raises(RecipeError) as caught:
         sixjars.read_recipe(values, overrides)
     assert "weigh_by: labels needs an output that is a label; frequency fits" in str(caught.value)
-    assert "standardize: true is for pretrained vectors, but data.source.vectors" in str(
-        caught.value
-    )
+    assert "standardize: true is for pretrained vectors, but data.source" in str(caught.value)
+    bag = "model.encoder={kind: bag, standardize: true, embedding: {frozen: true, size: 256}}"
+    with pytest.raises(RecipeError, match=r"take model\.encoder\.embedding\.frozen=false learning"):
+        sixjars.read_recipe(
+            "document_classification/sample_flat_initial", ["data.source.vectors=wordllama", bag]
+        )
+
+
+def test_epsilon_belongs_to_adam() -> None:
+    keys = ["learning.epsilon=1e-4", "learning.optimizer=sgd"]
+    with pytest.raises(RecipeError, match=r"belongs to adam and adamw, but .* sgd; take learning"):
+        sixjars.read_recipe("translation/sample_initial", keys)
+    settings = sixjars.read_recipe("translation/sample_initial", keys[:1]).learning
+    optimizer = optimizer_for([torch.nn.Parameter(torch.ones(1))], settings)
+    assert optimizer.defaults["eps"] == 1e-4
 
 
 def hashed_in_python(buckets: int, pairs: Sequence[tuple[int, int]]) -> list[int]:

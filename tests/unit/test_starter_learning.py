@@ -66,7 +66,7 @@ def test_validations_are_neither_hundreds_nor_few(task: str, rows: int) -> None:
     learning = settings(task, rows)
     assert learning.validate_every is not None
     assert 25 <= learning.updates(10**9) / learning.validate_every <= 35
-    assert (learning.patience or 0) < 12
+    assert (learning.patience or 0) < 16
 
 
 def test_few_validation_rows_are_scored_by_the_loss() -> None:

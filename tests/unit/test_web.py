@@ -72,7 +72,7 @@ SLOW: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "joined sentences": (
         "document_classification/sample_initial",
-        ("model.bridge={kind: pooling, join_summary: true}",),
+        ("model.bridge={kind: pooling, join_summary: true, scale: 20.0}",),
     ),
     "pair without attention": ("sentence_pair/sample_plain", ()),
     "sorting": ("pointing/sample_sorting", ()),

@@ -368,10 +368,10 @@ def test_new_training_data_and_extra_words_have_room_in_a_run_that_goes_on(tmp_p
 FAULTS = """
 data.source.vectors=null  data.source.extra_words=5
     data.source.extra_words: takes words from data.source.vectors, which must be a file or
-    wordllama, but is not given; give it, or remove extra_words.
+    wordllama, but is not given; give it, or say extra_words: 0.
 data.source.vectors=sample  data.source.extra_words=5
     data.source.extra_words: takes words from data.source.vectors, which must be a file or
-    wordllama, but is sample; give it, or remove extra_words.
+    wordllama, but is sample; give it, or say extra_words: 0.
 data.source.tokens=bpe  data.source.extra_words=5
     data.source.extra_words: is for tokens: words, but data.source.tokens is bpe; remove it, or say
     data.source.extra_words=0.

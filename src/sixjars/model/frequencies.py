@@ -96,14 +96,23 @@ class FeatureCounts:
         """
         if self._waiting:
             self._merge()
-        feature_K = self._keys_K % len(self.texts_F)
-        of_label_K = self._labels[self._keys_K // len(self.texts_F)]
+        ratios_F = torch.zeros_like(self.texts_F)
+        for begin in range(0, len(self._keys_K), MERGED_AT):
+            part = slice(begin, begin + MERGED_AT)  # all at once would be gigabytes
+            feature_K, ratio_K = self._ratios(self._keys_K[part], self._with_K[part])
+            ratios_F.scatter_reduce_(0, feature_K, ratio_K, "amax")
+        return ratios_F
+
+    def _ratios(self, keys: Tensor, texts_with: Tensor) -> tuple[Tensor, Tensor]:
+        """The feature and the log ratio of pairs of a feature and a label, (K,) each."""
+        feature_K = keys % len(self.texts_F)
+        of_label_K = self._labels[keys // len(self.texts_F)]
         others_K = self.total - of_label_K
-        inside_K = self._with_K + SMOOTHING * of_label_K / self.total
-        outside_K = self.texts_F[feature_K] - self._with_K + SMOOTHING * others_K / self.total
+        inside_K = texts_with + SMOOTHING * of_label_K / self.total
+        outside_K = self.texts_F[feature_K] - texts_with + SMOOTHING * others_K / self.total
         odds_K = inside_K / (of_label_K + SMOOTHING) * (others_K + SMOOTHING) / outside_K
-        ratio_K = odds_K.log()
-        return torch.zeros_like(self.texts_F).scatter_reduce(0, feature_K, ratio_K, "amax")
+        # A label that all texts have tells nothing, and nothing is outside it.
+        return feature_K, torch.where(others_K > 0, odds_K.log(), 0.0)
 
 
 def _sum(left: Tensor, right: Tensor) -> Tensor:

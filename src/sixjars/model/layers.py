@@ -231,6 +231,8 @@ class WordEmbedding(nn.Module):
         is_fixed = torch.zeros(vocabulary, 1, dtype=torch.bool) if frozen else None
         self.register_buffer("fixed", fixed)
         self.register_buffer("is_fixed", is_fixed)
+        self.pretrained_rows = None if vectors is None else vectors[0]
+        """The words that started from a pretrained vector; not known of a run that was loaded."""
         if vectors is not None:
             self._start_from(*vectors)
 

@@ -281,7 +281,10 @@ class LearningSettings(Section):
             message = f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}."
             yield ("momentum", "optimizer"), message
         if self.epsilon != type(self).model_fields["epsilon"].default and not self.is_adam:
-            message = f"'epsilon' belongs to adam and adamw, but the optimizer is {self.optimizer}."
+            message = (
+                f"'epsilon' belongs to adam and adamw, but the optimizer is {self.optimizer}; "
+                "take learning.epsilon=1e-8, the default."
+            )
             yield ("epsilon", "optimizer"), message
 
 

@@ -165,8 +165,8 @@ class TextField(Field):
         if settings.vectors in (None, "sample"):
             yield (
                 f"{where}.extra_words: takes words from {where}.vectors, which must be a file or "
-                f"{WORDLLAMA}, but is {settings.vectors or 'not given'}; give it, or remove "
-                "extra_words."
+                f"{WORDLLAMA}, but is {settings.vectors or 'not given'}; give it, or say "
+                "extra_words: 0."
             )
         if settings.tokens != "words":
             yield (

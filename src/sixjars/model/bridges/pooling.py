@@ -45,7 +45,7 @@ class AttentionPooling(Bridge):
     True
     """
 
-    letters = {"key.weight": "W_pool", "key.bias": "b_pool", "query.weight": "u_pool"}
+    letters = {"key.weight": "W_pool", "key.bias": "b_pool", "query.weight": "u_pool", "scale": "λ"}
     context_size = 0
     has_attention = True
     reads_summary = False
@@ -111,13 +111,14 @@ class AttentionPooling(Bridge):
     def equations(self) -> list[str]:
         """The pooled summary, and the initial state made from it."""
         at, state, weight = ("n", "g", "β") if self.segment_size else ("j", "h", "α")
-        factor = "" if self.scale is None else f"{float(self.scale):g} "
+        factor = "" if self.scale is None else "λ "
+        value = "" if self.scale is None else f": λ is {float(self.scale):g}"
         words = (
             "α_j = β_n ω_nk, where word j is word k of segment n; ω_nk = 1 / K where the encoder "
         )
         lines = [
             f"{weight}_{at} = softmax_{at}(u_poolᵀ tanh(W_pool {state}_{at} + b_pool))",
-            f"h_pool = {factor}Σ_{at} {weight}_{at} {state}_{at}",
+            f"h_pool = {factor}Σ_{at} {weight}_{at} {state}_{at}{value}",
             *self.first.equations("[h_pool, h_T]" if self.reads_summary else "h_pool"),
         ]
         return [*lines, f"{words}computes none"] if self.segment_size else lines

@@ -4,8 +4,7 @@ Dims: B batch, S source positions, M words and pairs at them, E embedding featur
       the memory, N features of the evidence, V words of the vocabulary, F features to count.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, final
 
 import torch
@@ -30,7 +29,10 @@ LABEL_DROPOUT: Final = 0.5
 """Dropout before the label: as good as 0.3 or better by up to half a point on four corpora. Dropout
 on the word vectors gained nothing more, and drawing it was half of the time of training."""
 MEASURED: Final = 8
-"""Batches by which the length of the mean vector of a text is measured: some 2,000 texts."""
+"""Batches by all of whose texts the length of a mean vector is measured; of more batches, whose
+texts are of one length each, some texts of each are taken."""
+MEASURED_OF_EACH: Final = 16
+"""The texts of each batch then, for 25,000 texts 1,600."""
 VECTOR_SCALE: Final = 20.0
 """The factor of the attended vectors of a starter recipe, as large as that of the evidence. Word
 vectors then decide where rows are few, before rare words are learned by heart. Against vectors as
@@ -39,6 +41,8 @@ EPSILON: Final = 1e-4
 """Adam's ε of a starter recipe. With 1e-8 a word of one text learns as fast as frequent ones, and
 texts are learned by heart: 20,000 movie reviews 0.912 in place of 0.902, topics of 3,000 stories
 0.839 in place of 0.798, news equal. With 1e-3 large sets are learned too slowly."""
+MEASURED_AT_ONCE: Final = 16
+"""Texts whose vectors are there at a time: those of 256 long texts would have half a gigabyte."""
 FACTORS: Final = (1_000_003, 10_007)
 """The factors of the two words in the hash of a pair. Products stay below 2^53 for vocabularies up
 to 2^32, so that JavaScript, whose numbers are 64-bit floats, computes the same."""
@@ -69,7 +73,7 @@ class NgramVectors(nn.Module):
 
     >>> ngrams = NgramVectors(vocabulary=10, size=2, buckets=8)
     >>> texts = Padded.of([[5, 6, 7], [8]])
-    >>> ngrams.count([(texts, Padded.of([[0], [1]]))])
+    >>> _ = ngrams.count([(texts, Padded.of([[0], [1]]))])
     >>> ngrams(texts.values, texts.mask).shape
     torch.Size([2, 2])
     """
@@ -162,7 +166,7 @@ class NgramVectors(nn.Module):
         if self.by_labels:
             a = f"{SMOOTHING:g}"
             ratio = (
-                ", times the greatest log(p / q) over its labels ℓ, or 0: "
+                ", times the greatest log(p / q) over the labels ℓ of texts that have it, or 0: "
                 f"p = (m_ℓ + {a} n_ℓ / n) / (n_ℓ + {a}) where m_ℓ of the n_ℓ texts of label ℓ "
                 "have it, q likewise of all other texts"
             )
@@ -234,22 +238,44 @@ class BagEncoder(Encoder):
 
     def count(self, batches: Iterable[Batch]) -> None:
         """Count the training texts that have each word and pair; standardize the word vectors."""
-        remaining = iter(batches)
-        first = list(islice(remaining, MEASURED))
-        examples = ((batch.inputs["source"], batch.target) for batch in chain(first, remaining))
-        words = self.ngrams.count(examples)
+        first: list[Padded] = []
+        some: list[Padded] = []
+
+        def examples() -> Iterator[tuple[Padded, Padded]]:
+            for batch in batches:
+                text = batch.inputs["source"]
+                text = Padded(text.values, text.mask)  # without its segments, for rows to be picked
+                first.extend([text] if len(first) <= MEASURED else [])
+                step = -(-text.rows // MEASURED_OF_EACH)
+                some.append(text.pick(torch.arange(0, text.rows, step)))
+                yield text, batch.target
+
+        words = self.ngrams.count(examples())
         if self.standardizes:
-            self._standardize(words, [batch.inputs["source"] for batch in first])
+            self._standardize(words, first if len(first) <= MEASURED else some)
 
     @torch.no_grad()
     def _standardize(self, words: FeatureCounts, texts: Sequence[Padded]) -> None:
-        """Weigh, centre and scale the word vectors; those of special tokens become 0."""
+        """Weigh, centre and scale the word vectors.
+
+        Those of special tokens become 0, and those of words that have no pretrained vector: they
+        would be noise that never learns.
+        """
         table_VE = self.embedding.table.weight
         weights_V1 = weighing_column(words.weights_of_all().float(), len(SPECIAL))
         shares_V1 = weights_V1 * words.texts_F.float().unsqueeze(1)
         centre_E = (shares_V1 * table_VE).sum(0) / shares_V1.sum().clamp(min=1e-6)
         table_VE.sub_(centre_E).mul_(weights_V1)
-        squares = torch.cat([self._mean_vectors(text).square().sum(1) for text in texts])
+        if self.embedding.pretrained_rows is not None:
+            is_known_V = torch.zeros(len(table_VE), dtype=torch.bool)
+            is_known_V[self.embedding.pretrained_rows] = True
+            table_VE[~is_known_V] = 0.0
+        parts = (
+            text.pick(rows)
+            for text in texts
+            for rows in torch.arange(text.rows).split(MEASURED_AT_ONCE)
+        )
+        squares = torch.cat([self._mean_vectors(part).square().sum(1) for part in parts])
         table_VE.div_(squares.mean().sqrt().clamp(min=1e-6))
 
     def _mean_vectors(self, text: Padded) -> Tensor:
@@ -261,12 +287,18 @@ class BagEncoder(Encoder):
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """Report weights by labels where the output has none, and vectors that are not there."""
         faults = _without_labels(plan)
-        standardizes = plan.settings["encoder"].get("standardize")
-        if standardizes and not plan.inputs["source"].has_vectors:
+        settings = plan.settings["encoder"]
+        if settings.get("standardize") and not plan.inputs["source"].has_vectors:
             faults.append(
                 "model.encoder.standardize: true is for pretrained vectors, but "
                 "data.source.vectors names none; take model.encoder.standardize=false "
-                "learning.freeze=[]."
+                "model.bridge.scale=1 learning.freeze=[] learning.epsilon=1e-8."
+            )
+        if settings.get("standardize") and settings["embedding"].get("frozen"):
+            faults.append(
+                "model.encoder.embedding.frozen: true keeps vectors that standardize would "
+                "change; take model.encoder.embedding.frozen=false "
+                "learning.freeze=encoder.embedding."
             )
         return faults
 
