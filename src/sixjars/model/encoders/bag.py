@@ -271,9 +271,9 @@ class BagEncoder(Encoder):
             is_known_V[self.embedding.pretrained_rows] = True
             table_VE[~is_known_V] = 0.0
         parts = (
-            text.pick(rows)
+            Padded(text.values[at : at + MEASURED_AT_ONCE], text.mask[at : at + MEASURED_AT_ONCE])
             for text in texts
-            for rows in torch.arange(text.rows).split(MEASURED_AT_ONCE)
+            for at in range(0, text.rows, MEASURED_AT_ONCE)
         )
         squares = torch.cat([self._mean_vectors(part).square().sum(1) for part in parts])
         table_VE.div_(squares.mean().sqrt().clamp(min=1e-6))
