@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from sixjars.reports.report import report as report
     from sixjars.runs.align import Alignment as Alignment
     from sixjars.runs.align import align as align
+    from sixjars.runs.data.prepare import generate_sample as generate_sample
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
-    from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
     from sixjars.runs.result import Run as Run
     from sixjars.runs.share import pack as pack
@@ -150,7 +150,7 @@ _MODULES = {
     "runs.faithfulness": "AttentionCheck check_attention",
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
-    "runs.prepare": "generate_sample",
+    "runs.data.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
     "reports.report": "report",
     "runs.result": "Run",

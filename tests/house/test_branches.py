@@ -74,17 +74,20 @@ ALLOWED = {
         "model/build.py",
         "getattr(hints[name], 'given', ())",
     ): "a hook: parameters that the toolkit fills in",
-    ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",
+    ("runs/data/splits.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/recipes.py", "getattr(inner.kind, 'given', ())"): "the same",
     (
-        "runs/data.py",
+        "runs/data/splits.py",
         "hasattr(inner.kind, 'extractor')",
     ): "a hook: whoever reads files has a feature extractor",
     (
         "runs/recipes.py",
         "hasattr(inner.kind, 'section_misfits')",
     ): "a hook: settings that do not fit the field",
-    ("runs/data.py", "getattr(field.settings, 'vectors', None)"): "where the vectors are read",
+    (
+        "runs/data/splits.py",
+        "getattr(field.settings, 'vectors', None)",
+    ): "where the vectors are read",
     (
         "runs/recipes.py",
         "getattr(source, 'segments', 'none')",

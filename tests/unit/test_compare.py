@@ -31,9 +31,9 @@ from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint
+from sixjars.runs.data.scored_files import file_dataset
+from sixjars.runs.data.splits import Blueprint
 from sixjars.runs.folder import open_run
-from sixjars.runs.scored_files import file_dataset
 
 FEW = [
     "data.sample.size=64",
@@ -227,7 +227,7 @@ def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: 
     for file, some in zip(files, (rows, rows[::-1]), strict=True):
         file.write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
     one, two = (
-        file_dataset(opened, opened.restored(Blueprint.of(opened.recipe).fields), file)
+        file_dataset(opened.recipe, opened.restored(Blueprint.of(opened.recipe).fields), file)
         for opened, file in zip((open_run(first), open_run(first)), files, strict=True)
     )
     with pytest.raises(DataError) as told:

@@ -19,7 +19,7 @@ from sixjars.data.storage.features import rounded
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError, ShapeError
 from sixjars.model import visual
 from sixjars.model.backbones.pretrained import Features
-from sixjars.runs.prepare import extract_features
+from sixjars.runs.data.prepare import extract_features
 from sixjars_runtime.images import read_image
 
 from .conftest import Call

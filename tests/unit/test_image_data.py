@@ -18,7 +18,7 @@ from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Encoded
 from sixjars.model.build import Network
 from sixjars.recipe.sections import EvaluationSettings, Recipe, SearchSettings
-from sixjars.runs.data import Blueprint, Splits, fresh_network, splits_of
+from sixjars.runs.data.splits import Blueprint, Splits, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
 
 WIDTH, HEIGHT = 12, 8

@@ -24,7 +24,7 @@ from sixjars.data.tables import Examples
 from sixjars.data.text import files
 from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.data.splits import Blueprint, Splits, splits_of
 from sixjars.runs.recipes import recipe_of
 from tests.unit.conftest import Server
 from tests.unit.rows import line_numbers, reading, rows_of
@@ -282,7 +282,7 @@ import os, sys, time
 from pathlib import Path
 from sixjars.data.storage import spool
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.data.splits import Blueprint, splits_of
 from sixjars.runs.recipes import recipe_of
 folder, stuck = Path(sys.argv[1]), sys.argv[2] == "stuck"
 spool.IN_MEMORY = 1000

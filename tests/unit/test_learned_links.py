@@ -17,7 +17,7 @@ from sixjars.data.alignment.learned import learned_links
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
+from sixjars.runs.data.splits import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
 DRAW = random.Random(0)

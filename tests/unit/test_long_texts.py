@@ -15,7 +15,7 @@ from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError
 from sixjars.flow.values import Padded
-from sixjars.runs.data import Blueprint, notes_on, splits_of
+from sixjars.runs.data.splits import Blueprint, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 from sixjars_runtime.special_tokens import STOP
 

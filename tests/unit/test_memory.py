@@ -11,8 +11,8 @@ from torch.profiler import ProfilerActivity, profile
 import sixjars
 import sixjars_runtime
 from sixjars.errors import DataError, LearningError
-from sixjars.runs import data as runs_data
-from sixjars.runs.data import Blueprint, fresh_network, key_of, splits_of
+from sixjars.runs.data import splits as runs_data
+from sixjars.runs.data.splits import Blueprint, fresh_network, key_of, splits_of
 from sixjars.runs.recipes import read_recipe
 from sixjars_runtime import memory
 

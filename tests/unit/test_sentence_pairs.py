@@ -9,7 +9,7 @@ import pytest
 import sixjars
 from sixjars.errors import RecipeError
 from sixjars.model.build import build
-from sixjars.runs.data import Blueprint, add_vectors, splits_of
+from sixjars.runs.data.splits import Blueprint, add_vectors, splits_of
 from sixjars.runs.recipes import read_recipe, recipe_of
 
 ROWS = [

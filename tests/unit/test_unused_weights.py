@@ -18,7 +18,7 @@ from sixjars.model.encoders.image import ImageEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.visual import VisualInput
 from sixjars.recipe.files import packaged
-from sixjars.runs.data import Blueprint, fresh_network, splits_of
+from sixjars.runs.data.splits import Blueprint, fresh_network, splits_of
 from sixjars.runs.recipes import read_recipe
 
 UNUSED = {

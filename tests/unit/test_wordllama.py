@@ -25,7 +25,7 @@ from sixjars.data.text.wordllama import (
     piece_vectors,
 )
 from sixjars.errors import DataError, MissingExtra, RecipeError
-from sixjars.runs.data import Blueprint, fresh_network, splits_of
+from sixjars.runs.data.splits import Blueprint, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
 from sixjars_runtime.special_tokens import UNK
 

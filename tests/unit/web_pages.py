@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any
 
 import sixjars
-from sixjars.runs.data import Blueprint, raw_examples
+from sixjars.runs.data.splits import Blueprint, raw_examples
 from tests.unit.browser import Browser
 
 FEW = (

@@ -36,7 +36,7 @@ def features(
     killed goes on.
     """  # noqa: D205 - one sentence of --help
     from sixjars.recipe.outside import Outside
-    from sixjars.runs.prepare import extract_features
+    from sixjars.runs.data.prepare import extract_features
     from sixjars.runs.recipes import read_recipe
 
     outside = Outside(tuple(allow or []))
@@ -63,7 +63,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Another seed, another corpus.", min=0)] = 0,
 ) -> None:
     """Write a synthetic corpus as files: JSON lines, and images or videos beside them."""
-    from sixjars.runs.prepare import generate_sample
+    from sixjars.runs.data.prepare import generate_sample
 
     for path in generate_sample(task, out, size=size, seed=seed, reporter=ConsoleProgress(notes())):
         results().print(str(path))

@@ -38,7 +38,9 @@ from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
 from sixjars.reports.values import ByLength, Example, History, Report, Shown, SummaryMap
 from sixjars.runs.beside import sentence_of
-from sixjars.runs.data import Splits
+from sixjars.runs.data.scored_files import are_files
+from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.data.splits import Splits
 from sixjars.runs.evaluate import (
     Evaluation,
     JudgedRun,
@@ -53,8 +55,6 @@ from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.folds import held_out_baselines, held_out_scores, note_of_folds
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import chosen_by, metrics_of
-from sixjars.runs.scored_files import are_files
-from sixjars.runs.splits import SPLITS
 from sixjars.runs.trend import trend_of
 from sixjars_runtime.errors import DataError
 

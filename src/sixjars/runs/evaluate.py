@@ -31,13 +31,19 @@ from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines, sentence_of
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.data.scored_files import (
+    Scored,
+    are_files,
+    learned_from,
+    scored_file,
+    training_files,
+)
+from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.data.splits import Blueprint, Splits, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
 from sixjars.runs.notebook import baseline_table, score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
-from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
-from sixjars.runs.splits import SPLITS
 from sixjars.runs.trend import trend_of
 from sixjars_runtime.errors import DataError, RecipeError, RunError, SixJarsError
 
@@ -367,7 +373,7 @@ def _datasets(
             "column; leave --data out, or name metrics without alignment_error_rate."
         )
     keys = {truth.key for truth in ANNOTATIONS.values() if truth.need in needs}
-    dataset = scored_file(run, fields, data, keys)
+    dataset = scored_file(run.recipe, fields, data, keys)
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
     return dataset, splits_of(blueprint, fields) if needs_training else None

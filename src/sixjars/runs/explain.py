@@ -14,7 +14,7 @@ from sixjars.recipe.files import RecipeLike, find, packaged
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.archive import is_packed
-from sixjars.runs.data import Blueprint, blank_batch, raw_examples
+from sixjars.runs.data.splits import Blueprint, blank_batch, raw_examples
 from sixjars.runs.explanation import Explanation, explanation_of
 from sixjars.runs.folder import has_run, open_run
 from sixjars.runs.recipes import read_recipe

@@ -15,12 +15,12 @@ from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, fa
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
+from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import open_run
 from sixjars.runs.forced import with_output
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.scored_files import file_dataset
 from sixjars_runtime.errors import DataError
 
 EXAMPLES: Final = 200
@@ -128,7 +128,7 @@ def check_attention(
             if data is None:
                 dataset = scored_dataset(run, blueprint, fields)
             else:
-                dataset = file_dataset(run, fields, Path(data))
+                dataset = file_dataset(run.recipe, fields, Path(data))
             rows = _rows(dataset, examples)
         checked: list[CheckedExample] = []
         for example in checked_examples(network, dataset, rows, search=search, examples=at_once):

@@ -14,7 +14,7 @@ from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import Reporter, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baseline_file import read_entries
-from sixjars.runs.data import Blueprint, notes_on, splits_of
+from sixjars.runs.data.splits import Blueprint, notes_on, splits_of
 from sixjars.runs.folder import RunFolder, best_first
 from sixjars.runs.recipes import chosen_by
 from sixjars_runtime.errors import RecipeError, RunError

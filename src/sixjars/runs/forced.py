@@ -21,11 +21,11 @@ from sixjars.model.build import Network
 from sixjars.progress import number_of, tell
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import EncodedRequests, Found, Input, Request
-from sixjars.runs.scored_files import file_dataset
 from sixjars_runtime.errors import SixJarsError, hint, shown, unknown
 from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 
@@ -222,7 +222,7 @@ def score_outputs(
     """
     run = open_run(Path(folder), Outside(tuple(allow)))
     _, fields, network = run.loaded(device_named(device))
-    dataset = file_dataset(run, fields, data)
+    dataset = file_dataset(run.recipe, fields, data)
     if dataset.skipped:
         rows = number_of(dataset.skipped, "bad row")
         tell(f"left out: {rows} of {data}; --json has the line of each of the others.")

@@ -24,7 +24,8 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines
 from sixjars.runs.curves import draw_curves
-from sixjars.runs.data import (
+from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.data.splits import (
     Blueprint,
     Splits,
     check_fits,
@@ -39,7 +40,6 @@ from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_b
 from sixjars.runs.folds import cross_validate, notes_on_all
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
-from sixjars.runs.splits import SPLITS
 from sixjars_runtime.errors import Interrupted, LearningError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sixjars.data.fields import FIELDS
 from sixjars.model.decoders import DECODERS
 from sixjars.recipe.files import inline
-from sixjars.runs.splits import LEAST, USUAL
+from sixjars.runs.data.split_files import LEAST, USUAL
 from sixjars.starter.data_facts import Found, is_media
 from sixjars.tasks import Slot, Task
 

@@ -24,7 +24,7 @@ from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.progress import Reporter, duration, listening, number_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, fresh_network, raw_examples
+from sixjars.runs.data.splits import Blueprint, Splits, fresh_network, raw_examples
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.train import trainer_of
 from sixjars_runtime.errors import SixJarsError, memory_is_short

@@ -23,9 +23,9 @@ from sixjars.progress import Reporter, duration, usual_reporter
 from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.fine_tune import fingerprint
 from sixjars.runs.recipes import chosen_by
-from sixjars.runs.splits import SPLITS
 from sixjars.runs.train import default_folder, recipe_of_training
 from sixjars.tasks import TASKS
 from sixjars.tuning.result import TABLE, WRITTEN, Tuning, line_of

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, final
 
 from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.predict import Predictor
-from sixjars.runs.scored_files import file_dataset
 from sixjars_runtime.errors import RunError
 
 EXAMPLES = 200
@@ -123,7 +123,7 @@ def examples_of(
     if data is None:
         dataset = scored_dataset(run)
     else:
-        dataset = file_dataset(run, predictor.fields, Path(data))
+        dataset = file_dataset(run.recipe, predictor.fields, Path(data))
     count = min(EXAMPLES, len(dataset))
     if not dataset.fields.inputs:
         yield [" ".join(text.split()[:BEGIN]) for text in dataset.targets[:count]]

@@ -11,9 +11,8 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
 from sixjars.recipe.data import Files
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import media_places
-from sixjars.runs.folder import RunFolder
-from sixjars.runs.splits import read_files
+from sixjars.runs.data.split_files import read_files
+from sixjars.runs.data.splits import media_places
 from sixjars.samples import sample_columns
 from sixjars_runtime.errors import DataError
 
@@ -48,29 +47,29 @@ def learned_from(recipe: Recipe, files: Scored) -> bool:
 
 
 def file_dataset(
-    run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str] = ()
+    trained: Recipe, fields: Fields, data: Scored, annotations: Collection[str] = ()
 ) -> Dataset:
-    """A file with the run's columns and those of some annotations, or parallel files, as data."""
+    """A file with the columns of a `trained` recipe and some annotations, or parallel files."""
     files: Files
     if isinstance(data, tuple):
-        recipe, files = _of_parallel(run.recipe, data, annotations)
+        recipe, files = _of_parallel(trained, data, annotations)
     else:
-        recipe, files = _from_here(run.recipe, annotations), str(data)
+        recipe, files = _from_here(trained, annotations), str(data)
     first = Path(data[0] if isinstance(data, tuple) else data)
-    local = fields.mapped(lambda field: _found_from_here(field, run.recipe, first))
+    local = fields.mapped(lambda field: _found_from_here(field, trained, first))
     examples = local.admit(read_files(recipe, local, files), skip=recipe.data.on_bad_row == "skip")
     return Dataset.stored(examples, local)
 
 
 def scored_file(
-    run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str]
+    recipe: Recipe, fields: Fields, data: Scored, annotations: Collection[str]
 ) -> Dataset:
     """The same for commands that take parallel files, where an error says how to name them."""
     try:
-        return file_dataset(run, fields, data, annotations)
+        return file_dataset(recipe, fields, data, annotations)
     except DataError as error:
-        trained = run.recipe.data.training_files
-        alone = "ending" in str(error) and any(isinstance(part.file, Mapping) for part in trained)
+        parts = recipe.data.training_files
+        alone = "ending" in str(error) and any(isinstance(part.file, Mapping) for part in parts)
         raise DataError(f"{error}{PARALLEL if alone else ''}") from None
 
 

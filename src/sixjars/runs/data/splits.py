@@ -26,9 +26,9 @@ from sixjars.recipe.data import LEARN, LinkFiles
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import LearningSettings, Recipe
 from sixjars.runs import notes
+from sixjars.runs.data.pretrained_vectors import token_vectors
+from sixjars.runs.data.split_files import LEAST, SPLITS, read_splits
 from sixjars.runs.recipes import make_fields, model_plan
-from sixjars.runs.splits import LEAST, SPLITS, read_splits
-from sixjars.runs.vectors import token_vectors
 from sixjars.samples import materialise, sample_examples, sample_folder
 from sixjars_runtime.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
 from sixjars_runtime.memory import in_words
