@@ -30,7 +30,7 @@ from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import state_shape
 from sixjars.recipe.files import packaged
-from sixjars.runs.data.splits import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.recipes import read_recipe
 
 from .encoder_cases import ngrams

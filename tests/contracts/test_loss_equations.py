@@ -21,7 +21,8 @@ from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
-from sixjars.runs.data.splits import Blueprint, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.explanation import explanation_of
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.recipes import read_recipe

@@ -74,10 +74,10 @@ ALLOWED = {
         "model/build.py",
         "getattr(hints[name], 'given', ())",
     ): "a hook: parameters that the toolkit fills in",
-    ("runs/data/splits.py", "getattr(inner.kind, 'given', ())"): "the same",
+    ("runs/training/network.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/recipes.py", "getattr(inner.kind, 'given', ())"): "the same",
     (
-        "runs/data/splits.py",
+        "runs/data/blueprint.py",
         "hasattr(inner.kind, 'extractor')",
     ): "a hook: whoever reads files has a feature extractor",
     (
@@ -85,7 +85,7 @@ ALLOWED = {
         "hasattr(inner.kind, 'section_misfits')",
     ): "a hook: settings that do not fit the field",
     (
-        "runs/data/splits.py",
+        "runs/training/network.py",
         "getattr(field.settings, 'vectors', None)",
     ): "where the vectors are read",
     (

@@ -31,8 +31,8 @@ from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import file_dataset
-from sixjars.runs.data.splits import Blueprint
 from sixjars.runs.folder import open_run
 
 FEW = [

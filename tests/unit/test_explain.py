@@ -6,7 +6,7 @@ import pytest
 
 from sixjars.model.build import build
 from sixjars.recipe.files import packaged
-from sixjars.runs.data.splits import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.explain import explain
 from sixjars.runs.recipes import read_recipe
 

@@ -18,7 +18,7 @@ from sixjars.model import visual
 from sixjars.model.backbones import pretrained
 from sixjars.model.backbones.pretrained import LARGEST, Features
 from sixjars.model.visual import Pixels, VisualInput
-from sixjars.runs.data.splits import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.recipes import recipe_of
 
 SIDE = 8

@@ -15,7 +15,9 @@ from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError
 from sixjars.flow.values import Padded
-from sixjars.runs.data.splits import Blueprint, notes_on, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
+from sixjars.runs.data.warnings import notes_on
 from sixjars.runs.recipes import recipe_of
 from sixjars_runtime.special_tokens import STOP
 

@@ -16,8 +16,9 @@ from sixjars.errors import DataError, LearningError
 from sixjars.model.build import build
 from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
-from sixjars.runs.data.splits import Blueprint, splits_of
-from sixjars.runs.notes import SMALL_VALIDATION
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
+from sixjars.runs.data.warnings import SMALL_VALIDATION
 from sixjars.runs.recipes import read_recipe
 from sixjars.starter import race as racing
 from sixjars.starter.candidates import candidates

@@ -16,7 +16,7 @@ from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import Judged, judged
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data.splits import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import open_run
 

@@ -13,7 +13,8 @@ import sixjars
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data.splits import Blueprint, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import open_run

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from sixjars.learning.checkpoints import saved_shapes
 from sixjars.progress import number_of
 from sixjars.runs.archive import HUB
-from sixjars.runs.data.splits import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder import RunFolder
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import RunError

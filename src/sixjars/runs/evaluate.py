@@ -31,6 +31,7 @@ from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines, sentence_of
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import (
     Scored,
     are_files,
@@ -39,7 +40,7 @@ from sixjars.runs.data.scored_files import (
     training_files,
 )
 from sixjars.runs.data.split_files import SPLITS
-from sixjars.runs.data.splits import Blueprint, Splits, splits_of
+from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
 from sixjars.runs.notebook import baseline_table, score_table, table

@@ -14,10 +14,12 @@ from sixjars.recipe.files import RecipeLike, find, packaged
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.archive import is_packed
-from sixjars.runs.data.splits import Blueprint, blank_batch, raw_examples
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import raw_examples
 from sixjars.runs.explanation import Explanation, explanation_of
 from sixjars.runs.folder import has_run, open_run
 from sixjars.runs.recipes import read_recipe
+from sixjars.runs.training.network import blank_batch
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import DataError, RecipeError, hint, shown
 

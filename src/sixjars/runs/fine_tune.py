@@ -19,7 +19,7 @@ from sixjars.model.build import Network, nested
 from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.splits import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.extension import kept_recipe
 from sixjars.runs.folder import RunFolder, noted, open_run
 from sixjars.runs.predict import Predictor

@@ -15,8 +15,9 @@ from sixjars.recipe.files import listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, by_importance
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
-from sixjars.runs.data.splits import Blueprint, splits_of
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.folds import fold_recipes, mean_baselines
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.starter.write import started

@@ -24,9 +24,11 @@ from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.progress import Reporter, duration, listening, number_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.splits import Blueprint, Splits, fresh_network, raw_examples
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import Splits, raw_examples
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.train import trainer_of
+from sixjars.runs.training.network import fresh_network
 from sixjars_runtime.errors import SixJarsError, memory_is_short
 
 QUARTER_COSTS: Final = 1.5

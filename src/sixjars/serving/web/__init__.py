@@ -26,7 +26,7 @@ from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import Features
 from sixjars.model.visual import VisualInput
 from sixjars.recipe.sections import Recipe, SearchSettings
-from sixjars.runs.data.splits import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.predict import Predictor
 from sixjars.samples import generate, materialise, sample_columns
