@@ -85,13 +85,13 @@ if TYPE_CHECKING:
     from sixjars.runs.explanation import Explanation as Explanation
     from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
     from sixjars.runs.faithfulness import check_attention as check_attention
+    from sixjars.runs.folder.share import pack as pack
+    from sixjars.runs.folder.share import push as push
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.recipes import read_recipe as read_recipe
     from sixjars.runs.result import Run as Run
-    from sixjars.runs.share import pack as pack
-    from sixjars.runs.share import push as push
     from sixjars.runs.train import train as train
     from sixjars.serving.client import Answer as Answer
     from sixjars.serving.client import Client as Client
@@ -154,7 +154,7 @@ _MODULES = {
     "runs.recipes": "read_recipe",
     "reports.report": "report",
     "runs.result": "Run",
-    "runs.share": "pack push",
+    "runs.folder.share": "pack push",
     "starter.write": "new",
     "runs.train": "train",
     "tuning.tune": "tune",

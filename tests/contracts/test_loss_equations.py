@@ -24,7 +24,7 @@ from sixjars.model.encoders.text import TextEncoder
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.explanation import explanation_of
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import read_recipe
 
 from .examples import TARGETS, texts, words

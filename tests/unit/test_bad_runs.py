@@ -17,7 +17,7 @@ import yaml
 import sixjars
 from sixjars.errors import RunError
 from sixjars.runs.curves import draw_curves
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 from sixjars_runtime.small_files import read_limited
 
 Maker = Callable[..., Any]

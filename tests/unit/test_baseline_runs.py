@@ -23,10 +23,17 @@ from sixjars.recipe.files import flat, packaged
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
 from sixjars.runs import advice, beside
-from sixjars.runs.baseline_file import FILE, MOST, Entry, keep_entry, kept_entry, read_entries
 from sixjars.runs.beside import LEAST, SHARE, STOPPED, Beside, sentence_of
 from sixjars.runs.evaluate import training_set
-from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.folder.baseline_scores import (
+    FILE,
+    MOST,
+    Entry,
+    keep_entry,
+    kept_entry,
+    read_entries,
+)
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.trend import Trend, trend_of
 from tests.conftest import Call, with_baselines

@@ -33,7 +33,7 @@ from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import file_dataset
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 
 FEW = [
     "data.sample.size=64",

@@ -14,7 +14,7 @@ import yaml
 from safetensors.torch import load_file
 
 import sixjars
-from sixjars.runs.baseline_file import read_entries
+from sixjars.runs.folder.baseline_scores import read_entries
 
 BASELINES = "without a network, on the same examples:"
 # Plain gradient descent: Adam would make the same step of a gradient of any length, and a large one of mere rounding.

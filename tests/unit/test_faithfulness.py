@@ -32,7 +32,7 @@ from sixjars.data.batches import ArrayColumn, Batches, Column, IdColumn
 from sixjars.evaluation.agreement import Agreement, Estimate, Measured, agreement, kendall_tau
 from sixjars.evaluation.faithfulness import Copies
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 from sixjars_runtime.special_tokens import GO, STOP, UNK
 
 

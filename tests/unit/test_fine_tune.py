@@ -20,7 +20,7 @@ from sixjars.recipe.sections import LossSettings
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.fine_tune import Origin, read_inheriting
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.training.network import fresh_network
 

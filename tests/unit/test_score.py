@@ -18,7 +18,7 @@ from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 
 Counts = Counter[str]
 

@@ -11,7 +11,7 @@ from sixjars.evaluation.metrics import Interval, Metric
 from sixjars.evaluation.metrics.table import widened
 from sixjars.learning.cost import read_cost
 from sixjars.runs.evaluate import JudgedRun
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars_runtime.errors import RunError
 
 BUCKETS: Final = 5

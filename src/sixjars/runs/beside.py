@@ -20,8 +20,8 @@ from sixjars.evaluation.score import Judged, groups_of
 from sixjars.progress import Reporter, in_time, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.advice import PAGE, advice_for
-from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
-from sixjars.runs.folder import RunFolder, noted
+from sixjars.runs.folder.baseline_scores import Entry, keep_entry, kept_entry
+from sixjars.runs.folder.run_folder import RunFolder, noted
 from sixjars.runs.trend import Trend
 from sixjars.tasks import TASKS
 from sixjars.version import version_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sixjars.runs.folder import RunFolder, best_of, first_score
+from sixjars.runs.folder.run_folder import RunFolder, best_of, first_score
 from sixjars.runs.recipes import chosen_by
 
 

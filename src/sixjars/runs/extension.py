@@ -12,7 +12,7 @@ from sixjars.progress import number_of
 from sixjars.recipe.files import flat
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import LearningSettings, Recipe
-from sixjars.runs.folder import RunFolder, has_run, noted, open_run
+from sixjars.runs.folder.run_folder import RunFolder, has_run, noted, open_run
 from sixjars_runtime.errors import RunError
 
 MAY_CHANGE: Final = (

@@ -17,7 +17,7 @@ from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.forced import with_output
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction

@@ -21,7 +21,7 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import (
     Check,

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, final
 
 from sixjars.runs.extension import FEWEST, LATE, still_improves
-from sixjars.runs.folder import RunFolder, best_of
+from sixjars.runs.folder.run_folder import RunFolder, best_of
 from sixjars.runs.folds import fold_runs
 from sixjars.runs.recipes import chosen_by
 from sixjars_runtime.errors import SixJarsError

@@ -27,7 +27,7 @@ from sixjars.recipe.files import overridden, read_text, values_from
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.warnings import SMALL_VALIDATION
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import chosen_by, read_recipe, recipe_of
 from sixjars.runs.train import fit
 from sixjars.starter.candidates import candidates

@@ -12,7 +12,7 @@ from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.files import values_of
 from sixjars.recipe.outside import Outside
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.train import fit
 from sixjars_runtime.errors import (

@@ -15,7 +15,7 @@ from typing import Any, final
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.predict import Predictor
 from sixjars_runtime.errors import RunError
 

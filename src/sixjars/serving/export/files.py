@@ -18,9 +18,9 @@ from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.card import model_card
 from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.folder.model_card import model_card
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.output_file import check_writable
 from sixjars.runs.predict import Predictor
 from sixjars.serving.export.agreement import Agreement, compare

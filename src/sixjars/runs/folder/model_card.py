@@ -1,6 +1,6 @@
 """The model card of a run: what it was trained on, how good it is, how large, and its licence.
 
-Its words are in `templates/card.md`. The card on the hub begins with metadata that the hub reads.
+Its words are in `templates/model_card.md`. The card on the hub begins with metadata that the hub reads.
 """
 
 import json
@@ -15,9 +15,9 @@ from markupsafe import Markup
 
 from sixjars.learning.checkpoints import saved_shapes
 from sixjars.progress import number_of
-from sixjars.runs.archive import HUB
 from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.archive import HUB
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import RunError
 from sixjars_runtime.small_files import read_limited
@@ -41,13 +41,13 @@ def plain(value: object) -> str:
 def _template() -> Template:
     """The template of a card, in which every text is made plain."""
     templates = Environment(
-        loader=PackageLoader("sixjars.runs"),
+        loader=PackageLoader("sixjars.runs.folder"),
         undefined=StrictUndefined,
         finalize=plain,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    return templates.get_template("card.md")
+    return templates.get_template("model_card.md")
 
 
 def usage(name: str) -> str:

@@ -27,9 +27,9 @@ from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.archive import is_packed, unpacked
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.folder.archive import is_packed, unpacked
 from sixjars.runs.recipes import recipe_of
 from sixjars.version import version_of
 from sixjars_runtime.errors import RunError, SixJarsError, shown

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sixjars.recipe.outside import Outside
-from sixjars.runs.archive import CARD, ENDING, FILES, checked_name, reaching_the_hub
-from sixjars.runs.card import hub_card, model_card, usage
-from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.folder.archive import CARD, ENDING, FILES, checked_name, reaching_the_hub
+from sixjars.runs.folder.model_card import hub_card, model_card, usage
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.output_file import written_whole
 from sixjars_runtime.errors import RunError
 
