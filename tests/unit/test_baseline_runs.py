@@ -35,7 +35,7 @@ from sixjars.runs.folder.baseline_scores import (
 )
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
-from sixjars.runs.trend import Trend, trend_of
+from sixjars.runs.training.trend import Trend, trend_of
 from tests.conftest import Call, with_baselines
 
 RECIPE = "document_classification/sample_flat_initial"

@@ -52,10 +52,10 @@ from sixjars.runs.evaluate import (
 )
 from sixjars.runs.explain import explain
 from sixjars.runs.folder.run_folder import RunFolder, best_of, first_score, noted, open_run
-from sixjars.runs.folds import held_out_baselines, held_out_scores, note_of_folds
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import chosen_by, metrics_of
-from sixjars.runs.trend import trend_of
+from sixjars.runs.training.folds import held_out_baselines, held_out_scores, note_of_folds
+from sixjars.runs.training.trend import trend_of
 from sixjars_runtime.errors import DataError
 
 ENDINGS = (".html", ".htm")

@@ -14,7 +14,7 @@ from sixjars.data.text.wordllama import WIDTH
 from sixjars.model.bridges import BRIDGES
 from sixjars.recipe.files import flat
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.trend import Trend
+from sixjars.runs.training.trend import Trend
 
 Values = Mapping[str, Any]
 """A recipe, its keys with dots between them."""

@@ -22,7 +22,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.advice import PAGE, advice_for
 from sixjars.runs.folder.baseline_scores import Entry, keep_entry, kept_entry
 from sixjars.runs.folder.run_folder import RunFolder, noted
-from sixjars.runs.trend import Trend
+from sixjars.runs.training.trend import Trend
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
 

@@ -42,10 +42,10 @@ from sixjars.runs.data.scored_files import (
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.folder.run_folder import RunFolder, open_run
-from sixjars.runs.folds import note_of_folds
 from sixjars.runs.notebook import baseline_table, score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
-from sixjars.runs.trend import trend_of
+from sixjars.runs.training.folds import note_of_folds
+from sixjars.runs.training.trend import trend_of
 from sixjars_runtime.errors import DataError, RecipeError, RunError, SixJarsError
 
 LEARNED: Final = (

@@ -20,10 +20,10 @@ from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.extension import kept_recipe
 from sixjars.runs.folder.run_folder import RunFolder, noted, open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.runs.training.resume import kept_recipe
 from sixjars_runtime.errors import RecipeError, RunError
 
 SAME: Final = ("kind", "tokens", "split", "lowercase", "segments", "multi_label", "dimensions")

@@ -14,7 +14,7 @@ from sixjars.runs.beside import sentence_of
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.notebook import baseline_table, history_table, score_table
 from sixjars.runs.predict import Predictor
-from sixjars.runs.trend import trend_of
+from sixjars.runs.training.trend import trend_of
 
 
 @final

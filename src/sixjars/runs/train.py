@@ -23,19 +23,21 @@ from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines
-from sixjars.runs.curves import draw_curves
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.data.warnings import notes_on
-from sixjars.runs.extension import FEWEST, Extension, extension_of, sentence_of_end
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder.run_folder import RunFolder, begin_run, check_free, has_run, was_begun
-from sixjars.runs.folds import cross_validate, notes_on_all
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
+from sixjars.runs.training.end import sentence_of_end
+from sixjars.runs.training.folds import cross_validate, notes_on_all
+from sixjars.runs.training.learning_curves import draw_curves
 from sixjars.runs.training.memory import check_fits, enough_memory
 from sixjars.runs.training.network import fresh_network
+from sixjars.runs.training.resume import Extension, extension_of
+from sixjars.runs.training.trend import FEWEST
 from sixjars_runtime.errors import Interrupted, LearningError
 
 if TYPE_CHECKING:

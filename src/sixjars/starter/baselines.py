@@ -18,8 +18,8 @@ from sixjars.runs.beside import Beside, by_importance
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.folds import fold_recipes, mean_baselines
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.training.folds import fold_recipes, mean_baselines
 from sixjars.starter.write import started
 from sixjars_runtime.errors import DataError
 

@@ -1,17 +1,16 @@
-"""The end of a training, and going on with a run: from where it stopped, or beyond its end."""
+"""Going on with a run: from where it stopped, or beyond the end that its recipe said."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, final
+from typing import Any, Final, final
 
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.loop import Trainer
-from sixjars.progress import number_of
 from sixjars.recipe.files import flat
 from sixjars.recipe.outside import NOTHING, Outside
-from sixjars.recipe.sections import LearningSettings, Recipe
+from sixjars.recipe.sections import Recipe
 from sixjars.runs.folder.run_folder import RunFolder, has_run, noted, open_run
 from sixjars_runtime.errors import RunError
 
@@ -26,12 +25,6 @@ MAY_CHANGE: Final = (
 NOTHING_LEFT = (
     "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 )
-FEWEST: Final = 4
-"""Validations that show a trend; of fewer the last is the best by chance too often."""
-LATE: Final = 4
-"""The last validations are the last quarter."""
-WORTH: Final = 0.01
-"""The gain that they must show, as a share of the best before: less does not pay for more steps."""
 
 
 @final
@@ -139,70 +132,3 @@ def _is_under(key: str, sections: Sequence[str]) -> bool:
 def kept_recipe(folder: Path) -> str:
     """A hint for somebody who resumes a run and has left out overrides."""
     return f"{folder / 'recipe.yaml'} is what it was begun with, overrides included"
-
-
-def sentence_of_end(
-    trainer: Trainer, history: Sequence[Mapping[str, float]], *, resumable: bool
-) -> str:
-    """A sentence for the end of a training; nothing where all went as planned.
-
-    `history` has the validations; a run that is not `resumable` by itself is one of several folds.
-    """
-    if trainer.state.step < trainer.total:
-        return stopped_early(trainer)
-    metric = trainer.settings.metric or "loss"
-    if not resumable or not still_improves(history, metric, trainer.around.better):
-        return ""
-    steps = f"at step {trainer.total:,} of {trainer.total:,}"
-    return (
-        f"it was still improving when it stopped, {steps} ({metric} of the last validation is the "
-        f"best): `--resume {extended(trainer.settings, trainer.total)}` continues."
-    )
-
-
-def stopped_early(trainer: Trainer) -> str:
-    """Why a training ended before its last step."""
-    learning, step = trainer.settings, trainer.state.step
-    times = number_of(learning.patience or 0, "validation")
-    return (
-        f"stopped early at step {step:,} of {trainer.total:,}: {learning.metric or 'loss'} has not "
-        f"improved for {times} (learning.patience); the best weights are kept."
-    )
-
-
-def extended(settings: LearningSettings, total: int) -> str:
-    """The override that allows twice as many updates, of the key that ended training.
-
-    >>> extended(LearningSettings(epochs=5), 40), extended(LearningSettings(steps=40), 40)
-    ('learning.epochs=10', 'learning.steps=80')
-    """
-    if settings.steps == total or settings.epochs is None:
-        return f"learning.steps={2 * total}"
-    return f"learning.epochs={2 * settings.epochs}"
-
-
-def still_improves(
-    history: Sequence[Mapping[str, float]], metric: str, better: Literal["higher", "lower"]
-) -> bool:
-    """Whether the last validation is the best, and the last quarter 1 % better than all before.
-
-    A metric that is 0 all along, such as BLEU at the beginning, says nothing yet; then the loss
-    counts.
-
-    >>> still_improves([{"loss": loss} for loss in (4.0, 3.0, 2.5, 2.2)], "loss", "lower")
-    True
-    >>> still_improves([{"loss": loss} for loss in (4.0, 3.0, 2.5, 2.49)], "loss", "lower")
-    False
-    >>> records = [{"loss": loss, "bleu": 0.0} for loss in (4.0, 3.0, 2.5, 2.2)]
-    >>> still_improves(records, "bleu", "higher")
-    True
-    """
-    if len(history) < FEWEST:
-        return False
-    if not any(record[metric] for record in history):
-        return metric != "loss" and still_improves(history, "loss", "lower")
-    sign = 1.0 if better == "higher" else -1.0
-    scores = [sign * record[metric] for record in history]
-    late = len(scores) // LATE
-    gain = scores[-1] - max(scores[:-late])
-    return scores[-1] == max(scores) and gain > WORTH * abs(max(scores[:-late]))

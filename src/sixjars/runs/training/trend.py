@@ -1,14 +1,20 @@
 """The trend in the log of a run: too little training, or too much for the data."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final, final
+from typing import Final, Literal, final
 
-from sixjars.runs.extension import FEWEST, LATE, still_improves
 from sixjars.runs.folder.run_folder import RunFolder, best_of
-from sixjars.runs.folds import fold_runs
 from sixjars.runs.recipes import chosen_by
+from sixjars.runs.training.folds import fold_runs
 from sixjars_runtime.errors import SixJarsError
 
+FEWEST: Final = 4
+"""Validations that show a trend; of fewer the last is the best by chance too often."""
+LATE: Final = 4
+"""The last validations are the last quarter."""
+WORTH: Final = 0.01
+"""The gain that they must show, as a share of the best before: less does not pay for more steps."""
 RISEN: Final = 1.02
 """The validation loss is called rising from so many times its lowest value."""
 
@@ -64,3 +70,30 @@ def _trend(run: RunFolder) -> Trend | None:
         stopped_early=learning.patience is not None and since >= learning.patience,
         has_gap=has_gap,
     )
+
+
+def still_improves(
+    history: Sequence[Mapping[str, float]], metric: str, better: Literal["higher", "lower"]
+) -> bool:
+    """Whether the last validation is the best, and the last quarter 1 % better than all before.
+
+    A metric that is 0 all along, such as BLEU at the beginning, says nothing yet; then the loss
+    counts.
+
+    >>> still_improves([{"loss": loss} for loss in (4.0, 3.0, 2.5, 2.2)], "loss", "lower")
+    True
+    >>> still_improves([{"loss": loss} for loss in (4.0, 3.0, 2.5, 2.49)], "loss", "lower")
+    False
+    >>> records = [{"loss": loss, "bleu": 0.0} for loss in (4.0, 3.0, 2.5, 2.2)]
+    >>> still_improves(records, "bleu", "higher")
+    True
+    """
+    if len(history) < FEWEST:
+        return False
+    if not any(record[metric] for record in history):
+        return metric != "loss" and still_improves(history, "loss", "lower")
+    sign = 1.0 if better == "higher" else -1.0
+    scores = [sign * record[metric] for record in history]
+    late = len(scores) // LATE
+    gain = scores[-1] - max(scores[:-late])
+    return scores[-1] == max(scores) and gain > WORTH * abs(max(scores[:-late]))
