@@ -22,8 +22,8 @@ from sixjars.progress import Reporter
 from sixjars.recipe.files import flat, packaged
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs import advice, beside
-from sixjars.runs.beside import LEAST, SHARE, STOPPED, Beside, sentence_of
+from sixjars.runs.baselines import advice, run_baselines
+from sixjars.runs.baselines.run_baselines import LEAST, SHARE, STOPPED, Beside, sentence_of
 from sixjars.runs.evaluate import training_set
 from sixjars.runs.folder.baseline_scores import (
     FILE,
@@ -586,7 +586,7 @@ def test_they_are_computed_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(beside, "measured", never)
+    monkeypatch.setattr(run_baselines, "measured", never)
     assert sixjars.evaluate(run, device="cpu").baselines == first
     with pytest.raises(AssertionError):
         sixjars.evaluate(run, device="cpu", metrics=["micro_f1"])
@@ -786,7 +786,7 @@ def test_whoever_stops_them_has_all_else(
     def stopped(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "measured", stopped)
+    monkeypatch.setattr(run_baselines, "measured", stopped)
     said = call("train", RECIPE, *FEW, "--out", tmp_path / "run2", "--device", "cpu")
     assert said.code == 0
     assert f"note: {STOPPED}" in said.err

@@ -8,7 +8,7 @@ import torch
 
 from sixjars.model.build import build
 from sixjars.recipe.files import flat, packaged
-from sixjars.runs import advice
+from sixjars.runs.baselines import advice
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.recipes import read_recipe

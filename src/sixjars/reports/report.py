@@ -37,7 +37,7 @@ from sixjars.reports.examples import (
 from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
 from sixjars.reports.values import ByLength, Example, History, Report, Shown, SummaryMap
-from sixjars.runs.beside import sentence_of
+from sixjars.runs.baselines.run_baselines import sentence_of
 from sixjars.runs.data.scored_files import are_files
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import Splits

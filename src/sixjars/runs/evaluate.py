@@ -30,7 +30,7 @@ from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.beside import Beside, kept_baselines, sentence_of
+from sixjars.runs.baselines.run_baselines import Beside, kept_baselines, sentence_of
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import (
     Scored,

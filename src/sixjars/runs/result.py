@@ -10,7 +10,7 @@ from sixjars.evaluation.metrics import Score
 from sixjars.learning.cost import TrainingCost, read_cost
 from sixjars.learning.engine import Device
 from sixjars.recipe.outside import NOTHING, Outside
-from sixjars.runs.beside import sentence_of
+from sixjars.runs.baselines.run_baselines import sentence_of
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.notebook import baseline_table, history_table, score_table
 from sixjars.runs.predict import Predictor

@@ -22,7 +22,7 @@ from sixjars.progress import Reporter, Summary, listening, number_of, usual_repo
 from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.beside import Beside, kept_baselines
+from sixjars.runs.baselines.run_baselines import Beside, kept_baselines
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import Splits, splits_of

@@ -14,7 +14,7 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.beside import Beside, by_importance
+from sixjars.runs.baselines.run_baselines import Beside, by_importance
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import splits_of

@@ -19,7 +19,7 @@ from sixjars.evaluation.metrics import METRICS, Metric, Score, rounded
 from sixjars.evaluation.score import Judged, groups_of
 from sixjars.progress import Reporter, in_time, number_of
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.advice import PAGE, advice_for
+from sixjars.runs.baselines.advice import PAGE, advice_for
 from sixjars.runs.folder.baseline_scores import Entry, keep_entry, kept_entry
 from sixjars.runs.folder.run_folder import RunFolder, noted
 from sixjars.runs.training.trend import Trend
