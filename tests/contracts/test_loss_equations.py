@@ -23,7 +23,7 @@ from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.explanation import explanation_of
+from sixjars.runs.explanation.sections import explanation_of
 from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import read_recipe
 

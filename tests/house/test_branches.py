@@ -66,7 +66,7 @@ ALLOWED = {
     ): "numbers, dates and ids are no texts",
     ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     (
-        "runs/explanation.py",
+        "runs/explanation/sections.py",
         "isinstance(decoder, Generator)",
     ): "its contract says what is never output",
     # Hooks that a module inside a component may have, and settings that a field may have.

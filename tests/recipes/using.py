@@ -11,7 +11,7 @@ from sixjars.drawing.terminal import view_in_terminal
 from sixjars.drawing.view import view_of
 from sixjars.drawing.view_names import fitting_views
 from sixjars.runs.evaluate import evaluate
-from sixjars.runs.explain import explain
+from sixjars.runs.explanation.explain import explain
 from sixjars.runs.forced import forced
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction

@@ -18,7 +18,7 @@ from sixjars.reports.page import LARGEST, SECTIONS, report_page
 from sixjars.reports.summary_map import COLORS, neighbours_of, projected
 from sixjars.reports.tables import MOST_LABELS
 from sixjars.reports.values import ByLength, Example, Group, History, Report, Shown, SummaryMap
-from sixjars.runs.explanation import Explanation, Section, Weight
+from sixjars.runs.explanation.sections import Explanation, Section, Weight
 from tests.unit.test_views_html import WEIGHTS, WILD, Reader
 
 LARGEST_FILE = 5_000_000

@@ -12,7 +12,7 @@ from sixjars.cli.chat import hold_conversation
 from sixjars.errors import DataError, RecipeError
 from sixjars.evaluation.by_length import scores_by_length
 from sixjars.evaluation.metrics import Outcome, RationaleWeight, metric_named
-from sixjars.runs.explain import explain
+from sixjars.runs.explanation.explain import explain
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.recipes import read_recipe

@@ -16,7 +16,7 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.evaluate import evaluate
-from sixjars.runs.explain import explain
+from sixjars.runs.explanation.explain import explain
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.samples import sample_folder
 from sixjars_runtime.errors import Interrupted, shown

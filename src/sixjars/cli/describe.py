@@ -57,7 +57,7 @@ def explain(
     shape and count.
     """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_explanation
-    from sixjars.runs.explain import explain as explain_it
+    from sixjars.runs.explanation.explain import explain as explain_it
 
     explanation = explain_it(what, overrides or [], allow=allow or [])
     if as_json:

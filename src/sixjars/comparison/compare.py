@@ -20,7 +20,7 @@ from sixjars.progress import Reporter, usual_reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.evaluate import baselines_beside, judged_run, wanted_metrics, without_annotations
-from sixjars.runs.explain import is_run, recipe_or_run
+from sixjars.runs.explanation.explain import is_run, recipe_or_run
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.output_file import check_not_read
 from sixjars.runs.recipes import metrics_of, read_recipe

@@ -16,7 +16,7 @@ from sixjars.reports import charts, tables
 from sixjars.reports.summary_map import map_values
 from sixjars.reports.tables import between, shown_number
 from sixjars.reports.values import Report, Shown
-from sixjars.runs.explanation import Section
+from sixjars.runs.explanation.sections import Section
 
 SECTIONS: Mapping[str, str] = {
     "jars": "The six jars",

@@ -50,7 +50,7 @@ from sixjars.runs.evaluate import (
     wanted_metrics,
     without_annotations,
 )
-from sixjars.runs.explain import explain
+from sixjars.runs.explanation.explain import explain
 from sixjars.runs.folder.run_folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import chosen_by, metrics_of

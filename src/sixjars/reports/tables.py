@@ -11,7 +11,7 @@ from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.reports.values import ByLength, History, SummaryMap
-from sixjars.runs.explanation import Weight
+from sixjars.runs.explanation.sections import Weight
 
 LONGEST = 160
 """Characters of a text of the map."""

@@ -15,7 +15,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import raw_examples
-from sixjars.runs.explanation import Explanation, explanation_of
+from sixjars.runs.explanation.sections import Explanation, explanation_of
 from sixjars.runs.folder.archive import is_packed
 from sixjars.runs.folder.run_folder import has_run, open_run
 from sixjars.runs.recipes import read_recipe

@@ -9,7 +9,7 @@ from sixjars.flow.contracts import Component, Generator
 from sixjars.model.build import Network
 from sixjars.recipe.data import are_learned
 from sixjars.recipe.sections import Recipe, SearchSettings
-from sixjars.runs.learning_equations import learning_lines
+from sixjars.runs.explanation.learning_equations import learning_lines
 
 
 @final
