@@ -123,7 +123,9 @@ class Ours:
             return found
 
         def file() -> object:
-            from sixjars.runs.computing import thread_for_each_core  # an older version has none
+            from sixjars.runs.prediction.threads import (
+                thread_for_each_core,  # an older version has none
+            )
 
             with thread_for_each_core() as threads:  # as `sixjars predict` does
                 return list(threads.map(search, range(case.batches)))

@@ -87,9 +87,9 @@ if TYPE_CHECKING:
     from sixjars.runs.faithfulness import check_attention as check_attention
     from sixjars.runs.folder.share import pack as pack
     from sixjars.runs.folder.share import push as push
-    from sixjars.runs.predict import Predictor as Predictor
-    from sixjars.runs.predict import load as load
-    from sixjars.runs.prediction import Prediction as Prediction
+    from sixjars.runs.prediction.prediction import Prediction as Prediction
+    from sixjars.runs.prediction.predictor import Predictor as Predictor
+    from sixjars.runs.prediction.predictor import load as load
     from sixjars.runs.recipes import read_recipe as read_recipe
     from sixjars.runs.result import Run as Run
     from sixjars.runs.train import train as train
@@ -148,8 +148,8 @@ _MODULES = {
     "runs.evaluate": "Evaluation evaluate",
     "runs.explanation.explain": "explain",
     "runs.faithfulness": "AttentionCheck check_attention",
-    "runs.predict": "Predictor load",
-    "runs.prediction": "Prediction",
+    "runs.prediction.predictor": "Predictor load",
+    "runs.prediction.prediction": "Prediction",
     "runs.data.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
     "reports.report": "report",

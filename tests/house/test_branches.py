@@ -27,7 +27,10 @@ ALLOWED = {
         "drawing/view_names.py",
         "table by 'frames', 'grid', 'points', 'regions', 'segments', 'words'",
     ): "the views that fit each",
-    ("runs/prediction.py", "self.layout.kind == 'words'"): "JSON leaves out the usual layout",
+    (
+        "runs/prediction/prediction.py",
+        "self.layout.kind == 'words'",
+    ): "JSON leaves out the usual layout",
     # What a field holds is a fact of its contract, which a field of one's own declares too.
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
     (

@@ -12,10 +12,10 @@ from sixjars.drawing.view import view_of
 from sixjars.drawing.view_names import fitting_views
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explanation.explain import explain
-from sixjars.runs.forced import forced
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Input
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import Input
+from sixjars.runs.prediction.teacher_forcing import forced
 from sixjars.runs.result import Run
 
 from .stand_ins import image, video

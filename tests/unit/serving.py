@@ -13,7 +13,7 @@ from typing import Any, final
 import uvicorn
 
 import sixjars
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.serving.server.app import Serving, application
 from sixjars.serving.server.connections import bounded, most_of
 from sixjars.serving.server.served import Served

@@ -18,7 +18,7 @@ from sixjars.bulk.on_ray import PartWorker, answered_on_ray, pool_size
 from sixjars.bulk.plan import Plan, Shard, Source, keep_plan
 from sixjars.bulk.work import Answered, Order, Reader, Worker
 from sixjars.errors import DataError, MissingExtra
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.prediction.prediction import Prediction
 
 from .conftest import Call
 

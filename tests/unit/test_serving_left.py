@@ -14,9 +14,9 @@ from torch import Tensor
 import sixjars
 from sixjars.decoding.problem import Column
 from sixjars.evaluation.score import hypotheses_of, spelled
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import most_together
-from sixjars.runs.stepwise import Written, stepwise
+from sixjars.runs.prediction.partial_outputs import Written, stepwise
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.requests import most_together
 from sixjars.serving.server import served
 from sixjars.serving.server.batcher import Job
 from sixjars.serving.server.messages import PredictRequest
@@ -73,7 +73,7 @@ class Watched:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     found = Watched(3)
-    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", found)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", found)
     return found
 
 
@@ -174,7 +174,7 @@ def test_a_stream_that_fails_is_told_while_the_others_go_on(
             raise ZeroDivisionError
         return spelled(dataset, row, *given)
 
-    monkeypatch.setattr("sixjars.runs.stepwise.spelled", failing)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.spelled", failing)
     good, bad, other = streams.waiting(["ghar", "pani", "namaste"])
     watched.go.release()
     assert events(streams.first) == WHOLE

@@ -19,8 +19,8 @@ import sixjars
 from sixjars.decoding.problem import Column
 from sixjars.decoding.scores import NEVER
 from sixjars.evaluation.score import hypotheses_of
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.stepwise import Written, stepwise
+from sixjars.runs.prediction.partial_outputs import Written, stepwise
+from sixjars.runs.prediction.prediction import Prediction
 from sixjars.serving.client import Answer, Client, Token
 from sixjars.serving.server.batcher import Batcher
 from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
@@ -147,7 +147,7 @@ def test_where_nothing_may_follow_is_an_end_too(
 
         return hypotheses_of(*given, tell=told, **more)
 
-    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", forbidding)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", forbidding)
     [told], [found] = written(predictor, ["ghar"], min_length=5)
     assert (len(found.tokens), len(found.weights), found.finished) == (2, 2, False)
     assert isinstance(told[1], Written)
@@ -170,7 +170,7 @@ def test_rows_that_only_pad_a_batch_are_left_out(
         return hypotheses_of(*given, tell=told, **more)
 
     plain = written(predictor, TEXTS)
-    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", padded)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", padded)
     assert written(predictor, TEXTS) == plain
 
 

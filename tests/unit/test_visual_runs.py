@@ -165,7 +165,7 @@ def test_weights_lie_on_cells_or_frames(task: str, run: Run) -> None:
 def test_the_same_alone_or_in_a_batch(task: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = sixjars.load(run(task))
     together = predictor.predict(asked(task, 7))
-    monkeypatch.setattr("sixjars.runs.requests.FILES_AT_ONCE", 3)
+    monkeypatch.setattr("sixjars.runs.prediction.requests.FILES_AT_ONCE", 3)
     portions = predictor.predict(asked(task, 7))
     alone = [predictor.predict([one])[0] for one in asked(task, 7)]
     assert (

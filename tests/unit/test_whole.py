@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError, RecipeError, RunError
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.serving.export.agreement import answers
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import inputs_of

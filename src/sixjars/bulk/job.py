@@ -13,8 +13,8 @@ from sixjars.data.tables import FORMATS
 from sixjars.data.text.files import ending_of
 from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
-from sixjars.runs.computing import computing
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.threads import computing
 from sixjars_runtime.errors import DataError
 
 MOST_NAMES: Final = 5

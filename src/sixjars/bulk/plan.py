@@ -20,7 +20,7 @@ from sixjars.bulk.remote import Place
 from sixjars.bulk.sources import Inputs, rows_in, table_in
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_gzipped, stem_and_ending
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars_runtime.errors import DataError, shown
 from sixjars_runtime.small_files import read_limited
 

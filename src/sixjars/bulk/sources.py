@@ -13,8 +13,8 @@ from sixjars.data.tables import FORMATS, table_file
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_empty
 from sixjars.progress import number_of, tell
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction_input import is_many, raw_lines
+from sixjars.runs.prediction.inputs import is_many, raw_lines
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars_runtime.errors import DataError
 
 _NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(FORMATS)}."

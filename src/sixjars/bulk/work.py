@@ -17,15 +17,15 @@ from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.output_file import written_whole
-from sixjars.runs.predict import Predictor, load
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.prediction_input import input_of_line, input_of_row, raw_lines, text_of
-from sixjars.runs.prediction_output import PredictionLines, PredictionOutput, PredictionTable
-from sixjars.runs.skipped import Skipped
+from sixjars.runs.prediction.inputs import input_of_line, input_of_row, raw_lines, text_of
+from sixjars.runs.prediction.outputs import PredictionLines, PredictionOutput, PredictionTable
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor, load
+from sixjars.runs.prediction.skipped import Skipped
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.runs.prediction_input import Item
+    from sixjars.runs.prediction.inputs import Item
 
 AT_ONCE: Final = 4096
 """Rows that are in memory together, and sorted by length."""

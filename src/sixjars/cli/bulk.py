@@ -11,14 +11,14 @@ from sixjars.bulk.remote import is_remote
 from sixjars.cli.inputs import is_failure, note_unknown
 from sixjars.cli.options import note, noting, option
 from sixjars.cli.streaming import Pace
-from sixjars.runs.prediction_input import is_many
+from sixjars.runs.prediction.inputs import is_many
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sixjars.bulk.work import Answered, Order
-    from sixjars.runs.predict import Predictor
+    from sixjars.runs.prediction.predictor import Predictor
 
 Engine = Literal["local", "ray"]
 EngineOption = Annotated[

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO, final
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.data.text.files import is_gzipped
-from sixjars.runs.notes import MUCH, cut_in_words, unknown_in_words
-from sixjars.runs.prediction_input import (
+from sixjars.runs.prediction.input_warnings import MUCH, cut_in_words, unknown_in_words
+from sixjars.runs.prediction.inputs import (
     input_of_parts,
     input_of_row,
     object_named,
@@ -19,15 +19,15 @@ from sixjars.runs.prediction_input import (
     raw_lines,
     text_of,
 )
-from sixjars.runs.skipped import Skipped
+from sixjars.runs.prediction.skipped import Skipped
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 if TYPE_CHECKING:
     from sixjars.data.tables.table_file import TableFile
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.prediction import Prediction
-    from sixjars.runs.prediction_input import Item
+    from sixjars.runs.prediction.inputs import Item
+    from sixjars.runs.prediction.prediction import Prediction
+    from sixjars.runs.prediction.predictor import Predictor
 
 
 _AT_ONCE = 1 << 16  # bytes of a read

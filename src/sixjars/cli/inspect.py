@@ -50,15 +50,15 @@ from sixjars.cli.predict import (
 )
 from sixjars.cli.streaming import portions
 from sixjars.progress import number_of
-from sixjars.runs.skipped import Skipped
+from sixjars.runs.prediction.skipped import Skipped
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.drawing.view import View
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.prediction import Prediction
-    from sixjars.runs.requests import Input
+    from sixjars.runs.prediction.prediction import Prediction
+    from sixjars.runs.prediction.predictor import Predictor
+    from sixjars.runs.prediction.requests import Input
 
     Pair = tuple[Input, str | None]
     """An input, and the output that is forced."""
@@ -112,7 +112,7 @@ def inspect(
     """Show what a run attends to: for each output word, the words, regions, frames or points of the
     input.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.runs.predict import load
+    from sixjars.runs.prediction.predictor import load
 
     _check_out(out, view)
     checked = CheckOptions(data, examples, reference)
@@ -264,7 +264,7 @@ class _Inspection:
             raise typer.Exit(1)
 
     def _predicted(self, given: "list[Pair]") -> "list[list[Prediction]]":
-        from sixjars.runs.forced import forced
+        from sixjars.runs.prediction.teacher_forcing import forced
 
         inputs = [values for values, _ in given]
         if self.target is None:
@@ -364,7 +364,7 @@ def print_alignments(
 
 
 def _is_empty(given: "Input", target: str | None) -> bool:
-    from sixjars.runs.requests import Unreadable
+    from sixjars.runs.prediction.requests import Unreadable
 
     if isinstance(given, Unreadable):
         return False
@@ -379,7 +379,7 @@ def _links(
     """The links of each pair; `failed` gets those that cannot be used, but have no empty text."""
     from sixjars.data.alignment.aligner import pharaoh
     from sixjars.evaluation.metrics.attention import linked
-    from sixjars.runs.forced import forced
+    from sixjars.runs.prediction.teacher_forcing import forced
 
     source, output = next(iter(predictor.inputs.values())), predictor.fields.output
     outputs = [target or "" for _, target in pairs]

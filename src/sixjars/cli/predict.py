@@ -40,10 +40,10 @@ from sixjars_runtime.errors import DataError, Interrupted
 if TYPE_CHECKING:
     from sixjars.learning.engine import Device
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.prediction import Prediction
-    from sixjars.runs.prediction_input import Item
-    from sixjars.runs.prediction_output import PredictionOutput
+    from sixjars.runs.prediction.inputs import Item
+    from sixjars.runs.prediction.outputs import PredictionOutput
+    from sixjars.runs.prediction.prediction import Prediction
+    from sixjars.runs.prediction.predictor import Predictor
 
 TextsArgument = Annotated[
     list[str] | None,
@@ -123,7 +123,7 @@ def predict(
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a
     line.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.runs.predict import load
+    from sixjars.runs.prediction.predictor import load
 
     check_one_source(texts, inputs)
     bulk = Bulk(inputs, output_file, shard, resume, part_rows, engine, workers, ray_address)
@@ -170,7 +170,7 @@ def search_settings(
 ) -> "tuple[SearchSettings, set[str]]":
     """The run's own search settings, with those of the command line; and the names of those."""
     from sixjars.recipe.files import overridden
-    from sixjars.runs.requests import search_of
+    from sixjars.runs.prediction.requests import search_of
 
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     base = predictor.recipe.evaluation.search
@@ -179,7 +179,7 @@ def search_settings(
 
 def _predict_all(job: "_PredictionJob", inputs: Inputs, output: Path | None) -> None:
     """Predict the inputs, and write the outputs to a file or to standard output."""
-    from sixjars.runs.prediction_output import PredictionLines, PredictionTable
+    from sixjars.runs.prediction.outputs import PredictionLines, PredictionTable
 
     predictor, nbest = job.predictor, job.settings.nbest
     note_file_names(predictor, inputs.texts)
@@ -254,7 +254,7 @@ class _PredictionJob:
         self, waiting: "Iterator[list[Item]]", sink: "PredictionOutput", notes: Notes
     ) -> None:
         """Predict all portions; an input that cannot be used is an empty line, and noted."""
-        from sixjars.runs.computing import computing
+        from sixjars.runs.prediction.threads import computing
 
         options: dict[str, Any] = {"search": self.settings}
         options["details"] = self.as_json or self.pictures is not None

@@ -147,7 +147,7 @@ def show_demo(console: Console, folder: Path) -> None:
     from sixjars.drawing.terminal import in_terminal
     from sixjars.runs.evaluate import scored_dataset
     from sixjars.runs.folder.run_folder import open_run
-    from sixjars.runs.predict import load
+    from sixjars.runs.prediction.predictor import load
 
     predictor = load(folder, device="cpu")
     dataset = scored_dataset(open_run(folder))

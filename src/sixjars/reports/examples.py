@@ -19,8 +19,8 @@ from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import encoded_batches, hypotheses_of, nbest_of
 from sixjars.reports.values import Example, Group
 from sixjars.runs.evaluate import JudgedRun
-from sixjars.runs.prediction import Finishing
-from sixjars.runs.requests import Found
+from sixjars.runs.prediction.prediction import Finishing
+from sixjars.runs.prediction.requests import Found
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import STOP, UNK
 

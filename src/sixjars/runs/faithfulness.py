@@ -18,9 +18,9 @@ from sixjars.recipe.outside import Outside
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder.run_folder import open_run
-from sixjars.runs.forced import with_output
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.teacher_forcing import with_output
 from sixjars_runtime.errors import DataError
 
 EXAMPLES: Final = 200

@@ -21,7 +21,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.run_folder import RunFolder, noted, open_run
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.recipes import read_recipe, recipe_of
 from sixjars.runs.training.resume import kept_recipe
 from sixjars_runtime.errors import RecipeError, RunError

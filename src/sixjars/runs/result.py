@@ -13,7 +13,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.runs.baselines.run_baselines import sentence_of
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.notebook import baseline_table, history_table, score_table
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.training.trend import trend_of
 
 

@@ -16,7 +16,7 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder.run_folder import RunFolder
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars_runtime.errors import RunError
 
 EXAMPLES = 200

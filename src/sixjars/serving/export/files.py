@@ -22,7 +22,7 @@ from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.model_card import model_card
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.output_file import check_writable
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.serving.export.agreement import Agreement, compare
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import SHAPES, inputs_of

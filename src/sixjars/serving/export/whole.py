@@ -13,8 +13,8 @@ from sixjars.data.dataset import Fields
 from sixjars.decoding.scores import NEVER
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.predict import Predictor
-from sixjars.runs.requests import search_of
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import search_of
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import (
     ALL,

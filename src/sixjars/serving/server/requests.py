@@ -20,9 +20,9 @@ from starlette.requests import ClientDisconnect
 from sixjars.data.field import Field
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.predict import Predictor
-from sixjars.runs.requests import Input, Unreadable, most_together
-from sixjars.runs.stepwise import Written
+from sixjars.runs.prediction.partial_outputs import Written
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import Input, Unreadable, most_together
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import shown

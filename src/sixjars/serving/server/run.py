@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.compiling import compiled_for
 from sixjars.model.precision import Precision
-from sixjars.runs.predict import Predictor, load
+from sixjars.runs.prediction.predictor import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import DataError, MissingExtra
 

@@ -10,11 +10,11 @@ from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.html.views import fragment
 from sixjars.drawing.view import BY_PROBABILITY, view_of
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.notes import notes_of
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Check, search_of
-from sixjars.runs.stepwise import Tell, Written, stepwise
+from sixjars.runs.prediction.input_warnings import notes_of
+from sixjars.runs.prediction.partial_outputs import Tell, Written, stepwise
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import Check, search_of
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest

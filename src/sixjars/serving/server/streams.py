@@ -9,7 +9,7 @@ from typing import Any, final
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from sixjars.runs.stepwise import Written
+from sixjars.runs.prediction.partial_outputs import Written
 from sixjars.serving.server.requests import CheckedRequest
 
 LAST = ("end", "error")

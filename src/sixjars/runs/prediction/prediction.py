@@ -18,7 +18,7 @@ from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notebook import heat_map
-from sixjars.runs.requests import Found
+from sixjars.runs.prediction.requests import Found
 from sixjars_runtime.special_tokens import STOP
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
-    from sixjars.runs.prediction import Prediction
+    from sixjars.runs.prediction.prediction import Prediction
 
 PLACES: Final = 2
 """Inputs that are named for each reason: the first can be looked up, and all are counted."""
@@ -46,7 +46,7 @@ class Reason:
 class Skipped:
     """Inputs that have no answer, by reason.
 
-    >>> from sixjars.runs.prediction import Prediction
+    >>> from sixjars.runs.prediction.prediction import Prediction
     >>> errors = [f"input {at}: the text is empty." for at in (2, 5, 6)]
     >>> skipped = Skipped.of([[Prediction("", error=error)] for error in errors])
     >>> skipped.in_words(615, "answers").partition(": ")[0]

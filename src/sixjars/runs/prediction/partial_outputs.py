@@ -17,9 +17,9 @@ from sixjars.decoding.scores import NEVER, Ranking
 from sixjars.evaluation.score import encoded_batches, hypotheses_of, spelled
 from sixjars.flow.searching import Hypothesis
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Finishing, Prediction
-from sixjars.runs.requests import Check, EncodedRequests, Found, Input, Request
+from sixjars.runs.prediction.prediction import Finishing, Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import Check, EncodedRequests, Found, Input, Request
 from sixjars_runtime.errors import memory_is_short
 from sixjars_runtime.special_tokens import STOP
 

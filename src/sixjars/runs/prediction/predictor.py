@@ -22,8 +22,8 @@ from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder.run_folder import RunFolder, open_run
-from sixjars.runs.prediction import Finishing, Prediction
-from sixjars.runs.requests import (
+from sixjars.runs.prediction.prediction import Finishing, Prediction
+from sixjars.runs.prediction.requests import (
     Check,
     EncodedRequests,
     Encoding,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sixjars.runs.prediction import Prediction
+    from sixjars.runs.prediction.prediction import Prediction
 
 MUCH = 0.05
 """The share of unknown tokens from which outputs may be poor."""

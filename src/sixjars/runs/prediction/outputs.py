@@ -12,9 +12,9 @@ from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.data.tables.table_file import Cell, RowWriter, TableFile
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.prediction import Prediction
-    from sixjars.runs.prediction_input import Item
+    from sixjars.runs.prediction.inputs import Item
+    from sixjars.runs.prediction.prediction import Prediction
+    from sixjars.runs.prediction.predictor import Predictor
 
 
 class PredictionOutput(ABC):

@@ -23,9 +23,9 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder.run_folder import open_run
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import EncodedRequests, Found, Input, Request
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import EncodedRequests, Found, Input, Request
 from sixjars_runtime.errors import SixJarsError, hint, shown, unknown
 from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 

@@ -11,8 +11,8 @@ from sixjars.data.text.files import is_empty, lines_of
 
 if TYPE_CHECKING:
     from sixjars.data.tables.table_file import Row
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.requests import Input
+    from sixjars.runs.prediction.predictor import Predictor
+    from sixjars.runs.prediction.requests import Input
 
     Item = tuple[Input, Row | None]
     """One input, and the row that it comes from where that is in a file with columns."""
@@ -60,7 +60,7 @@ def object_of(predictor: "Predictor") -> str:
 
 def input_of_parts(predictor: "Predictor", line: str) -> "Input":
     """The texts of a line with tabs between them."""
-    from sixjars.runs.requests import Unreadable
+    from sixjars.runs.prediction.requests import Unreadable
 
     names, texts = list(predictor.inputs), line.split("\t")
     if len(texts) != len(names):
@@ -79,7 +79,7 @@ def input_of_line(predictor: "Predictor", line: str) -> "Input":
 
 def input_of_row(predictor: "Predictor", file: Path, row: "Row") -> "Item":
     """The input of one row of a file; images and videos may be beside the file."""
-    from sixjars.runs.requests import Unreadable
+    from sixjars.runs.prediction.requests import Unreadable
 
     values = row.values
     if not isinstance(values, Mapping):
