@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction.predictor import Predictor as Predictor
     from sixjars.runs.prediction.predictor import load as load
     from sixjars.runs.recipes import read_recipe as read_recipe
-    from sixjars.runs.result import Run as Run
+    from sixjars.runs.run import Run as Run
     from sixjars.runs.train import train as train
     from sixjars.serving.client import Answer as Answer
     from sixjars.serving.client import Client as Client
@@ -153,7 +153,7 @@ _MODULES = {
     "runs.data.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
     "reports.report": "report",
-    "runs.result": "Run",
+    "runs.run": "Run",
     "runs.folder.share": "pack push",
     "starter.write": "new",
     "runs.train": "train",

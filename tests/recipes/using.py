@@ -16,7 +16,7 @@ from sixjars.runs.prediction.prediction import Prediction
 from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.prediction.requests import Input
 from sixjars.runs.prediction.teacher_forcing import forced
-from sixjars.runs.result import Run
+from sixjars.runs.run import Run
 
 from .stand_ins import image, video
 

@@ -17,11 +17,11 @@ from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.output_file import written_whole
+from sixjars.runs.prediction.input_warnings import Skipped
 from sixjars.runs.prediction.inputs import input_of_line, input_of_row, raw_lines, text_of
 from sixjars.runs.prediction.outputs import PredictionLines, PredictionOutput, PredictionTable
 from sixjars.runs.prediction.prediction import Prediction
 from sixjars.runs.prediction.predictor import Predictor, load
-from sixjars.runs.prediction.skipped import Skipped
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, final
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.data.text.files import is_gzipped
-from sixjars.runs.prediction.input_warnings import MUCH, cut_in_words, unknown_in_words
+from sixjars.runs.prediction.input_warnings import MUCH, Skipped, cut_in_words, unknown_in_words
 from sixjars.runs.prediction.inputs import (
     input_of_parts,
     input_of_row,
@@ -19,7 +19,6 @@ from sixjars.runs.prediction.inputs import (
     raw_lines,
     text_of,
 )
-from sixjars.runs.prediction.skipped import Skipped
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 

@@ -50,7 +50,7 @@ from sixjars.cli.predict import (
 )
 from sixjars.cli.streaming import portions
 from sixjars.progress import number_of
-from sixjars.runs.prediction.skipped import Skipped
+from sixjars.runs.prediction.input_warnings import Skipped
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:

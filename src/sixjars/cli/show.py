@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.runs.explanation.sections import Explanation, Weight
-    from sixjars.runs.result import Run
+    from sixjars.runs.run import Run
     from sixjars.starter.race import Race
     from sixjars.tuning.result import Tuning
 

@@ -30,7 +30,7 @@ from sixjars.runs.data.warnings import notes_on
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder.run_folder import RunFolder, begin_run, check_free, has_run, was_begun
 from sixjars.runs.recipes import metrics_of, read_recipe
-from sixjars.runs.result import Run
+from sixjars.runs.run import Run
 from sixjars.runs.training.end import sentence_of_end
 from sixjars.runs.training.folds import cross_validate, notes_on_all
 from sixjars.runs.training.learning_curves import draw_curves
