@@ -14,7 +14,7 @@ import yaml
 import sixjars
 from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Batch, Padded
-from sixjars.loss import Objective, Sealed, class_weights
+from sixjars.loss import Objective, SealedBatch, class_weights
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.build import Network
 from sixjars.model.decoders.label import LabelDecoder
@@ -93,7 +93,7 @@ def loss_of(kind: str, targets: list[list[int]], overrides: list[str]) -> None:
     batch = Batch(
         {"source": source}, target, torch.arange(3), true_weights if recipe.loss.guide else None
     )
-    found = Objective(network, recipe.loss)(Sealed(batch))[0]
+    found = Objective(network, recipe.loss)(SealedBatch(batch))[0]
     output = network(batch.inputs, target)
     chances = output.logits.sigmoid() if kind == "labels" else output.logits.softmax(-1)
     wanted = 0.0
@@ -162,7 +162,7 @@ def test_of_weighted_labels(weights: Any) -> None:
         }
     batch = Batch({"source": texts()}, Padded.of(truth), torch.arange(3))
     objective = Objective(network, loss, weights=class_weights(loss, counts))
-    total, plain = objective(Sealed(batch)).tolist()
+    total, plain = objective(SealedBatch(batch)).tolist()
     chances = network(batch.inputs, batch.target).logits.softmax(-1).detach().numpy()
     costs = [-np.log(chances[row, 0, label]) for row, [label] in enumerate(truth)]
     by_number = list(expected.values())

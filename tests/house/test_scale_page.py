@@ -14,8 +14,8 @@ from tests.house.test_pages import DOCS, FENCE, OURS
 
 import sixjars
 from sixjars.bulk import on_ray
-from sixjars.bulk.job import Job
-from sixjars.bulk.work import Answered
+from sixjars.bulk.job import BulkJob
+from sixjars.bulk.work import WrittenRows
 from sixjars.cli import app
 
 PAGE = (DOCS / "scale.md").read_text(encoding="utf-8")
@@ -43,14 +43,16 @@ def _desk(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     shutil.copytree(trained, "runs/words")
 
 
-def by_hand(job: Job, *, workers: int | None = None, address: str | None = None) -> Iterator[Any]:
+def by_hand(
+    job: BulkJob, *, workers: int | None = None, address: str | None = None
+) -> Iterator[Any]:
     """What Ray does: a worker takes parts."""
     assert (workers, address) in ((None, None), (None, "auto"))
     worker = on_ray.PartWorker(job.order, job.left)
     for at in range(len(job.left)):
         said = worker({"id": [at]})
         assert said["error"] == [""]
-        yield Answered(said["rows"][0]), said["notes"][0]
+        yield WrittenRows(said["rows"][0]), said["notes"][0]
 
 
 def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:

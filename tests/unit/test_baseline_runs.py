@@ -23,12 +23,12 @@ from sixjars.recipe.files import flat, packaged
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines import advice, run_baselines
-from sixjars.runs.baselines.run_baselines import LEAST, SHARE, STOPPED, Beside, sentence_of
+from sixjars.runs.baselines.run_baselines import LEAST, SHARE, STOPPED, BaselineScoring, sentence_of
 from sixjars.runs.evaluate import training_set
 from sixjars.runs.folder.baseline_scores import (
     FILE,
     MOST,
-    Entry,
+    BaselineEntry,
     keep_entry,
     kept_entry,
     read_entries,
@@ -656,10 +656,12 @@ def test_a_packed_run_has_them_and_stays_as_it_is(run: Path, call: Call, tmp_pat
 
 def test_old_entries_leave(tmp_path: Path) -> None:
     for number in range(MOST + 2):
-        keep_entry(tmp_path, Entry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",)))
+        keep_entry(
+            tmp_path, BaselineEntry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",))
+        )
     assert len(read_entries(tmp_path)) == MOST
     assert kept_entry(tmp_path, {"scored": "1"}) is None
-    assert kept_entry(tmp_path, {"scored": "5"}) == Entry(
+    assert kept_entry(tmp_path, {"scored": "5"}) == BaselineEntry(
         {"scored": "5"}, (one(LINEAR, 0.5),), ("a note.",)
     )
 
@@ -813,8 +815,8 @@ def test_large_training_files_are_not_read_for_it(
 def test_time_is_a_tenth_or_two_seconds(recipe: Recipe) -> None:
     metrics = metrics_of(recipe, NOTHING)
     assert (SHARE, LEAST) == (0.1, 2.0)
-    assert Beside.of(recipe, metrics, took=3.0).seconds == 2.0
-    assert Beside.of(recipe, metrics, took=300.0).seconds == 30.0
+    assert BaselineScoring.of(recipe, metrics, took=3.0).seconds == 2.0
+    assert BaselineScoring.of(recipe, metrics, took=300.0).seconds == 30.0
 
 
 def test_folds_have_the_mean(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ from sixjars import progress
 from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
-from sixjars.comparison.result import Comparison, Contender, Cost, DifferingExample, RunScore
+from sixjars.comparison.result import Comparison, Contender, DifferingExample, RunCost, RunScore
 from sixjars.comparison.seeds import seeds_of
-from sixjars.comparison.tables import Target
+from sixjars.comparison.tables import ComparisonOutput
 from sixjars.drawing.matplotlib.by_length import draw_by_length
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.bootstrap import Difference
@@ -95,13 +95,13 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
             "a",
             "greedy search",
             scored(25.02, Interval(23.0, 27.0)),
-            Cost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4, "cpu × 2 processes"),
+            RunCost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4, "cpu × 2 processes"),
         ),
         (
             "b",
             "sampling",
             scored(36.52, Interval(34.0, 38.1), better),
-            Cost(812, None, None, None, "cpu", 9.0),
+            RunCost(812, None, None, None, "cpu", 9.0),
         ),
     ]
     found = Comparison(
@@ -380,7 +380,7 @@ def test_no_permission(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sixjars.runs.output_file.TemporaryFile", refused)
     out = tmp_path / "new" / name
     with pytest.raises(DataError) as told:
-        Target(out).check()
+        ComparisonOutput(out).check()
     assert str(told.value) == f"{out} cannot be written: Permission denied."
 
 

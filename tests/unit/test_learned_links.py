@@ -11,7 +11,7 @@ import pytest
 
 import sixjars
 from sixjars.data.alignment import learned
-from sixjars.data.alignment.aligner import Directions, aligned
+from sixjars.data.alignment.aligner import DirectedLinks, aligned
 from sixjars.data.alignment.guides import Guides
 from sixjars.data.alignment.learned import learned_links
 from sixjars.errors import DataError, RecipeError
@@ -205,7 +205,7 @@ def test_links_that_were_learned_are_found_again(
 ) -> None:
     found, calls = learned_links(FIRST, SECOND), list[Any]()
 
-    def align(first: Any, second: Any, diagonal: float) -> Directions:
+    def align(first: Any, second: Any, diagonal: float) -> DirectedLinks:
         calls.append(first)
         return aligned(first, second, diagonal=diagonal)
 

@@ -25,7 +25,7 @@ from sixjars.starter.candidates import candidates
 from sixjars.starter.race import Race, check_minutes, entered, race
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
-from sixjars.tuning.trial import Pruned
+from sixjars.tuning.trial import TrialPruned
 
 Call = Callable[..., Any]
 STEP = 0.1
@@ -222,7 +222,7 @@ def test_stopped_before_anybody_was_scored(starter: Path, track: Track) -> None:
 
 def test_nobody_was_scored_in_time(starter: Path, track: Track) -> None:
     def stops(name: str, step: int) -> None:
-        raise Pruned
+        raise TrialPruned
 
     track.stops = stops
     result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())

@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import sixjars
 from sixjars.flow.values import Batch, Padded
-from sixjars.loss import Objective, Sealed
+from sixjars.loss import Objective, SealedBatch
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.build import Network, freeze_unused
 from sixjars.model.decoders.sequence import SequenceDecoder
@@ -54,7 +54,7 @@ def test_in_every_sample_what_is_trainable_learns_and_the_rest_does_not(name: st
     splits = splits_of(blueprint)
     network = fresh_network(blueprint, splits)
     batches = splits.train.batches(batch_examples=12, guided=blueprint.recipe.loss.guide > 0)
-    Objective(network, blueprint.recipe.loss)(Sealed(batches.collate(torch.arange(12))))[
+    Objective(network, blueprint.recipe.loss)(SealedBatch(batches.collate(torch.arange(12))))[
         0
     ].backward()
     still = {

@@ -9,8 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
-from sixjars.bulk.plan import Part
-from sixjars.bulk.remote import Place
+from sixjars.bulk.plan import FilePart
+from sixjars.bulk.remote import InputFolder
 from sixjars.bulk.sources import table_in
 from sixjars.data.tables.table_file import TableFile
 from sixjars.learning.engine import Device
@@ -36,7 +36,7 @@ NUMBERS: Final = ("rows", "cut", "tokens", "unknown")
 
 @final
 @dataclass(frozen=True)
-class Order:
+class WorkerSettings:
     """The orders of a worker, wherever it is; its folders have the same names there."""
 
     run: str
@@ -54,28 +54,28 @@ class Order:
         run = load(self.run, device=self.device, precision=self.precision, allow=self.allow)
         return Worker(self, run)
 
-    def is_done(self, part: Part) -> bool:
+    def is_done(self, part: FilePart) -> bool:
         """Whether the file of a part is there, and so it is whole."""
         return (Path(self.output) / part.target).is_file()
 
-    def tries(self, part: Part) -> int:
+    def tries(self, part: FilePart) -> int:
         """How many workers are writing a part, or were killed while they did."""
         return len(self._left_of(part))
 
-    def clean(self, parts: Sequence[Part]) -> None:
+    def clean(self, parts: Sequence[FilePart]) -> None:
         """Remove the files of workers that were killed while they wrote these parts."""
         for part in parts:
             for left in self._left_of(part):
                 left.unlink(missing_ok=True)
 
-    def _left_of(self, part: Part) -> list[Path]:
+    def _left_of(self, part: FilePart) -> list[Path]:
         place = Path(self.output) / part.target
         return list(place.parent.glob(f".{glob.escape(place.name)}.*"))
 
 
 @final
 @dataclass(frozen=True)
-class Answered:
+class WrittenRows:
     """The counts of rows that were written."""
 
     rows: int = 0
@@ -87,9 +87,9 @@ class Answered:
     unknown: int = 0
     """Tokens of the inputs that the run does not know."""
 
-    def __add__(self, other: "Answered") -> "Answered":
+    def __add__(self, other: "WrittenRows") -> "WrittenRows":
         """The counts of both."""
-        return Answered(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return WrittenRows(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def to_row(self) -> dict[str, Any]:
         """Numbers and a text, as a row of Ray Data holds them."""
@@ -97,7 +97,7 @@ class Answered:
         return {**numbers, "skipped": self.skipped.to_json()}
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> "Answered":
+    def of_row(cls, row: Mapping[str, Any]) -> "WrittenRows":
         """Read what `to_row` gave."""
         numbers = {name: int(row[name]) for name in NUMBERS}
         return cls(skipped=Skipped.from_json(str(row["skipped"])), **numbers)
@@ -108,7 +108,7 @@ class Answered:
         return self.skipped.count
 
     @classmethod
-    def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "Answered":
+    def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "WrittenRows":
         """The counts of the answers to some rows of a file."""
         best = [outputs[0] for outputs in found]
         cut = sum(prediction.truncated for prediction in best)
@@ -118,7 +118,7 @@ class Answered:
 
 
 @final
-class Reader:
+class RowReader:
     """The rows of a file from some row on; the next part of the same file is read on from there.
 
     The file stays open, so it may be removed meanwhile.
@@ -149,14 +149,16 @@ class Reader:
 class Worker:
     """A run in memory that answers parts."""
 
-    def __init__(self, order: Order, predictor: Predictor) -> None:
+    def __init__(self, order: WorkerSettings, predictor: Predictor) -> None:
         self.order = order
         self.predictor = predictor
-        self.place = Place(order.root)
-        self.reader: Reader | None = None
+        self.place = InputFolder(order.root)
+        self.reader: RowReader | None = None
         self.reading = ""
 
-    def answer(self, part: Part, threads: Executor | None = None) -> tuple[Answered, list[str]]:
+    def answer(
+        self, part: FilePart, threads: Executor | None = None
+    ) -> tuple[WrittenRows, list[str]]:
         """Write one part; return its counts, and notes. Two workers would write the same file."""
         target = Path(self.order.output) / part.target
         notes: list[str] = []
@@ -170,9 +172,11 @@ class Worker:
             _to_disk(beside)
         return answered, notes
 
-    def _answered(self, part: Part, output: PredictionOutput, threads: Executor | None) -> Answered:
+    def _answered(
+        self, part: FilePart, output: PredictionOutput, threads: Executor | None
+    ) -> WrittenRows:
         reader = self._reader(part)
-        done = Answered()
+        done = WrittenRows()
         while done.rows < part.rows:
             first = part.first + done.rows
             items = reader.take(first, min(AT_ONCE, part.rows - done.rows))
@@ -180,18 +184,18 @@ class Worker:
                 raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
             predictions = self._predictions(items, first, threads)
             output.take(items, predictions)
-            done += Answered.of(predictions, part.source)
+            done += WrittenRows.of(predictions, part.source)
         return done
 
-    def _reader(self, part: Part) -> Reader:
+    def _reader(self, part: FilePart) -> RowReader:
         if self.reader is None or self.reading != part.source or self.reader.at > part.first:
             self.reader = None
             self.reading = part.source
             with self.place.file(part.source) as (path, _):
-                self.reader = Reader(path, self.predictor)
+                self.reader = RowReader(path, self.predictor)
         return self.reader
 
-    def _output(self, reader: Reader, file: Path, notes: list[str]) -> PredictionOutput:
+    def _output(self, reader: RowReader, file: Path, notes: list[str]) -> PredictionOutput:
         nbest = self.order.search.nbest
         if reader.table is None or self.order.as_json:
             return PredictionLines(self.predictor, file, nbest=nbest, as_json=self.order.as_json)

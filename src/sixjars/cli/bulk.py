@@ -10,14 +10,14 @@ from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
 from sixjars.cli.inputs import is_failure, note_unknown
 from sixjars.cli.options import note, noting, option
-from sixjars.cli.streaming import Pace
+from sixjars.cli.streaming import Throughput
 from sixjars.runs.prediction.inputs import is_many
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sixjars.bulk.work import Answered, Order
+    from sixjars.bulk.work import WorkerSettings, WrittenRows
     from sixjars.runs.prediction.predictor import Predictor
 
 Engine = Literal["local", "ray"]
@@ -46,7 +46,7 @@ MOST_NOTES = 20
 
 @final
 @dataclass(frozen=True)
-class Bulk:
+class BulkOptions:
     """The options of the command line on parts."""
 
     input: str | None
@@ -89,7 +89,7 @@ class Bulk:
         if self.engine != "ray" and (self.workers or self.ray_address):
             raise DataError("--workers and --ray-address are for --engine ray.")
 
-    def through(self, order: "Order", predictor: "Predictor", *, strict: bool) -> None:
+    def through(self, order: "WorkerSettings", predictor: "Predictor", *, strict: bool) -> None:
         """Predict all parts that are missing; rows that cannot be used are blank, and counted."""
         from sixjars.bulk.job import answered_here, job_of
         from sixjars.bulk.plan import Shard
@@ -124,15 +124,15 @@ class _Progress:
     """Progress and notes on stderr."""
 
     def __init__(self, rows: int) -> None:
-        from sixjars.bulk.work import Answered
+        from sixjars.bulk.work import WrittenRows
 
-        self.all = Answered()
+        self.all = WrittenRows()
         self.read = 0
         self.size: int | None = rows
         self.notes: set[str] = set()
-        self.pace = Pace(self, to_terminal=False)
+        self.pace = Throughput(self, to_terminal=False)
 
-    def take(self, answered: "Answered", notes: "Iterable[str]") -> None:
+    def take(self, answered: "WrittenRows", notes: "Iterable[str]") -> None:
         """Count a part that was written."""
         self.all += answered
         self.read = self.all.rows

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
-from sixjars.cli.streaming import Pace
+from sixjars.cli.streaming import Throughput
 from sixjars.data.text.files import is_gzipped
 from sixjars.runs.prediction.input_warnings import MUCH, Skipped, cut_in_words, unknown_in_words
 from sixjars.runs.prediction.inputs import (
@@ -39,7 +39,7 @@ def at_terminal() -> bool:
 
 @final
 @dataclass(frozen=True)
-class Inputs:
+class CommandInputs:
     """The inputs of a command: texts with questions, or a file; else standard input."""
 
     texts: list[str]
@@ -60,12 +60,12 @@ class Inputs:
         columns = predictor.all_columns if with_output else predictor.columns
         return table_file(self.file, columns, predictor.recipe.data)
 
-    def lines(self, predictor: "Predictor", table: "TableFile | None") -> "Lines | None":
+    def lines(self, predictor: "Predictor", table: "TableFile | None") -> "InputLines | None":
         """The lines of the file or of standard input; nothing where there are texts or a table."""
-        return None if self.texts or table is not None else Lines(self.file, predictor)
+        return None if self.texts or table is not None else InputLines(self.file, predictor)
 
     def items(
-        self, predictor: "Predictor", table: "TableFile | None", lines: "Lines | None"
+        self, predictor: "Predictor", table: "TableFile | None", lines: "InputLines | None"
     ) -> "Iterator[Item]":
         """All inputs: of the table, of the lines, or else the texts."""
         if table is not None:
@@ -137,7 +137,7 @@ def note_cut(prediction: "Prediction") -> None:
 
 
 @final
-class Lines:
+class InputLines:
     """Lines of a file or of stdin, one input each; it counts the bytes read, for progress."""
 
     def __init__(self, file: Path | None, predictor: "Predictor") -> None:
@@ -239,14 +239,14 @@ class UnknownTokens:
 
 
 @final
-class Notes:
+class InputNotes:
     """Faults of inputs on stderr: the first ones that were cut, and the count of those skipped.
 
     Where inputs are `typed`, each fault is printed at once.
     """
 
     def __init__(
-        self, pace: Pace, *, typed: bool = False, table: "TableFile | None" = None
+        self, pace: Throughput, *, typed: bool = False, table: "TableFile | None" = None
     ) -> None:
         self.pace = pace
         self.typed = typed

@@ -18,7 +18,7 @@ from sixjars.cli.faithfulness import (
     check_weights,
 )
 from sixjars.cli.inputs import (
-    Inputs,
+    CommandInputs,
     UnknownTokens,
     is_failure,
     note_cut,
@@ -133,7 +133,7 @@ def inspect(
     inspection = _Inspection(
         predictor, settings, view, target, pieces=pieces, most=examples, strict=strict
     )
-    given = inspection.pairs(Inputs(texts or [], question or [], input_file))
+    given = inspection.pairs(CommandInputs(texts or [], question or [], input_file))
     if view != "pharaoh":
         return inspection.show(given, out, title=f"Attention of {run.name}")
     print_alignments(predictor, islice(given, examples), out, strict=strict)
@@ -184,7 +184,7 @@ class _Inspection:
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def pairs(self, inputs: Inputs) -> "Iterator[Pair]":
+    def pairs(self, inputs: CommandInputs) -> "Iterator[Pair]":
         """Each input with its forced output, of the command line or of its row in a file."""
         predictor = self.predictor
         note_file_names(predictor, inputs.texts)
@@ -264,14 +264,14 @@ class _Inspection:
             raise typer.Exit(1)
 
     def _predicted(self, given: "list[Pair]") -> "list[list[Prediction]]":
-        from sixjars.runs.prediction.teacher_forcing import forced
+        from sixjars.runs.prediction.teacher_forcing import forced_predictions
 
         inputs = [values for values, _ in given]
         if self.target is None:
             return self.predictor.nbest(inputs, search=self.settings)
         if len(inputs) > 1:
             raise DataError(f"--target is the output of one input, but {len(inputs)} are given.")
-        return [forced(self.predictor, inputs, [self.target])]
+        return [forced_predictions(self.predictor, inputs, [self.target])]
 
     def _view(self, predictions: "list[Prediction]") -> "View":
         from sixjars.decoding.scores import order_in_words
@@ -281,7 +281,13 @@ class _Inspection:
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
         forced = self.target is not None
         pieces = self.pieces
-        view = view_of(self.predictor, predictions, pieces=pieces, forced=forced, order=order)
+        view = view_of(
+            self.predictor,
+            predictions,
+            pieces=pieces,
+            forced=forced,
+            order=order,
+        )
         chosen_view(view, self.view)  # refuse a view that the model does not have
         return view
 
@@ -364,9 +370,9 @@ def print_alignments(
 
 
 def _is_empty(given: "Input", target: str | None) -> bool:
-    from sixjars.runs.prediction.requests import Unreadable
+    from sixjars.runs.prediction.requests import UnreadableInput
 
-    if isinstance(given, Unreadable):
+    if isinstance(given, UnreadableInput):
         return False
     values = given.values() if isinstance(given, Mapping) else [given]
     texts = [value for value in (target or "", *values) if isinstance(value, str)]
@@ -379,12 +385,12 @@ def _links(
     """The links of each pair; `failed` gets those that cannot be used, but have no empty text."""
     from sixjars.data.alignment.aligner import pharaoh
     from sixjars.evaluation.metrics.attention import linked
-    from sixjars.runs.prediction.teacher_forcing import forced
+    from sixjars.runs.prediction.teacher_forcing import forced_predictions
 
     source, output = next(iter(predictor.inputs.values())), predictor.fields.output
     outputs = [target or "" for _, target in pairs]
     inputs = [given for given, _ in pairs]
-    predictions = forced(predictor, inputs, outputs, first=first, posterior=True)
+    predictions = forced_predictions(predictor, inputs, outputs, first=first, posterior=True)
     texts = [next(iter(prediction.inputs.values()), "") for prediction in predictions]
     source_words = source.words([source.normalize(text) for text in texts])
     target_words = output.words([output.normalize(text) for text in outputs])

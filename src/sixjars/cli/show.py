@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sixjars.comparison.result import Comparison
     from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
-    from sixjars.runs.explanation.sections import Explanation, Weight
+    from sixjars.runs.explanation.sections import ExplainedWeight, Explanation
     from sixjars.runs.run import Run
     from sixjars.starter.race import Race
     from sixjars.tuning.result import Tuning
@@ -186,7 +186,7 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
     console.print(f"{explanation.count:,} trainable parameters{frozen}.")
 
 
-def _weights(weights: "Sequence[Weight]") -> Table:
+def _weights(weights: "Sequence[ExplainedWeight]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("    parameter", "letter", "shape"):
         table.add_column(name, no_wrap=True, header_style="dim")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sixjars.comparison.result import Comparison, Contender, DifferingExample, unique_names
 from sixjars.comparison.scored_run import ScoredRun
 from sixjars.comparison.seeds import alike_first, seeds_of
-from sixjars.comparison.tables import RUNS, Target
+from sixjars.comparison.tables import RUNS, ComparisonOutput
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.bootstrap import exchanged
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, value_alone
@@ -58,7 +58,7 @@ def compare(  # noqa: PLR0913 - the options of one comparison
     sixjars_runtime.errors.DataError: compare needs two recipes or runs, or more.
     """
     outside = Outside(tuple(allow), tuple(components))
-    target = Target(Path(out))
+    target = ComparisonOutput(Path(out))
     names = [os.fspath(name) for name in named]
     if metric is not None:
         metric_named(metric, outside)

@@ -59,7 +59,7 @@ class RunScore:
 
 @final
 @dataclass(frozen=True)
-class Cost:
+class RunCost:
     """The size, the training and the speed of a run."""
 
     size: int
@@ -101,7 +101,7 @@ class Contender:
     search: str
     """The search that chose its outputs."""
     scores: tuple[RunScore, ...] = ()
-    cost: Cost | None = None
+    cost: RunCost | None = None
 
 
 @final

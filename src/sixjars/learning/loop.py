@@ -21,8 +21,8 @@ from torch import Tensor
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
 from sixjars.learning.checkpoints import RunFiles, TrainingState, packed_optimizer, signals_to
-from sixjars.learning.cost import Part, TrainingCost, read_cost
-from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
+from sixjars.learning.cost import TrainingCost, TrainingPart, read_cost
+from sixjars.learning.engine import Engine, OneDevice, Update, UpdateBatches, Updater, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
 from sixjars.progress import Reporter
@@ -83,7 +83,7 @@ class Trainer:
         trained: list[Any] = [each for each in self.network.parameters() if each.requires_grad]
         if settings.rates:
             trained = parameter_groups(self.network, settings.rates)
-        self.updates = Updates(objective, trained, settings, fabric)
+        self.updates = Updater(objective, trained, settings, fabric)
         if self.updates.captured is not None:
             batches.have_few_shapes()
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
@@ -201,7 +201,7 @@ class Trainer:
         if self.fabric.loggers and update.step % LOGGED == 0:
             self.fabric.log_dict({"step_loss": mean, "tokens_per_second": speed}, step=update.step)
 
-    def _load(self, group: list[Tensor]) -> Load:
+    def _load(self, group: list[Tensor]) -> UpdateBatches:
         """The batches of one update, ready to be moved to the device."""
         tokens = sum(self.batches.target_tokens(rows) for rows in group)
         rank, world = self.fabric.global_rank, self.fabric.world_size
@@ -212,9 +212,9 @@ class Trainer:
             batch = self.batches.collate(share if len(share) else rows[:1])
             batches.append(self.updates.ready(batch))
         # At least 1: all labels of a batch may be outside the list.
-        return Load(max(tokens, 1), tuple(batches), tuple(counts))
+        return UpdateBatches(max(tokens, 1), tuple(batches), tuple(counts))
 
-    def _update(self, load: Load) -> Tensor:
+    def _update(self, load: UpdateBatches) -> Tensor:
         """Make one update; return the summed loss of all processes, still on the device."""
         self._seed(seed_of(self.settings.seed, self.state.step, self.fabric.global_rank))
         step, halvings = self.state.step + 1, self.state.halvings
@@ -294,7 +294,9 @@ class Trainer:
             name = device.type
             if name == "cuda":
                 name = f"cuda ({torch.cuda.get_device_name(device)})"
-            self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
+            self.files.keep_cost(
+                [*self.cost.parts, TrainingPart(seconds, name, self.fabric.world_size)]
+            )
         with self.fabric.whole():
             if self.leads:
                 self.files.save(self.network, memory, self.state, self.updates.scaler)

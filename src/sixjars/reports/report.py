@@ -36,7 +36,7 @@ from sixjars.reports.examples import (
 )
 from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
-from sixjars.reports.values import ByLength, Example, History, Report, Shown, SummaryMap
+from sixjars.reports.values import ByLength, Example, History, Report, ShownExample, SummaryMap
 from sixjars.runs.baselines.run_baselines import sentence_of
 from sixjars.runs.data.scored_files import are_files
 from sixjars.runs.data.split_files import SPLITS
@@ -197,7 +197,9 @@ class _Gathering:
     def _outcomes(self, metric: Metric) -> list[Outcome]:
         return self.judged.judged.outcomes[nbest_of(metric, self.judged.judged.settings)]
 
-    def _shown(self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]) -> list[Shown]:
+    def _shown(
+        self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]
+    ) -> list[ShownExample]:
         """The best, the median and the worst, with their attention; each input once."""
         inputs, rows = self.judged.inputs, self.judged.judged.rows
         groups = chosen_rows(keys, inputs)
@@ -208,7 +210,7 @@ class _Gathering:
             for at in places:
                 view = views.get(rows[at])
                 images = () if view is not None else images_of(self.judged.dataset, rows[at])
-                shown.append(Shown(group, examples[at], view, images, counts[inputs[at]]))
+                shown.append(ShownExample(group, examples[at], view, images, counts[inputs[at]]))
         return shown
 
     def _history(self) -> History | None:

@@ -23,14 +23,14 @@ from sixjars.evaluation.metrics import (
     per_class,
     why_zero,
 )
-from sixjars.evaluation.score import Judged, judged
+from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.build import Network
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.baselines.run_baselines import Beside, kept_baselines, sentence_of
+from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines, sentence_of
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import (
     Scored,
@@ -157,7 +157,7 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
 class JudgedRun:
     """The outputs of a run for some data, judged, and how long that took."""
 
-    judged: Judged
+    judged: JudgedOutputs
     dataset: Dataset
     parameters: int
     seconds: float
@@ -233,7 +233,7 @@ def baselines_beside(
         return ()  # rows that were learned from say nothing of new ones
     model = scored.judged
     group = model.settings.group
-    beside = Beside.of(run.recipe, metrics, took=scored.seconds, group=group, model=model)
+    beside = BaselineScoring.of(run.recipe, metrics, took=scored.seconds, group=group, model=model)
 
     def training() -> Dataset:
         return training_set(run) if scored.splits is None else scored.splits.train
@@ -271,7 +271,7 @@ def _as_stored(input_field: Field) -> Field:
     return input_field.equipped(replace(input_field.equipment, check=check))
 
 
-def evaluation_of(model: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
+def evaluation_of(model: JudgedOutputs, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
     """The scores of judged outputs; of labels also those of each."""
     fields, scores = dataset.fields, tuple(model.scores(metrics))
     outcomes = model.outcomes[min(model.outcomes)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from sixjars.data.dataset import Dataset
 from sixjars.drawing.matplotlib.faithfulness import draw_faithfulness
-from sixjars.evaluation.agreement import Measured
+from sixjars.evaluation.agreement import AttentionAgreement
 from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
@@ -45,7 +45,7 @@ class AttentionCheck:
     10
     """
 
-    measures: dict[str, Measured]
+    measures: dict[str, AttentionAgreement]
     """`erasure` and `gradient`; one is missing where no step of any example has an order."""
     where: str
     whole: int
@@ -171,7 +171,7 @@ def _check(checked: Sequence[CheckedExample], dataset: Dataset, *, outputs: str)
         values = [getattr(example, key) for example in checked]
         known = tuple(value for value in values if value is not None)
         if known:
-            measures[key] = Measured(name, known)
+            measures[key] = AttentionAgreement(name, known)
     if not measures:
         lack = "no example has two input positions and an output, so there is no order to compare."
         raise DataError(f"{dataset.where}: {lack}")

@@ -34,14 +34,14 @@ COUNTS: Final = ("vocabulary", "classes")
 
 @final
 @dataclass(frozen=True)
-class Origin:
+class StartingRun:
     """The run that a training starts from; it is checked as `predict` checks it."""
 
     run: RunFolder
     predictor: Predictor
 
     @classmethod
-    def of(cls, folder: Path, outside: Outside) -> "Origin":
+    def of(cls, folder: Path, outside: Outside) -> "StartingRun":
         """From a run's folder."""
         run = open_run(folder, outside)
         return cls(run, Predictor(run, device="cpu"))

@@ -11,7 +11,7 @@ from sixjars.data.tables.memory import given_tables, tables_of, with_tables
 from sixjars.decoding import in_words
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
-from sixjars.evaluation.score import Judged, judged
+from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
@@ -22,12 +22,12 @@ from sixjars.progress import Reporter, Summary, listening, number_of, usual_repo
 from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.baselines.run_baselines import Beside, kept_baselines
+from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.data.warnings import notes_on
-from sixjars.runs.fine_tune import Origin, recipe_and_origin
+from sixjars.runs.fine_tune import StartingRun, recipe_and_origin
 from sixjars.runs.folder.run_folder import RunFolder, begin_run, check_free, has_run, was_begun
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.run import Run
@@ -106,7 +106,7 @@ def train(  # noqa: PLR0913 - the options of one training
             if begins and fabric.global_rank == 0:
                 reporter.note(begun_instead(folder))
             run = RunFolder(folder, resolved, outside)
-            options = Options(resume, start, baselines)
+            options = TrainingOptions(resume, start, baselines)
             return _whole(run, options, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(stopped_in(folder)) from None
@@ -159,7 +159,7 @@ def default_folder(recipe: RecipeLike) -> Path:
 
 @final
 @dataclass(frozen=True)
-class Options:
+class TrainingOptions:
     """The options of one training, besides its recipe."""
 
     resume: bool
@@ -170,14 +170,14 @@ class Options:
     """Whether baselines are scored beside the model."""
 
 
-def _whole(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
+def _whole(run: RunFolder, options: TrainingOptions, *, fabric: Engine, reporter: Reporter) -> Run:
     """One training, or one for each fold."""
     training = _train if run.recipe.learning.folds is None else _cross_validated
     return training(run, options, fabric=fabric, reporter=reporter)
 
 
 def _cross_validated(
-    run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter
+    run: RunFolder, options: TrainingOptions, *, fabric: Engine, reporter: Reporter
 ) -> Run:
     """Train a model for each fold and the one that is kept; a fold that was begun is resumed."""
 
@@ -195,7 +195,7 @@ def _cross_validated(
     return replace(trained, missed=missed_of(run.recipe.expect, trained.scores))
 
 
-def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
+def _train(run: RunFolder, options: TrainingOptions, *, fabric: Engine, reporter: Reporter) -> Run:
     blueprint, splits = fit(
         run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter
     )
@@ -207,12 +207,14 @@ def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Report
 
 
 def _baselines(
-    run: RunFolder, splits: Splits, model: Judged, reporter: Reporter
+    run: RunFolder, splits: Splits, model: JudgedOutputs, reporter: Reporter
 ) -> tuple[Baseline, ...]:
     """The scores of baselines on the rows of the final scores."""
     spent = read_cost(run.folder)
     seconds = 0.0 if spent is None else spent.seconds
-    beside = Beside.of(run.recipe, metrics_of(run.recipe, run.outside), took=seconds, model=model)
+    beside = BaselineScoring.of(
+        run.recipe, metrics_of(run.recipe, run.outside), took=seconds, model=model
+    )
     return kept_baselines(run, beside, splits.scored, lambda: splits.train, reporter)
 
 
@@ -240,7 +242,7 @@ def fit(
         run.history()  # one that is damaged would be found after hours
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
     begins = kept is None or not run.is_under_way
-    origin = Origin.of(start, run.outside) if start is not None and begins else None
+    origin = StartingRun.of(start, run.outside) if start is not None and begins else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
         splits = splits_of(blueprint if origin is None else origin.taught(blueprint), kept)
     if resume:
@@ -379,7 +381,7 @@ def _validation(
 
 def _finished(
     run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter
-) -> tuple[Run, Judged | None]:
+) -> tuple[Run, JudgedOutputs | None]:
     """Score the final weights and keep the scores; one process of several does that."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:

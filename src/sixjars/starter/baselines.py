@@ -14,7 +14,7 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.baselines.run_baselines import Beside, by_importance
+from sixjars.runs.baselines.run_baselines import BaselineScoring, by_importance
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import splits_of
@@ -122,7 +122,7 @@ def _of_recipe(
     for part in recipes:
         splits = splits_of(Blueprint.of(part, outside, reporter=reporter))
         metrics = by_importance(part, metrics_of(part, outside))
-        beside = Beside(part, metrics, seconds / len(recipes), part.evaluation.group)
+        beside = BaselineScoring(part, metrics, seconds / len(recipes), part.evaluation.group)
         entry = beside.measured(splits.train, splits.scored)
         folds.append(entry.baselines)
         notes |= dict.fromkeys(entry.notes)

@@ -34,7 +34,7 @@ from sixjars.starter.candidates import candidates
 from sixjars.starter.recipe_text import with_values
 from sixjars.tasks import TASKS
 from sixjars.tuning.space import overrides_of
-from sixjars.tuning.trial import Pruned, ended
+from sixjars.tuning.trial import TrialPruned, ended
 from sixjars.tuning.tune import OF_A_TOKEN
 from sixjars_runtime.errors import DataError, Interrupted, RecipeError, shown
 
@@ -157,8 +157,8 @@ def race(
     metric, better = chosen_by(recipe, outside)
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
         entrants = entered(str(file), recipe, Path(folder), outside)
-        course = Course(device, outside, clock, reporter or usual_reporter())
-        heats = Heats(entrants, better, course)
+        course = RaceSettings(device, outside, clock, reporter or usual_reporter())
+        heats = RaceRounds(entrants, better, course)
         stopped = heats.run(began + 60 * minutes)
     result = heats.result(metric, began, stopped=stopped)
     winner = next((each for each in entrants if each.name == result.winner), None)
@@ -206,7 +206,7 @@ def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING)
 
 @final
 @dataclass(frozen=True)
-class Course:
+class RaceSettings:
     """The settings that all candidates of a race share."""
 
     device: Device
@@ -216,11 +216,11 @@ class Course:
 
 
 @final
-class Heats:
+class RaceRounds:
     """The rounds of a race."""
 
     def __init__(
-        self, entrants: list[Candidate], better: Literal["higher", "lower"], course: Course
+        self, entrants: list[Candidate], better: Literal["higher", "lower"], course: RaceSettings
     ) -> None:
         self.entrants = entrants
         self.better = better
@@ -283,7 +283,7 @@ class Heats:
         """Train for so long, going on where the round before ended."""
         clock = self.course.clock
         began = clock()
-        watching = Timed(candidate, self.course, seconds, self.end, what)
+        watching = CandidateReporter(candidate, self.course, seconds, self.end, what)
 
         def train() -> None:
             learning = candidate.recipe.learning
@@ -345,11 +345,11 @@ class Heats:
 
 
 @final
-class Timed(Reporter):
+class CandidateReporter(Reporter):
     """Shows the time of a candidate, keeps its scores, and ends its training in time."""
 
     def __init__(
-        self, candidate: Candidate, course: Course, seconds: float, over: float, what: str
+        self, candidate: Candidate, course: RaceSettings, seconds: float, over: float, what: str
     ) -> None:
         self.candidate = candidate
         self.course = course
@@ -386,7 +386,7 @@ class Timed(Reporter):
 
     def _check_time(self) -> None:
         if self.course.clock() >= self.over:
-            raise Pruned
+            raise TrialPruned
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """Show the share of its time that has passed."""

@@ -52,10 +52,10 @@ Clock = Callable[[], float]
 
 @final
 @dataclass(frozen=True)
-class Budget:
+class TrainingTime:
     """The updates and seconds of the training of a recipe.
 
-    >>> budget = Budget(12_000, 0.045, "2 CPU cores")
+    >>> budget = TrainingTime(12_000, 0.045, "2 CPU cores")
     >>> budget.sentences[0].partition(" (")[0]
     'up to 12,000 updates, about 9 min on this machine'
     >>> budget.sentences[2]
@@ -113,7 +113,7 @@ def budget_of(
     *,
     device: Device = "auto",
     clock: Clock = time.perf_counter,
-) -> Budget | None:
+) -> TrainingTime | None:
     """The updates and seconds of the training of a recipe file.
 
     None where they cannot be measured in a few seconds: the data is not there, its files are very
@@ -133,7 +133,7 @@ def budget_of(
             raise
         return None
     learning = recipe.learning
-    return Budget(
+    return TrainingTime(
         learning.updates(every * trainer.per_epoch),
         seconds,
         _where(trainer.fabric.device),

@@ -46,7 +46,7 @@ _OTHER_NAMES: Final = {
 
 @final
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """The values that a search tries, and those that are the same in every trial."""
 
     distributions: Mapping[str, Any]
@@ -131,7 +131,7 @@ def overrides_of(values: Mapping[str, Any]) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value in values.items()]
 
 
-def space_of(space: SpaceLike) -> Space:
+def space_of(space: SpaceLike) -> SearchSpace:
     """A space, strictly read; all its faults are reported at once.
 
     >>> space = space_of(["learning.rate=log(1e-4,1e-2)", "learning.epochs=5"])
@@ -164,7 +164,7 @@ def space_of(space: SpaceLike) -> Space:
         faults.append(_nothing(fixed))
     if faults:
         raise RecipeError(faults, WHERE)
-    return Space(distributions, fixed)
+    return SearchSpace(distributions, fixed)
 
 
 def check_installed() -> None:

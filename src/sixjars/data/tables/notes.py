@@ -9,7 +9,7 @@ from sixjars.data.tables.cells import CellFile
 from sixjars.data.tables.delimited import DelimitedFile
 from sixjars.data.tables.dialect import ROWS
 from sixjars.data.tables.headers import has_header
-from sixjars.data.tables.rows import Fault
+from sixjars.data.tables.rows import RowFault
 from sixjars.data.tables.table_file import TableFile
 from sixjars.progress import number_of
 
@@ -42,7 +42,7 @@ def _first_rows(table: TableFile) -> list[tuple[int, list[str]]]:
     """The first rows of cells with their lines, a header too; none of other formats."""
     lines = table.lines() if isinstance(table, CellFile) and table.delimiter else ()
     first = islice(lines, ROWS)
-    return [(line, cells) for line, cells in first if not isinstance(cells, Fault)]
+    return [(line, cells) for line, cells in first if not isinstance(cells, RowFault)]
 
 
 def _header(table: TableFile, rows: Sequence[tuple[int, list[str]]]) -> list[str]:

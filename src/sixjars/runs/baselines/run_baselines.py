@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget
-from sixjars.evaluation.baselines.problem import Problem
+from sixjars.evaluation.baselines.budget import TimeBudget
+from sixjars.evaluation.baselines.problem import BaselineProblem
 from sixjars.evaluation.baselines.result import Baseline, best_by, has_nothing, says_something
 from sixjars.evaluation.baselines.table import load_library, measured
 from sixjars.evaluation.baselines.verdict import Verdict, is_ahead, opposed, verdict_on
 from sixjars.evaluation.metrics import METRICS, Metric, Score, rounded
-from sixjars.evaluation.score import Judged, groups_of
+from sixjars.evaluation.score import JudgedOutputs, groups_of
 from sixjars.progress import Reporter, in_time, number_of
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines.advice import PAGE, advice_for
-from sixjars.runs.folder.baseline_scores import Entry, keep_entry, kept_entry
+from sixjars.runs.folder.baseline_scores import BaselineEntry, keep_entry, kept_entry
 from sixjars.runs.folder.run_folder import RunFolder, noted
 from sixjars.runs.training.trend import Trend
 from sixjars.tasks import TASKS
@@ -37,7 +37,7 @@ STOPPED: Final = "the baselines were stopped; all else is complete. --no-baselin
 
 @final
 @dataclass(frozen=True)
-class Beside:
+class BaselineScoring:
     """The recipe, metrics and outputs that baselines stand beside, and their time."""
 
     recipe: Recipe
@@ -46,7 +46,7 @@ class Beside:
     """The time that baselines may take."""
     group: bool = False
     """Whether rows with the same input are one example."""
-    model: Judged | None = None
+    model: JudgedOutputs | None = None
     """The judged outputs of the model for the same rows; None before there is one."""
 
     @classmethod
@@ -57,8 +57,8 @@ class Beside:
         *,
         took: float,
         group: bool | None = None,
-        model: Judged | None = None,
-    ) -> "Beside":
+        model: JudgedOutputs | None = None,
+    ) -> "BaselineScoring":
         """Beside a training or an evaluation that took so many seconds."""
         chosen = recipe.evaluation.group if group is None else group
         return cls(recipe, by_importance(recipe, metrics), max(LEAST, SHARE * took), chosen, model)
@@ -76,9 +76,9 @@ class Beside:
 
     def measured(
         self, train: Dataset, scored: Dataset, clock: Callable[[], float] | None = None
-    ) -> Entry:
+    ) -> BaselineEntry:
         """The baselines, computed now."""
-        problem = Problem(
+        problem = BaselineProblem(
             train,
             scored,
             tuple(map(tuple, groups_of(scored, group=self.group))),
@@ -87,9 +87,11 @@ class Beside:
             model=None if self.model is None else self.model.compared,
         )
         load_library(problem)
-        budget = Budget(self.seconds) if clock is None else Budget(self.seconds, clock)
+        budget = TimeBudget(self.seconds) if clock is None else TimeBudget(self.seconds, clock)
         baselines, notes = measured(problem, self.metrics, budget)
-        return Entry(self.key(train.table.fingerprint, scored), tuple(baselines), tuple(notes))
+        return BaselineEntry(
+            self.key(train.table.fingerprint, scored), tuple(baselines), tuple(notes)
+        )
 
 
 def by_importance(recipe: Recipe, metrics: Sequence[Metric]) -> list[Metric]:
@@ -99,7 +101,7 @@ def by_importance(recipe: Recipe, metrics: Sequence[Metric]) -> list[Metric]:
 
 def kept_baselines(
     run: RunFolder,
-    beside: Beside,
+    beside: BaselineScoring,
     scored: Dataset,
     training: Callable[[], Dataset],
     reporter: Reporter,

@@ -14,7 +14,7 @@ from sixjars.runs.explanation.learning_equations import learning_lines
 
 @final
 @dataclass(frozen=True)
-class Weight:
+class ExplainedWeight:
     """One parameter."""
 
     name: str
@@ -26,12 +26,12 @@ class Weight:
 
 @final
 @dataclass(frozen=True)
-class Section:
+class ExplainedSection:
     """One of the six, as lines to read and weights to count."""
 
     name: str
     lines: tuple[str, ...]
-    weights: tuple[Weight, ...] = ()
+    weights: tuple[ExplainedWeight, ...] = ()
 
 
 @final
@@ -39,13 +39,13 @@ class Section:
 class Explanation:
     """The six sections; the model in three of its own.
 
-    >>> weight = Weight("decoder.output.bias", "b_out", (9,), 9, trainable=True)
-    >>> Explanation("translation", (Section("model: decoder", (), (weight,)),)).count
+    >>> weight = ExplainedWeight("decoder.output.bias", "b_out", (9,), 9, trainable=True)
+    >>> Explanation("translation", (ExplainedSection("model: decoder", (), (weight,)),)).count
     9
     """
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[ExplainedSection, ...]
 
     @property
     def count(self) -> int:
@@ -58,7 +58,7 @@ class Explanation:
         return sum(weight.count for weight in self._weights if not weight.trainable)
 
     @property
-    def _weights(self) -> list[Weight]:
+    def _weights(self) -> list[ExplainedWeight]:
         return [weight for section in self.sections for weight in section.weights]
 
     def to_json(self) -> dict[str, Any]:
@@ -74,33 +74,37 @@ def explanation_of(
     """The sections of a recipe and its network; `given` are the letters of the inputs."""
     decoder = network.decoder
     sections = [
-        Section("task", (title,)),
-        Section("data", tuple(data)),
+        ExplainedSection("task", (title,)),
+        ExplainedSection("data", tuple(data)),
         _component("model: encoder", network.encoder, "encoder."),
         _component("model: bridge", decoder.bridge, "decoder.bridge."),
         _component("model: decoder", decoder, "decoder.", leave_out="bridge."),
-        Section("loss", tuple(_loss(recipe, network))),
-        Section("learning", tuple(learning_lines(recipe, network))),
-        Section("evaluation", tuple(_evaluation(recipe, network))),
+        ExplainedSection("loss", tuple(_loss(recipe, network))),
+        ExplainedSection("learning", tuple(learning_lines(recipe, network))),
+        ExplainedSection("evaluation", tuple(_evaluation(recipe, network))),
     ]
     return Explanation(recipe.task, tuple(_conditioned(section, given) for section in sections))
 
 
-def _conditioned(section: Section, given: str) -> Section:
+def _conditioned(section: ExplainedSection, given: str) -> ExplainedSection:
     """The lines of a section with the letters of the inputs; without an input, unconditioned."""
     condition = rf"\g<1>{given})" if given else ")"
     lines = tuple(re.sub(r"(, | \| )x\)", condition, line) for line in section.lines)
-    return Section(section.name, lines, section.weights)
+    return ExplainedSection(section.name, lines, section.weights)
 
 
-def _component(name: str, component: Component, prefix: str, *, leave_out: str = "\0") -> Section:
+def _component(
+    name: str, component: Component, prefix: str, *, leave_out: str = "\0"
+) -> ExplainedSection:
     trainable = {name for name, weight in component.named_parameters() if weight.requires_grad}
     weights = []
     for key, tensor in component.state_dict().items():
         if not key.startswith(leave_out):
             shape, letter = tuple(tensor.shape), component.letter(key)
-            weights.append(Weight(prefix + key, letter, shape, tensor.numel(), key in trainable))
-    return Section(name, tuple(component.equations()), tuple(weights))
+            weights.append(
+                ExplainedWeight(prefix + key, letter, shape, tensor.numel(), key in trainable)
+            )
+    return ExplainedSection(name, tuple(component.equations()), tuple(weights))
 
 
 def _loss(recipe: Recipe, network: Network) -> list[str]:

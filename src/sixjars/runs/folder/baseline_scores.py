@@ -24,7 +24,7 @@ MOST: Final = 20
 
 @final
 @dataclass(frozen=True)
-class Entry:
+class BaselineEntry:
     """The baselines of some data."""
 
     key: dict[str, str]
@@ -38,10 +38,10 @@ class Entry:
 @dataclass(frozen=True)
 class _File:
     format: int
-    entries: tuple[Entry, ...]
+    entries: tuple[BaselineEntry, ...]
 
 
-def read_entries(folder: Path) -> tuple[Entry, ...]:
+def read_entries(folder: Path) -> tuple[BaselineEntry, ...]:
     """The entries of a run's folder; none where the file is damaged or of another version."""
     path = folder / FILE
     try:
@@ -53,12 +53,12 @@ def read_entries(folder: Path) -> tuple[Entry, ...]:
     return file.entries if file.format == FORMAT else ()
 
 
-def kept_entry(folder: Path, key: Mapping[str, str]) -> Entry | None:
+def kept_entry(folder: Path, key: Mapping[str, str]) -> BaselineEntry | None:
     """The entry of this data, where there is one."""
     return next((entry for entry in read_entries(folder) if entry.key == key), None)
 
 
-def keep_entry(folder: Path, entry: Entry) -> None:
+def keep_entry(folder: Path, entry: BaselineEntry) -> None:
     """Add an entry; a folder that cannot be written keeps none."""
     others = [kept for kept in read_entries(folder) if kept.key != entry.key]
     file = asdict(_File(FORMAT, (entry, *others)[:MOST]))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from sixjars.data.text.files import is_empty, lines_of
 
 if TYPE_CHECKING:
-    from sixjars.data.tables.table_file import Row
+    from sixjars.data.tables.table_file import TableRow
     from sixjars.runs.prediction.predictor import Predictor
     from sixjars.runs.prediction.requests import Input
 
-    Item = tuple[Input, Row | None]
+    Item = tuple[Input, TableRow | None]
     """One input, and the row that it comes from where that is in a file with columns."""
 
 
@@ -60,12 +60,12 @@ def object_of(predictor: "Predictor") -> str:
 
 def input_of_parts(predictor: "Predictor", line: str) -> "Input":
     """The texts of a line with tabs between them."""
-    from sixjars.runs.prediction.requests import Unreadable
+    from sixjars.runs.prediction.requests import UnreadableInput
 
     names, texts = list(predictor.inputs), line.split("\t")
     if len(texts) != len(names):
         parts = f"{' and '.join(names)} with a tab between them"
-        return Unreadable(f"must be {parts}, or {object_of(predictor)}.")
+        return UnreadableInput(f"must be {parts}, or {object_of(predictor)}.")
     return dict(zip(names, texts, strict=True))
 
 
@@ -77,13 +77,13 @@ def input_of_line(predictor: "Predictor", line: str) -> "Input":
     return input_of_parts(predictor, line) if len(predictor.inputs) > 1 else line
 
 
-def input_of_row(predictor: "Predictor", file: Path, row: "Row") -> "Item":
+def input_of_row(predictor: "Predictor", file: Path, row: "TableRow") -> "Item":
     """The input of one row of a file; images and videos may be beside the file."""
-    from sixjars.runs.prediction.requests import Unreadable
+    from sixjars.runs.prediction.requests import UnreadableInput
 
     values = row.values
     if not isinstance(values, Mapping):
-        return Unreadable(values.sentence), row
+        return UnreadableInput(values.sentence), row
     media = [name for name, field in predictor.inputs.items() if field.is_media]
     return {**values, **{name: _beside(file, values[name]) for name in media}}, row
 

@@ -12,21 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sixjars.decoding.problem import Column
-from sixjars.decoding.scores import NEVER, Ranking
+from sixjars.decoding.problem import SearchStep
+from sixjars.decoding.scores import NEVER, HypothesisScoring
 from sixjars.evaluation.score import encoded_batches, hypotheses_of, spelled
 from sixjars.flow.searching import Hypothesis
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.prediction.prediction import Finishing, Prediction
+from sixjars.runs.prediction.prediction import Prediction, PredictionBuilder
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.runs.prediction.requests import Check, EncodedRequests, Found, Input, Request
+from sixjars.runs.prediction.requests import Check, EncodedRequests, FoundHypotheses, Input, Request
 from sixjars_runtime.errors import memory_is_short
 from sixjars_runtime.special_tokens import STOP
 
 
 @final
 @dataclass(frozen=True)
-class Written:
+class WrittenToken:
     """One token as it is written."""
 
     at: int
@@ -42,7 +42,7 @@ class Written:
     """The names of the source positions, with the first token alone."""
 
 
-Tell = Callable[[Written | Prediction | Exception], None]
+Tell = Callable[[WrittenToken | Prediction | Exception], None]
 """Called with each token of an output as it is written, `<stop>` included, and at its end with the
 prediction, or with the error that was raised in its place."""
 
@@ -97,14 +97,22 @@ def _write(
     """The outputs for one encoded batch."""
     network = predictor.network
     [(batch, source)] = encoded_batches(network, encoded.dataset.batches(), examples=len(tells))
-    finishing = Finishing(encoded.dataset, network.encoder.positions_of(), search, details=True)
+    finishing = PredictionBuilder(
+        encoded.dataset, network.encoder.positions_of(), search, details=True
+    )
     rows, lengths = batch.numbers.tolist(), source.mask.sum(1).tolist()
     outputs = [
-        _Output(finishing, encoded.requests[row], row, Found([], length, source.layout), tells[row])
+        _Output(
+            finishing,
+            encoded.requests[row],
+            row,
+            FoundHypotheses([], length, source.layout),
+            tells[row],
+        )
         for row, length in zip(rows, lengths, strict=True)
     ]
 
-    def take(column: Column, places: Tensor) -> Tensor:
+    def take(column: SearchStep, places: Tensor) -> Tensor:
         assert column.gained is not None
         weights = None if column.weights is None else column.weights.tolist()
         numbers = places.tolist()
@@ -128,7 +136,12 @@ class _Output:
     """The output so far; a step costs as much as its text, not as all that is known of it."""
 
     def __init__(
-        self, finishing: Finishing, request: Request, row: int, found: Found, tell: Tell
+        self,
+        finishing: PredictionBuilder,
+        request: Request,
+        row: int,
+        found: FoundHypotheses,
+        tell: Tell,
     ) -> None:
         self.finishing = finishing
         self.request = request
@@ -174,13 +187,13 @@ class _Output:
             positions_of = self.finishing.positions_of
             source = dataset.positions(self.row, self.found.length, positions_of).tokens
         text = output.decode(self.ids, words)
-        self.tell(Written(self.steps, named, text, float(self.total), weights, source))
+        self.tell(WrittenToken(self.steps, named, text, float(self.total), weights, source))
         self.steps += 1
 
     def _hypothesis(self, *, finished: bool) -> Hypothesis:
         """The hypothesis that search will find, when the other rows have ended too."""
         search = self.finishing.search
-        ranking = Ranking(search.length_penalty, search.coverage_penalty)
+        ranking = HypothesisScoring(search.length_penalty, search.coverage_penalty)
         attended_RS = None
         if ranking.coverage_penalty:
             attended_RS = torch.tensor(self.weights).sum(0, keepdim=True)
@@ -195,6 +208,6 @@ class _Output:
         self.ended = True
         self.tell(predictions[0])
 
-    def _fail(self, error: Written | Prediction | Exception) -> None:
+    def _fail(self, error: WrittenToken | Prediction | Exception) -> None:
         self.ended = True
         self.tell(error)

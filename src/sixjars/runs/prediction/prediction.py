@@ -18,7 +18,7 @@ from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notebook import heat_map
-from sixjars.runs.prediction.requests import Found
+from sixjars.runs.prediction.requests import FoundHypotheses
 from sixjars_runtime.special_tokens import STOP
 
 
@@ -112,7 +112,7 @@ class Prediction:
 
 @final
 @dataclass(frozen=True)
-class Finishing:
+class PredictionBuilder:
     """Makes the predictions for the rows of a dataset."""
 
     dataset: Dataset
@@ -123,7 +123,7 @@ class Finishing:
     """Whether predictions have tokens and weights."""
 
     def predictions(
-        self, row: int, found: Found, inputs: Mapping[str, str], *, ends: bool
+        self, row: int, found: FoundHypotheses, inputs: Mapping[str, str], *, ends: bool
     ) -> list[Prediction]:
         """All outputs for one row; `ends` says whether an output that is finished has `<stop>`."""
         dataset = self.dataset

@@ -22,12 +22,12 @@ from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder.run_folder import RunFolder, open_run
-from sixjars.runs.prediction.prediction import Finishing, Prediction
+from sixjars.runs.prediction.prediction import Prediction, PredictionBuilder
 from sixjars.runs.prediction.requests import (
     Check,
     EncodedRequests,
     Encoding,
-    Found,
+    FoundHypotheses,
     Input,
     One,
     Request,
@@ -319,9 +319,9 @@ class Predictor:
         *,
         attention: bool = True,
         check: Check | None = None,
-    ) -> list[Found]:
+    ) -> list[FoundHypotheses]:
         """Compute encoder, bridge, decoder and search; attention weights where they are wanted."""
-        found: dict[int, Found] = {}
+        found: dict[int, FoundHypotheses] = {}
         tell = None if check is None or self.device.type != "cpu" else lambda *_: check()
         batches = encoded.dataset.batches()
         count = len(encoded.requests)
@@ -338,20 +338,20 @@ class Predictor:
             )
             lengths = source.mask.sum(1).tolist()
             for row, hypotheses, length in zip(rows, outputs, lengths, strict=True):
-                found[row] = Found(hypotheses, length, source.layout)
+                found[row] = FoundHypotheses(hypotheses, length, source.layout)
         return [found[row] for row in range(count)]
 
     def finish(
         self,
         encoded: EncodedRequests,
-        found: Sequence[Found],
+        found: Sequence[FoundHypotheses],
         search: SearchSettings,
         *,
         details: bool = True,
     ) -> list[list[Prediction]]:
         """Make predictions of outputs; `details` are tokens, weights and source positions."""
         positions_of = self.network.encoder.positions_of()
-        finishing = Finishing(encoded.dataset, positions_of, search, details=details)
+        finishing = PredictionBuilder(encoded.dataset, positions_of, search, details=details)
         ends = self.network.decoder.searches
         predictions = []
         for row, (request, output) in enumerate(zip(encoded.requests, found, strict=True)):

@@ -25,13 +25,13 @@ Value = str | list[Any] | os.PathLike[str]
 
 @final
 @dataclass(frozen=True)
-class Unreadable:
+class UnreadableInput:
     """An input that could not be read, with the reason."""
 
     sentence: str
 
 
-Input = Value | Mapping[str, Value] | Unreadable
+Input = Value | Mapping[str, Value] | UnreadableInput
 """One input of a model, or each of its inputs by name."""
 One = str | os.PathLike[str] | Mapping[str, Value]
 """One input alone, which a list would not be."""
@@ -70,7 +70,7 @@ Encoding = tuple[EncodedRequests | None, dict[int, str]]
 
 @final
 @dataclass(frozen=True)
-class Found:
+class FoundHypotheses:
     """The hypotheses for one request, and the positions of its source."""
 
     hypotheses: list[Hypothesis]
@@ -117,7 +117,7 @@ def most_together(examples: int, fields: Iterable[Field]) -> int:
 
 def by_name(one: object, columns: Mapping[str, str | int]) -> Mapping[str, Value]:
     """One input with a value for each field; ValueError with the end of a sentence."""
-    if isinstance(one, Unreadable):
+    if isinstance(one, UnreadableInput):
         raise ValueError(one.sentence)
     return containers.by_name(one, columns)
 

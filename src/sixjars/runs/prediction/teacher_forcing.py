@@ -25,7 +25,7 @@ from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.prediction.prediction import Prediction
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.runs.prediction.requests import EncodedRequests, Found, Input, Request
+from sixjars.runs.prediction.requests import EncodedRequests, FoundHypotheses, Input, Request
 from sixjars_runtime.errors import SixJarsError, hint, shown, unknown
 from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 
@@ -35,7 +35,7 @@ MOST_LABELS = 50
 
 @final
 @dataclass(frozen=True)
-class Taught:
+class TeacherForcedOutput:
     """One output under teacher forcing."""
 
     ids: tuple[int, ...]
@@ -51,9 +51,9 @@ class Taught:
     layout: Layout
 
 
-def taught(
+def teacher_forced(
     network: Network, dataset: Dataset, *, examples: int, posterior: bool = False
-) -> Iterator[tuple[int, Taught]]:
+) -> Iterator[tuple[int, TeacherForcedOutput]]:
     """Teacher forcing of each row of a dataset, by batches and so not in the order of the rows.
 
     With `posterior`, weights are those after each token was seen (`evaluation.posterior`).
@@ -72,7 +72,7 @@ def taught(
             ends = network.decoder.searches and count > 0 and targets[at][count - 1] == STOP
             yield (
                 row,
-                Taught(
+                TeacherForcedOutput(
                     ids=tuple(targets[at][: count - ends]),
                     finished=ends or not network.decoder.searches,
                     log_probabilities=tuple(-loss for loss in losses[at][:count]),
@@ -83,7 +83,7 @@ def taught(
             )
 
 
-def forced(
+def forced_predictions(
     predictor: Predictor,
     inputs: Iterable[Input],
     outputs: Sequence[str],
@@ -93,7 +93,7 @@ def forced(
 ) -> list[Prediction]:
     """A prediction for each input whose output is the given one.
 
-    `first` is how many came before, `posterior` that of `taught`.
+    `first` is how many came before, `posterior` that of `teacher_forced`.
     """
     requests = [
         with_output(predictor, value, output, number)
@@ -134,7 +134,9 @@ def _predictions(
 ) -> Iterator[Prediction]:
     """The predictions of encoded requests, in their order."""
     examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
-    rows = dict(taught(predictor.network, encoded.dataset, examples=examples, posterior=posterior))
+    rows = dict(
+        teacher_forced(predictor.network, encoded.dataset, examples=examples, posterior=posterior)
+    )
     found = [_found(rows[row]) for row in range(len(encoded.requests))]
     finished = predictor.finish(encoded, found, SearchSettings())
     for at, (request, [best]) in enumerate(zip(encoded.requests, finished, strict=True)):
@@ -168,11 +170,11 @@ def _unknown(predictor: Predictor, output: str) -> str:
     return f"the {name} {shown(output)} is unknown.{similar} The run knows {len(known):,}."
 
 
-def _found(row: Taught) -> Found:
+def _found(row: TeacherForcedOutput) -> FoundHypotheses:
     """A hypothesis as search would have found it."""
     total = sum(row.log_probabilities)
     hypothesis = Hypothesis(row.ids, total, total, row.weights, row.finished)
-    return Found([hypothesis], row.length, row.layout)
+    return FoundHypotheses([hypothesis], row.length, row.layout)
 
 
 @final
@@ -234,7 +236,7 @@ def _scored(
     network: Network, dataset: Dataset, *, examples: int
 ) -> Iterator[tuple[int, ScoredOutput]]:
     output, texts = dataset.fields.output, dataset.table.texts(dataset.fields.output.name)
-    for row, forced_row in taught(network, dataset, examples=examples):
+    for row, forced_row in teacher_forced(network, dataset, examples=examples):
         each = forced_row.log_probabilities
         total = sum(each) if each else float("-inf")
         stop = ["<stop>"] if forced_row.finished and network.decoder.searches else []

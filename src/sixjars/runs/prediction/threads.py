@@ -11,7 +11,7 @@ from sixjars.runs.prediction.predictor import Predictor
 
 
 @contextmanager
-def computing(predictor: Predictor) -> Iterator[Executor | None]:
+def prediction_threads(predictor: Predictor) -> Iterator[Executor | None]:
     """On a CPU, threads that compute a batch of their own each; else None.
 
     Images and videos are large products: for those, and where OMP_NUM_THREADS is set, torch divides

@@ -28,7 +28,7 @@ from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import Function, Value, exportable, write_graph
 from sixjars.serving.export.int8 import quantise
-from sixjars.serving.export.stages import Stages
+from sixjars.serving.export.stages import NetworkStages
 from sixjars.serving.export.whole import search_inside, write_whole
 from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
 from sixjars_runtime.exported.inputs import READERS
@@ -180,7 +180,7 @@ def _write_graphs(
     what = " and ".join(f"the {role} {type(part).__name__}" for role, part in components)
     extractors = _extractors(fields)
     if search is not None:
-        write_whole(Stages(network, search, extractors), fields, folder, what=what)
+        write_whole(NetworkStages(network, search, extractors), fields, folder, what=what)
     else:
         _write_backbones(extractors, folder)
         if network.decoder.searches:
