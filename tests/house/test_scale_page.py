@@ -15,7 +15,7 @@ from tests.house.test_pages import DOCS, FENCE, OURS
 import sixjars
 from sixjars.bulk import on_ray
 from sixjars.bulk.job import BulkJob
-from sixjars.bulk.work import WrittenRows
+from sixjars.bulk.worker import WrittenRows
 from sixjars.cli import app
 
 PAGE = (DOCS / "scale.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from sixjars.bulk import on_ray
 from sixjars.bulk.job import BulkJob, job_of
 from sixjars.bulk.on_ray import PartWorker, answered_on_ray, pool_size
 from sixjars.bulk.plan import BulkPlan, Shard, SourceFile, keep_plan
-from sixjars.bulk.work import RowReader, Worker, WorkerSettings, WrittenRows
+from sixjars.bulk.worker import RowReader, Worker, WorkerSettings, WrittenRows
 from sixjars.errors import DataError, MissingExtra
 from sixjars.runs.prediction.prediction import Prediction
 

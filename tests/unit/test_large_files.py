@@ -17,7 +17,6 @@ from sixjars import progress
 from sixjars.data import flat
 from sixjars.data.batches import Batches, IdColumn, by_length, token_borders
 from sixjars.data.flat import flattened
-from sixjars.data.same_rows import _first_seen, _hashes, numbered
 from sixjars.data.storage import spool
 from sixjars.data.storage.spool import Spool, filtered
 from sixjars.data.tables import Examples
@@ -25,6 +24,7 @@ from sixjars.data.text import files
 from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
 from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.duplicates import _first_seen, _hashes, numbered
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.recipes import recipe_of
 from tests.unit.conftest import Server

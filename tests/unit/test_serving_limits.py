@@ -465,7 +465,7 @@ def test_files_are_not_decoded_for_nobody(images: Server, tmp_path: Path) -> Non
     path_2.write_bytes(png(25))
     requests = [run.prepare(str(one)) for one in (path, path_2)]
     with pytest.raises(InterruptedError):
-        run.answers(requests, run.recipe.evaluation.search, details=False, check=check)
+        run.predictions(requests, run.recipe.evaluation.search, details=False, check=check)
 
 
 def test_forms_of_other_parts_are_refused(images: Server) -> None:

@@ -14,7 +14,7 @@ from optuna.distributions import (
 )
 
 from sixjars.errors import RecipeError
-from sixjars.tuning.space import SCORING, SearchSpace, overrides_of, space_of
+from sixjars.tuning.search_space import SCORING, SearchSpace, overrides_of, space_of
 
 EXAMPLE = "for example 'learning.rate=log(1e-4,1e-2)'."
 

@@ -19,7 +19,7 @@ from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.tuning import trial, trial_process
 from sixjars.tuning.result import Tuning
-from sixjars.tuning.space import TRIALS, SearchSpace, check_installed, space_of
+from sixjars.tuning.search_space import TRIALS, SearchSpace, check_installed, space_of
 from sixjars.tuning.study import FILE, Study, StudyPurpose
 from sixjars.tuning.trial import TrialEnd, TrialObjects, TrialSettings, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of

@@ -12,7 +12,7 @@ import pytest
 
 import sixjars
 from sixjars.errors import RunError
-from sixjars.tuning.space import space_of
+from sixjars.tuning.search_space import space_of
 from sixjars.tuning.study import FILE, Study, StudyPurpose, alone
 
 Maker = Callable[..., Any]

@@ -17,7 +17,7 @@ from sixjars.bulk.plan import (
     planned,
 )
 from sixjars.bulk.sources import inputs_of
-from sixjars.bulk.work import Worker, WorkerSettings, WrittenRows
+from sixjars.bulk.worker import Worker, WorkerSettings, WrittenRows
 from sixjars.data.tables import FORMATS
 from sixjars.data.text.files import ending_of
 from sixjars.model.compiling import compiled_for

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from sixjars.bulk.job import BulkJob
 from sixjars.bulk.plan import FilePart
-from sixjars.bulk.work import WorkerSettings, WrittenRows
+from sixjars.bulk.worker import WorkerSettings, WrittenRows
 from sixjars_runtime.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
 
 PATIENCE = 10.0

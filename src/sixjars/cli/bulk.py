@@ -17,7 +17,7 @@ from sixjars_runtime.errors import DataError, Interrupted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sixjars.bulk.work import WorkerSettings, WrittenRows
+    from sixjars.bulk.worker import WorkerSettings, WrittenRows
     from sixjars.runs.prediction.predictor import Predictor
 
 Engine = Literal["local", "ray"]
@@ -124,7 +124,7 @@ class _Progress:
     """Progress and notes on stderr."""
 
     def __init__(self, rows: int) -> None:
-        from sixjars.bulk.work import WrittenRows
+        from sixjars.bulk.worker import WrittenRows
 
         self.all = WrittenRows()
         self.read = 0

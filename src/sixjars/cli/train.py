@@ -252,7 +252,7 @@ def tune(
 ) -> None:
     """Search for the best values of some keys, by the validation set."""
     from sixjars.recipe.files import find
-    from sixjars.tuning.space import TRIALS, space_of
+    from sixjars.tuning.search_space import TRIALS, space_of
 
     find(recipe)  # wrong names and spaces are errors at once, before torch is loaded
     space_of(space)

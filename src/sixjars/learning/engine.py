@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
 
     from sixjars.learning.captured import TrainingGraphs
-    from sixjars.learning.several import SeveralDevices
+    from sixjars.learning.distributed import DistributedEngine
 
 T = TypeVar("T")
-Engine: TypeAlias = "OneDevice | SeveralDevices"
+Engine: TypeAlias = "OneDevice | DistributedEngine"
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 

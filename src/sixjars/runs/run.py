@@ -1,6 +1,5 @@
 """The result of training: a folder with its scores, its history, and a predictor."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -11,7 +10,7 @@ from sixjars.learning.cost import TrainingCost, read_cost
 from sixjars.learning.engine import Device
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.runs.baselines.run_baselines import sentence_of
-from sixjars.runs.folder.run_folder import open_run
+from sixjars.runs.folder.run_folder import history_of, open_run
 from sixjars.runs.notebook import baseline_table, history_table, score_table
 from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.training.trend import trend_of
@@ -57,9 +56,7 @@ class Run:
     @property
     def history(self) -> list[dict[str, float]]:
         """A record for each validation, one an epoch unless the recipe differs: its scores."""
-        log = self.folder / "log.jsonl"
-        lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-        return [json.loads(line) for line in lines]
+        return history_of(self.folder)
 
     @property
     def cost(self) -> TrainingCost | None:

@@ -33,7 +33,7 @@ from sixjars.runs.train import fit
 from sixjars.starter.candidates import candidates
 from sixjars.starter.recipe_text import with_values
 from sixjars.tasks import TASKS
-from sixjars.tuning.space import overrides_of
+from sixjars.tuning.search_space import overrides_of
 from sixjars.tuning.trial import TrialPruned, ended
 from sixjars.tuning.tune import OF_A_TOKEN
 from sixjars_runtime.errors import DataError, Interrupted, RecipeError, shown

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 import numpy as np
 
 from sixjars.learning.checkpoints import disk_faults, uninterrupted
-from sixjars.tuning.space import SearchSpace
+from sixjars.tuning.search_space import SearchSpace
 from sixjars.tuning.trial import TrialEnd
 from sixjars_runtime.errors import RunError
 

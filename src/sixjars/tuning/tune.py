@@ -29,7 +29,7 @@ from sixjars.runs.recipes import chosen_by
 from sixjars.runs.train import default_folder, recipe_of_training
 from sixjars.tasks import TASKS
 from sixjars.tuning.result import TABLE, WRITTEN, Tuning, line_of
-from sixjars.tuning.space import (
+from sixjars.tuning.search_space import (
     TRIALS,
     WHERE,
     SearchSpace,

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sixjars.data.alignment.links import read_links
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
-from sixjars.data.same_rows import Numbers, numbered, paired, shared_in_words
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import filtered
 from sixjars.progress import number_of
 from sixjars.recipe.data import LEARN, Column, Files
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.data.duplicates import Numbers, numbered, paired, shared_in_words
 from sixjars_runtime.errors import DataError
 
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}

@@ -161,14 +161,19 @@ class RunFolder:
 
     def history(self) -> list[dict[str, float]]:
         """One record for each validation, the first one first; none where the run has no log."""
-        path = self.folder / "log.jsonl"
-        try:
-            lines = read_limited(path).split("\n")[:-1]  # what a kill left of a line is none
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path} cannot be read: {error}.") from None
-        return [_record(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+        return history_of(self.folder)
+
+
+def history_of(folder: Path) -> list[dict[str, float]]:
+    """The validations in the log of a folder, the first one first; none without a log."""
+    path = folder / "log.jsonl"
+    try:
+        lines = read_limited(path).split("\n")[:-1]  # what a kill left of a line is none
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error}.") from None
+    return [_record(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 
 
 def best_of(

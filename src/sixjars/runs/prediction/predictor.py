@@ -1,8 +1,8 @@
 """Prediction with a trained run: texts, images, videos or points in; texts or labels out.
 
 It goes in steps: `prepare` checks an input, `encode` makes tensors of some, `run` computes,
-`finish` makes text of the outputs. An answer never depends on the other inputs of a batch, one bad
-input spoils only its own answer, and all of it may be called from several threads at once.
+`finish` makes text of the outputs. A prediction never depends on the other inputs of a batch, one
+bad input spoils only its own prediction, and all of it may be called from several threads at once.
 """
 
 import os
@@ -29,9 +29,9 @@ from sixjars.runs.prediction.requests import (
     Encoding,
     FoundHypotheses,
     Input,
-    One,
     Request,
     SearchLike,
+    SingleInput,
     Value,
     by_name,
     most_together,
@@ -104,7 +104,7 @@ class Predictor:
 
     @overload
     def predict(
-        self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any
+        self, inputs: SingleInput, *, search: SearchLike = None, nbest: None = None, **settings: Any
     ) -> Prediction: ...
     @overload
     def predict(
@@ -135,8 +135,8 @@ class Predictor:
         if nbest is not None:
             settings["nbest"] = nbest
         outputs = self.nbest(items, search=search, **settings)
-        answers = [best[0] for best in outputs] if nbest is None else outputs
-        return answers[0] if is_one else answers
+        predictions = [best[0] for best in outputs] if nbest is None else outputs
+        return predictions[0] if is_one else predictions
 
     def nbest(
         self,
@@ -152,7 +152,7 @@ class Predictor:
 
         Where the inputs are a portion of more, `first` is how many came before; then samples of
         different portions are different draws. The same inputs with the same settings always give
-        the same answers. Without `details` a prediction has no tokens and no weights, which is
+        the same outputs. Without `details` a prediction has no tokens and no weights, which is
         faster. `threads` compute several batches at a time.
         """
         self._check_no_file(inputs)
@@ -164,9 +164,9 @@ class Predictor:
             self.prepare(item, number=number, search=chosen)
             for number, item in enumerate(items, start=first)
         ]
-        return self.answers(requests, chosen, details=details, threads=threads)
+        return self.predictions(requests, chosen, details=details, threads=threads)
 
-    def answers(
+    def predictions(
         self,
         requests: Sequence[Request],
         search: SearchSettings,
@@ -177,9 +177,9 @@ class Predictor:
     ) -> list[list[Prediction]]:
         """The outputs for each request, in batches of like length; what `check` raises ends it."""
         wrong = {at: request.error for at, request in enumerate(requests) if request.error}
-        answers: dict[int, list[Prediction]] = {}
+        predictions: dict[int, list[Prediction]] = {}
 
-        def answer(rows: list[int]) -> None:
+        def predict(rows: list[int]) -> None:
             if check is not None:
                 check()
             encoded, bad = self.encode([requests[row] for row in rows], check)
@@ -187,23 +187,23 @@ class Predictor:
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
                 outputs = self.run(encoded, search, attention=details, check=check)
-                predictions = self.finish(encoded, outputs, search, details=details)
-                answers.update(zip(good, predictions, strict=True))
+                finished = self.finish(encoded, outputs, search, details=details)
+                predictions.update(zip(good, finished, strict=True))
 
-        list((map if threads is None else threads.map)(answer, self._portions(requests)))
+        list((map if threads is None else threads.map)(predict, self._portions(requests)))
         for row, sentence in wrong.items():
-            answers[row] = [Prediction("", inputs=requests[row].texts, error=sentence)]
-        return [answers[row] for row in range(len(requests))]
+            predictions[row] = [Prediction("", inputs=requests[row].texts, error=sentence)]
+        return [predictions[row] for row in range(len(requests))]
 
     def prepare(
-        self, one: Input, *, number: int = 0, search: SearchSettings | None = None
+        self, value: Input, *, number: int = 0, search: SearchSettings | None = None
     ) -> Request:
         """Check one input; `number` is its place among all."""
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
-            self._check_no_file(one)
-            values = by_name(one, self.columns)
+            self._check_no_file(value)
+            values = by_name(value, self.columns)
             texts = {name: self._text_of(name, values[name]) for name in names}
             for name, field in self.fields.inputs.items():
                 field.check(texts[name], texts)
@@ -213,12 +213,12 @@ class Predictor:
             return Request(texts, number, f"input {number + 1}: {error}")
         return Request(texts, number)
 
-    def _check_no_file(self, one: Any) -> None:
+    def _check_no_file(self, value: Any) -> None:
         """Refuse the path of a file where texts are read: its name is not what is in it."""
-        if isinstance(one, os.PathLike) and not any(
+        if isinstance(value, os.PathLike) and not any(
             field.is_media for field in self.inputs.values()
         ):
-            name = os.fspath(one)
+            name = os.fspath(value)
             raise DataError(
                 f"{name} is the path of a file, but texts are read here: give a table, "
                 f"predict(pandas.read_csv({name!r})), or its lines, predict(open({name!r}).read().splitlines()); the "

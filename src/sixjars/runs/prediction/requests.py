@@ -33,7 +33,7 @@ class UnreadableInput:
 
 Input = Value | Mapping[str, Value] | UnreadableInput
 """One input of a model, or each of its inputs by name."""
-One = str | os.PathLike[str] | Mapping[str, Value]
+SingleInput = str | os.PathLike[str] | Mapping[str, Value]
 """One input alone, which a list would not be."""
 Check = Callable[[], None]
 """Called before each batch and each file or frame of one, and on a CPU after each step of search
@@ -115,11 +115,11 @@ def most_together(examples: int, fields: Iterable[Field]) -> int:
     return min(examples, FILES_AT_ONCE) if any(field.is_media for field in fields) else examples
 
 
-def by_name(one: object, columns: Mapping[str, str | int]) -> Mapping[str, Value]:
+def by_name(value: object, columns: Mapping[str, str | int]) -> Mapping[str, Value]:
     """One input with a value for each field; ValueError with the end of a sentence."""
-    if isinstance(one, UnreadableInput):
-        raise ValueError(one.sentence)
-    return containers.by_name(one, columns)
+    if isinstance(value, UnreadableInput):
+        raise ValueError(value.sentence)
+    return containers.by_name(value, columns)
 
 
 def search_of(

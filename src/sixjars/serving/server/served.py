@@ -159,7 +159,7 @@ class ServedRun:
         inputs = [pair for each in requests for pair in enumerate(each.inputs)]
         prepared = [run.prepare(given, number=at, search=search) for at, given in inputs]
         details = settings.weights or settings.view
-        rows = iter(run.answers(prepared, search, details=details, check=check))
+        rows = iter(run.predictions(prepared, search, details=details, check=check))
         return [[_row(run, each, next(rows)) for _ in each.inputs] for each in requests]
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @final
-class SeveralDevices(Fabric):
+class DistributedEngine(Fabric):
     """Fabric, with a context in which one process has all weights."""
 
     @property
