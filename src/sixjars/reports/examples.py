@@ -20,7 +20,7 @@ from sixjars.evaluation.score import encoded_batches, hypotheses_of, nbest_of
 from sixjars.reports.values import Example, Group
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.prediction.prediction import PredictionBuilder
-from sixjars.runs.prediction.requests import FoundHypotheses
+from sixjars.runs.prediction.requests import SearchResult
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import STOP, UNK
 
@@ -150,7 +150,7 @@ def attention_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     if search.kind == "beam" and searches:
         nbest = max(search.nbest, min(search.width, MOST_OUTPUTS))
         search = search.model_copy(update={"nbest": nbest})
-    finishing = PredictionBuilder(dataset, network.encoder.positions_of(), search, details=True)
+    builder = PredictionBuilder(dataset, network.encoder.positions_of(), search, details=True)
     order = order_in_words(search) if searches else ""
     fields = SimpleNamespace(inputs=dataset.fields.inputs)
     views: dict[int, View] = {}
@@ -159,8 +159,8 @@ def attention_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
         numbers, lengths = batch.numbers.tolist(), encoded.mask.sum(1).tolist()
         outputs = hypotheses_of(network, encoded, search, seeds=numbers)
         for row, hypotheses, length in zip(numbers, outputs, lengths, strict=True):
-            found = FoundHypotheses(hypotheses, length, encoded.layout)
-            predictions = finishing.predictions(row, found, dataset.raw(row), ends=searches)
+            result = SearchResult(hypotheses, length, encoded.layout)
+            predictions = builder.predictions(row, result, dataset.raw(row), ends=searches)
             with suppress(DataError):  # an output without a token has no weights
                 views[row] = view_of(fields, predictions, order=order)
     return views

@@ -61,8 +61,8 @@ class Blueprint:
     def fingerprints(self) -> dict[str, str]:
         """A number for the weights of each frozen backbone, by the field whose files it reads."""
         kits = {name: field.equipment.extractor for name, field in self.fields.all.items()}
-        found = {name: kit.fingerprint for name, kit in kits.items() if kit is not None}
-        return {name: number for name, number in found.items() if number is not None}
+        fingerprints = {name: kit.fingerprint for name, kit in kits.items() if kit is not None}
+        return {name: number for name, number in fingerprints.items() if number is not None}
 
 
 def _extractors(plan: ModelPlan, fields: Fields, device: torch.device) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def explain(
     letters = ", ".join(slot.letter for slot in task.inputs)
     title = f"{task.number} {task.name}: {task.title}"
     data = _data(recipe, fields, note)
-    return explanation_of(recipe, network, title=title, data=data, given=letters)
+    return explanation_of(recipe, network, title=title, data=data, letters=letters)
 
 
 def is_run(what: RecipeLike) -> TypeGuard[str | os.PathLike[str]]:

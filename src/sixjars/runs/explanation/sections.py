@@ -69,9 +69,9 @@ class Explanation:
 
 
 def explanation_of(
-    recipe: Recipe, network: Network, *, title: str, data: list[str], given: str = "x"
+    recipe: Recipe, network: Network, *, title: str, data: list[str], letters: str = "x"
 ) -> Explanation:
-    """The sections of a recipe and its network; `given` are the letters of the inputs."""
+    """The sections of a recipe and its network; `letters` are those of the inputs."""
     decoder = network.decoder
     sections = [
         ExplainedSection("task", (title,)),
@@ -83,12 +83,12 @@ def explanation_of(
         ExplainedSection("learning", tuple(learning_lines(recipe, network))),
         ExplainedSection("evaluation", tuple(_evaluation(recipe, network))),
     ]
-    return Explanation(recipe.task, tuple(_conditioned(section, given) for section in sections))
+    return Explanation(recipe.task, tuple(_conditioned(section, letters) for section in sections))
 
 
-def _conditioned(section: ExplainedSection, given: str) -> ExplainedSection:
+def _conditioned(section: ExplainedSection, letters: str) -> ExplainedSection:
     """The lines of a section with the letters of the inputs; without an input, unconditioned."""
-    condition = rf"\g<1>{given})" if given else ")"
+    condition = rf"\g<1>{letters})" if letters else ")"
     lines = tuple(re.sub(r"(, | \| )x\)", condition, line) for line in section.lines)
     return ExplainedSection(section.name, lines, section.weights)
 

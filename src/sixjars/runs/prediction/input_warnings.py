@@ -60,9 +60,9 @@ class Skipped:
     reasons: Mapping[str, Reason] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "Skipped":
+    def of(cls, predictions: "Sequence[Sequence[Prediction]]", file: str = "") -> "Skipped":
         """The inputs without an answer, of the outputs for some inputs of a file."""
-        best = [outputs[0] for outputs in found]
+        best = [outputs[0] for outputs in predictions]
         return cls(_merged(_reason(output, file) for output in best if output.error is not None))
 
     @property

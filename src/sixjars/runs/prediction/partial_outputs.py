@@ -19,7 +19,7 @@ from sixjars.flow.searching import Hypothesis
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.prediction.prediction import Prediction, PredictionBuilder
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.runs.prediction.requests import Check, EncodedRequests, FoundHypotheses, Input, Request
+from sixjars.runs.prediction.requests import Check, EncodedRequests, Input, Request, SearchResult
 from sixjars_runtime.errors import memory_is_short
 from sixjars_runtime.special_tokens import STOP
 
@@ -97,16 +97,16 @@ def _write(
     """The outputs for one encoded batch."""
     network = predictor.network
     [(batch, source)] = encoded_batches(network, encoded.dataset.batches(), examples=len(tells))
-    finishing = PredictionBuilder(
+    builder = PredictionBuilder(
         encoded.dataset, network.encoder.positions_of(), search, details=True
     )
     rows, lengths = batch.numbers.tolist(), source.mask.sum(1).tolist()
     outputs = [
         _Output(
-            finishing,
+            builder,
             encoded.requests[row],
             row,
-            FoundHypotheses([], length, source.layout),
+            SearchResult([], length, source.layout),
             tells[row],
         )
         for row, length in zip(rows, lengths, strict=True)
@@ -126,8 +126,8 @@ def _write(
 
     seeds = [encoded.requests[row].number for row in rows]
     prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
-    found = hypotheses_of(network, source, search, seeds=seeds, prefix=prefix, tell=take)
-    for output, hypotheses in zip(outputs, found, strict=True):
+    results = hypotheses_of(network, source, search, seeds=seeds, prefix=prefix, tell=take)
+    for output, hypotheses in zip(outputs, results, strict=True):
         output.end(hypotheses, ends=network.decoder.searches)
 
 
@@ -137,16 +137,16 @@ class _Output:
 
     def __init__(
         self,
-        finishing: PredictionBuilder,
+        builder: PredictionBuilder,
         request: Request,
         row: int,
-        found: FoundHypotheses,
+        result: SearchResult,
         tell: Tell,
     ) -> None:
-        self.finishing = finishing
+        self.builder = builder
         self.request = request
         self.row = row
-        self.found = found
+        self.result = result
         self.tell = tell
         self.tokens: list[int] = []
         self.ids: list[int] = []
@@ -160,7 +160,7 @@ class _Output:
             return
         with _alone(self._fail):
             if gained > NEVER:
-                self._write(token, gained, tuple(weights[: self.found.length]))
+                self._write(token, gained, tuple(weights[: self.result.length]))
             if gained == NEVER or token == STOP:
                 self._end([self._hypothesis(finished=gained > NEVER)], ends=True)
 
@@ -171,28 +171,28 @@ class _Output:
                 self._end(hypotheses, ends=ends)
 
     def _write(self, token: int, gained: float, weights: tuple[float, ...]) -> None:
-        dataset = self.finishing.dataset
+        dataset = self.builder.dataset
         stops = token == STOP
         self.total += np.float32(gained)  # as search adds them up
         rows = (weights,) if weights else ()
         self.weights += rows
         step = Hypothesis(() if stops else (token,), gained, gained, rows, stops)
-        ids, words = spelled(dataset, self.row, step, self.finishing.search)
+        ids, words = spelled(dataset, self.row, step, self.builder.search)
         self.tokens += step.tokens
         self.ids += ids
         output = dataset.fields.output
         [named] = output.tokens([*ids, *([STOP] if stops else [])], words)
         source: tuple[str, ...] = ()
         if not self.steps:
-            positions_of = self.finishing.positions_of
-            source = dataset.positions(self.row, self.found.length, positions_of).tokens
+            positions_of = self.builder.positions_of
+            source = dataset.positions(self.row, self.result.length, positions_of).tokens
         text = output.decode(self.ids, words)
         self.tell(WrittenToken(self.steps, named, text, float(self.total), weights, source))
         self.steps += 1
 
     def _hypothesis(self, *, finished: bool) -> Hypothesis:
         """The hypothesis that search will find, when the other rows have ended too."""
-        search = self.finishing.search
+        search = self.builder.search
         ranking = HypothesisScoring(search.length_penalty, search.coverage_penalty)
         attended_RS = None
         if ranking.coverage_penalty:
@@ -203,8 +203,8 @@ class _Output:
         return Hypothesis(tuple(self.tokens), float(score), total, weights, finished)
 
     def _end(self, hypotheses: list[Hypothesis], *, ends: bool) -> None:
-        found = replace(self.found, hypotheses=hypotheses)
-        predictions = self.finishing.predictions(self.row, found, self.request.texts, ends=ends)
+        result = replace(self.result, hypotheses=hypotheses)
+        predictions = self.builder.predictions(self.row, result, self.request.texts, ends=ends)
         self.ended = True
         self.tell(predictions[0])
 

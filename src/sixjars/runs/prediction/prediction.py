@@ -18,7 +18,7 @@ from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Layout
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notebook import heat_map
-from sixjars.runs.prediction.requests import FoundHypotheses
+from sixjars.runs.prediction.requests import SearchResult
 from sixjars_runtime.special_tokens import STOP
 
 
@@ -123,21 +123,21 @@ class PredictionBuilder:
     """Whether predictions have tokens and weights."""
 
     def predictions(
-        self, row: int, found: FoundHypotheses, inputs: Mapping[str, str], *, ends: bool
+        self, row: int, result: SearchResult, inputs: Mapping[str, str], *, ends: bool
     ) -> list[Prediction]:
         """All outputs for one row; `ends` says whether an output that is finished has `<stop>`."""
         dataset = self.dataset
         positions = Positions()
         if self.details:
-            positions = dataset.positions(row, found.length, self.positions_of)
+            positions = dataset.positions(row, result.length, self.positions_of)
         tokens, unknown = dataset.tokens_read(row)
         fields = dataset.fields.inputs.values()
         truncated = any(field.truncated(dataset.table, [row])[0] for field in fields)
         predictions = []
-        for output in found.hypotheses:
+        for output in result.hypotheses:
             ids, words = spelled(dataset, row, output, self.search)
             stop = [STOP] if output.finished and ends else []
-            details = self._details(ids, stop, words, output, found.length) if self.details else {}
+            details = self._details(ids, stop, words, output, result.length) if self.details else {}
             prediction = Prediction(
                 text=dataset.fields.output.decode(ids, words),
                 score=output.score,
@@ -146,7 +146,7 @@ class PredictionBuilder:
                 finished=output.finished,
                 inputs=inputs,
                 attended=self.positions_of,
-                layout=found.layout,
+                layout=result.layout,
                 segments=positions.segments,
                 source_words=positions.words,
                 truncated=truncated,

@@ -27,10 +27,10 @@ from sixjars.runs.prediction.requests import (
     Check,
     EncodedRequests,
     Encoding,
-    FoundHypotheses,
     Input,
     Request,
     SearchLike,
+    SearchResult,
     SingleInput,
     Value,
     by_name,
@@ -319,9 +319,9 @@ class Predictor:
         *,
         attention: bool = True,
         check: Check | None = None,
-    ) -> list[FoundHypotheses]:
+    ) -> list[SearchResult]:
         """Compute encoder, bridge, decoder and search; attention weights where they are wanted."""
-        found: dict[int, FoundHypotheses] = {}
+        results: dict[int, SearchResult] = {}
         tell = None if check is None or self.device.type != "cpu" else lambda *_: check()
         batches = encoded.dataset.batches()
         count = len(encoded.requests)
@@ -338,25 +338,25 @@ class Predictor:
             )
             lengths = source.mask.sum(1).tolist()
             for row, hypotheses, length in zip(rows, outputs, lengths, strict=True):
-                found[row] = FoundHypotheses(hypotheses, length, source.layout)
-        return [found[row] for row in range(count)]
+                results[row] = SearchResult(hypotheses, length, source.layout)
+        return [results[row] for row in range(count)]
 
     def finish(
         self,
         encoded: EncodedRequests,
-        found: Sequence[FoundHypotheses],
+        results: Sequence[SearchResult],
         search: SearchSettings,
         *,
         details: bool = True,
     ) -> list[list[Prediction]]:
         """Make predictions of outputs; `details` are tokens, weights and source positions."""
         positions_of = self.network.encoder.positions_of()
-        finishing = PredictionBuilder(encoded.dataset, positions_of, search, details=details)
+        builder = PredictionBuilder(encoded.dataset, positions_of, search, details=details)
         ends = self.network.decoder.searches
         predictions = []
-        for row, (request, output) in enumerate(zip(encoded.requests, found, strict=True)):
+        for row, (request, result) in enumerate(zip(encoded.requests, results, strict=True)):
             texts = {name: request.texts[name] for name in self.inputs}
-            predictions.append(finishing.predictions(row, output, texts, ends=ends))
+            predictions.append(builder.predictions(row, result, texts, ends=ends))
         return predictions
 
 

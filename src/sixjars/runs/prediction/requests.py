@@ -70,7 +70,7 @@ Encoding = tuple[EncodedRequests | None, dict[int, str]]
 
 @final
 @dataclass(frozen=True)
-class FoundHypotheses:
+class SearchResult:
     """The hypotheses for one request, and the positions of its source."""
 
     hypotheses: list[Hypothesis]

@@ -25,7 +25,7 @@ from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.prediction.prediction import Prediction
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.runs.prediction.requests import EncodedRequests, FoundHypotheses, Input, Request
+from sixjars.runs.prediction.requests import EncodedRequests, Input, Request, SearchResult
 from sixjars_runtime.errors import SixJarsError, hint, shown, unknown
 from sixjars_runtime.special_tokens import SPECIAL, STOP, UNK
 
@@ -137,10 +137,10 @@ def _predictions(
     rows = dict(
         teacher_forced(predictor.network, encoded.dataset, examples=examples, posterior=posterior)
     )
-    found = [_found(rows[row]) for row in range(len(encoded.requests))]
-    finished = predictor.finish(encoded, found, SearchSettings())
+    results = [_search_result(rows[row]) for row in range(len(encoded.requests))]
+    finished = predictor.finish(encoded, results, SearchSettings())
     for at, (request, [best]) in enumerate(zip(encoded.requests, finished, strict=True)):
-        if found[at].hypotheses[0].tokens:
+        if results[at].hypotheses[0].tokens:
             tokens = _named(best.tokens, encoded.dataset, at)
             yield replace(best, text=request.texts[name], tokens=tokens)
         else:
@@ -170,11 +170,11 @@ def _unknown(predictor: Predictor, output: str) -> str:
     return f"the {name} {shown(output)} is unknown.{similar} The run knows {len(known):,}."
 
 
-def _found(row: TeacherForcedOutput) -> FoundHypotheses:
+def _search_result(row: TeacherForcedOutput) -> SearchResult:
     """A hypothesis as search would have found it."""
     total = sum(row.log_probabilities)
     hypothesis = Hypothesis(row.ids, total, total, row.weights, row.finished)
-    return FoundHypotheses([hypothesis], row.length, row.layout)
+    return SearchResult([hypothesis], row.length, row.layout)
 
 
 @final
