@@ -19,8 +19,8 @@ from sixjars.evaluation.baselines.table import METHODS
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Interval, Outcome, Score, metric_named
 from sixjars.progress import Reporter
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.files import flat, packaged
-from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines import advice, run_baselines
 from sixjars.runs.baselines.run_baselines import LEAST, SHARE, STOPPED, BaselineScoring, sentence_of

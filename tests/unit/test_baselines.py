@@ -36,7 +36,7 @@ from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.baselines.table import METHODS, load_library, measured
 from sixjars.evaluation.metrics import METRICS, Score, metric_named
 from sixjars.evaluation.score import groups_of
-from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.recipes import read_recipe

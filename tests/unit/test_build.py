@@ -17,7 +17,7 @@ from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import TextEncoder
-from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.allowed_code import NOTHING
 
 ROLES = ("encoder", "bridge", "decoder")
 KINDS = {"encoder": "text", "bridge": "attention", "decoder": "sequence"}

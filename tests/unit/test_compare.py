@@ -29,7 +29,7 @@ from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
-from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import file_dataset

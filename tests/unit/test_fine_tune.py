@@ -15,7 +15,7 @@ from sixjars.errors import Interrupted, RecipeError, RunError
 from sixjars.learning.checkpoints import load_tensors, save_tensors
 from sixjars.loss import Objective, SealedBatch
 from sixjars.progress import Reporter
-from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.sections import LossSettings
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of

@@ -16,7 +16,7 @@ import pytest
 import sixjars
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.tuning import trial, trial_process
 from sixjars.tuning.result import Tuning
 from sixjars.tuning.search_space import TRIALS, SearchSpace, check_installed, space_of
@@ -367,7 +367,7 @@ def test_a_value_that_fits_is_checked_once(tmp_path: Path, monkeypatch: pytest.M
         seen.append(values)
 
     monkeypatch.setattr(TuningPlan, "recipe", recipe_with)
-    plan = TuningPlan({}, "", tmp_path, Outside(), "cpu", None)
+    plan = TuningPlan({}, "", tmp_path, AllowedCode(), "cpu", None)
     check_values(plan, space_of([f"learning.{key}=uniform(0,1)" for key in "abcdefg"]))
     assert len(seen) == 14
 

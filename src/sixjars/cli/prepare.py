@@ -35,11 +35,11 @@ def features(
     """Extract the features of all images or videos of a recipe ahead of training; one that is
     killed goes on.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.recipe.outside import Outside
+    from sixjars.recipe.allowed_code import AllowedCode
     from sixjars.runs.data.prepare import extract_features
     from sixjars.runs.recipes import read_recipe
 
-    outside = Outside(tuple(allow or []))
+    outside = AllowedCode(tuple(allow or []))
     reporter = ConsoleProgress(notes())
     settings = read_recipe(recipe, overrides or [], outside)
     extracted = extract_features(settings, device=device, reporter=reporter, outside=outside)

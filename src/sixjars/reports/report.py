@@ -24,7 +24,7 @@ from sixjars.evaluation.score import encoded_batches, nbest_of
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.reports.examples import (
     attention_of,
     chosen_rows,
@@ -102,7 +102,7 @@ def report(  # noqa: PLR0913 - the options of one report
     if not is_report(path):
         check_new(path)
     name = os.fspath(folder)
-    run = open_run(name, Outside(tuple(allow), tuple(components)))
+    run = open_run(name, AllowedCode(tuple(allow), tuple(components)))
     metrics, judged = _judged(run, data, device, reporter)
     try:
         values = _Gathering(run, judged, metrics, reporter).report(name, data)

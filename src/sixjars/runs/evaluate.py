@@ -27,8 +27,8 @@ from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.build import Network
 from sixjars.progress import Reporter, listening
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.data import LinkFiles
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines, sentence_of
 from sixjars.runs.data.blueprint import Blueprint
@@ -132,7 +132,7 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
     >>> [score.name for score in evaluation.scores], evaluation.examples
     (['accuracy@3'], 200)
     """
-    run = open_run(folder, Outside(tuple(allow), tuple(components)))
+    run = open_run(folder, AllowedCode(tuple(allow), tuple(components)))
     chosen = wanted_metrics(run.recipe, metrics, run.outside)
     reporter = reporter or Reporter()
     scored = judged_run(run, chosen, data=data, device=device, reporter=reporter)
@@ -328,7 +328,9 @@ def _elsewhere(recipe: Recipe, tables: Collection[str]) -> str:
     return f" {remedy} (in Python: data='FILE')."
 
 
-def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside) -> list[Metric]:
+def wanted_metrics(
+    recipe: Recipe, names: Sequence[str] | None, outside: AllowedCode
+) -> list[Metric]:
     """The metrics by name, or the recipe's; refuse those that do not fit, before computing."""
     if not names:
         return metrics_of(recipe, outside)

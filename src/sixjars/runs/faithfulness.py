@@ -14,7 +14,7 @@ from sixjars.evaluation.agreement import AttentionAgreement
 from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder.run_folder import open_run
@@ -115,7 +115,7 @@ def check_attention(
     """
     if examples < 1:
         raise DataError(f"check at least one example, not {examples}.")
-    run = open_run(folder, Outside(tuple(allow)))
+    run = open_run(folder, AllowedCode(tuple(allow)))
     reporter = reporter or Reporter()
     blueprint, fields, network = run.loaded(device_named(device), reporter=reporter)
     if not network.decoder.has_attention:

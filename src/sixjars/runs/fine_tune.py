@@ -16,8 +16,8 @@ from torch import Tensor
 
 from sixjars.data.dataset import Fields
 from sixjars.model.build import Network, nested
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.run_folder import RunFolder, noted, open_run
@@ -41,7 +41,7 @@ class StartingRun:
     predictor: Predictor
 
     @classmethod
-    def of(cls, folder: Path, outside: Outside) -> "StartingRun":
+    def of(cls, folder: Path, outside: AllowedCode) -> "StartingRun":
         """From a run's folder."""
         run = open_run(folder, outside)
         return cls(run, Predictor(run, device="cpu"))
@@ -133,7 +133,12 @@ def fingerprint(folder: Path) -> str:
 
 
 def read_inheriting(
-    recipe: RecipeLike, overrides: Sequence[str], base: RunFolder, outside: Outside, *, check: bool
+    recipe: RecipeLike,
+    overrides: Sequence[str],
+    base: RunFolder,
+    outside: AllowedCode,
+    *,
+    check: bool,
 ) -> Recipe:
     """A recipe that takes what it leaves out of the model and of the fields of the data from a run.
 
@@ -187,7 +192,7 @@ def _differences(values: Mapping[str, Any], base: RunFolder) -> Iterator[str]:
 def recipe_and_origin(
     recipe: RecipeLike,
     overrides: Sequence[str],
-    outside: Outside,
+    outside: AllowedCode,
     *,
     resumed: Path | None,
     from_run: str | Path | None,

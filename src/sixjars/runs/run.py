@@ -8,7 +8,7 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Score
 from sixjars.learning.cost import TrainingCost, read_cost
 from sixjars.learning.engine import Device
-from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.runs.baselines.run_baselines import sentence_of
 from sixjars.runs.folder.run_folder import history_of, open_run
 from sixjars.runs.notebook import baseline_table, history_table, score_table
@@ -38,7 +38,7 @@ class Run:
     """Training rows that were not learned from: too long, or with a label not in the list."""
     missed: tuple[str, ...]
     """Sentences on scores that the recipe expected and did not get."""
-    outside: Outside = field(default=NOTHING, repr=False)
+    outside: AllowedCode = field(default=NOTHING, repr=False)
     """The components of yours that it was trained with."""
     why_dropped: str = ""
     """How many of the dropped rows were too long, and how many had a label not in the list."""

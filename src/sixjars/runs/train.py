@@ -15,12 +15,12 @@ from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
-from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, path_of
 from sixjars.progress import Reporter, Summary, listening, number_of, usual_reporter
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, listed_overrides
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines
 from sixjars.runs.data.blueprint import Blueprint
@@ -83,7 +83,7 @@ def train(  # noqa: PLR0913 - the options of one training
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    outside = Outside(tuple(allow), tuple(components))
+    outside = AllowedCode(tuple(allow), tuple(components))
     tables = {} if data is None else tables_of(data, SPLITS)
     overrides = [*listed_overrides(overrides), *(with_tables(tables) if tables else ())]
     folder = Path(out) if out is not None else default_folder(recipe)
@@ -117,7 +117,7 @@ def train(  # noqa: PLR0913 - the options of one training
 def recipe_of_training(
     recipe: RecipeLike,
     overrides: Sequence[str],
-    outside: Outside,
+    outside: AllowedCode,
     resumed: Path | None,
     from_run: str | Path | None,
 ) -> tuple[Recipe, Path | None]:
@@ -251,8 +251,8 @@ def fit(
     network = fresh_network(blueprint, splits)
     if origin is not None:
         reporter.note(origin.hand_over(network, blueprint, splits.fields))
-    around = _surroundings(network, splits, run, reporter, enough)
-    trainer = trainer_of(network, splits, recipe, around, fabric)
+    hooks = _training_hooks(network, splits, run, reporter, enough)
+    trainer = trainer_of(network, splits, recipe, hooks, fabric)
     if leads and kept is None:
         if not resume:  # only now: data or sizes that do not fit leave no run behind
             begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
@@ -276,7 +276,7 @@ def _run(trainer: Trainer, run: RunFolder) -> None:
             return  # so few show no trend
         resumable = run.recipe.learning.folds is None and run.recipe.data.fold is None
         if sentence := sentence_of_end(trainer, run.history(), resumable=resumable):
-            trainer.around.reporter.stopped(sentence)
+            trainer.hooks.reporter.stopped(sentence)
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:
@@ -319,7 +319,7 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
 
 
 def trainer_of(
-    network: Network, splits: Splits, recipe: Recipe, around: Surroundings, fabric: Engine
+    network: Network, splits: Splits, recipe: Recipe, hooks: TrainingHooks, fabric: Engine
 ) -> Trainer:
     """The trainer of a network on the training set of a recipe."""
     learning = recipe.learning
@@ -330,17 +330,17 @@ def trainer_of(
         training=True,
         guided=recipe.loss.guide > 0,
     )
-    return Trainer(_objective(network, splits, recipe), batches, learning, around, fabric)
+    return Trainer(_objective(network, splits, recipe), batches, learning, hooks, fabric)
 
 
-def _surroundings(
+def _training_hooks(
     network: Network, splits: Splits, run: RunFolder, reporter: Reporter, enough: Callable[[], bool]
-) -> Surroundings:
+) -> TrainingHooks:
     metric = run.recipe.learning.metric
     chosen = [] if metric in (None, "loss") else [metric_named(str(metric), run.outside)]
     better = chosen[0].better if chosen else "lower"
     validate = _validation(network, splits, run, chosen)
-    return Surroundings(run.folder, validate, better, reporter, enough)
+    return TrainingHooks(run.folder, validate, better, reporter, enough)
 
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:

@@ -10,9 +10,9 @@ from typing import Any, Final
 from sixjars.data.tables.memory import given_tables, table_of, tables_of, with_tables
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.progress import Reporter, listening, usual_reporter
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import listed_overrides
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines.run_baselines import BaselineScoring, by_importance
 from sixjars.runs.data.blueprint import Blueprint
@@ -52,7 +52,7 @@ def baselines(  # noqa: PLR0913 - the options of one computation
     ['the most frequent label', 'a linear model on word counts']
     """
     _check_source(source, task, columns)
-    outside = Outside(tuple(allow), tuple(components))
+    outside = AllowedCode(tuple(allow), tuple(components))
     reporter = reporter or usual_reporter()
     tables = {} if data is None else tables_of(data, SPLITS)
     overrides = [*listed_overrides(overrides), *with_tables(tables)]
@@ -113,7 +113,7 @@ def _as_file(source: Any, folder: Path) -> Iterator[Any]:
 
 
 def _of_recipe(
-    recipe: Recipe, outside: Outside, seconds: float, reporter: Reporter
+    recipe: Recipe, outside: AllowedCode, seconds: float, reporter: Reporter
 ) -> list[Baseline]:
     """The baselines on the splits of a recipe, or their means over its folds."""
     recipes = [recipe] if recipe.learning.folds is None else fold_recipes(recipe)

@@ -23,8 +23,8 @@ from typing import Any, Final, Literal, final
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, duration, listening, number_of, usual_reporter
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import overridden, read_text, values_from
-from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.warnings import SMALL_VALIDATION
 from sixjars.runs.folder.run_folder import RunFolder
@@ -144,7 +144,7 @@ def race(
     minutes: float,
     device: Device = "auto",
     reporter: Reporter | None = None,
-    outside: Outside = NOTHING,
+    outside: AllowedCode = NOTHING,
     clock: Clock = time.monotonic,
 ) -> Race:
     """Train a few candidates for a recipe file for some minutes; it then has the best recipe.
@@ -181,7 +181,9 @@ def headed(text: str, lines: list[str]) -> str:
     return "\n".join([*all_lines[:at], *lines, *all_lines[at:]]) + "\n"
 
 
-def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING) -> list[Candidate]:
+def entered(
+    file: str, recipe: Recipe, folder: Path, outside: AllowedCode = NOTHING
+) -> list[Candidate]:
     """The candidates that a recipe can be made of, and whose scores can be compared.
 
     Of a recipe that cross-validates, they race on its first part: as many models would take all the
@@ -210,7 +212,7 @@ class RaceSettings:
     """The settings that all candidates of a race share."""
 
     device: Device
-    outside: Outside
+    outside: AllowedCode
     clock: Clock
     reporter: Reporter
 

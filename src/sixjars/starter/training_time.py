@@ -20,9 +20,9 @@ from sixjars.data.dataset import Dataset
 from sixjars.data.fields import FIELDS
 from sixjars.data.storage.cache import Examples
 from sixjars.learning.engine import Device, Update, fabric_for
-from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.progress import Reporter, duration, listening, number_of
-from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import Splits, raw_examples
@@ -109,7 +109,7 @@ def _each(seconds: float) -> str:
 
 def budget_of(
     file: str | Path,
-    outside: Outside = NOTHING,
+    outside: AllowedCode = NOTHING,
     *,
     device: Device = "auto",
     clock: Clock = time.perf_counter,
@@ -156,7 +156,7 @@ def _is_quick(recipe: Recipe) -> bool:
     return sum(path.stat().st_size for path in paths) <= MOST_BYTES
 
 
-def _trainer(recipe: Recipe, outside: Outside, device: Device) -> tuple[Trainer, int]:
+def _trainer(recipe: Recipe, outside: AllowedCode, device: Device) -> tuple[Trainer, int]:
     """A trainer in memory for a sample of the rows, and of how many rows each of it stands for."""
     blueprint = Blueprint.of(recipe, outside)
     examples = raw_examples(recipe, blueprint.fields)
@@ -172,9 +172,9 @@ def _trainer(recipe: Recipe, outside: Outside, device: Device) -> tuple[Trainer,
     splits = Splits(train, valid, None, fields)
     network = fresh_network(blueprint, splits)
     # Nothing is scored or saved, so that these are not used.
-    around = Surroundings(Path(), dict, "lower", Reporter())
+    hooks = TrainingHooks(Path(), dict, "lower", Reporter())
     fabric = fabric_for(device=device, devices=1, precision=recipe.learning.precision)
-    return trainer_of(network, splits, recipe, around, fabric), every
+    return trainer_of(network, splits, recipe, hooks, fabric), every
 
 
 def _characters(examples: Examples) -> int:

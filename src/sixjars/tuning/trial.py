@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, final
 from sixjars.data.tables.memory import MEMORY, given_tables
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, listening
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import values_of
-from sixjars.recipe.outside import Outside
 from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.train import fit
@@ -127,7 +127,7 @@ class TrialReporter(Reporter):
 
 def try_order(order: TrialSettings, goes_on: KeepGoing, memory: TrialObjects) -> TrialEnd:
     """Train as ordered, and return the end; an error with a sentence is an end like any other."""
-    outside = Outside(order.allow, memory.components)
+    outside = AllowedCode(order.allow, memory.components)
     recipe = recipe_of(values_of(order.recipe, "recipe"), "recipe", outside)
     folder = Path(order.folder)
     watching = TrialReporter(recipe.learning.metric or "loss", goes_on, memory)

@@ -20,8 +20,8 @@ import torch
 from sixjars.data.tables.memory import tables_of, with_tables
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, duration, usual_reporter
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, overridden, values_from
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.fine_tune import fingerprint
@@ -99,7 +99,7 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     ...     result.metric, list(result.best), [row["state"] for row in result.trials]
     ('loss', ['learning.rate'], ['complete', 'complete'])
     """
-    outside = Outside(tuple(allow), tuple(components))
+    outside = AllowedCode(tuple(allow), tuple(components))
     tables = tables_of(data, SPLITS)
     check_counts(trials=trials, jobs=jobs)
     if jobs > 1 and (tables or outside.components):
@@ -138,7 +138,7 @@ def _checked(plan: "TuningPlan", space: SearchSpace, *, seed: int, resume: bool)
     return replace(aim, start=None if plan.start is None else fingerprint(plan.start))
 
 
-def _aim(base: Recipe, space: SearchSpace, seed: int, outside: Outside) -> StudyPurpose:
+def _aim(base: Recipe, space: SearchSpace, seed: int, outside: AllowedCode) -> StudyPurpose:
     """The aim of a search: its metric must compare trials."""
     if base.learning.folds is not None:
         fault = "a search scores one validation set; remove it, or say learning.folds=null."
@@ -163,7 +163,7 @@ class TuningPlan:
     where: str
     """The recipe's name in messages."""
     folder: Path
-    outside: Outside
+    outside: AllowedCode
     device: Device
     start: Path | None
 

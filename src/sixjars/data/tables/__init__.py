@@ -17,11 +17,11 @@ from sixjars.data.tables.delimited import DelimitedFile
 from sixjars.data.tables.dialect import refitted
 from sixjars.data.tables.dialogs import read_dialogs
 from sixjars.data.tables.excel import ExcelFile
+from sixjars.data.tables.first_row_notes import notes_on, unsaid_header
 from sixjars.data.tables.folders import read_folders
 from sixjars.data.tables.json_objects import JsonFile
 from sixjars.data.tables.lines import read_parallel
 from sixjars.data.tables.memory import MEMORY, read_memory
-from sixjars.data.tables.notes import notes_on, unsaid_header
 from sixjars.data.tables.parquet import HUB, ParquetFile, read_hub
 from sixjars.data.tables.rows import Key, Places, ReadSettings, ToText, kept
 from sixjars.data.tables.table_file import TableFile

@@ -12,7 +12,7 @@ from sixjars.data.field import Equipment, Field
 from sixjars.flow.contracts import ModelPlan
 from sixjars.model.build import nested
 from sixjars.progress import Reporter
-from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.samples import sample_folder
@@ -31,7 +31,7 @@ class Blueprint:
     def of(
         cls,
         recipe: Recipe,
-        outside: Outside = NOTHING,
+        outside: AllowedCode = NOTHING,
         *,
         device: torch.device | str = "cpu",
         places: Sequence[Path] | None = None,

@@ -9,7 +9,7 @@ from sixjars.data.storage.features import FeatureStore
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
-from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import admitted
@@ -36,7 +36,7 @@ def extract_features(
     *,
     device: Device = "auto",
     reporter: Reporter | None = None,
-    outside: Outside = NOTHING,
+    outside: AllowedCode = NOTHING,
 ) -> ExtractedFeatures:
     """Extract the features of every file that a recipe names, so that training opens none."""
     reporter = reporter or Reporter()

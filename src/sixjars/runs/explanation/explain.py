@@ -9,9 +9,9 @@ from typing import Any, TypeGuard
 from sixjars.data.dataset import Fields
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.data import are_learned
 from sixjars.recipe.files import RecipeLike, find, packaged
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import raw_examples
@@ -39,7 +39,7 @@ def explain(
     >>> print(sixjars.explain("translation/sample_initial").sections[3].lines[0])
     s_0 = tanh(W_0 h_T + b_0)
     """
-    outside = Outside(tuple(allow), tuple(components))
+    outside = AllowedCode(tuple(allow), tuple(components))
     if is_run(what):
         if overrides:
             fault = "a run is explained as it is; only a recipe takes KEY=VALUE."
@@ -67,7 +67,7 @@ def is_run(what: RecipeLike) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(what, str | os.PathLike) and (Path(what).is_dir() or is_packed(Path(what)))
 
 
-def recipe_or_run(what: RecipeLike, overrides: Sequence[str], outside: Outside) -> Recipe:
+def recipe_or_run(what: RecipeLike, overrides: Sequence[str], outside: AllowedCode) -> Recipe:
     """A recipe, where a run might be named too; for a name that is neither, the nearest one."""
     if isinstance(what, str | os.PathLike) and what and Path(what).suffix not in {".yaml", ".yml"}:
         name = os.fspath(what)

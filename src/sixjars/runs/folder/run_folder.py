@@ -24,8 +24,8 @@ from sixjars.data.dataset import Fields
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
 from sixjars.progress import Reporter
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import read_text, values_of
-from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
@@ -51,7 +51,7 @@ class RunFolder:
 
     folder: Path
     recipe: Recipe
-    outside: Outside = NOTHING
+    outside: AllowedCode = NOTHING
 
     @property
     def weights(self) -> Path:
@@ -234,7 +234,7 @@ def _sizes_that_fit(path: Path) -> Iterator[None]:
         ) from error
 
 
-def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> RunFolder:
+def open_run(folder: str | os.PathLike[str], outside: AllowedCode = NOTHING) -> RunFolder:
     """A run that exists: a folder, or the one file of a packed run."""
     if not isinstance(folder, str | os.PathLike):
         raise RunError(f"a run is given by its folder or its file, but this is {shown(folder)}.")

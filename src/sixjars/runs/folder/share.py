@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.runs.folder.archive import CARD, ENDING, FILES, checked_name, reaching_the_hub
 from sixjars.runs.folder.model_card import hub_card, model_card, usage
 from sixjars.runs.folder.run_folder import RunFolder, open_run
@@ -42,7 +42,7 @@ def pack(
         raise RunError(f"a packed run ends in {ENDING}, but the file is {target}.")
     if target.exists():
         raise RunError(f"{target} is there already; remove it, or choose another name.")
-    opened = shareable(run, Outside(tuple(allow), tuple(components)))
+    opened = shareable(run, AllowedCode(tuple(allow), tuple(components)))
     with (
         written_whole(target) as beside,
         zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive,
@@ -53,7 +53,7 @@ def pack(
     return target
 
 
-def shareable(run: str | os.PathLike[str], outside: Outside) -> RunFolder:
+def shareable(run: str | os.PathLike[str], outside: AllowedCode) -> RunFolder:
     """A run that has something to share."""
     opened = open_run(run, outside)
     if not opened.weights.is_file():
@@ -91,7 +91,7 @@ def push(
     from huggingface_hub import HfApi
 
     place = checked_name(name)
-    opened = shareable(run, Outside(tuple(allow), tuple(components)))
+    opened = shareable(run, AllowedCode(tuple(allow), tuple(components)))
     api = HfApi(library_name="sixjars")
     with tempfile.TemporaryDirectory(prefix="sixjars-") as temporary, reaching_the_hub(place):
         folder = Path(temporary)

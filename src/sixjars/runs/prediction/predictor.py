@@ -19,7 +19,7 @@ from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.precision import Precision, in_precision
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.prediction.prediction import Prediction, PredictionBuilder
@@ -381,5 +381,5 @@ def load(
     >>> prediction.source
     ('n', 'a', 'm', 'a', 's', 't', 'e')
     """
-    run = open_run(folder, Outside(tuple(allow), tuple(components)))
+    run = open_run(folder, AllowedCode(tuple(allow), tuple(components)))
     return Predictor(run, device=device, precision=precision)

@@ -19,7 +19,7 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
 from sixjars.progress import number_of, tell
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder.run_folder import open_run
@@ -222,7 +222,7 @@ def score_outputs(
     >>> len(scored.tokens), scored.log_probability < 0
     (3, True)
     """
-    run = open_run(Path(folder), Outside(tuple(allow)))
+    run = open_run(Path(folder), AllowedCode(tuple(allow)))
     _, fields, network = run.loaded(device_named(device))
     dataset = file_dataset(run.recipe, fields, data)
     if dataset.skipped:

@@ -18,7 +18,7 @@ def sentence_of_end(
     if trainer.state.step < trainer.total:
         return stopped_early(trainer)
     metric = trainer.settings.metric or "loss"
-    if not resumable or not still_improves(history, metric, trainer.around.better):
+    if not resumable or not still_improves(history, metric, trainer.hooks.better):
         return ""
     steps = f"at step {trainer.total:,} of {trainer.total:,}"
     return (

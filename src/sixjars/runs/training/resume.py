@@ -8,8 +8,8 @@ from typing import Any, Final, final
 
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.loop import Trainer
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import flat
-from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.folder.run_folder import RunFolder, has_run, noted, open_run
 from sixjars_runtime.errors import RunError
@@ -55,7 +55,7 @@ class Extension:
         """Go on where the run was left; where its recipe has changed, the folder then says so."""
         begins = not run.is_under_way
         trainer.resume(extended=self.moved)
-        note = trainer.around.reporter.note
+        note = trainer.hooks.reporter.note
         if begins:
             before = "was stopped before its first save"
             note(f"{run.folder} {before}, so training starts at its beginning.")
@@ -102,7 +102,7 @@ def _check_state(run: RunFolder) -> None:
 
 
 def resume_run(
-    folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()
+    folder: Path, recipe: Recipe, outside: AllowedCode = NOTHING, *, may_change: Sequence[str] = ()
 ) -> RunFolder:
     """A run to go on with; apart from the keys that may change, its recipe must be the same."""
     if not has_run(folder):

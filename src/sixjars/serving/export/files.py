@@ -16,7 +16,7 @@ from sixjars.data.field import Field
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.model_card import model_card
@@ -88,7 +88,7 @@ def export(
     if target.exists():
         raise RunError(f"{target} is there already; remove it, or choose another name.")
     check_writable(target)
-    opened = open_run(run, Outside(tuple(allow), tuple(components)))
+    opened = open_run(run, AllowedCode(tuple(allow), tuple(components)))
     need_libraries()
     predictor = Predictor(opened, device="cpu")
     _check_fields(predictor.fields)

@@ -16,7 +16,7 @@ from sixjars_runtime.errors import RecipeError
 
 @final
 @dataclass(frozen=True)
-class Outside:
+class AllowedCode:
     """Permission for outside code: names of packages, and components handed over."""
 
     packages: tuple[str, ...] = ()
@@ -78,4 +78,4 @@ def _is_at(thing: Any, path: str) -> bool:
     return getattr(sys.modules.get(module), "__dict__", {}).get(name) is thing
 
 
-NOTHING = Outside()  # no permission: the components of this toolkit alone
+NOTHING = AllowedCode()  # no permission: the components of this toolkit alone
