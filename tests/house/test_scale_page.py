@@ -56,7 +56,7 @@ def by_hand(
 
 
 def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "answered_on_ray", by_hand)
+    monkeypatch.setattr(on_ray, "predicted_on_ray", by_hand)
     for line in NOT_RUN[0].splitlines():
         app(shlex.split(line)[1:], standalone_mode=False)
     assert [
@@ -65,7 +65,7 @@ def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_with_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "answered_on_ray", by_hand)
+    monkeypatch.setattr(on_ray, "predicted_on_ray", by_hand)
     Path("data/a.tsv").rename("data/a.csv")
     Path("data/a.csv").write_text("id,roman\n1,ghar\n")
     line = NOT_RUN[1].replace(

@@ -14,7 +14,7 @@ import pytest
 import sixjars
 from sixjars.bulk import on_ray
 from sixjars.bulk.job import BulkJob, job_of
-from sixjars.bulk.on_ray import PartWorker, answered_on_ray, pool_size
+from sixjars.bulk.on_ray import PartWorker, pool_size, predicted_on_ray
 from sixjars.bulk.plan import BulkPlan, Shard, SourceFile, keep_plan
 from sixjars.bulk.worker import RowReader, Worker, WorkerSettings, WrittenRows
 from sixjars.errors import DataError, MissingExtra
@@ -491,7 +491,7 @@ def test_without_ray(
     with pytest.raises(
         MissingExtra, match=r"^ray is not installed\. Run: pip install 'sixjars\[scale\]'$"
     ):
-        next(iter(answered_on_ray(made)))
+        next(iter(predicted_on_ray(made)))
 
 
 def test_texts_of_a_pair_have_a_tab_between_them(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.serving.export.agreement import answers
+from sixjars.serving.export.agreement import exported_predictions
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import inputs_of
 from sixjars.serving.export.loops import MADE, JoinedGraphs
@@ -278,7 +278,7 @@ def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
         RunError,
         match=r"^the exported model does not run in a process of its own: .*holds no exported",
     ):
-        answers(tmp_path, ["ghar"])
+        exported_predictions(tmp_path, ["ghar"])
 
 
 def test_a_beam_gives_all_that_it_keeps(predictor: Predictor) -> None:

@@ -103,10 +103,10 @@ def _tell_empty(plan: BulkPlan) -> None:
         tell(f"left out because there are no rows: {number_of(len(empty), 'file')}, {names}")
 
 
-def answered_here(job: BulkJob, predictor: Predictor) -> Iterator[tuple[WrittenRows, list[str]]]:
+def predicted_here(job: BulkJob, predictor: Predictor) -> Iterator[tuple[WrittenRows, list[str]]]:
     """Answer one part after the other, with all cores; yield each with its notes."""
     worker = Worker(job.order, predictor)
     compiled_for(predictor.device.type, "32")
     with prediction_threads(predictor) as threads:
         for part in job.left:
-            yield worker.answer(part, threads)
+            yield worker.predict(part, threads)

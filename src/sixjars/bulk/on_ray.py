@@ -29,7 +29,7 @@ class PartWorker:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         """Write one part, unless a worker that was lost then has written it; return its row."""
         part = self.parts[int(batch["id"][0])]
-        answered = WrittenRows(part.rows)
+        written = WrittenRows(part.rows)
         notes = list[str]()
         wrong = ""
         try:
@@ -37,14 +37,14 @@ class PartWorker:
                 lost = f"was begun {TRIES} times, and each time its worker was lost."
                 raise RunError(f"{part.target} {lost}")
             if not self.order.is_done(part):
-                answered, notes = self.worker.answer(part)
+                written, notes = self.worker.predict(part)
         except (SixJarsError, OSError) as error:
             wrong = str(error)
-        row = answered.to_row() | {"notes": notes, "error": wrong}
+        row = written.to_row() | {"notes": notes, "error": wrong}
         return {name: [value] for name, value in row.items()}
 
 
-def answered_on_ray(
+def predicted_on_ray(
     job: BulkJob, *, workers: int | None = None, address: str | None = None
 ) -> Iterator[tuple[WrittenRows, list[str]]]:
     """Answer all parts by a pool of workers, on this machine or on the cluster at an address."""
@@ -62,7 +62,7 @@ def answered_on_ray(
     if is_ours:
         _connect(ray, workers, address)
     try:
-        yield from _answered(ray, job, workers)
+        yield from _predicted(ray, job, workers)
     finally:
         if is_ours:
             ray.shutdown()
@@ -106,7 +106,7 @@ def pool_size(cpus: int, gpus: int, *, workers: int | None, parts: int) -> int:
     return min(workers or most, parts)
 
 
-def _answered(
+def _predicted(
     ray: Any, job: BulkJob, workers: int | None
 ) -> Iterator[tuple[WrittenRows, list[str]]]:
     there = ray.cluster_resources()

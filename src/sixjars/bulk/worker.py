@@ -156,7 +156,7 @@ class Worker:
         self.reader: RowReader | None = None
         self.reading = ""
 
-    def answer(
+    def predict(
         self, part: FilePart, threads: Executor | None = None
     ) -> tuple[WrittenRows, list[str]]:
         """Write one part; return its counts, and notes. Two workers would write the same file."""
@@ -166,13 +166,13 @@ class Worker:
             beside.touch()
             output = self._output(self._reader(part), beside, notes)
             try:
-                answered = self._answered(part, output, threads)
+                written = self._predicted(part, output, threads)
             finally:
                 output.close()
             _to_disk(beside)
-        return answered, notes
+        return written, notes
 
-    def _answered(
+    def _predicted(
         self, part: FilePart, output: PredictionOutput, threads: Executor | None
     ) -> WrittenRows:
         reader = self._reader(part)

@@ -91,7 +91,7 @@ class BulkOptions:
 
     def through(self, order: "WorkerSettings", predictor: "Predictor", *, strict: bool) -> None:
         """Predict all parts that are missing; rows that cannot be used are blank, and counted."""
-        from sixjars.bulk.job import answered_here, job_of
+        from sixjars.bulk.job import job_of, predicted_here
         from sixjars.bulk.plan import Shard
 
         assert self.input is not None
@@ -102,15 +102,15 @@ class BulkOptions:
         count = len(job.parts)
         if len(job.left) < count:
             note(f"{count - len(job.left):,} of {count:,} parts are there already")
-        answers = answered_here(job, predictor)
+        chunks = predicted_here(job, predictor)
         if self.engine == "ray" and job.left:
-            from sixjars.bulk.on_ray import answered_on_ray
+            from sixjars.bulk.on_ray import predicted_on_ray
 
-            answers = answered_on_ray(job, workers=self.workers, address=self.ray_address)
+            chunks = predicted_on_ray(job, workers=self.workers, address=self.ray_address)
         progress = _Progress(job.rows)
         try:
-            for answered, notes in answers:
-                progress.take(answered, notes)
+            for written, notes in chunks:
+                progress.take(written, notes)
         except KeyboardInterrupt:
             raise Interrupted("stopped; the same command with --resume goes on.") from None
         finally:
@@ -132,11 +132,11 @@ class _Progress:
         self.notes: set[str] = set()
         self.pace = Throughput(self, to_terminal=False)
 
-    def take(self, answered: "WrittenRows", notes: "Iterable[str]") -> None:
+    def take(self, written: "WrittenRows", notes: "Iterable[str]") -> None:
         """Count a part that was written."""
-        self.all += answered
+        self.all += written
         self.read = self.all.rows
-        self.pace.went_on(answered.rows)
+        self.pace.went_on(written.rows)
         for sentence in notes:
             if sentence not in self.notes and len(self.notes) < MOST_NOTES:
                 self.pace.clear()

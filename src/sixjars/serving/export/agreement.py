@@ -75,7 +75,7 @@ def compare(
 ) -> Agreement:
     """Compare the answers of the exported run with torch's, by the run's search or another."""
     with examples_of(run, predictor, data) as inputs:
-        ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
+        ours, theirs = predictor.nbest(inputs, search=search), exported_predictions(folder, inputs)
         again = ours[:ALONE]
         # samples depend on the number of an input
         if (search or predictor.recipe.evaluation.search).kind == "sample":
@@ -96,10 +96,10 @@ def compare(
     return Agreement(count, same, difference)
 
 
-def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
-    """The answers of a process without torch: text, whether there is one, and log P.
+def exported_predictions(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
+    """The predictions of a process without torch: text, whether there is one, and log P.
 
-    Behind the answers to all inputs are those to the first of them, each given alone.
+    Behind the predictions for all inputs are those for the first of them, each given alone.
     """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)],
