@@ -461,7 +461,7 @@ def test_rows_that_end_every_worker_are_given_up(
 
     for number in range(on_ray.TRIES):
         (tmp_path / "out" / f".{made.left[0].target}.{number:08}.tsv").write_text("")
-    monkeypatch.setattr(Worker, "answer", lost)
+    monkeypatch.setattr(Worker, "predict", lost)
     said = PartWorker(made.order, made.left)({"id": [0]})
     assert said["error"] == [
         "in-00001-of-00003.tsv was begun 4 times, and each time its worker was lost."

@@ -93,7 +93,7 @@ class MeanEstimate:
         """Estimate by the percentile bootstrap (Efron 1979, https://doi.org/10.1214/aos/1176344552).
 
         >>> MeanEstimate.of([0.5, 0.5, 0.5])
-        Estimate(mean=0.5, low=0.5, high=0.5)
+        MeanEstimate(mean=0.5, low=0.5, high=0.5)
         """
         values_N = np.asarray(values)
         random = np.random.default_rng(0)

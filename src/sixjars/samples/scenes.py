@@ -200,7 +200,7 @@ def things_of(name: str) -> tuple[ColouredShape, ...]:
     """The things in an image, read from its name.
 
     >>> things_of("red-circle-20-20-16.jpg")
-    (Thing(colour='red', shape='circle', x=20, y=20, size=16),)
+    (ColouredShape(colour='red', shape='circle', x=20, y=20, size=16),)
     """
     if not _NAME.fullmatch(name):
         raise DataError(
