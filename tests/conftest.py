@@ -86,7 +86,7 @@ def _quick_trainings() -> Iterator[None]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from typer.main import get_command
 
-    from sixjars.runs.curves import draw_curves
+    from sixjars.runs.training.learning_curves import draw_curves
     from sixjars.samples import generate
     from sixjars.starter import training_time as budget
 
@@ -153,7 +153,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the picture of the learning curves."""
-    from sixjars.runs.curves import draw_curves
+    from sixjars.runs.training.learning_curves import draw_curves
 
     monkeypatch.setattr("sixjars.runs.train.draw_curves", draw_curves)
 

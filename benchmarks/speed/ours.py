@@ -22,7 +22,7 @@ from sixjars import (
 from sixjars.data.batches import Batches, IdColumn
 from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.learning.engine import fabric_for
-from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.loss import Objective
 from sixjars.model.precision import Precision, in_precision
 from sixjars.progress import Reporter
@@ -93,7 +93,7 @@ class Ours:
 
     def _training(self, case: Case) -> Callable[[], object]:
         settings = LearningSettings(precision=TRAINS[case.precision], epochs=1_000_000)
-        around = Surroundings(Path("nothing is saved"), dict, "lower", Reporter())
+        around = TrainingHooks(Path("nothing is saved"), dict, "lower", Reporter())
         fabric = fabric_for(device=case.device, devices=1, precision=settings.precision)
         objective = Objective(network_of(case).to(fabric.device), LossSettings())
         trainer = Trainer(objective, batches_of(case), settings, around, fabric)
@@ -123,7 +123,9 @@ class Ours:
             return found
 
         def file() -> object:
-            from sixjars.runs.computing import thread_for_each_core  # an older version has none
+            from sixjars.runs.prediction.threads import (
+                thread_for_each_core,  # an older version has none
+            )
 
             with thread_for_each_core() as threads:  # as `sixjars predict` does
                 return list(threads.map(search, range(case.batches)))

@@ -78,20 +78,20 @@ if TYPE_CHECKING:
     from sixjars.reports.report import report as report
     from sixjars.runs.align import Alignment as Alignment
     from sixjars.runs.align import align as align
+    from sixjars.runs.data.prepare import generate_sample as generate_sample
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
-    from sixjars.runs.explain import explain as explain
-    from sixjars.runs.explanation import Explanation as Explanation
+    from sixjars.runs.explanation.explain import explain as explain
+    from sixjars.runs.explanation.sections import Explanation as Explanation
     from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
     from sixjars.runs.faithfulness import check_attention as check_attention
-    from sixjars.runs.predict import Predictor as Predictor
-    from sixjars.runs.predict import load as load
-    from sixjars.runs.prediction import Prediction as Prediction
-    from sixjars.runs.prepare import generate_sample as generate_sample
+    from sixjars.runs.folder.share import pack as pack
+    from sixjars.runs.folder.share import push as push
+    from sixjars.runs.prediction.prediction import Prediction as Prediction
+    from sixjars.runs.prediction.predictor import Predictor as Predictor
+    from sixjars.runs.prediction.predictor import load as load
     from sixjars.runs.recipes import read_recipe as read_recipe
-    from sixjars.runs.result import Run as Run
-    from sixjars.runs.share import pack as pack
-    from sixjars.runs.share import push as push
+    from sixjars.runs.run import Run as Run
     from sixjars.runs.train import train as train
     from sixjars.serving.client import Answer as Answer
     from sixjars.serving.client import Client as Client
@@ -116,7 +116,7 @@ _MODULES = {
     "flow.searching": "Hypothesis SpecialTokens",
     "flow.values": "Batch Context DecoderOutput Encoded Layout Padded Prepared SegmentLevel Segments State StepOutput",
     "drawing.draw": "draw",
-    "runs.explanation": "Explanation",
+    "runs.explanation.sections": "Explanation",
     "drawing.matplotlib.heatmap": "heat_map",
     "loss": "token_loss",
     "model.bridges.attention": "Attention TwoLevelAttention",
@@ -146,15 +146,15 @@ _MODULES = {
     "comparison.compare": "compare",
     "comparison.result": "Comparison",
     "runs.evaluate": "Evaluation evaluate",
-    "runs.explain": "explain",
+    "runs.explanation.explain": "explain",
     "runs.faithfulness": "AttentionCheck check_attention",
-    "runs.predict": "Predictor load",
-    "runs.prediction": "Prediction",
-    "runs.prepare": "generate_sample",
+    "runs.prediction.predictor": "Predictor load",
+    "runs.prediction.prediction": "Prediction",
+    "runs.data.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
     "reports.report": "report",
-    "runs.result": "Run",
-    "runs.share": "pack push",
+    "runs.run": "Run",
+    "runs.folder.share": "pack push",
     "starter.write": "new",
     "runs.train": "train",
     "tuning.tune": "tune",

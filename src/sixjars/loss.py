@@ -246,7 +246,7 @@ def output_loss(
 
 
 @final
-class Sealed:
+class SealedBatch:
     """A batch that Fabric passes on: it maps over dataclasses, and refuses frozen ones."""
 
     def __init__(self, batch: Batch) -> None:
@@ -273,7 +273,7 @@ class Objective(nn.Module):
         self.weights: Tensor | None
         self.register_buffer("weights", weights, persistent=False)
 
-    def forward(self, sealed: Sealed) -> Tensor:
+    def forward(self, sealed: SealedBatch) -> Tensor:
         """(2,): the loss summed over the tokens of the batch, and the plain -Σ log P within it."""
         batch = sealed.batch
         inputs = dict(batch.inputs)

@@ -11,7 +11,7 @@ from sixjars.loss import gradient_of, output_loss
 from sixjars.model.compiling import load_kernels
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.fast import compiled, contracts, steps, unrolled
-from sixjars.model.fast.compiled import COMPILED, CompiledAdditive, Library
+from sixjars.model.fast.compiled import COMPILED, CompiledAdditive, KernelLibrary
 from sixjars.model.recurrent import STEPS
 
 from .decoder_cases import CASES as DECODERS
@@ -28,12 +28,12 @@ SHAPES = [(5, 7), (1, 1), (0, 4), (2, 3, 33), (2, 0, 5), (1, 4, 130)]
 
 
 @pytest.fixture
-def kernels() -> Library:
+def kernels() -> KernelLibrary:
     """They stay loaded in this process, as in any that trains."""
     why = load_kernels(build=True)
-    if Library.ready is None:
+    if KernelLibrary.ready is None:
         pytest.skip(f"no compiled kernels here: {why}")
-    return Library.ready
+    return KernelLibrary.ready
 
 
 def near(found: Tensor, expected: Tensor) -> None:
@@ -74,7 +74,11 @@ def step_of(
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", GATES)
 def test_cells(
-    name: str, shape: tuple[int, ...], summands: int, make: Callable[..., Tensor], kernels: Library
+    name: str,
+    shape: tuple[int, ...],
+    summands: int,
+    make: Callable[..., Tensor],
+    kernels: KernelLibrary,
 ) -> None:
     ours, theirs = (
         step_of(cell, shape, GATES[name], summands, make)
@@ -86,7 +90,7 @@ def test_cells(
 
 @pytest.mark.parametrize("count", [3, 4])
 @pytest.mark.parametrize("name", GATES)
-def test_more_summands_of_a_gradient(name: str, count: int, kernels: Library) -> None:
+def test_more_summands_of_a_gradient(name: str, count: int, kernels: KernelLibrary) -> None:
     wide, found = 5 * GATES[name], []
     given, recurrent, hidden, memory = (torch.randn(4, size) for size in (wide, wide, 5, 5))
     d_after = [torch.randn(4, 5) for _ in range(count)]
@@ -100,7 +104,7 @@ def test_more_summands_of_a_gradient(name: str, count: int, kernels: Library) ->
 
 
 def attention_of(
-    kind: Callable[[contracts.Sources, int], steps.Attending],
+    kind: Callable[[contracts.AttentionSources, int], steps.BatchAttention],
     sizes: tuple[int, int, int, int],
     largest: float,
 ) -> list[Tensor]:
@@ -109,7 +113,7 @@ def attention_of(
     rows, positions, size, width = sizes
     keys, memory = largest * torch.randn(rows, positions, size), torch.randn(rows, positions, width)
     mask = torch.arange(positions) < torch.arange(rows).flip(0).mul(2).unsqueeze(1)
-    sources = contracts.Sources(
+    sources = contracts.AttentionSources(
         keys, memory.transpose(0, 1).contiguous().transpose(0, 1), mask, torch.randn(size)
     )
     attending, queries = kind(sources, 3), gapped(3, rows, size)
@@ -136,19 +140,23 @@ def attention_of(
 @pytest.mark.parametrize(
     "sizes", [(4, 6, 5, 7), (1, 1, 1, 1), (3, 0, 4, 5), (0, 3, 4, 5), (9, 21, 130, 33)]
 )
-def test_attention(sizes: tuple[int, int, int, int], largest: float, kernels: Library) -> None:
+def test_attention(
+    sizes: tuple[int, int, int, int], largest: float, kernels: KernelLibrary
+) -> None:
     """Also with keys so large that powers of them would not be exact."""
     ours = attention_of(
         lambda sources, count: CompiledAdditive(sources, count, kernels), sizes, largest
     )
-    for found, expected in zip(ours, attention_of(steps.Additive, sizes, largest), strict=True):
+    for found, expected in zip(
+        ours, attention_of(steps.AdditiveAttention, sizes, largest), strict=True
+    ):
         near(found, expected)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("shape", [(6, 7), (1, 1), (5, 4001), (3, 64)])
 def test_cross_entropy(
-    shape: tuple[int, int], smoothing: float, kernels: Library, plain: Callable[[], None]
+    shape: tuple[int, int], smoothing: float, kernels: KernelLibrary, plain: Callable[[], None]
 ) -> None:
     logits = 5 * torch.randn(shape)
     truth = torch.randint(shape[1], shape[:1])
@@ -162,10 +170,10 @@ def test_cross_entropy(
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From when it is called on, there are no kernels."""
-    return lambda: monkeypatch.setattr(Library, "ready", None)
+    return lambda: monkeypatch.setattr(KernelLibrary, "ready", None)
 
 
-def test_tokens_that_are_not_in_the_vocabulary_are_refused(kernels: Library) -> None:
+def test_tokens_that_are_not_in_the_vocabulary_are_refused(kernels: KernelLibrary) -> None:
     for token in (-1, 5):
         with pytest.raises(RuntimeError, match="index"):
             gradient_of(torch.randn(2, 5), torch.tensor([0, token]), torch.ones(2), 0.0)
@@ -175,7 +183,7 @@ def test_tokens_that_are_not_in_the_vocabulary_are_refused(kernels: Library) -> 
     ] == [0] * 3
 
 
-def test_what_is_not_a_number_stays_so(kernels: Library) -> None:
+def test_what_is_not_a_number_stays_so(kernels: KernelLibrary) -> None:
     for wrong in (float("nan"), float("inf")):
         logits = torch.tensor([[0.0, wrong, 1.0], [0.0, 1.0, 2.0]])
         loss_N, plain_N, _ = gradient_of(logits, torch.tensor([0, 1]), torch.ones(2), 0.1)
@@ -191,7 +199,7 @@ def test_what_is_not_a_number_stays_so(kernels: Library) -> None:
         assert torch.isnan(after).all()
 
 
-def test_large_numbers(kernels: Library) -> None:
+def test_large_numbers(kernels: KernelLibrary) -> None:
     """Gates that are closed or open to the last bit."""
     given = torch.tensor([[-1e4, -100.0, -30.0, 30.0, 100.0, 1e4] * 4])
     for name, gates in GATES.items():
@@ -206,24 +214,28 @@ def test_large_numbers(kernels: Library) -> None:
 
 
 @pytest.mark.parametrize("sources", [3, 1])
-def test_one_step_of_search(sources: int, kernels: Library) -> None:
+def test_one_step_of_search(sources: int, kernels: KernelLibrary) -> None:
     """Six rows, two or six of each source."""
     keys = torch.randn(sources, 5, 4)
     memory = torch.randn(sources, 5, 7)
     mask = torch.rand(sources, 5) > 0.3
     mask[:, 0] = True
     query, score, many = torch.randn(6, 4), torch.randn(4), 6 // sources
-    found = compiled.attend(query, contracts.Sources(keys, memory, mask, score), None, kernels)
+    found = compiled.attend(
+        query, contracts.AttentionSources(keys, memory, mask, score), None, kernels
+    )
     assert found is not None
     context_RD, weights_RS = found
     keys, memory, mask = (tensor.repeat_interleave(many, dim=0) for tensor in (keys, memory, mask))
-    attending = steps.Additive(contracts.Sources(keys, memory, mask, score), 1)
+    attending = steps.AdditiveAttention(contracts.AttentionSources(keys, memory, mask, score), 1)
     near(context_RD, attending.forward(0, query))
     near(weights_RS, attending.weights[0])
 
 
 @pytest.mark.parametrize("shape", [(6, 7), (1, 1), (5, 4001), (0, 3)])
-def test_log_softmax(shape: tuple[int, int], kernels: Library, plain: Callable[[], None]) -> None:
+def test_log_softmax(
+    shape: tuple[int, int], kernels: KernelLibrary, plain: Callable[[], None]
+) -> None:
     logits = 5 * torch.randn(shape)
     logits[:, 1:2] = -torch.inf
     with torch.no_grad():
@@ -236,7 +248,7 @@ def test_log_softmax(shape: tuple[int, int], kernels: Library, plain: Callable[[
 
 @pytest.mark.parametrize("rows", [0, 1, 9])
 @pytest.mark.parametrize("cell", GATES)
-def test_steps_in_use(cell: str, rows: int, kernels: Library) -> None:
+def test_steps_in_use(cell: str, rows: int, kernels: KernelLibrary) -> None:
     wide = GATES[cell] * 5
     given = gapped(rows, wide)
     recurrent = gapped(rows, wide)
@@ -256,7 +268,9 @@ def test_steps_in_use(cell: str, rows: int, kernels: Library) -> None:
 
 
 @pytest.mark.parametrize("cell", GATES)
-def test_whole_decoders_in_use(cell: str, kernels: Library, plain: Callable[[], None]) -> None:
+def test_whole_decoders_in_use(
+    cell: str, kernels: KernelLibrary, plain: Callable[[], None]
+) -> None:
     decoder = DECODERS[
         next(one for one in DECODERS if f"-{cell}" in one and "additive" in one)
     ]().eval()
@@ -274,7 +288,7 @@ def test_whole_decoders_in_use(cell: str, kernels: Library, plain: Callable[[], 
 
 
 @pytest.mark.parametrize("cell", GATES)
-def test_whole_decoders(cell: str, kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_decoders(cell: str, kernels: KernelLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
     name = next(one for one in DECODERS if f"-{cell}" in one and "additive" in one)
     used = set[str]()
     run = kernels.run
@@ -289,16 +303,16 @@ def test_whole_decoders(cell: str, kernels: Library, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", params(DECODERS, RARE))
-def test_every_decoder_by_kernels(name: str, kernels: Library) -> None:
+def test_every_decoder_by_kernels(name: str, kernels: KernelLibrary) -> None:
     torch.manual_seed(2)
     of_decoder(DECODERS[name]().eval(), within=1e-4)
 
 
-def test_whole_encoders(kernels: Library) -> None:
+def test_whole_encoders(kernels: KernelLibrary) -> None:
     of_encoder(ENCODERS["text-gru-both-2"], within=1e-4)
 
 
-def test_kernels_are_for_32_bits_on_a_cpu(kernels: Library) -> None:
+def test_kernels_are_for_32_bits_on_a_cpu(kernels: KernelLibrary) -> None:
     assert compiled.kernels_for(torch.zeros(1)) is kernels
     assert compiled.kernels_for(nn.Parameter(torch.zeros(1))) is kernels
     assert compiled.kernels_for(torch.zeros(1).double()) is None
@@ -307,7 +321,7 @@ def test_kernels_are_for_32_bits_on_a_cpu(kernels: Library) -> None:
     assert unrolled.cell_of("rnn", torch.zeros(1)) is steps.CELLS["rnn"]
 
 
-def test_a_result_does_not_depend_on_the_number_of_threads(kernels: Library) -> None:
+def test_a_result_does_not_depend_on_the_number_of_threads(kernels: KernelLibrary) -> None:
     states, weight, bias = torch.randn(64, 25, 8), torch.randn(300, 8), torch.randn(300)
     truth, factor, found = torch.randint(300, (64, 25)), torch.ones(64, 25), []
     try:

@@ -10,20 +10,20 @@ from sixjars.flow.values import Encoded
 from sixjars.loss import gradient_of
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.compiling import load_kernels
-from sixjars.model.fast.compiled import Library, compiled_step
+from sixjars.model.fast.compiled import KernelLibrary, compiled_step
 from sixjars.model.recurrent import Recurrent
 
 
 @pytest.fixture(autouse=True)
 def kernels() -> None:
     why = load_kernels(build=True)
-    if Library.ready is None:
+    if KernelLibrary.ready is None:
         pytest.skip(f"no compiled kernels here: {why}")
 
 
 def without(monkeypatch: pytest.MonkeyPatch, compute: Any) -> Any:
     with monkeypatch.context() as patch:
-        patch.setattr(Library, "ready", None)
+        patch.setattr(KernelLibrary, "ready", None)
         return compute()
 
 

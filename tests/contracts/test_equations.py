@@ -31,7 +31,7 @@ from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import state_shape
 from sixjars.recipe.files import packaged
-from sixjars.runs.data import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.recipes import read_recipe
 
 from .encoder_cases import ngrams

@@ -126,8 +126,8 @@ def test_attention_in_16_bits_is_as_exact_as_they_are() -> None:
     weights = []
     for dtype in (torch.bfloat16, torch.float64):
         mask = torch.ones(3, 7, dtype=torch.bool)
-        attending = steps.Additive(
-            contracts.Sources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1
+        attending = steps.AdditiveAttention(
+            contracts.AttentionSources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1
         )
         attending.forward(0, query.to(dtype))
         weights.append(attending.weights[0])

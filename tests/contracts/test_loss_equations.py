@@ -14,16 +14,17 @@ import yaml
 import sixjars
 from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Batch, Padded
-from sixjars.loss import Objective, Sealed, class_weights
+from sixjars.loss import Objective, SealedBatch, class_weights
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.build import Network
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
-from sixjars.runs.data import Blueprint, splits_of
-from sixjars.runs.explanation import explanation_of
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
+from sixjars.runs.explanation.sections import explanation_of
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import read_recipe
 
 from .examples import TARGETS, texts, words
@@ -92,7 +93,7 @@ def loss_of(kind: str, targets: list[list[int]], overrides: list[str]) -> None:
     batch = Batch(
         {"source": source}, target, torch.arange(3), true_weights if recipe.loss.guide else None
     )
-    found = Objective(network, recipe.loss)(Sealed(batch))[0]
+    found = Objective(network, recipe.loss)(SealedBatch(batch))[0]
     output = network(batch.inputs, target)
     chances = output.logits.sigmoid() if kind == "labels" else output.logits.softmax(-1)
     wanted = 0.0
@@ -161,7 +162,7 @@ def test_of_weighted_labels(weights: Any) -> None:
         }
     batch = Batch({"source": texts()}, Padded.of(truth), torch.arange(3))
     objective = Objective(network, loss, weights=class_weights(loss, counts))
-    total, plain = objective(Sealed(batch)).tolist()
+    total, plain = objective(SealedBatch(batch)).tolist()
     chances = network(batch.inputs, batch.target).logits.softmax(-1).detach().numpy()
     costs = [-np.log(chances[row, 0, label]) for row, [label] in enumerate(truth)]
     by_number = list(expected.values())

@@ -27,7 +27,10 @@ ALLOWED = {
         "drawing/view_names.py",
         "table by 'frames', 'grid', 'points', 'regions', 'segments', 'words'",
     ): "the views that fit each",
-    ("runs/prediction.py", "self.layout.kind == 'words'"): "JSON leaves out the usual layout",
+    (
+        "runs/prediction/prediction.py",
+        "self.layout.kind == 'words'",
+    ): "JSON leaves out the usual layout",
     # What a field holds is a fact of its contract, which a field of one's own declares too.
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
     (
@@ -66,7 +69,7 @@ ALLOWED = {
     ): "numbers, dates and ids are no texts",
     ("starter/choose_columns.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     (
-        "runs/explanation.py",
+        "runs/explanation/sections.py",
         "isinstance(decoder, Generator)",
     ): "its contract says what is never output",
     # Hooks that a module inside a component may have, and settings that a field may have.
@@ -74,17 +77,20 @@ ALLOWED = {
         "model/build.py",
         "getattr(hints[name], 'given', ())",
     ): "a hook: parameters that the toolkit fills in",
-    ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",
+    ("runs/training/network.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/recipes.py", "getattr(inner.kind, 'given', ())"): "the same",
     (
-        "runs/data.py",
+        "runs/data/blueprint.py",
         "hasattr(inner.kind, 'extractor')",
     ): "a hook: whoever reads files has a feature extractor",
     (
         "runs/recipes.py",
         "hasattr(inner.kind, 'section_misfits')",
     ): "a hook: settings that do not fit the field",
-    ("runs/data.py", "getattr(field.settings, 'vectors', None)"): "where the vectors are read",
+    (
+        "runs/training/network.py",
+        "getattr(field.settings, 'vectors', None)",
+    ): "where the vectors are read",
     (
         "runs/recipes.py",
         "getattr(source, 'segments', 'none')",

@@ -8,7 +8,7 @@ import pytest
 
 from sixjars.cli import app
 from sixjars.errors import RunError
-from sixjars.runs.extension import MAY_CHANGE
+from sixjars.runs.training.resume import MAY_CHANGE
 
 PAGE = Path(__file__).parents[2] / "docs" / "fine_tuning.md"
 FENCE = re.compile(

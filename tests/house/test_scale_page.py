@@ -14,8 +14,8 @@ from tests.house.test_pages import DOCS, FENCE, OURS
 
 import sixjars
 from sixjars.bulk import on_ray
-from sixjars.bulk.job import Job
-from sixjars.bulk.work import Answered
+from sixjars.bulk.job import BulkJob
+from sixjars.bulk.worker import WrittenRows
 from sixjars.cli import app
 
 PAGE = (DOCS / "scale.md").read_text(encoding="utf-8")
@@ -43,18 +43,20 @@ def _desk(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     shutil.copytree(trained, "runs/words")
 
 
-def by_hand(job: Job, *, workers: int | None = None, address: str | None = None) -> Iterator[Any]:
+def by_hand(
+    job: BulkJob, *, workers: int | None = None, address: str | None = None
+) -> Iterator[Any]:
     """What Ray does: a worker takes parts."""
     assert (workers, address) in ((None, None), (None, "auto"))
     worker = on_ray.PartWorker(job.order, job.left)
     for at in range(len(job.left)):
         said = worker({"id": [at]})
         assert said["error"] == [""]
-        yield Answered(said["rows"][0]), said["notes"][0]
+        yield WrittenRows(said["rows"][0]), said["notes"][0]
 
 
 def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "answered_on_ray", by_hand)
+    monkeypatch.setattr(on_ray, "predicted_on_ray", by_hand)
     for line in NOT_RUN[0].splitlines():
         app(shlex.split(line)[1:], standalone_mode=False)
     assert [
@@ -63,7 +65,7 @@ def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command_with_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "answered_on_ray", by_hand)
+    monkeypatch.setattr(on_ray, "predicted_on_ray", by_hand)
     Path("data/a.tsv").rename("data/a.csv")
     Path("data/a.csv").write_text("id,roman\n1,ghar\n")
     line = NOT_RUN[1].replace(

@@ -170,6 +170,26 @@ def test_every_class_is_abstract_or_final() -> None:
     assert set(classes()) >= BASES
 
 
+def test_no_two_classes_share_a_name() -> None:
+    """Within the sources of both distributions, so that a name in a message or a search is of one thing."""
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: at for name, at in places.items() if len(at) > 1} == {}
+    assert len(places) > 400
+
+
+def test_packages_of_runs_are_small() -> None:
+    """What a person does with one run is in a package for each noun, none with more than fifteen files."""
+    runs = ROOT / "src" / "sixjars" / "runs"
+    counts = {path.name: len([*path.glob("*.py")]) for path in [runs, *runs.glob("*/")]}
+    counts = {name: count for name, count in counts.items() if count}
+    assert len(counts) > 5
+    assert {name: count for name, count in counts.items() if count > 15} == {}
+
+
 def test_there_is_no_drawer_for_everything() -> None:
     words = {"util", "utils", "helper", "helpers", "misc", "common"}
     assert [

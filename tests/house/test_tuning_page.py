@@ -8,7 +8,7 @@ import pytest
 
 from sixjars.cli import app
 from sixjars.tuning.result import PICTURE, RECIPE, TABLE
-from sixjars.tuning.space import RANGES, space_of
+from sixjars.tuning.search_space import RANGES, space_of
 from sixjars.tuning.study import EARLIEST, FEWEST, FILE, MOST
 from sixjars.tuning.tune import HOPELESS
 

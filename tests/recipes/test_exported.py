@@ -10,8 +10,8 @@ import sixjars
 import sixjars_runtime
 from sixjars.errors import DataError
 from sixjars.recipe.files import packaged
-from sixjars.runs.folder import open_run
-from sixjars.runs.predict import Predictor
+from sixjars.runs.folder.run_folder import open_run
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.serving.export.agreement import examples_of
 
 SAMPLES = [name for name in packaged() if "/sample" in name]

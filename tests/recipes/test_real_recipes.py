@@ -7,7 +7,7 @@ import pytest
 
 import sixjars
 from sixjars.recipe.files import packaged
-from sixjars.runs.explain import explain
+from sixjars.runs.explanation.explain import explain
 from sixjars.runs.recipes import read_recipe
 
 from .stand_ins import TEXTUAL, VISUAL, stand_in

@@ -11,12 +11,12 @@ from sixjars.drawing.terminal import view_in_terminal
 from sixjars.drawing.view import view_of
 from sixjars.drawing.view_names import fitting_views
 from sixjars.runs.evaluate import evaluate
-from sixjars.runs.explain import explain
-from sixjars.runs.forced import forced
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Input
-from sixjars.runs.result import Run
+from sixjars.runs.explanation.explain import explain
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import Input
+from sixjars.runs.prediction.teacher_forcing import forced_predictions
+from sixjars.runs.run import Run
 
 from .stand_ins import image, video
 
@@ -125,7 +125,7 @@ def check_forced(given: Input, prediction: Prediction, predictor: Predictor) -> 
     """Where its own output is forced, a model attends to the same."""
     if not prediction.text:
         return
-    [again] = forced(predictor, [given], [prediction.text])
+    [again] = forced_predictions(predictor, [given], [prediction.text])
     assert again.error is None
     same = min(len(again.tokens), len(prediction.tokens))
     if again.tokens[:same] == prediction.tokens[:same]:  # a text may be split in other ways too

@@ -46,7 +46,7 @@ TINY: dict[str, Any] = {
 SERVER = """
 import atexit, json, os, signal, sys, traceback
 import lightning_fabric
-import sixjars.cli.show, sixjars.progress, sixjars.runs.predict, sixjars.runs.evaluate
+import sixjars.cli.show, sixjars.progress, sixjars.runs.prediction.predictor, sixjars.runs.evaluate
 from sixjars.cli import main
 from sixjars.progress import Reporter
 from sixjars.runs import train

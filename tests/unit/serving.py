@@ -13,10 +13,10 @@ from typing import Any, final
 import uvicorn
 
 import sixjars
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.serving.server.app import Serving, application
 from sixjars.serving.server.connections import bounded, most_of
-from sixjars.serving.server.served import Served
+from sixjars.serving.server.served import ServedRun
 from sixjars.serving.server.settings import ServerSettings
 
 
@@ -32,7 +32,7 @@ class Server:
     def __init__(
         self, runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
     ) -> None:
-        self.served = [Served(name, opened, settings) for name, opened in runs.items()]
+        self.served = [ServedRun(name, opened, settings) for name, opened in runs.items()]
         self.running: list[Serving] = []
         self.app = application(self.served, settings, self.running.append)
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=128)

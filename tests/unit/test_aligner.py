@@ -12,7 +12,7 @@ import pytest
 from sixjars.data.alignment import pairs
 from sixjars.data.alignment.aligner import aligned
 from sixjars.data.alignment.model import NULL, SPREAD, DiagonalModel, best_steepness, digamma
-from sixjars.data.alignment.pairs import PairedText, Words
+from sixjars.data.alignment.pairs import PairedText, WordIds
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, grow_diag, symmetrized
 from sixjars.data.annotations import Links
 from sixjars.recipe.data import DIAGONAL
@@ -31,7 +31,7 @@ Table = dict[tuple[str, str], float]
 
 
 def paired(first: list[str], second: list[str]) -> PairedText:
-    return PairedText.of(Words.of(pyarrow.array(first)), Words.of(pyarrow.array(second)))
+    return PairedText.of(WordIds.of(pyarrow.array(first)), WordIds.of(pyarrow.array(second)))
 
 
 def slope_of(x: float) -> float:

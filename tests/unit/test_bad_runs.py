@@ -18,7 +18,7 @@ import sixjars
 from sixjars.errors import RunError
 from sixjars.recipe.files import overridden
 from sixjars.runs.curves import draw_curves
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 from sixjars_runtime.small_files import read_limited
 
 from .faults import entries

@@ -19,16 +19,23 @@ from sixjars.evaluation.baselines.table import METHODS
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Interval, Outcome, Score, metric_named
 from sixjars.progress import Reporter
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.files import flat, packaged
-from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs import advice, beside
-from sixjars.runs.baseline_file import FILE, MOST, Entry, keep_entry, kept_entry, read_entries
-from sixjars.runs.beside import LEAST, SHARE, STOPPED, Beside, sentence_of
+from sixjars.runs.baselines import advice, run_baselines
+from sixjars.runs.baselines.run_baselines import LEAST, SHARE, STOPPED, BaselineScoring, sentence_of
 from sixjars.runs.evaluate import training_set
-from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.folder.baseline_scores import (
+    FILE,
+    MOST,
+    BaselineEntry,
+    keep_entry,
+    kept_entry,
+    read_entries,
+)
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
-from sixjars.runs.trend import Trend, trend_of
+from sixjars.runs.training.trend import Trend, trend_of
 from tests.conftest import Call, with_baselines
 
 RECIPE = "document_classification/sample_flat_initial"
@@ -581,7 +588,7 @@ def test_they_are_computed_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(beside, "measured", never)
+    monkeypatch.setattr(run_baselines, "measured", never)
     assert sixjars.evaluate(run, device="cpu").baselines == first
     with pytest.raises(AssertionError):
         sixjars.evaluate(run, device="cpu", metrics=["micro_f1"])
@@ -651,10 +658,12 @@ def test_a_packed_run_has_them_and_stays_as_it_is(run: Path, call: Call, tmp_pat
 
 def test_old_entries_leave(tmp_path: Path) -> None:
     for number in range(MOST + 2):
-        keep_entry(tmp_path, Entry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",)))
+        keep_entry(
+            tmp_path, BaselineEntry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",))
+        )
     assert len(read_entries(tmp_path)) == MOST
     assert kept_entry(tmp_path, {"scored": "1"}) is None
-    assert kept_entry(tmp_path, {"scored": "5"}) == Entry(
+    assert kept_entry(tmp_path, {"scored": "5"}) == BaselineEntry(
         {"scored": "5"}, (one(LINEAR, 0.5),), ("a note.",)
     )
 
@@ -781,7 +790,7 @@ def test_whoever_stops_them_has_all_else(
     def stopped(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(beside, "measured", stopped)
+    monkeypatch.setattr(run_baselines, "measured", stopped)
     said = call("train", RECIPE, *FEW, "--out", tmp_path / "run2", "--device", "cpu")
     assert said.code == 0
     assert f"note: {STOPPED}" in said.err
@@ -808,8 +817,8 @@ def test_large_training_files_are_not_read_for_it(
 def test_time_is_a_tenth_or_two_seconds(recipe: Recipe) -> None:
     metrics = metrics_of(recipe, NOTHING)
     assert (SHARE, LEAST) == (0.1, 2.0)
-    assert Beside.of(recipe, metrics, took=3.0).seconds == 2.0
-    assert Beside.of(recipe, metrics, took=300.0).seconds == 30.0
+    assert BaselineScoring.of(recipe, metrics, took=3.0).seconds == 2.0
+    assert BaselineScoring.of(recipe, metrics, took=300.0).seconds == 30.0
 
 
 def test_folds_have_the_mean(tmp_path: Path) -> None:

@@ -23,21 +23,22 @@ from sixjars.evaluation.baselines.budget import (
     MOST,
     MOST_FIRST,
     STEP,
-    Budget,
     Check,
     Learner,
+    TimeBudget,
     TooMuch,
     learned_in_time,
 )
 from sixjars.evaluation.baselines.linear import fitted
 from sixjars.evaluation.baselines.ngrams import NgramModel
-from sixjars.evaluation.baselines.problem import Predicted, Problem
+from sixjars.evaluation.baselines.problem import BaselineOutputs, BaselineProblem
 from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.baselines.table import METHODS, load_library, measured
 from sixjars.evaluation.metrics import METRICS, Score, metric_named
 from sixjars.evaluation.score import groups_of
-from sixjars.recipe.outside import NOTHING
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.recipe.allowed_code import NOTHING
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.recipes import read_recipe
 from sixjars.samples import generate
 from sixjars_runtime.special_tokens import STOP
@@ -49,22 +50,22 @@ def split_of(recipe: Any, *overrides: str) -> Splits:
 
 def problem_of(
     splits: Splits, *, most: int = 1, longer: bool = False, group: bool = False
-) -> Problem:
+) -> BaselineProblem:
     groups = tuple(map(tuple, groups_of(splits.scored, group=group)))
-    return Problem(splits.train, splits.scored, groups, most, longer_source=longer)
+    return BaselineProblem(splits.train, splits.scored, groups, most, longer_source=longer)
 
 
-def predicted(problem: Problem, name: str) -> Predicted:
+def predicted(problem: BaselineProblem, name: str) -> BaselineOutputs:
     """The outputs of the baseline that has this in its name."""
     [method] = [
         one
         for one in METHODS[problem.fields.output.holds]
         if one.fits(problem) and name in one.name(problem)
     ]
-    return method.predict(problem, Budget(60.0))
+    return method.predict(problem, TimeBudget(60.0))
 
 
-def outputs(problem: Problem, name: str) -> list[str]:
+def outputs(problem: BaselineProblem, name: str) -> list[str]:
     found = predicted(problem, name).candidates
     assert found is not None
     return [some[0] for some in found]
@@ -363,7 +364,7 @@ def test_a_language_model_is_scored_over_the_tokens_of_the_perplexity() -> None:
     assert found is not None
     mask = splits.scored.batches().collate(torch.arange(20)).target.mask
     assert [tokens for _, tokens in found] == mask.sum(1).tolist()  # <stop> included
-    baselines, _ = measured(problem, [METRICS["perplexity"]], Budget(60.0))
+    baselines, _ = measured(problem, [METRICS["perplexity"]], TimeBudget(60.0))
     total, tokens = map(sum, zip(*found, strict=True))
     assert baselines[-1].value("perplexity") == pytest.approx(math.exp(-total / tokens))
     assert baselines[0].name == "a unigram model"
@@ -398,7 +399,7 @@ class Clock:
 
 def test_the_clock_is_looked_at_between_pieces_of_work() -> None:
     clock = Clock()
-    budget = Budget(2.0, clock)
+    budget = TimeBudget(2.0, clock)
     budget.check()
     clock.now = 1.0
     assert budget.share(0.5).left == 0.5
@@ -436,7 +437,7 @@ class Slow:
     ) -> tuple[int, int]:
         learner = Learner(self.fit, self.predict, size)
         found, count = learned_in_time(
-            learner, range(rows), range(scored), Budget(seconds, self.clock)
+            learner, range(rows), range(scored), TimeBudget(seconds, self.clock)
         )
         assert found == [count] * scored
         return count, len(self.tried)
@@ -497,7 +498,7 @@ def test_predictions_may_take_longer_with_more_rows() -> None:
         return [model] * len(rows)
 
     learner = Learner(fit, predict, 1.0, compares=True)
-    _, count = learned_in_time(learner, range(100_000), range(1_000), Budget(10.0, clock))
+    _, count = learned_in_time(learner, range(100_000), range(1_000), TimeBudget(10.0, clock))
     assert 1_000 < count < 10_000
     assert clock.now <= 10.0
 
@@ -510,7 +511,7 @@ def test_the_rows_are_drawn_by_a_seed() -> None:
 
     learner = Learner(fit, lambda model, rows, check: [None for _ in rows], FIRST / 50)
     for seed in (1, 1, 2):
-        learned_in_time(learner, range(100), range(3), Budget(0.0, Clock()), seed=seed)
+        learned_in_time(learner, range(100), range(3), TimeBudget(0.0, Clock()), seed=seed)
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] == sorted(drawn[0])
     assert len(drawn[0]) == FEWEST_FIRST
@@ -534,13 +535,13 @@ def test_weights_that_do_not_fit_into_memory_are_not_made(
     documents: Splits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sixjars.evaluation.baselines.linear.MOST_WEIGHTS", 100)
-    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(60.0))
     assert len(found) == 1
     assert notes == [LATE_SENTENCE]
 
 
 def test_what_has_no_time_is_told(documents: Splits) -> None:
-    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(0.0))
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(0.0))
     assert [one.name for one in found] == ["the most frequent label"]
     assert notes == [LATE_SENTENCE]
 
@@ -552,7 +553,7 @@ def test_what_cannot_be_computed_is_told(
         raise ValueError("the matrix is empty.\nmore")
 
     monkeypatch.setattr("sixjars.evaluation.baselines.linear.counted", broken)
-    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(60.0))
     assert len(found) == 1
     assert notes == ["a linear model on word counts could not be computed: the matrix is empty."]
 
@@ -561,7 +562,7 @@ def test_without_scikit_learn_there_is_what_needs_none(
     documents: Splits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sixjars.evaluation.baselines.table.find_spec", lambda name: None)
-    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], TimeBudget(60.0))
     assert [one.name for one in found] == ["the most frequent label"]
     assert notes == [
         "scikit-learn is not installed, so a linear model on word counts is not among the baselines. "
@@ -582,7 +583,9 @@ def test_whatever_breaks_is_told_and_breaks_no_training(
     def wrong(outcomes: Sequence[sixjars.Outcome]) -> float:
         raise error("numpy is too old")
 
-    found, notes = measured(problem_of(documents), [sixjars.Metric("wrong", wrong)], Budget(60.0))
+    found, notes = measured(
+        problem_of(documents), [sixjars.Metric("wrong", wrong)], TimeBudget(60.0)
+    )
     assert found == []
     assert notes[0].startswith("the most frequent label could not be computed: ")
     assert "numpy is too old" in notes[0]
@@ -596,11 +599,11 @@ def test_a_metric_that_takes_too_long_is_left_out(words: Splits) -> None:
         return 0.5
 
     metrics = [metric_named("exact_match"), sixjars.Metric("slow", slow)]
-    found, _ = measured(problem_of(words), metrics, Budget(4.0, clock))
+    found, _ = measured(problem_of(words), metrics, TimeBudget(4.0, clock))
     assert [score.name for score in found[0].scores] == ["exact_match"]
-    found, _ = measured(problem_of(words), metrics, Budget(40.0, clock))
+    found, _ = measured(problem_of(words), metrics, TimeBudget(40.0, clock))
     assert [score.name for score in found[0].scores] == ["exact_match", "slow"]
-    found, notes = measured(problem_of(words), metrics[1:], Budget(4.0, clock))
+    found, notes = measured(problem_of(words), metrics[1:], TimeBudget(4.0, clock))
     assert found == []
     assert notes[0].startswith("there was no time for copying the input, or too little memory: ")
 
@@ -611,7 +614,7 @@ def test_metrics_of_attention_are_left_out(words: Splits) -> None:
         metric_named("alignment_error_rate"),
         metric_named("seen_in_training"),
     ]
-    found, _ = measured(problem_of(words), metrics, Budget(60.0))
+    found, _ = measured(problem_of(words), metrics, TimeBudget(60.0))
     assert [score.name for score in found[1].scores] == ["exact_match", "seen_in_training"]
     assert found[1].value("seen_in_training") == 1.0  # its outputs are those of training rows
 

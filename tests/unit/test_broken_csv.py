@@ -7,7 +7,7 @@ import pytest
 
 from sixjars.data.tables import read
 from sixjars.data.tables.delimited import records_of
-from sixjars.data.tables.rows import Fault
+from sixjars.data.tables.rows import RowFault
 from sixjars.errors import DataError
 from sixjars.recipe.sections import DataSettings
 from sixjars.starter.write import started
@@ -36,21 +36,23 @@ def test_a_field_that_is_never_closed_costs_one_row(
     path = written(tmp_path, ["subject,text,label", *lines[:at], OPEN, *lines[at:]])
     found = list(records_of(path, ","))
     line = 2 + "\n".join([*lines[:at], ""]).count("\n")
-    assert [one for one in found if isinstance(one[1], Fault)] == [(line, Fault(line, UNCLOSED))]
-    assert [fields for _, fields in found if not isinstance(fields, Fault)] == whole
+    assert [one for one in found if isinstance(one[1], RowFault)] == [
+        (line, RowFault(line, UNCLOSED))
+    ]
+    assert [fields for _, fields in found if not isinstance(fields, RowFault)] == whole
 
 
 def test_several_fields_that_are_never_closed(tmp_path: Path) -> None:
     path = written(tmp_path, ["subject,text,label", *GOOD, OPEN, OPEN, *PLAIN, OPEN, *PLAIN])
     found = list(records_of(path, ","))
-    assert [line for line, fields in found if isinstance(fields, Fault)] == [62, 63, 124]
+    assert [line for line, fields in found if isinstance(fields, RowFault)] == [62, 63, 124]
     assert [line for line, _ in found] == list(range(1, 185))
 
 
 def test_lines_inside_a_quoted_field_are_no_records(tmp_path: Path) -> None:
     long = 'Re: l,"he said\nthat "this" is wrong\nand more",a'
     found = list(records_of(written(tmp_path, ["subject,text,label", *GOOD, long]), ","))
-    assert [fields.sentence[:10] for _, fields in found if isinstance(fields, Fault)] == [
+    assert [fields.sentence[:10] for _, fields in found if isinstance(fields, RowFault)] == [
         "is not CSV"
     ]
 

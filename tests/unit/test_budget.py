@@ -11,7 +11,7 @@ import pytest
 import sixjars
 from sixjars.errors import DataError
 from sixjars.starter import training_time as budget
-from sixjars.starter.training_time import Budget, budget_of, pace
+from sixjars.starter.training_time import TrainingTime, budget_of, pace
 from sixjars.starter.write import new
 
 Call = Callable[..., Any]
@@ -69,12 +69,12 @@ def test_an_epoch_of_few_updates() -> None:
 
 
 def test_a_shorter_budget_costs_what_the_table_says() -> None:
-    long = Budget(12_000, 0.045, "2 CPU cores")
+    long = TrainingTime(12_000, 0.045, "2 CPU cores")
     assert long.sentences[1:] == [
         "It stops earlier when validation no longer improves.",
         "`learning.steps=3000` would take 2 min; on our benchmarks that costs about 1.5 points.",
     ]
-    quick = Budget(1_000, 0.002, "1 CPU core", trainings=6, stops=False)
+    quick = TrainingTime(1_000, 0.002, "1 CPU core", trainings=6, stops=False)
     assert quick.sentences == [
         "6 trainings of up to 1,000 updates, about 12 s on this machine (2.0 ms each, 1 CPU core; validation not "
         "counted)."

@@ -18,8 +18,8 @@ from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import TextEncoder
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.files import loaded, overridden
-from sixjars.recipe.outside import NOTHING
 
 from .faults import entries
 

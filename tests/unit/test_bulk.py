@@ -13,12 +13,12 @@ import pytest
 
 import sixjars
 from sixjars.bulk import on_ray
-from sixjars.bulk.job import Job, job_of
-from sixjars.bulk.on_ray import PartWorker, answered_on_ray, pool_size
-from sixjars.bulk.plan import Plan, Shard, Source, keep_plan
-from sixjars.bulk.work import Answered, Order, Reader, Worker
+from sixjars.bulk.job import BulkJob, job_of
+from sixjars.bulk.on_ray import PartWorker, pool_size, predicted_on_ray
+from sixjars.bulk.plan import BulkPlan, Shard, SourceFile, keep_plan
+from sixjars.bulk.worker import RowReader, Worker, WorkerSettings, WrittenRows
 from sixjars.errors import DataError, MissingExtra
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.prediction.prediction import Prediction
 
 from .conftest import Call
 
@@ -176,15 +176,15 @@ def stopped(
 ) -> tuple[Path, Path]:
     """Input and output of work in three parts that was stopped in its second, and one that a kill left there."""
     path, out = written(tmp_path / "in.tsv"), tmp_path / "out"
-    take = Reader.take
+    take = RowReader.take
 
-    def fail(self: Reader, first: int, count: int) -> Any:
+    def fail(self: RowReader, first: int, count: int) -> Any:
         if first > 2:
             raise KeyboardInterrupt
         return take(self, first, count)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Reader, "take", fail)
+        patch.setattr(RowReader, "take", fail)
         said = call("predict", run, "--input", path, "--output", out, "--part-rows", 3)
     assert (said.code, said.err) == (
         130,
@@ -247,7 +247,7 @@ def test_other_work_in_the_folder_is_refused(
 
 def test_of_two_jobs_that_begin_at_once_one_plan_stays(tmp_path: Path) -> None:
     for rows in (3, 4):
-        keep_plan(tmp_path, Plan({}, rows, (Source("a.txt", 9, 9, "a.txt"),)))
+        keep_plan(tmp_path, BulkPlan({}, rows, (SourceFile("a.txt", 9, 9, "a.txt"),)))
     assert json.loads((tmp_path / "parts.json").read_text())["part_rows"] == 3
     assert [path.name for path in tmp_path.iterdir()] == ["parts.json"]
 
@@ -282,13 +282,13 @@ def test_unknown_tokens_and_cut_inputs_are_counted(call: Call, run: Path, tmp_pa
     assert said.err.splitlines()[0] == (
         "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
     )
-    cut = Answered.of(
+    cut = WrittenRows.of(
         [[Prediction("", truncated=True, tokens_read=3)], [Prediction("", error="x")]]
     )
     both = cut + cut
-    assert both == Answered(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
+    assert both == WrittenRows(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
     assert both.failed == 2
-    assert Answered.of_row(both.to_row()) == both
+    assert WrittenRows.of_row(both.to_row()) == both
 
 
 def test_notes_are_not_a_flood(call: Call, run: Path, tmp_path: Path) -> None:
@@ -415,19 +415,19 @@ def test_options_that_do_not_go_together(call: Call, run: Path, tmp_path: Path) 
 
 
 @pytest.fixture
-def job(run: Path, tmp_path: Path) -> Callable[..., Job]:
+def job(run: Path, tmp_path: Path) -> Callable[..., BulkJob]:
     predictor = sixjars.load(run, device="cpu")
     search = predictor.recipe.evaluation.search
 
-    def make(path: Path) -> Job:
-        order = Order(str(run), "", str(tmp_path / "out"), search, "cpu")
+    def make(path: Path) -> BulkJob:
+        order = WorkerSettings(str(run), "", str(tmp_path / "out"), search, "cpu")
         return job_of(order, predictor, path, shard=Shard(), part_rows=3)
 
     return make
 
 
 def test_a_worker_of_ray_takes_any_part(
-    job: Callable[..., Job], call: Call, run: Path, tmp_path: Path
+    job: Callable[..., BulkJob], call: Call, run: Path, tmp_path: Path
 ) -> None:
     """In any order, also one that is there already; a file that has become shorter is an error with a sentence."""
     path = written(tmp_path / "in.tsv")
@@ -452,16 +452,16 @@ def test_a_worker_of_ray_takes_any_part(
 
 
 def test_rows_that_end_every_worker_are_given_up(
-    job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Callable[..., BulkJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = job(written(tmp_path / "in.tsv"))
 
-    def lost(self: Worker, part: Any) -> Answered:
+    def lost(self: Worker, part: Any) -> WrittenRows:
         raise SystemExit
 
     for number in range(on_ray.TRIES):
         (tmp_path / "out" / f".{made.left[0].target}.{number:08}.tsv").write_text("")
-    monkeypatch.setattr(Worker, "answer", lost)
+    monkeypatch.setattr(Worker, "predict", lost)
     said = PartWorker(made.order, made.left)({"id": [0]})
     assert said["error"] == [
         "in-00001-of-00003.tsv was begun 4 times, and each time its worker was lost."
@@ -484,14 +484,14 @@ def test_a_pool_leaves_a_cpu_free() -> None:
 
 
 def test_without_ray(
-    job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: Callable[..., BulkJob], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     made = job(written(tmp_path / "in.tsv"))
     with pytest.raises(
         MissingExtra, match=r"^ray is not installed\. Run: pip install 'sixjars\[scale\]'$"
     ):
-        next(iter(answered_on_ray(made)))
+        next(iter(predicted_on_ray(made)))
 
 
 def test_texts_of_a_pair_have_a_tab_between_them(tmp_path: Path) -> None:
@@ -500,7 +500,7 @@ def test_texts_of_a_pair_have_a_tab_between_them(tmp_path: Path) -> None:
         "sentence_pair/sample_attention", few, out=tmp_path / "run"
     ).predictor(device="cpu")
     (tmp_path / "in.txt").write_text("a man sleeps\ta man rests\nonly one\n")
-    items = Reader(tmp_path / "in.txt", predictor).take(0, 2)
+    items = RowReader(tmp_path / "in.txt", predictor).take(0, 2)
     assert list(items[0][0]) == list(predictor.inputs)  # type: ignore[arg-type]
     found = predictor.nbest([one for one, _ in items])
     assert found[0][0].error is None

@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from sixjars.bulk import remote
-from sixjars.bulk.remote import Place, Storage
+from sixjars.bulk.remote import InputFolder, RemoteStorage
 from sixjars.bulk.sources import inputs_of
 from sixjars.errors import DataError
 
@@ -77,7 +77,7 @@ def test_rows_of_parquet_are_counted_without_a_copy(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote, "_copy", None)
-    with Place(f"file://{folder}").file("a.parquet", outline=True) as (path, left_out):
+    with InputFolder(f"file://{folder}").file("a.parquet", outline=True) as (path, left_out):
         assert (pyarrow.parquet.read_table(path).column_names, rows_of(path)) == (
             ["id", "roman"],
             [],
@@ -127,7 +127,7 @@ def test_a_name_that_leaves_the_folder_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An object of S3 may be called so."""
-    storage = Storage(f"file://{folder}")
+    storage = RemoteStorage(f"file://{folder}")
     monkeypatch.setattr(remote, "_NO_NAMES", {"a.parquet"})
     with pytest.raises(DataError) as caught:
         storage.listed()

@@ -14,7 +14,7 @@ import pytest
 from sixjars.data import flat
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.storage import cache
-from sixjars.data.storage.cache import Examples, Table, cached, encoded
+from sixjars.data.storage.cache import Examples, ExampleTable, cached, encoded
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
 
@@ -38,7 +38,7 @@ def examples(sources: list[str] = SOURCES) -> Examples:
     return Examples.of(columns, where="a test")
 
 
-def made(folder: Path, **more: Any) -> Table:
+def made(folder: Path, **more: Any) -> ExampleTable:
     given: dict[str, Any] = {
         "examples": examples(),
         "tokens": TOKENS,
@@ -61,7 +61,7 @@ def entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def row_ids(table: Table, field: str) -> list[list[int]]:
+def row_ids(table: ExampleTable, field: str) -> list[list[int]]:
     flat, offsets = table.ids(field)
     return [flat[offsets[row] : offsets[row + 1]].tolist() for row in range(len(table))]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 import sixjars.decoding as searching
 from sixjars.decoding import KINDS, RowsRunning, Searcher, capture
 from sixjars.decoding.capture import GRAPHS, KEPT, bucketed, can_capture, walked_captured
-from sixjars.decoding.problem import Column, Problem, SearchKind
+from sixjars.decoding.problem import SearchKind, SearchProblem, SearchStep
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Encoded
@@ -166,8 +166,8 @@ def test_a_kernel_of_a_graph_may_read_what_is_never_output(monkeypatch: pytest.M
     seen = []
 
     def greedy(
-        problem: Problem, running: RowsRunning, made: int | Tensor
-    ) -> tuple[RowsRunning, Column]:
+        problem: SearchProblem, running: RowsRunning, made: int | Tensor
+    ) -> tuple[RowsRunning, SearchStep]:
         seen.append(weakref.ref(problem.never))
         return advanced(problem, running, made)
 

@@ -21,7 +21,7 @@ from sixjars.flow.values import Batch, Padded, Segments, StepOutput
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, widened
 from sixjars.learning.engine import fabric_for
-from sixjars.loss import Objective, Sealed
+from sixjars.loss import Objective, SealedBatch
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.build import Network
@@ -143,11 +143,11 @@ def test_rows_are_added_only_where_they_have_no_influence(monkeypatch: pytest.Mo
     )
     settings = LearningSettings(batch_tokens=100)
     for network, pads in ((texts, True), (labels, False)):
-        made = engine.Updates(
+        made = engine.Updater(
             Objective(network, LossSettings()), list(network.parameters()), settings, fabric
         )
         assert made.pads_rows is pads
-    made = engine.Updates(
+    made = engine.Updater(
         Objective(texts, LossSettings()), list(texts.parameters()), LearningSettings(), fabric
     )
     assert made.pads_rows is False
@@ -178,7 +178,7 @@ def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch
         NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6)
     )
     objective = Objective(network, LossSettings())
-    given = Sealed(replace(batch(), inputs={"nothing": Padded.of([[], []])}))
+    given = SealedBatch(replace(batch(), inputs={"nothing": Padded.of([[], []])}))
     fast = objective(given)
     monkeypatch.delattr(sixjars.loss, "output_loss")
     objective.fast = False
@@ -247,8 +247,8 @@ def test_graphs_leave_memory_to_what_has_none(
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
     replayed = type("Replayed", (), {"replay": lambda _: torch.zeros(())})
-    monkeypatch.setattr(captured, "Graph", lambda function, pool: replayed())
-    training = captured.Captured(lambda batch, factor: torch.zeros(()), lambda: None)
+    monkeypatch.setattr(captured, "KernelGraph", lambda function, pool: replayed())
+    training = captured.TrainingGraphs(lambda batch, factor: torch.zeros(()), lambda: None)
     for _ in range(3):
         training.learned(batch(), 1.0)
         training.applied()
@@ -268,9 +268,9 @@ def test_a_step_for_whose_graph_there_is_no_room_is_computed(
     def refuse(*_: object) -> None:
         raise LearningError("no graph") from torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(captured, "Graph", refuse)
+    monkeypatch.setattr(captured, "KernelGraph", refuse)
     computed = iter(torch.arange(2.0))
-    training = captured.Captured(lambda batch, factor: next(computed), lambda: None)
+    training = captured.TrainingGraphs(lambda batch, factor: next(computed), lambda: None)
     training.updates = 1
     assert [training.learned(batch(), 1.0).item() for _ in range(2)] == [0.0, 1.0]
     assert training.is_full
@@ -295,7 +295,7 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
         def replay(self) -> Tensor | None:
             return self.made
 
-    monkeypatch.setattr(captured, "Graph", Recording)
+    monkeypatch.setattr(captured, "KernelGraph", Recording)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (100, 400))
@@ -304,13 +304,13 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
         engine, "optimizer_for", lambda weights, *_, **__: torch.optim.Adam(weights)
     )
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
-    make, kept = captured.Captured, []
+    make, kept = captured.TrainingGraphs, []
 
-    def made(*given: Any) -> captured.Captured:
+    def made(*given: Any) -> captured.TrainingGraphs:
         kept.append(make(*given))
         return kept[-1]
 
-    monkeypatch.setattr(captured, "Captured", made)
+    monkeypatch.setattr(captured, "TrainingGraphs", made)
     losses(tmp_path / "run", "data.sample.size=160", "evaluation.search.max_length=4", recipe=name)
     assert len(reads) > 2
     assert [each.freed() for each in reads] == [0] * len(reads)
@@ -331,7 +331,7 @@ def test_a_step_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(torch.cuda, "Stream", lambda: None)
     monkeypatch.setattr(torch.cuda, "stream", contextlib.nullcontext)
     with pytest.raises(LearningError) as refused:
-        captured.Graph(fails, None)
+        captured.KernelGraph(fails, None)
     assert str(refused.value) == (
         "a training step of this model cannot be recorded as a CUDA graph (operation not "
         "permitted when stream is "

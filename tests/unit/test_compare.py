@@ -21,19 +21,19 @@ from sixjars import progress
 from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.comparison.compare import _changes, _check_data, _metrics, _names, compare
-from sixjars.comparison.result import Comparison, Contender, Cost, DifferingExample, RunScore
+from sixjars.comparison.result import Comparison, Contender, DifferingExample, RunCost, RunScore
 from sixjars.comparison.seeds import seeds_of
-from sixjars.comparison.tables import Target
+from sixjars.comparison.tables import ComparisonOutput
 from sixjars.drawing.matplotlib.by_length import draw_by_length
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
-from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import open_run
-from sixjars.runs.scored_files import file_dataset
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.scored_files import file_dataset
+from sixjars.runs.folder.run_folder import open_run
 
 FEW = [
     "data.sample.size=64",
@@ -95,13 +95,13 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
             "a",
             "greedy search",
             scored(25.02, Interval(23.0, 27.0)),
-            Cost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4, "cpu × 2 processes"),
+            RunCost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4, "cpu × 2 processes"),
         ),
         (
             "b",
             "sampling",
             scored(36.52, Interval(34.0, 38.1), better),
-            Cost(812, None, None, None, "cpu", 9.0),
+            RunCost(812, None, None, None, "cpu", 9.0),
         ),
     ]
     found = Comparison(
@@ -227,7 +227,7 @@ def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: 
     for file, some in zip(files, (rows, rows[::-1]), strict=True):
         file.write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
     one, two = (
-        file_dataset(opened, opened.restored(Blueprint.of(opened.recipe).fields), file)
+        file_dataset(opened.recipe, opened.restored(Blueprint.of(opened.recipe).fields), file)
         for opened, file in zip((open_run(first), open_run(first)), files, strict=True)
     )
     with pytest.raises(DataError) as told:
@@ -380,7 +380,7 @@ def test_no_permission(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sixjars.runs.output_file.TemporaryFile", refused)
     out = tmp_path / "new" / name
     with pytest.raises(DataError) as told:
-        Target(out).check()
+        ComparisonOutput(out).check()
     assert str(told.value) == f"{out} cannot be written: Permission denied."
 
 

@@ -13,7 +13,7 @@ from sixjars.data.storage.pruning import MAKING_HERE, contents, prune
 from sixjars.errors import DataError
 from sixjars.model import compiling
 from sixjars.model.compiling import compiled_for, hindrance, load_kernels
-from sixjars.model.fast.compiled import Library
+from sixjars.model.fast.compiled import KernelLibrary
 from sixjars.model.fast.steps import CELLS
 from sixjars.model.fast.unrolled import cell_of
 from tests.conftest import Call
@@ -30,7 +30,7 @@ LOAD = (
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of its own, in a process that has loaded nothing yet."""
-    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.setattr(KernelLibrary, "ready", None)
     monkeypatch.delenv("SIXJARS_COMPILE", raising=False)
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "kernels"
@@ -54,9 +54,9 @@ def test_they_are_compiled_once(place: Path, monkeypatch: pytest.MonkeyPatch) ->
     [made] = place.iterdir()
     assert made.stat().st_mode & 0o077 == 0
     monkeypatch.setattr(compiling, "_run", lambda *_, **__: pytest.fail("it is compiled again"))
-    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.setattr(KernelLibrary, "ready", None)
     assert load_kernels(build=False) == ""
-    assert Library.ready is not None
+    assert KernelLibrary.ready is not None
     assert (contents(place.parent).files, contents(place.parent).size) == (1, made.stat().st_size)
 
 
@@ -81,7 +81,7 @@ def test_they_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     load_kernels(build=True)
     monkeypatch.setenv("SIXJARS_COMPILE", "0")
     assert load_kernels(build=True) == "SIXJARS_COMPILE is 0"
-    assert Library.ready is None
+    assert KernelLibrary.ready is None
     assert cell_of("gru", torch.zeros(1)) is CELLS["gru"]
     assert compiled_for("cpu", "32") == "; no compiled kernels: SIXJARS_COMPILE is 0"
 
@@ -91,7 +91,7 @@ def test_there_are_several_words_for_no(value: str, monkeypatch: pytest.MonkeyPa
     load_kernels(build=True)
     monkeypatch.setenv("SIXJARS_COMPILE", value)
     assert load_kernels(build=True) == f"SIXJARS_COMPILE is {value}"
-    assert Library.ready is None
+    assert KernelLibrary.ready is None
 
 
 def test_words_for_yes_and_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_a_compiler_that_fails(
 ) -> None:
     compiler(tmp_path, "echo 'cells.c:1: error: no such option' >&2; exit 1", monkeypatch)
     assert load_kernels(build=True) == "the C compiler failed (cells.c:1: error: no such option)"
-    assert Library.ready is None
+    assert KernelLibrary.ready is None
     assert list(place.iterdir()) == []
 
 
@@ -169,7 +169,7 @@ def test_they_are_put_away_where_they_are_not_used(place: Path) -> None:
     for wanted, told in (("bf16", "; no compiled kernels: they have 32 bits"), ("32", "")):
         load_kernels(build=True)
         assert compiled_for("cpu", wanted, fast=wanted != "32") == told
-        assert Library.ready is None
+        assert KernelLibrary.ready is None
 
 
 def test_a_compiler_that_fails_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_a_compiler_that_does_not_end(
 def test_what_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo nothing > "$2"', monkeypatch)
     assert load_kernels(build=True).startswith("they cannot be loaded (")
-    assert Library.ready is None
+    assert KernelLibrary.ready is None
 
 
 @needs_compiler
@@ -203,7 +203,7 @@ def test_what_was_cut_off_is_compiled_again(
     whole = made.read_bytes()
     made.unlink()  # which is in use
     made.write_bytes(whole[:left])
-    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.setattr(KernelLibrary, "ready", None)
     assert load_kernels(build=False) == "they are not compiled yet"
     assert load_kernels(build=True) == ""
     assert [path.read_bytes() for path in place.iterdir()] == [whole]
@@ -217,10 +217,10 @@ def test_what_others_may_write_is_not_loaded(
     assert load_kernels(build=True) == ""
     [made] = place.iterdir()
     (made if which == "the file" else place).chmod(0o777)
-    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.setattr(KernelLibrary, "ready", None)
     told = f"they cannot be loaded (others may write {made if which == 'the file' else place})"
     assert load_kernels(build=True) == told
-    assert Library.ready is None
+    assert KernelLibrary.ready is None
 
 
 @needs_compiler
@@ -228,7 +228,7 @@ def test_what_lies_where_others_may_write_is_not_loaded(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert load_kernels(build=True) == ""
-    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.setattr(KernelLibrary, "ready", None)
     (tmp_path / "cache").chmod(0o777)
     told = f"they cannot be loaded (others may write {tmp_path / 'cache'})"
     assert load_kernels(build=True) == told
@@ -242,7 +242,7 @@ def test_what_belongs_to_another_user_is_not_loaded(
 ) -> None:
     assert load_kernels(build=True) == ""
     [made] = place.iterdir()
-    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.setattr(KernelLibrary, "ready", None)
     monkeypatch.setattr("sixjars.model.compiling.os.geteuid", lambda: 12345)
     assert load_kernels(build=True) == f"they cannot be loaded ({made} belongs to another user)"
 
@@ -271,7 +271,7 @@ def test_training_tells_and_computes_the_same(
         said = call("train", recipe, *FEW, "--out", tmp_path / told, "--device", "cpu")
         assert f"(learning.fast); {told}{why}\n" in said.err
         assert f"{means}, {plan}\n" in call("explain", recipe, *FEW).out
-        assert (Library.ready is None) is bool(why)
+        assert (KernelLibrary.ready is None) is bool(why)
         found.append([*sixjars.load(tmp_path / told, device="cpu").network.parameters()])
         monkeypatch.setenv("SIXJARS_COMPILE", "0")
     for one, other in zip(*found, strict=True):

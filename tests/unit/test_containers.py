@@ -15,7 +15,7 @@ import sixjars_runtime
 from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.errors import DataError, RequestError, SixJarsError
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars_runtime.containers import by_name, inputs_of
 from tests.conftest import once
 

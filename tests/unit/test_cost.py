@@ -11,7 +11,7 @@ import pytest
 import sixjars
 from sixjars.errors import Interrupted
 from sixjars.learning.checkpoints import RunFiles
-from sixjars.learning.cost import FILE, Part, TrainingCost, read_cost
+from sixjars.learning.cost import FILE, TrainingCost, TrainingPart, read_cost
 from sixjars.learning.loop import Trainer
 from tests.unit.conftest import Tired
 
@@ -76,7 +76,7 @@ def test_a_damaged_file_says_nothing(text: str, tmp_path: Path) -> None:
 
 
 def test_every_device_is_named_once(tmp_path: Path) -> None:
-    parts = [Part(60.0, "cpu"), Part(50.0, "cpu", 2), Part(10.5, "cpu")]
+    parts = [TrainingPart(60.0, "cpu"), TrainingPart(50.0, "cpu", 2), TrainingPart(10.5, "cpu")]
     files = RunFiles(tmp_path)
     files.keep_cost(parts)
     files.done()

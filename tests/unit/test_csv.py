@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sixjars.data.tables import Examples, read, rows, table_file
 from sixjars.data.tables.delimited import records_of
 from sixjars.data.tables.dialect import dialect_of, refitted
-from sixjars.data.tables.rows import Fault, Key
+from sixjars.data.tables.rows import Key, RowFault
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, TableSettings
@@ -235,7 +235,7 @@ def test_records_agree_with_a_machine_that_reads_letters(text: str, crlf: bool) 
             (
                 line,
                 None
-                if isinstance(fields, Fault)
+                if isinstance(fields, RowFault)
                 else [field.replace("\r\n", "\n") for field in fields],
             )
             for line, fields in records_of(path, ",")
@@ -328,7 +328,7 @@ def test_an_input_that_is_not_utf8_is_told_as_a_row_of_the_data_is(
     found = [row.values for row in table_file(tmp_path / name, {"source": "en"}).rows()]  # type: ignore[union-attr]
     sentence = f"{line} is not UTF-8; save the file as UTF-8."
     number = int(line.split()[1].rstrip(":"))
-    assert found == [{"source": "ä"}, Fault(number, sentence), {"source": "c"}]
+    assert found == [{"source": "ä"}, RowFault(number, sentence), {"source": "c"}]
     with pytest.raises(DataError) as caught:
         read(name, {"source": "en"}, settings=DataSettings(folder=str(tmp_path), train="unused"))
     assert str(caught.value) == f"{tmp_path / name}, {sentence}"

@@ -13,7 +13,7 @@ import yaml
 from safetensors.torch import load_file
 
 import sixjars
-from sixjars.runs.baseline_file import read_entries
+from sixjars.runs.folder.baseline_scores import read_entries
 
 from .conftest import wait_for
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from sixjars.samples import Row, Sample, articles, conversations, documents, generate
+from sixjars.samples import Row, SyntheticCorpus, articles, conversations, documents, generate
 
 SAMPLES = {
     "document_classification": documents.SAMPLE,
@@ -22,7 +22,7 @@ def corpora() -> dict[str, list[Row]]:
     return {task: generate(task, size=4000, valid=0, test=0)["train"] for task in SAMPLES}
 
 
-def lines(sample: Sample, row: Row) -> list[list[str]]:
+def lines(sample: SyntheticCorpus, row: Row) -> list[list[str]]:
     return [line.split(" ") for line in row[str(sample.source)].split("\n")]
 
 

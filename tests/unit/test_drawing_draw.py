@@ -12,7 +12,7 @@ from sixjars.drawing import draw as module
 from sixjars.drawing.draw import image_name
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.prediction.prediction import Prediction
 
 Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
 

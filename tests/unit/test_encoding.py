@@ -47,7 +47,7 @@ def network() -> Network:
 
 @pytest.fixture(params=[Again, Unrecordable])
 def graph(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(encoding, "Graph", request.param)
+    monkeypatch.setattr(encoding, "KernelGraph", request.param)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
     request.param.made = 0
     return request.param

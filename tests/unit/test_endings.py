@@ -8,7 +8,7 @@ import pytest
 
 import sixjars
 from sixjars.progress import Reporter
-from sixjars.runs.extension import still_improves
+from sixjars.runs.training.trend import still_improves
 
 Recipe = Callable[..., str]
 

@@ -6,8 +6,8 @@ import pytest
 
 from sixjars.model.build import build
 from sixjars.recipe.files import packaged
-from sixjars.runs.data import Blueprint
-from sixjars.runs.explain import explain
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.explanation.explain import explain
 from sixjars.runs.recipes import read_recipe
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12"]
@@ -68,8 +68,8 @@ def test_a_pointer_is_explained_without_generating_its_data(
     def generated(*_: object, **__: object) -> None:
         raise AssertionError("tours are being solved")
 
-    monkeypatch.setattr("sixjars.runs.data.raw_examples", generated)
-    monkeypatch.setattr("sixjars.runs.explain.raw_examples", generated)
+    monkeypatch.setattr("sixjars.runs.data.splits.raw_examples", generated)
+    monkeypatch.setattr("sixjars.runs.explanation.explain.raw_examples", generated)
     monkeypatch.setattr("sixjars.samples.generate", generated)
     found = explain(name)
     blueprint = Blueprint.of(read_recipe(name))

@@ -28,11 +28,17 @@ from sixjars import (
     TextEncoder,
     WordEmbedding,
 )
-from sixjars.data.batches import ArrayColumn, Batches, Column, IdColumn
-from sixjars.evaluation.agreement import Agreement, Estimate, Measured, agreement, kendall_tau
-from sixjars.evaluation.faithfulness import Copies
+from sixjars.data.batches import ArrayColumn, Batches, FieldValues, IdColumn
+from sixjars.evaluation.agreement import (
+    AttentionAgreement,
+    ExampleAgreement,
+    MeanEstimate,
+    agreement,
+    kendall_tau,
+)
+from sixjars.evaluation.faithfulness import ForcedCopies
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 from sixjars_runtime.special_tokens import GO, STOP, UNK
 
 
@@ -42,7 +48,7 @@ def ids_column(rows: list[list[int]]) -> IdColumn:
 
 
 def batches_of(sources: list[list[int]], name: str = "source") -> Batches:
-    columns: dict[str, Column] = {name: ids_column(sources)}
+    columns: dict[str, FieldValues] = {name: ids_column(sources)}
     return Batches(columns, ids_column([[5] for _ in sources]))
 
 
@@ -71,12 +77,12 @@ def test_what_has_no_order_has_no_correlation() -> None:
         torch.cat([uniform, order]), torch.cat([order, order]), np.random.default_rng(0)
     )
     assert both is not None
-    assert both == Agreement(tau=1.0, random=both.random, first=1.0, chance=1 / 3, steps=1)
+    assert both == ExampleAgreement(tau=1.0, random=both.random, first=1.0, chance=1 / 3, steps=1)
 
 
 def test_the_interval_of_a_mean() -> None:
     values = np.random.default_rng(3).normal(0.4, 0.2, 400).tolist()
-    found = Estimate.of(values)
+    found = MeanEstimate.of(values)
     half = 1.96 * float(np.std(values)) / sqrt(len(values))
     assert found.mean == pytest.approx(float(np.mean(values)))
     assert [found.mean - found.low, found.high - found.mean] == pytest.approx([half, half], rel=0.1)
@@ -111,7 +117,7 @@ SOURCE, OUTPUT = [5, 9, 7, 5, 11, 8], [6, 10, 4, STOP]
 @pytest.mark.parametrize("at_once", [1, 4, 99])
 def test_erasures_are_those_of_a_plain_loop(at_once: int) -> None:
     model = network()
-    copies = Copies(model, batches_of([[7], SOURCE]), 1, OUTPUT, tokens=True)
+    copies = ForcedCopies(model, batches_of([[7], SOURCE]), 1, OUTPUT, tokens=True)
     copies.at_once = at_once
     with torch.no_grad():
         whole = stepped(model, model.encode({"source": Padded.of([SOURCE])}), OUTPUT)
@@ -127,7 +133,7 @@ def test_erasures_are_those_of_a_plain_loop(at_once: int) -> None:
 @pytest.mark.parametrize("at_once", [1, 3, 99])
 def test_gradients_are_those_of_a_plain_loop(at_once: int) -> None:
     model = network()
-    copies = Copies(model, batches_of([[7], SOURCE]), 1, OUTPUT, tokens=True)
+    copies = ForcedCopies(model, batches_of([[7], SOURCE]), 1, OUTPUT, tokens=True)
     copies.at_once = at_once
     found, encoder = copies.gradients(), model.encoder
     assert isinstance(encoder, TextEncoder)
@@ -154,7 +160,7 @@ def test_gradients_of_segments_and_of_a_second_sentence(recipe: str, tmp_path: P
         open_run(sixjars.train(recipe, few, out=tmp_path / "run", device="cpu").folder)
     )
     model, batches = sixjars.load(tmp_path / "run", device="cpu").network, dataset.batches()
-    copies = Copies(model, batches, 2, [1], tokens=True)
+    copies = ForcedCopies(model, batches, 2, [1], tokens=True)
     found, batch = copies.gradients(), batches.collate(torch.tensor([2]))
     [words] = [one for one in model.encoder.modules() if isinstance(one, WordEmbedding)]
     words.table.weight.requires_grad_()
@@ -180,7 +186,7 @@ def test_points_are_erased_in_the_memory() -> None:
         {"points": ArrayColumn(lambda _: points.numpy(), np.array([5]))}, ids_column([[5]])
     )
     order = [6, 4, 8, 7, 5, STOP]
-    copies = Copies(model, batches, 0, order, tokens=False)
+    copies = ForcedCopies(model, batches, 0, order, tokens=False)
     falls = copies.falls()
     with torch.no_grad():
         whole = stepped(model, copies.encoded, order)
@@ -241,14 +247,17 @@ class Explained(Decoder):
         return ""
 
 
-def measured(power: int) -> list[Measured]:
+def measured(power: int) -> list[AttentionAgreement]:
     """Of 60 examples of nine different tokens each."""
     model = Network(Values([0.0] * 4 + [0.03 * at for at in range(1, 21)]), Explained(power)).eval()
     random = np.random.default_rng(0)
     rows = [random.permutation(np.arange(4, 24))[:9].tolist() for _ in range(60)]
-    batches, found = batches_of(rows), list[tuple[Agreement | None, Agreement | None]]()
+    batches, found = (
+        batches_of(rows),
+        list[tuple[ExampleAgreement | None, ExampleAgreement | None]](),
+    )
     for row in range(len(rows)):
-        copies = Copies(model, batches, row, [1], tokens=True)
+        copies = ForcedCopies(model, batches, row, [1], tokens=True)
         importances = copies.falls(), copies.gradients()
         by_erasure, by_gradient = (
             agreement(copies.weights_TS, each, random) for each in importances
@@ -256,7 +265,7 @@ def measured(power: int) -> list[Measured]:
         found.append((by_erasure, by_gradient))
     columns = zip(*found, strict=True)
     return [
-        Measured(name, tuple(one for one in some if one))
+        AttentionAgreement(name, tuple(one for one in some if one))
         for name, some in zip("ab", columns, strict=True)
     ]
 
@@ -288,16 +297,17 @@ def test_attention_on_what_matters_least_is_told() -> None:
 def test_the_meaning_of_a_correlation(tau: float, first: float, wanted: str) -> None:
     random = np.random.default_rng(0).normal(0, 0.1, (2, 200))
     examples = tuple(
-        Agreement(tau + a, b, first, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T
+        ExampleAgreement(tau + a, b, first, 0.25, 1)
+        for a, b in (random - random.mean(1, keepdims=True)).T
     )
     end = f" the largest weight is on the most important position at {first:.0%} of the steps (uniform weights: 25%)."
-    sentence = Measured("erasing", examples).sentence
+    sentence = AttentionAgreement("erasing", examples).sentence
     assert sentence == f"Weights and erasing order the input {wanted}{end}"
 
 
 def test_few_examples_say_nothing_of_random_weights() -> None:
-    found = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 5).sentence
+    found = AttentionAgreement("erasing", (ExampleAgreement(0.9, 0.0, 0.5, 0.25, 1),) * 5).sentence
     told = "Fewer than 6 examples do not say whether weights and erasing order the input alike; and"
     assert found.startswith(told)
-    more = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 6).sentence
+    more = AttentionAgreement("erasing", (ExampleAgreement(0.9, 0.0, 0.5, 0.25, 1),) * 6).sentence
     assert "more than random weights do" in more

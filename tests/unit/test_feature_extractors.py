@@ -16,9 +16,9 @@ from sixjars.data.storage.cache import Examples, encoded
 from sixjars.learning.engine import device_named
 from sixjars.model import visual
 from sixjars.model.backbones import pretrained
-from sixjars.model.backbones.pretrained import LARGEST, Features
+from sixjars.model.backbones.pretrained import LARGEST, BackboneExtractor
 from sixjars.model.visual import Pixels, VisualInput
-from sixjars.runs.data import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.recipes import recipe_of
 
 SIDE = 8
@@ -48,11 +48,15 @@ def scale(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return install
 
 
-def frozen(*, cells: bool = True, layer: str | None = None, device: torch.device = CPU) -> Features:
-    return Features(SIDE, "efficientnet_lite0", layer, cells, device, visual.backbone_named)
+def frozen(
+    *, cells: bool = True, layer: str | None = None, device: torch.device = CPU
+) -> BackboneExtractor:
+    return BackboneExtractor(
+        SIDE, "efficientnet_lite0", layer, cells, device, visual.backbone_named
+    )
 
 
-def stored(extractor: Features | Pixels, cache: Path) -> Path:
+def stored(extractor: BackboneExtractor | Pixels, cache: Path) -> Path:
     """Where the numbers of images are stored."""
     kit = Equipment((cache,), extractor, stored=True)
     store: Any = ImageField("image", ImageSettings()).equipped(kit).store
@@ -176,7 +180,7 @@ def test_a_recipe_says_which_extractor_is_used() -> None:
     assert (type(made), made.pixels) == (Pixels, 64)
     pretrained = small | {"name": "efficientnet_lite0"}
     made = VisualInput.extractor(pretrained, pixels=SIDE, cells=False, device=CPU)
-    assert (type(made), made.pixels, made.cells) == (Features, SIDE, False)
+    assert (type(made), made.pixels, made.cells) == (BackboneExtractor, SIDE, False)
     assert VisualInput.extractor(pretrained, pixels=None, cells=True, device=CPU).pixels == 224
     assert (
         type(
@@ -203,7 +207,7 @@ def test_a_chosen_device_is_the_only_one_asked(
     recipe = recipe_of({"task": "image_captioning", "data": data, "model": model}, "a test")
     device = device_named("cpu")
     extractor = Blueprint.of(recipe, device=device).fields.inputs["image"].equipment.extractor
-    assert isinstance(extractor, Features)
+    assert isinstance(extractor, BackboneExtractor)
     assert extractor.device == device == CPU
     assert next(extractor.backbone.parameters()).device == CPU
     assert extractor(torch.zeros(1, 3, 32, 32, dtype=torch.uint8)).device == CPU

@@ -13,14 +13,16 @@ import yaml
 import sixjars
 from sixjars.errors import Interrupted, RecipeError, RunError
 from sixjars.learning.checkpoints import load_tensors, save_tensors
-from sixjars.loss import Objective, Sealed
+from sixjars.loss import Objective, SealedBatch
 from sixjars.progress import Reporter
-from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.sections import LossSettings
-from sixjars.runs.data import Blueprint, fresh_network, splits_of
-from sixjars.runs.fine_tune import Origin, read_inheriting
-from sixjars.runs.folder import open_run
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
+from sixjars.runs.fine_tune import StartingRun, read_inheriting
+from sixjars.runs.folder.run_folder import open_run
 from sixjars.runs.recipes import read_recipe
+from sixjars.runs.training.network import fresh_network
 
 from .tokenizers import vocabulary
 
@@ -76,7 +78,7 @@ def test_one_step_is_that_of_those_weights_by_hand(
     batches = train.batches(batch_tokens=None, batch_examples=64, seed=0, training=True)
     [[rows]] = batches.plan(epoch=0, accumulate=1)
     network = predictor.network.train()
-    total, _ = Objective(network, LossSettings())(Sealed(batches.collate(rows)))
+    total, _ = Objective(network, LossSettings())(SealedBatch(batches.collate(rows)))
     (total / batches.target_tokens(rows)).backward()
     for name, after in weights(tmp_path / "new").items():
         weight = network.get_parameter(name)
@@ -92,7 +94,7 @@ def spelled(field: Any) -> dict[str, int]:
 def test_a_vocabulary_grows_and_old_outputs_stay(words: Path, tmp_path: Path) -> None:
     """Before any update: old rows are the same, new ones the mean, and the best output stays."""
     name = new_recipe(tmp_path, ROWS)
-    origin = Origin.of(words, NOTHING)
+    origin = StartingRun.of(words, NOTHING)
     blueprint = Blueprint.of(
         read_inheriting(name, [], open_run(words), origin.run.outside, check=True)
     )
@@ -310,7 +312,7 @@ def test_weights_of_another_shape_name_the_setting(tmp_path: Path) -> None:
     """A tensor that cannot grow: its columns differ."""
     few = ["data.sample.size=32", "data.sample.valid=8", "data.sample.test=8", "learning.steps=1"]
     old = sixjars.train("transliteration/sample_attention", few, out=tmp_path / "old").folder
-    origin = Origin.of(old, NOTHING)
+    origin = StartingRun.of(old, NOTHING)
     blueprint = Blueprint.of(
         read_recipe(
             "transliteration/sample_attention",

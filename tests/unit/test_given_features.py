@@ -17,8 +17,8 @@ from sixjars.data.media.files import MediaFiles
 from sixjars.data.storage.features import rounded
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError, ShapeError
 from sixjars.model import visual
-from sixjars.model.backbones.pretrained import Features
-from sixjars.runs.prepare import extract_features
+from sixjars.model.backbones.pretrained import BackboneExtractor
+from sixjars.runs.data.prepare import extract_features
 from sixjars_runtime.images import read_image
 
 from .conftest import Call
@@ -158,7 +158,7 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     data = {**files, "target": {"column": "caption"}}
     recipe = values(tmp_path, bridge) | {"data": {**data, "image": {"column": "image", "size": 16}}}
     recipe["model"] |= {"encoder": {"backbone": {"name": "efficientnet_lite0"}}}
-    extractor = Features(
+    extractor = BackboneExtractor(
         16, "efficientnet_lite0", None, True, torch.device("cpu"), visual.backbone_named
     )
     (tmp_path / "feats").mkdir()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sixjars
-from sixjars.runs.forced import forced
+from sixjars.runs.prediction.teacher_forcing import forced_predictions
 from tests.unit.conftest import Call, recipe_from_file
 from tests.unit.pages import read
 
@@ -223,7 +223,7 @@ def test_labels_are_ordered_by_probability_and_an_unknown_one_is_told(
         "input 1: the label 'weathr' is unknown. Did you mean 'weather'? Known: "
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sixjars.runs.forced.MOST_LABELS", 2)
+        patch.setattr("sixjars.runs.prediction.teacher_forcing.MOST_LABELS", 2)
         assert call("inspect", run, "a text", "--target", "weathr").sentence.endswith(
             "is unknown. Did you mean 'weather'? The run knows 6."
         )
@@ -243,7 +243,7 @@ def test_a_file_of_inputs_and_lines_of_stdin(call: Call, words: Path, tmp_path: 
 
 
 def test_forced_predictions_keep_their_order_and_their_faults(words: Path) -> None:
-    found = forced(
+    found = forced_predictions(
         sixjars.load(words, device="cpu"),
         ["word1 and more", "", "and"],
         ["wort1 und", "mehr", "mehr"],

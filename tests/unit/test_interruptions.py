@@ -129,7 +129,7 @@ PHASES: dict[str, tuple[str, list[str], str]] = {
         ["train"],
         "stopped; the same command with --resume goes on from what {out} holds.",
     ),
-    "predicting": ("sixjars.runs.predict.hypotheses_of", ["predict", "a"], "stopped."),
+    "predicting": ("sixjars.runs.prediction.predictor.hypotheses_of", ["predict", "a"], "stopped."),
     "evaluating": ("sixjars.runs.evaluate.judged", ["evaluate"], "stopped."),
 }
 
@@ -168,7 +168,7 @@ def test_a_stopped_file_of_answers_says_how_work_can_go_on(
 ) -> None:
     """The other way is tried: with a folder, the same command goes on."""
     before = """
-import os, signal, sixjars.runs.predict as place
+import os, signal, sixjars.runs.prediction.predictor as place
 real = place.hypotheses_of
 def stopped(*arguments, **more):
     os.kill(os.getpid(), signal.SIGINT)

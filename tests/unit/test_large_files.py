@@ -17,14 +17,15 @@ from sixjars import progress
 from sixjars.data import flat
 from sixjars.data.batches import Batches, IdColumn, by_length, token_borders
 from sixjars.data.flat import flattened
-from sixjars.data.same_rows import _first_seen, _hashes, numbered
 from sixjars.data.storage import spool
 from sixjars.data.storage.spool import Spool, filtered
 from sixjars.data.tables import Examples
 from sixjars.data.text import files
 from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.duplicates import _first_seen, _hashes, numbered
+from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.recipes import recipe_of
 from tests.unit.conftest import Server
 from tests.unit.rows import line_numbers, reading, rows_of
@@ -281,7 +282,7 @@ import os, sys, time
 from pathlib import Path
 from sixjars.data.storage import spool
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.data.splits import Blueprint, splits_of
 from sixjars.runs.recipes import recipe_of
 folder, stuck = Path(sys.argv[1]), sys.argv[2] == "stuck"
 spool.IN_MEMORY = 1000

@@ -12,13 +12,15 @@ import pytest
 
 import sixjars
 from sixjars.data.alignment import learned
-from sixjars.data.alignment.aligner import Directions, aligned
+from sixjars.data.alignment.aligner import DirectedLinks, aligned
 from sixjars.data.alignment.guides import Guides
 from sixjars.data.alignment.learned import learned_links
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import Splits, splits_of
+from sixjars.runs.data.warnings import notes_on
 from sixjars.runs.recipes import recipe_of
 
 from .faults import check_fault, entries
@@ -193,7 +195,7 @@ def test_links_that_were_learned_are_found_again(
 ) -> None:
     found, calls = learned_links(FIRST, SECOND), list[Any]()
 
-    def align(first: Any, second: Any, diagonal: float) -> Directions:
+    def align(first: Any, second: Any, diagonal: float) -> DirectedLinks:
         calls.append(first)
         return aligned(first, second, diagonal=diagonal)
 

@@ -16,7 +16,9 @@ from sixjars.data.storage.cache import Examples
 from sixjars.data.text.statistics import longest_of
 from sixjars.errors import DataError
 from sixjars.flow.values import Padded
-from sixjars.runs.data import Blueprint, notes_on, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
+from sixjars.runs.data.warnings import notes_on
 from sixjars.runs.recipes import recipe_of
 from sixjars_runtime.special_tokens import STOP
 
@@ -171,7 +173,7 @@ def test_of_very_many_texts_the_share_that_was_cut_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pairs.tsv").write_text("".join(f"{n} a b c\tx\n" for n in range(80)))
-    monkeypatch.setattr("sixjars.runs.notes.LOOKED_AT", 10)
+    monkeypatch.setattr("sixjars.runs.prediction.input_warnings.LOOKED_AT", 10)
     data = {
         **{"train": str(tmp_path / "pairs.tsv"), "valid": str(tmp_path / "pairs.tsv")},
         **{"source": {"column": 1, "max_length": 3}, "target": {"column": 2}},

@@ -12,7 +12,7 @@ from sixjars.errors import RecipeError
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.loss import (
     Objective,
-    Sealed,
+    SealedBatch,
     coverage_loss,
     guided_loss,
     labels_loss,
@@ -119,7 +119,7 @@ def test_objective_is_the_sum_of_its_losses(
 ) -> None:
     whole, given = network(attends=True), batch()
     settings = LossSettings(smoothing=smoothing, guide=guide, coverage=coverage)
-    total, plain = Objective(whole, settings)(Sealed(given))
+    total, plain = Objective(whole, settings)(SealedBatch(given))
     output = whole(given.inputs, given.target)
     assert output.weights is not None
     assert given.alignment is not None
@@ -135,7 +135,7 @@ def test_objective_is_the_sum_of_its_losses(
 
 def test_guiding_without_an_alignment_is_the_plain_loss() -> None:
     total, plain = Objective(network(attends=True), LossSettings(guide=0.7))(
-        Sealed(replace(batch(), alignment=None))
+        SealedBatch(replace(batch(), alignment=None))
     )
     assert torch.equal(total, plain)
 
@@ -143,7 +143,9 @@ def test_guiding_without_an_alignment_is_the_plain_loss() -> None:
 @pytest.mark.parametrize("key", ["guide", "coverage"])
 def test_a_loss_of_attention_needs_attention(key: str) -> None:
     with pytest.raises(RecipeError) as error:
-        Objective(network(attends=False), LossSettings.model_validate({key: 0.7}))(Sealed(batch()))
+        Objective(network(attends=False), LossSettings.model_validate({key: 0.7}))(
+            SealedBatch(batch())
+        )
     assert str(error.value) == f"this recipe: loss.{key} needs a bridge with attention."
 
 

@@ -15,7 +15,7 @@ from sixjars.data.field import Equipment, FeatureExtractor
 from sixjars.data.fields.image import ImageField, ImageSettings, MediaField
 from sixjars.data.fields.video import VideoField, VideoSettings
 from sixjars.data.media import files as media_files
-from sixjars.data.storage.cache import Examples, Table, encoded
+from sixjars.data.storage.cache import Examples, ExampleTable, encoded
 from sixjars.errors import DataError
 from sixjars.model.visual import Pixels
 from sixjars.progress import Reporter
@@ -81,7 +81,7 @@ def keys(names: list[str], own: MediaField) -> dict[str, str]:
     )
 
 
-def table(examples: Examples) -> Table:
+def table(examples: Examples) -> ExampleTable:
     return encoded(examples, {})
 
 

@@ -11,9 +11,12 @@ from torch.profiler import ProfilerActivity, profile
 import sixjars
 import sixjars_runtime
 from sixjars.errors import DataError, LearningError
-from sixjars.runs import data as runs_data
-from sixjars.runs.data import Blueprint, fresh_network, key_of, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.recipes import read_recipe
+from sixjars.runs.training import memory as training_memory
+from sixjars.runs.training.memory import key_of
+from sixjars.runs.training.network import fresh_network
 from sixjars_runtime import memory
 
 SENTENCE = r"^this search needs about .* of memory for 2 x 4,000 rows, a vocabulary of \d+ and up to 12 steps, but 1 MB "
@@ -166,18 +169,18 @@ def test_what_training_takes_is_what_torch_allocates(
     planned = Blueprint(
         blueprint.recipe.model_copy(update={"learning": settings}), blueprint.fields, blueprint.plan
     )
-    monkeypatch.setattr(runs_data, "NEVER_TOO_MUCH", 0)
-    monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights)
-    runs_data.check_fits(planned, splits, torch.device("cpu"))
-    monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights - 1)
+    monkeypatch.setattr(training_memory, "NEVER_TOO_MUCH", 0)
+    monkeypatch.setattr(training_memory, "free_on", lambda device: numbers * weights)
+    training_memory.check_fits(planned, splits, torch.device("cpu"))
+    monkeypatch.setattr(training_memory, "free_on", lambda device: numbers * weights - 1)
     told = r"training this recipe needs about 0 MB of memory \(weights"
     with pytest.raises(LearningError, match=told):
-        runs_data.check_fits(planned, splits, torch.device("cpu"))
-    monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights // 4)
-    runs_data.check_fits(planned, splits, torch.device("cpu"), shares=4)  # as with --fsdp
+        training_memory.check_fits(planned, splits, torch.device("cpu"))
+    monkeypatch.setattr(training_memory, "free_on", lambda device: numbers * weights // 4)
+    training_memory.check_fits(planned, splits, torch.device("cpu"), shares=4)  # as with --fsdp
     told = r"needs about 0 MB of memory in each of 3 processes \(weights"
     with pytest.raises(LearningError, match=told):
-        runs_data.check_fits(planned, splits, torch.device("cpu"), shares=3)
+        training_memory.check_fits(planned, splits, torch.device("cpu"), shares=3)
 
 
 @pytest.mark.parametrize(

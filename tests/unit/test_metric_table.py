@@ -18,7 +18,7 @@ from sixjars.evaluation.metrics import (
     metric_named,
     score,
 )
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 
 SACRE = ("bleu", "chrf", "ter")
 OF_TOURS = {"tour_length_ratio", "tour_over_nearest", "valid_tours"}
@@ -251,7 +251,7 @@ def test_what_it_needs_is_checked() -> None:
 
 
 def test_it_is_found_by_its_name_where_it_is_handed_over() -> None:
-    assert metric_named("mean_length", Outside(components=(OWN,))) is OWN
+    assert metric_named("mean_length", AllowedCode(components=(OWN,))) is OWN
     with pytest.raises(RecipeError, match=r"metric 'mean_length' is unknown\."):
         metric_named("mean_length")
     assert sixjars.Metric is Metric

@@ -10,7 +10,7 @@ import pytest
 
 import sixjars
 from sixjars.errors import RunError
-from sixjars.runs.archive import unpacked
+from sixjars.runs.folder.archive import unpacked
 from sixjars.runs.output_file import written_whole
 
 FEW = [

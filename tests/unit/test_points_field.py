@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import Column
+from sixjars.data.batches import FieldValues
 from sixjars.data.field import Equipment
 from sixjars.data.fields import points
 from sixjars.data.fields.order import OrderField, OrderSettings
@@ -47,7 +47,7 @@ def examples(points: list[str], orders: list[str]) -> Examples:
     return Examples.of({"points": points, "order": orders}, where="tours.tsv")
 
 
-def column_of(made: PointsField, texts: list[str]) -> Column:
+def column_of(made: PointsField, texts: list[str]) -> FieldValues:
     return made.column(encoded(Examples.of({made.name: texts}, where="tours.tsv"), {}))
 
 

@@ -16,7 +16,7 @@ import sixjars
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 
 LETTERS = "abdeghijklmnorstuv"
 SAMPLE = SearchSettings(kind="sample", max_length=12, seed=3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sixjars.runs.archive import FILES
+from sixjars.runs.folder.archive import FILES
 
 from .conftest import Call
 from .hub_server import TOKEN, Hub
@@ -123,8 +123,8 @@ def test_what_goes_wrong_is_a_sentence(
     ],
 )
 def test_metadata_of_a_licence(licence: str, facts: dict[str, str], run: Path) -> None:
-    from sixjars.runs.card import hub_card
-    from sixjars.runs.folder import open_run
+    from sixjars.runs.folder.model_card import hub_card
+    from sixjars.runs.folder.run_folder import open_run
 
     head = yaml.safe_load(hub_card(open_run(run), "me/words", licence).split("---\n")[1])
     assert {key: value for key, value in head.items() if key.startswith("license")} == facts

@@ -16,7 +16,8 @@ from sixjars.errors import DataError, LearningError
 from sixjars.model.build import build
 from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
-from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.notes import SMALL_VALIDATION
 from sixjars.runs.recipes import read_recipe, recipe_of
 from sixjars.starter import race as racing
@@ -24,7 +25,7 @@ from sixjars.starter.candidates import candidates
 from sixjars.starter.race import Race, check_minutes, entered, race
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
-from sixjars.tuning.trial import Pruned
+from sixjars.tuning.trial import TrialPruned
 
 Call = Callable[..., Any]
 STEP = 0.1
@@ -221,7 +222,7 @@ def test_stopped_before_anybody_was_scored(starter: Path, track: Track) -> None:
 
 def test_nobody_was_scored_in_time(starter: Path, track: Track) -> None:
     def stops(name: str, step: int) -> None:
-        raise Pruned
+        raise TrialPruned
 
     track.stops = stops
     result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())

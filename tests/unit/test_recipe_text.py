@@ -9,7 +9,7 @@ from sixjars.recipe.files import loaded, overridden
 from sixjars.starter.recipe_text import with_values
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
-from sixjars.tuning.space import overrides_of
+from sixjars.tuning.search_space import overrides_of
 
 CHANGES: list[dict[str, Any]] = [
     {"model.encoder.size": 64, "model.decoder.embedding.size": 32},

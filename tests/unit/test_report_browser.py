@@ -9,7 +9,7 @@ import pytest
 from sixjars.drawing.view import Output
 from sixjars.evaluation.metrics import ClassRow, Confusion
 from sixjars.reports.page import report_page
-from sixjars.reports.values import Group, Shown
+from sixjars.reports.values import Group, ShownExample
 from tests.unit.browser import CHROMIUM, Browser
 from tests.unit.test_report_html import (
     LARGEST_FILE,
@@ -169,7 +169,9 @@ def test_a_thousand_examples_open_quickly(
 ) -> None:
     groups: tuple[Group, ...] = ("best", "median", "worst")
     shown = [
-        Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)
+        ShownExample(group, example(at, 500), large_view(120, 24))
+        for group in groups
+        for at in range(3)
     ]
     file = tmp_path_factory.mktemp("large") / "report.html"
     file.write_text(report_page(report_of(1000, shown=shown)), encoding="utf-8")
@@ -197,7 +199,7 @@ def test_hypotheses_of_a_beam_are_switched(
         Output(f"answer {at}", ("x", f"y{at}"), weights, -0.5) for at, weights in enumerate(several)
     )
     file = tmp_path_factory.mktemp("beam") / "report.html"
-    shown = [Shown("best", example(0), replace(given, outputs=outputs))]
+    shown = [ShownExample("best", example(0), replace(given, outputs=outputs))]
     file.write_text(report_page(report_of(shown=shown)), encoding="utf-8")
     browser.session = ""
     browser.open(file)

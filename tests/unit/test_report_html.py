@@ -17,8 +17,16 @@ from sixjars.reports.examples import chosen_rows
 from sixjars.reports.page import LARGEST, SECTIONS, report_page
 from sixjars.reports.summary_map import COLORS, neighbours_of, projected
 from sixjars.reports.tables import MOST_LABELS
-from sixjars.reports.values import ByLength, Example, Group, History, Report, Shown, SummaryMap
-from sixjars.runs.explanation import Explanation, Section, Weight
+from sixjars.reports.values import (
+    ByLength,
+    Example,
+    Group,
+    History,
+    Report,
+    ShownExample,
+    SummaryMap,
+)
+from sixjars.runs.explanation.sections import ExplainedSection, ExplainedWeight, Explanation
 from tests.unit.test_views_html import WEIGHTS, WILD, Reader
 
 LARGEST_FILE = 5_000_000
@@ -53,7 +61,7 @@ def large_view(steps: int, positions: int, outputs: int = 1) -> View:
 
 
 def explanation() -> Explanation:
-    weight = Weight(f"decoder.{WILD}", "W", (3, 4), 12, trainable=True)
+    weight = ExplainedWeight(f"decoder.{WILD}", "W", (3, 4), 12, trainable=True)
     names = (
         "task",
         "data",
@@ -66,7 +74,7 @@ def explanation() -> Explanation:
     )
     return Explanation(
         f"translation {WILD}",
-        tuple(Section(name, (f"{name} {WILD}",), (weight,)) for name in names),
+        tuple(ExplainedSection(name, (f"{name} {WILD}",), (weight,)) for name in names),
     )
 
 
@@ -101,7 +109,9 @@ def report_of(count: int = 30, **changes: Any) -> Report:
             (Score("distinct1", 0.1, "distinct", "higher", count), None),
         ],
         "ranked_by": "exact_match",
-        "shown": [Shown(group, example(at), view(at)) for group in groups for at in range(3)],
+        "shown": [
+            ShownExample(group, example(at), view(at)) for group in groups for at in range(3)
+        ],
         "has_attention": True,
         "cost": {"steps": "80"},
         "versions": {"seed": "0", "torch": WILD},
@@ -209,7 +219,9 @@ def test_a_thousand_examples_stay_small() -> None:
     """With views as large as an example may be, and long texts."""
     groups: tuple[Group, ...] = ("best", "median", "worst")
     shown = [
-        Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)
+        ShownExample(group, example(at, 500), large_view(120, 24))
+        for group in groups
+        for at in range(3)
     ]
     html = report_page(report_of(1000, shown=shown))
     assert html.count('class="dot"') == 1000
@@ -219,11 +231,11 @@ def test_a_thousand_examples_stay_small() -> None:
 
 
 def test_a_view_that_is_too_large_is_left_out() -> None:
-    html = report_page(report_of(shown=[Shown("worst", example(0), large_view(200, 400))]))
+    html = report_page(report_of(shown=[ShownExample("worst", example(0), large_view(200, 400))]))
     assert "200 × 400 attention weights are too many for this file" in html
     assert 'class="view"' not in html
     html = report_page(
-        report_of(shown=[Shown("worst", example(0), large_view(120, 24, outputs=3))])
+        report_of(shown=[ShownExample("worst", example(0), large_view(120, 24, outputs=3))])
     )
     assert "The other outputs of the beam are left out" in html
     assert html.count('<div role="tabpanel"') == 1
@@ -234,13 +246,15 @@ def test_a_view_that_is_too_large_is_left_out() -> None:
 def test_a_long_text_is_shaded_where_a_heat_map_would_be_wider_than_the_page(
     positions: int, name: str
 ) -> None:
-    html = report_page(report_of(shown=[Shown("best", example(0), large_view(5, positions))]))
+    html = report_page(
+        report_of(shown=[ShownExample("best", example(0), large_view(5, positions))])
+    )
     assert f'data-view="{name}"' in html
 
 
 def test_images_are_shown_where_there_is_no_view() -> None:
     pixels = np.full((40, 60, 3), 200, dtype=np.uint8)
-    html = report_page(report_of(shown=[Shown("best", example(0), None, (pixels,))]))
+    html = report_page(report_of(shown=[ShownExample("best", example(0), None, (pixels,))]))
     assert html.count('<img class="given" src="data:image/jpeg') == 1
 
 
@@ -256,10 +270,10 @@ def test_an_input_is_shown_once(inputs: str, shown: int) -> None:
 
 def test_how_many_examples_have_an_input() -> None:
     shown = [
-        Shown("best", example(0), None, times=1_200),
-        Shown("worst", replace(example(1), score=None), None),
+        ShownExample("best", example(0), None, times=1_200),
+        ShownExample("worst", replace(example(1), score=None), None),
     ]
-    shown.append(Shown("best", Example("", None, ("the dog runs",), -1.2, 0), None, times=9))
+    shown.append(ShownExample("best", Example("", None, ("the dog runs",), -1.2, 0), None, times=9))
     html = report_page(report_of(shown=shown))
     assert "exact_match: -1.20; 9 examples have this text</p>" in html
     assert html.count("<dt>output</dt>") == 2

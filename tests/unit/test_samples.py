@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from sixjars.errors import DataError
-from sixjars.samples import SAMPLES, Row, Sample, generate, vectors
+from sixjars.samples import SAMPLES, Row, SyntheticCorpus, generate, vectors
 
 PAIRED = sorted(task for task, sample in SAMPLES.items() if sample.source and not sample.second)
 VISUAL = sorted(task for task, sample in SAMPLES.items() if sample.media)
@@ -20,7 +20,7 @@ ALIGNED = [task for task in PAIRED if SAMPLES[task].alignment]
 WITH_VECTORS = ["translation", "transliteration"]
 
 
-def tokens(sample: Sample, text: str) -> list[str]:
+def tokens(sample: SyntheticCorpus, text: str) -> list[str]:
     if sample.tokens in ("sentences", "turns"):
         return text.split("\n")
     return list(text) if sample.tokens == "characters" else text.replace("?", " ?").split()

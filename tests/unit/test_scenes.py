@@ -15,7 +15,7 @@ from PIL import Image
 
 from sixjars.errors import DataError, MissingExtra
 from sixjars.samples import Row, generate, scenes
-from sixjars.samples.scenes import COLOURS, SHAPES, Thing, paint, painted
+from sixjars.samples.scenes import COLOURS, SHAPES, ColouredShape, paint, painted
 
 IMAGE_TASKS = ["image_captioning", "image_question_answering"]
 Seen = tuple[str, str, int, int, int]
@@ -116,7 +116,7 @@ def test_painting_without_pillow_names_what_to_install(monkeypatch: pytest.Monke
 def test_a_thing_fills_its_box_and_nothing_else(shape: str, size: int) -> None:
     rows, columns = np.nonzero(coloured(f"black-{shape}-31-33-{size}.png"))
     found = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-    assert found == pytest.approx(Thing("black", shape, 31, 33, size).box, abs=1.1)
+    assert found == pytest.approx(ColouredShape("black", shape, 31, 33, size).box, abs=1.1)
 
 
 def test_every_thing_has_its_colour_and_its_smooth_edge() -> None:
@@ -156,7 +156,7 @@ def test_the_thing_named_first_is_larger_in_extent_and_in_area() -> None:
 
 
 def test_the_same_shade_in_every_frame() -> None:
-    frames = painted([[Thing("red", "square", x, 20.0, 10.0)] for x in (15.0, 25.5)], 48, 3)
+    frames = painted([[ColouredShape("red", "square", x, 20.0, 10.0)] for x in (15.0, 25.5)], 48, 3)
     assert frames.shape == (2, 48, 48, 3)
     assert (frames[0, 20, 15] == frames[1, 20, 25]).all()
     assert (frames[0, 40] == frames[1, 40]).all()
@@ -194,7 +194,7 @@ def test_no_caption_is_ambiguous(corpora: dict[str, list[Row]]) -> None:
 @pytest.mark.parametrize("task", IMAGE_TASKS)
 def test_things_stay_inside_and_apart(task: str, corpora: dict[str, list[Row]]) -> None:
     for row in corpora[task]:
-        found = [Thing(*thing).box for thing in seen(row["image"])]
+        found = [ColouredShape(*thing).box for thing in seen(row["image"])]
         assert all(min(box[:2]) >= 1 and max(box[2:]) <= 63 for box in found)
         for one, other in combinations(found, 2):
             gaps = [
@@ -259,7 +259,7 @@ def test_answers_follow_from_the_images(corpora: dict[str, list[Row]]) -> None:
         right, evidence = answer(row["question"], seen(row["image"]))
         assert row["answer"] == right
         assert [box for _, box in boxes(row["boxes"])] == (
-            [] if evidence is None else [pytest.approx(Thing(*evidence).box, abs=0.04)]
+            [] if evidence is None else [pytest.approx(ColouredShape(*evidence).box, abs=0.04)]
         )
 
 
@@ -296,7 +296,7 @@ def test_the_same_things_are_the_same_name(corpora: dict[str, list[Row]]) -> Non
 def test_a_relation_is_told_where_one_way_is_twice_the_other(
     right: int, down: int, relation: str
 ) -> None:
-    thing = Thing("red", "circle", 30, 30, 8)
-    other = Thing("blue", "star", 30 + right, 30 + down, 8)
+    thing = ColouredShape("red", "circle", 30, 30, 8)
+    other = ColouredShape("blue", "star", 30 + right, 30 + down, 8)
     assert scenes.relation(thing, other) == relation
-    assert scenes.relation(thing, Thing("blue", "star", 45, 44, 8)) is None
+    assert scenes.relation(thing, ColouredShape("blue", "star", 45, 44, 8)) is None

@@ -13,12 +13,12 @@ from torch import Tensor
 import sixjars
 from sixjars.decoding import Searcher
 from sixjars.evaluation.metrics import metric_named
-from sixjars.evaluation.score import Judged, judged
+from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint
+from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder.run_folder import open_run
 
 Counts = Counter[str]
 
@@ -43,7 +43,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> Counts:
     return found
 
 
-def judge(folder: Path, *metrics: str, with_loss: bool = False, **changes: Any) -> Judged:
+def judge(folder: Path, *metrics: str, with_loss: bool = False, **changes: Any) -> JudgedOutputs:
     """What a run makes of its test set, with some settings changed."""
     run = open_run(folder)
     blueprint = Blueprint.of(run.recipe, run.outside)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sixjars.serving.server.batcher import Batcher
-from sixjars.serving.server.guard import Guard
+from sixjars.serving.server.guard import RequestGuard
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.run import listening
@@ -184,7 +184,7 @@ def test_lists_without_texts_are_limited_too(server: Server) -> None:
 
 
 def test_with_a_token_a_proxy_may_pass_its_name_on() -> None:
-    guard = Guard(None, ServerSettings(token="x"), Metrics())  # type: ignore[arg-type]
+    guard = RequestGuard(None, ServerSettings(token="x"), Metrics())  # type: ignore[arg-type]
     headers = {"host": "my.server", "authorization": "Bearer x", "origin": "https://my.server"}
     assert guard.refused("POST", "/v1/predict", headers) is None
     assert (

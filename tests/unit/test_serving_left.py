@@ -12,13 +12,13 @@ import pytest
 from torch import Tensor
 
 import sixjars
-from sixjars.decoding.problem import Column
+from sixjars.decoding.problem import SearchStep
 from sixjars.evaluation.score import hypotheses_of, spelled
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import most_together
-from sixjars.runs.stepwise import Written, stepwise
+from sixjars.runs.prediction.partial_outputs import WrittenToken, stepwise
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.requests import most_together
 from sixjars.serving.server import served
-from sixjars.serving.server.batcher import Job
+from sixjars.serving.server.batcher import WaitingRequest
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.requests import CheckedRequest
 from tests.unit.serving import Server, serving
@@ -57,7 +57,7 @@ class Watched:
         own: list[int] = []
         self.rows.append(own)
 
-        def told(column: Column, places: Tensor) -> Any:
+        def told(column: SearchStep, places: Tensor) -> Any:
             own.append(len(places))
             if len(own) in self.stops:
                 self.reached.release()
@@ -73,7 +73,7 @@ class Watched:
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     found = Watched(3)
-    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", found)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", found)
     return found
 
 
@@ -82,12 +82,12 @@ class Streams:
     """A server with its streams: the first of them is held up at its third step, so that others come together."""
 
     def __init__(self, server: Server, watched: Watched) -> None:
-        self.server, self.watched, self.batches = server, watched, list[Sequence[Job]]()
+        self.server, self.watched, self.batches = server, watched, list[Sequence[WaitingRequest]]()
         self.batcher, own = server.running[0].batchers["hi"], server.served[0]
         self.connections: list[socket.socket] = []
         quick = own._answers
 
-        def noted(jobs: Sequence[Job], *given: Any) -> Any:
+        def noted(jobs: Sequence[WaitingRequest], *given: Any) -> Any:
             self.batches.append(jobs)
             return quick(jobs, *given)
 
@@ -174,7 +174,7 @@ def test_a_stream_that_fails_is_told_while_the_others_go_on(
             raise ZeroDivisionError
         return spelled(dataset, row, *given)
 
-    monkeypatch.setattr("sixjars.runs.stepwise.spelled", failing)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.spelled", failing)
     good, bad, other = streams.waiting(["ghar", "pani", "namaste"])
     watched.go.release()
     assert events(streams.first) == WHOLE
@@ -211,14 +211,14 @@ def test_of_a_batch_that_failed_only_those_are_tried_alone_that_somebody_waits_f
     with serving({"hi": run}) as server:
         own, tried = server.served[0], list[int]()
 
-        def failing(jobs: Sequence[Job], *given: Any) -> Any:
+        def failing(jobs: Sequence[WaitingRequest], *given: Any) -> Any:
             tried.append(len(jobs))
             jobs[0].answer(["early"])
             raise ZeroDivisionError
 
         own._answers = failing  # type: ignore[method-assign, assignment]
         request = CheckedRequest(["ghar"], own.settings_of(PredictRequest()))
-        jobs = [Job(request, Future()) for _ in range(3)]  # type: ignore[arg-type]
+        jobs = [WaitingRequest(request, Future()) for _ in range(3)]  # type: ignore[arg-type]
         results = own.work(jobs, lambda: None)
     assert [job for job, _ in results] == jobs
     assert tried == [3, 1, 1]
@@ -250,7 +250,7 @@ def told_of(predictor: sixjars.Predictor, fails: Exception | None = None) -> lis
     """What is told of three texts, of which the second may fail at its third token."""
     told: list[list[Any]] = [[], [], []]
 
-    def failing(made: Written | Prediction | Exception) -> None:
+    def failing(made: WrittenToken | Prediction | Exception) -> None:
         told[1].append(made)
         if fails is not None and len(told[1]) == 3:
             raise fails

@@ -25,8 +25,8 @@ from PIL import Image
 import sixjars
 from sixjars.errors import DataError, RequestError
 from sixjars.serving.client import Answer, Client
-from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
-from sixjars.serving.server.guard import Guard
+from sixjars.serving.server.batcher import Batcher, QueueClosed, QueueFull, WaitingRequest
+from sixjars.serving.server.guard import RequestGuard
 from sixjars.serving.server.metrics import Metrics
 from sixjars.serving.server.run import named
 from sixjars.serving.server.settings import ServerSettings
@@ -82,12 +82,12 @@ def test_pages_of_others_cannot_write(guarded: Server) -> None:
 
 
 def test_a_name_that_somebody_made_point_here_is_refused() -> None:
-    guard = Guard(None, ServerSettings(), Metrics())  # type: ignore[arg-type]
+    guard = RequestGuard(None, ServerSettings(), Metrics())  # type: ignore[arg-type]
     for host in ("localhost", "127.0.0.1:8000", "[::1]:80"):
         assert guard.refused("GET", "/healthz", {"host": host}) is None
     sentence = "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost."
     assert guard.refused("GET", "/healthz", {"host": "evil.org:80"}) == (403, sentence)
-    open_to_all = Guard(None, ServerSettings(host="0.0.0.0", token="x"), Metrics())  # type: ignore[arg-type]
+    open_to_all = RequestGuard(None, ServerSettings(host="0.0.0.0", token="x"), Metrics())  # type: ignore[arg-type]
     assert open_to_all.refused("GET", "/healthz", {"host": "my.server"}) is None
     open_to_all.in_progress = 2000
     told = open_to_all.refused(
@@ -288,7 +288,7 @@ def test_one_request_that_fails_does_not_spoil_its_batch(run: Path) -> None:
 
         server.served[0]._answers = sometimes  # type: ignore[method-assign, assignment]
         jobs = [
-            Job(request, Future())  # type: ignore[arg-type]
+            WaitingRequest(request, Future())  # type: ignore[arg-type]
             for request in _asked(server, ["ghar", "bad", "pani"])
         ]
         results = [result for _, result in server.served[0].work(jobs, lambda: None)]
@@ -329,13 +329,13 @@ def test_batches_hold_what_is_asked_the_same_way() -> None:
             waiting.append(asyncio.create_task(batcher.answer(a_request(inputs, how))))
         await asyncio.sleep(0)
         assert batcher.waiting == 8
-        with pytest.raises(Full):
+        with pytest.raises(QueueFull):
             await batcher.answer(a_request(["j"], "x"))
         waiting[-1].cancel()  # nobody waits for it any longer
         await asyncio.sleep(0)
         closing = asyncio.create_task(batcher.close())
         await asyncio.sleep(0)
-        with pytest.raises(Closed):
+        with pytest.raises(QueueClosed):
             await batcher.answer(a_request(["k"], "x"))
         go.set()
         await closing
@@ -465,7 +465,7 @@ def test_files_are_not_decoded_for_nobody(images: Server, tmp_path: Path) -> Non
     path_2.write_bytes(png(25))
     requests = [run.prepare(str(one)) for one in (path, path_2)]
     with pytest.raises(InterruptedError):
-        run.answers(requests, run.recipe.evaluation.search, details=False, check=check)
+        run.predictions(requests, run.recipe.evaluation.search, details=False, check=check)
 
 
 def test_forms_of_other_parts_are_refused(images: Server) -> None:

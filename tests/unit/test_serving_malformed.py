@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import sixjars
 from sixjars.serving.server.app import application
-from sixjars.serving.server.guard import Guard
-from sixjars.serving.server.served import Served
+from sixjars.serving.server.guard import RequestGuard
+from sixjars.serving.server.served import ServedRun
 from sixjars.serving.server.settings import ServerSettings
 
 VALUES = st.recursive(
@@ -89,7 +89,7 @@ PATHS = st.sampled_from(
 class InMemory:
     """A server without a socket, with its own event loop."""
 
-    def __init__(self, app: Guard) -> None:
+    def __init__(self, app: RequestGuard) -> None:
         self.app, self.loop = app, asyncio.new_event_loop()
         self.alive = app.app.router.lifespan_context(app.app)  # type: ignore[attr-defined]
         self.loop.run_until_complete(self.alive.__aenter__())
@@ -133,7 +133,7 @@ class InMemory:
 def asked(run: Path) -> Iterator[InMemory]:
     limits = ServerSettings(max_search=8, max_text=200)
     made = InMemory(
-        application([Served("hi", lambda: sixjars.load(run, device="cpu"), limits)], limits)
+        application([ServedRun("hi", lambda: sixjars.load(run, device="cpu"), limits)], limits)
     )
     yield made
     made.close()

@@ -16,16 +16,16 @@ import torch
 from torch import Tensor
 
 import sixjars
-from sixjars.decoding.problem import Column
+from sixjars.decoding.problem import SearchStep
 from sixjars.decoding.scores import NEVER
 from sixjars.evaluation.score import hypotheses_of
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.stepwise import Written, stepwise
+from sixjars.runs.prediction.partial_outputs import WrittenToken, stepwise
+from sixjars.runs.prediction.prediction import Prediction
 from sixjars.serving.client import Answer, Client, Token
 from sixjars.serving.server.batcher import Batcher
 from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
-from sixjars.serving.server.streams import Stream
+from sixjars.serving.server.streams import OutputStream
 from tests.unit.serving import a_request, serving
 from tests.unit.web_pages import trained
 
@@ -42,7 +42,7 @@ SEARCHES: list[dict[str, Any]] = [
     {"kind": "greedy", "unknown": "replace", "max_length": 4},
     {"kind": "sample", "seed": 5, "temperature": 0.7},
 ]
-Told = list[Written | Prediction | Exception]
+Told = list[WrittenToken | Prediction | Exception]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_several_are_written_as_predict_outputs_each(
         assert one.log_probability == pytest.approx(wanted.log_probability, abs=1e-5)
         for weights, row in zip(one.weights, wanted.weights, strict=True):
             assert weights == pytest.approx(row, abs=1e-5)
-        steps = [step for step in own if isinstance(step, Written)]
+        steps = [step for step in own if isinstance(step, WrittenToken)]
         assert [step.token for step in steps] == list(wanted.tokens)
         assert [step.at for step in steps] == list(range(len(steps)))
         assert steps[-1].text == wanted.text
@@ -102,7 +102,7 @@ def test_one_that_ends_is_told_before_the_others_end(predictor: sixjars.Predicto
     found: dict[int, Prediction] = {}
 
     def teller(at: int) -> Any:
-        def told(made: Written | Prediction) -> None:
+        def told(made: WrittenToken | Prediction) -> None:
             order.append((at, isinstance(made, Prediction)))
             found.update({at: made} if isinstance(made, Prediction) else {})
 
@@ -140,17 +140,17 @@ def test_where_nothing_may_follow_is_an_end_too(
         """From the third step on no token is allowed."""
         steps = iter(range(100))
 
-        def told(column: Column, places: Tensor) -> Any:
+        def told(column: SearchStep, places: Tensor) -> Any:
             assert column.gained is not None
             none = torch.full_like(column.gained, NEVER)
             return tell(column if next(steps) < 2 else replace(column, gained=none), places)
 
         return hypotheses_of(*given, tell=told, **more)
 
-    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", forbidding)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", forbidding)
     [told], [found] = written(predictor, ["ghar"], min_length=5)
     assert (len(found.tokens), len(found.weights), found.finished) == (2, 2, False)
-    assert isinstance(told[1], Written)
+    assert isinstance(told[1], WrittenToken)
     assert found.log_probability == told[1].log_probability
     assert (len(told), told[-1]) == (3, found)
 
@@ -161,7 +161,7 @@ def test_rows_that_only_pad_a_batch_are_left_out(
     def padded(*given: Any, tell: Any, **more: Any) -> Any:
         """As on a GPU, where a batch has a row too many, and positions too many."""
 
-        def told(column: Column, places: Tensor) -> Any:
+        def told(column: SearchStep, places: Tensor) -> Any:
             wider = column.pick(torch.tensor([*range(len(places)), 0]))
             assert wider.weights is not None
             weights = torch.nn.functional.pad(wider.weights, (0, 3))
@@ -170,7 +170,7 @@ def test_rows_that_only_pad_a_batch_are_left_out(
         return hypotheses_of(*given, tell=told, **more)
 
     plain = written(predictor, TEXTS)
-    monkeypatch.setattr("sixjars.runs.stepwise.hypotheses_of", padded)
+    monkeypatch.setattr("sixjars.runs.prediction.partial_outputs.hypotheses_of", padded)
     assert written(predictor, TEXTS) == plain
 
 
@@ -201,7 +201,7 @@ def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(
     predictor: sixjars.Predictor,
 ) -> None:
     [told], _ = written(predictor, ["ghar"])
-    steps = [one for one in told if isinstance(one, Written)]
+    steps = [one for one in told if isinstance(one, WrittenToken)]
 
     async def answer(asked: CheckedRequest) -> Any:
         assert asked.tell is not None
@@ -211,7 +211,7 @@ def test_a_stream_whose_batch_was_computed_again_tells_no_token_twice(
 
     async def main() -> list[bytes]:
         how = PredictionSettings(predictor, settings_of(predictor), weights=True, view=False)
-        stream = Stream(answer, CheckedRequest(["ghar"], how), AsyncExitStack())
+        stream = OutputStream(answer, CheckedRequest(["ghar"], how), AsyncExitStack())
         await stream.begin()
         return [line async for line in stream.lines()]
 

@@ -14,7 +14,7 @@ from optuna.distributions import (
 )
 
 from sixjars.errors import RecipeError
-from sixjars.tuning.space import SCORING, Space, overrides_of, space_of
+from sixjars.tuning.search_space import SCORING, SearchSpace, overrides_of, space_of
 
 EXAMPLE = "for example 'learning.rate=log(1e-4,1e-2)'."
 
@@ -58,7 +58,7 @@ def test_spaces_and_single_values(text: str, found: Any) -> None:
     assert got == found
     assert type(got) is type(found)
     if isinstance(got, BaseDistribution):
-        written = Space({"a.b": got}).texts()["a.b"]
+        written = SearchSpace({"a.b": got}).texts()["a.b"]
         assert read(f"a.b={written}") == got
 
 

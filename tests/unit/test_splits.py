@@ -11,14 +11,16 @@ import yaml
 import sixjars
 from sixjars.data.batches import Batches, EmptyColumn, IdColumn
 from sixjars.data.dataset import Dataset
-from sixjars.data.same_rows import numbered, paired
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.duplicates import numbered, paired
+from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.recipes import recipe_of
+from sixjars.runs.training.network import add_vectors
 from sixjars.samples import generate
 from sixjars.samples.video_files import write_video
 
@@ -83,7 +85,7 @@ def test_rows_that_are_also_in_the_training_set_are_told_of(
     expected = [f"all 40 validation rows are{end}", f"3 of the 43 test rows are{end}"]
     assert told(valid=file, test=other) == expected
     assert told(valid="one.tsv") == [f"3 of the 123 validation rows are{end}"]
-    monkeypatch.setattr("sixjars.data.same_rows.MOST", 39)
+    monkeypatch.setattr("sixjars.runs.data.duplicates.MOST", 39)
     assert told(valid=file) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sixjars.recipe.sections import LearningSettings
 from sixjars.runs.recipes import read_recipe
-from sixjars.starter.data_facts import Found, usual_columns
+from sixjars.starter.data_facts import DataFacts, usual_columns
 from sixjars.starter.learning_section import learning_lines, learning_of
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
@@ -21,7 +21,7 @@ def settings(
     task: str, rows: int, text: str = "a short sentence of ten words or so, no more"
 ) -> LearningSettings:
     slots = TASKS[task].slots
-    found = Found(
+    found = DataFacts(
         usual_columns(TASKS[task]), rows=rows, texts={slot.name: [text] * 50 for slot in slots}
     )
     return LearningSettings.model_validate(learning_of(TASKS[task], found, rows))
@@ -73,11 +73,11 @@ def test_few_validation_rows_are_scored_by_the_loss() -> None:
     """Accuracy on 280 rows is noise; on 1,250 it is not."""
     assert settings("document_classification", 5_638).metric == "loss"
     assert settings("document_classification", 25_000).metric is None
-    lines = learning_lines(LABELS, Found(usual_columns(LABELS), rows=5_638), 5_638).splitlines()
+    lines = learning_lines(LABELS, DataFacts(usual_columns(LABELS), rows=5_638), 5_638).splitlines()
     assert lines[1].startswith(
         "# `metric: loss` chooses the checkpoint: on about 282 validation rows"
     )
-    split = Found(usual_columns(LABELS), rows=12_000, splits={"train": "train", "valid": "dev"})
+    split = DataFacts(usual_columns(LABELS), rows=12_000, splits={"train": "train", "valid": "dev"})
     assert (
         learning_of(LABELS, split, 12_000).get("metric") is None
     )  # 1,200 rows, in a split of the file
@@ -85,7 +85,9 @@ def test_few_validation_rows_are_scored_by_the_loss() -> None:
 
 def test_several_labels_a_row_are_scored_by_them() -> None:
     """Each counts, so that few rows are no noise; and they improve where the loss does not any more."""
-    several = Found(usual_columns(LABELS), rows=3_000, settings={"label": {"multi_label": True}})
+    several = DataFacts(
+        usual_columns(LABELS), rows=3_000, settings={"label": {"multi_label": True}}
+    )
     assert learning_of(LABELS, several, 3_000).get("metric") is None
     assert learning_of(LABELS, replace(several, settings={}), 3_000)["metric"] == "loss"
 
@@ -98,7 +100,7 @@ def test_batches_of_long_texts_hold_several() -> None:
 
 
 def test_folds_are_scored_by_the_loss() -> None:
-    learning = learning_of(LABELS, Found(usual_columns(LABELS), rows=40), 40, folds=5)
+    learning = learning_of(LABELS, DataFacts(usual_columns(LABELS), rows=40), 40, folds=5)
     assert (learning["folds"], learning["metric"], learning["batch_examples"]) == (5, "loss", 8)
 
 

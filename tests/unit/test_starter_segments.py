@@ -11,7 +11,7 @@ import pytest
 import sixjars
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.prepare import generate_sample
+from sixjars.runs.data.prepare import generate_sample
 from sixjars.runs.recipes import read_recipe
 from sixjars.starter.write import new
 

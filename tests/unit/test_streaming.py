@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from sixjars.cli import streaming
-from sixjars.cli.streaming import Pace, portions
+from sixjars.cli.streaming import Throughput, portions
 
 
 def slowly(count: int, pause: float) -> Iterator[int]:
@@ -59,15 +59,17 @@ class Source:
 def test_progress_has_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stderr)
-    pace = Pace(Source(25, 100), to_terminal=False)
+    pace = Throughput(Source(25, 100), to_terminal=False)
     pace.went_on(1000)
     assert stderr.getvalue() == ""  # half a minute has not passed
     monkeypatch.setattr(streaming, "EVERY", 0.0)
     pace.began -= 10.0
     pace.went_on(1000)
     assert stderr.getvalue() == "2,000 inputs done, 200 a second, about 30 s left\n"
-    assert Pace(Source(25, None), to_terminal=False).line(pace.began + 1e6).endswith(" a second")
-    slow = Pace(Source(1, 61), to_terminal=False)
+    assert (
+        Throughput(Source(25, None), to_terminal=False).line(pace.began + 1e6).endswith(" a second")
+    )
+    slow = Throughput(Source(1, 61), to_terminal=False)
     assert slow.line(slow.began + 10.0) == "0 inputs done, 0 a second, about 10 min left"
     slow.source = Source(1, 3601)
     assert slow.line(slow.began + 10.0).endswith("about 10.0 h left")

@@ -12,9 +12,9 @@ from sixjars.cli.chat import hold_conversation
 from sixjars.errors import DataError, RecipeError
 from sixjars.evaluation.by_length import scores_by_length
 from sixjars.evaluation.metrics import Outcome, RationaleWeight, metric_named
-from sixjars.runs.explain import explain
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.explanation.explain import explain
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.recipes import read_recipe
 
 SMALL = {"size": 6, "embedding": {"size": 5}}

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from sixjars.data.tables import FORMATS, read, table_file
-from sixjars.data.tables.rows import Fault
+from sixjars.data.tables.rows import RowFault
 from sixjars.data.tables.table_file import TableFile
 from sixjars.errors import DataError
 from sixjars.recipe.data import TableSettings
@@ -63,9 +63,9 @@ def test_prediction_reads_what_training_reads(name: str, tmp_path: Path) -> None
     path = written(tmp_path / name)
     quotes = {"quotes": True} if name == "a.tsv" else {}
     rows = [row.values for row in opened(path).rows()]
-    assert [tuple(dict(row).values()) for row in rows if not isinstance(row, Fault)] == trained_on(
-        path, **quotes
-    )
+    assert [
+        tuple(dict(row).values()) for row in rows if not isinstance(row, RowFault)
+    ] == trained_on(path, **quotes)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,7 +79,7 @@ def test_rows_are_appended_and_read_again(name: str, tmp_path: Path) -> None:
     writer.close()
     again = opened(out, {**COLUMNS, "de": "de", "sure": "probability"})
     for before, after in zip(rows, again.rows(), strict=True):
-        values = dict(after.values) if not isinstance(after.values, Fault) else {}
+        values = dict(after.values) if not isinstance(after.values, RowFault) else {}
         assert (values.pop("de"), float(values.pop("sure"))) == ("x", 0.5)
         assert values == before.values
     assert again.names == ["id", "en", "score", "de", "probability"]
@@ -119,7 +119,7 @@ def test_a_member_of_a_list_that_is_not_utf8_is_a_bad_row(tmp_path: Path) -> Non
     wrong = "line 2: is not UTF-8; save the file as UTF-8."
     with pytest.raises(DataError, match=wrong):
         trained_on(path)
-    assert [row.values for row in opened(path).rows()][1] == Fault(2, wrong)
+    assert [row.values for row in opened(path).rows()][1] == RowFault(2, wrong)
     other = [row.values for row in opened(path, {"target": "score"}).rows()]
     assert other == [{"target": "1"}, {"target": "2"}]
 
@@ -131,7 +131,7 @@ def test_numbers_and_bytes_of_parquet_are_the_texts_of_training(tmp_path: Path) 
     assert trained_on(path, on_bad_row="skip") == [("ä", "1")]
     first, second = [row.values for row in opened(path).rows()]
     assert first == {"source": "ä", "target": "1"}
-    assert second == Fault(2, "byte 1 of column 'en' is not UTF-8.")
+    assert second == RowFault(2, "byte 1 of column 'en' is not UTF-8.")
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ import pytest
 import sixjars
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.tuning import trial, trial_process
 from sixjars.tuning.result import Tuning
-from sixjars.tuning.space import TRIALS, Space, check_installed, space_of
-from sixjars.tuning.study import FILE, Aim, Study
-from sixjars.tuning.trial import End, Memory, Order, try_order
+from sixjars.tuning.search_space import TRIALS, SearchSpace, check_installed, space_of
+from sixjars.tuning.study import FILE, Study, StudyPurpose
+from sixjars.tuning.trial import TrialEnd, TrialObjects, TrialSettings, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
-from sixjars.tuning.tune import Plan, check_values
+from sixjars.tuning.tune import TuningPlan, check_values
 
 pytestmark = pytest.mark.usefixtures(
     "unrendered"
@@ -315,13 +315,13 @@ def test_a_search_without_hope_ends(
 def test_memory_that_is_short_and_our_own_mistakes(
     recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = Order(sixjars.read_recipe(recipe()).to_yaml(), str(tmp_path / "t"), "cpu")
+    order = TrialSettings(sixjars.read_recipe(recipe()).to_yaml(), str(tmp_path / "t"), "cpu")
     failing("CUDA out of memory. Tried to allocate 2 GiB", monkeypatch, RuntimeError)
     sentence = "there is not enough memory for this; make batches or sizes smaller."
-    assert try_order(order, lambda score: True, Memory()) == End("failed", sentence)
+    assert try_order(order, lambda score: True, TrialObjects()) == TrialEnd("failed", sentence)
     failing("a mistake of ours", monkeypatch, RuntimeError)
     with pytest.raises(RuntimeError, match="a mistake of ours"):
-        try_order(order, lambda score: True, Memory())
+        try_order(order, lambda score: True, TrialObjects())
 
 
 def test_a_score_that_is_no_number(recipe: Maker, tmp_path: Path) -> None:
@@ -363,11 +363,11 @@ def test_values_that_no_recipe_takes(recipe: Maker, tmp_path: Path) -> None:
 def test_a_value_that_fits_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
 
-    def recipe_with(plan: Plan, values: Any) -> Any:
+    def recipe_with(plan: TuningPlan, values: Any) -> Any:
         seen.append(values)
 
-    monkeypatch.setattr(Plan, "recipe", recipe_with)
-    plan = Plan({}, "", tmp_path, Outside(), "cpu", None)
+    monkeypatch.setattr(TuningPlan, "recipe", recipe_with)
+    plan = TuningPlan({}, "", tmp_path, AllowedCode(), "cpu", None)
     check_values(plan, space_of([f"learning.{key}=uniform(0,1)" for key in "abcdefg"]))
     assert len(seen) == 14
 
@@ -491,13 +491,13 @@ def test_a_journal_that_is_damaged(tmp_path: Path) -> None:
     with pytest.raises(
         RunError, match=r"study\.journal is damaged \(.*\); begin again with another --out\.$"
     ):
-        Study(tmp_path, Aim("", {}, "loss", "lower", 0), Space({}), trials=1)
+        Study(tmp_path, StudyPurpose("", {}, "loss", "lower", 0), SearchSpace({}), trials=1)
 
 
 def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
     space, aim = (
         space_of(["a.b=[1,true,null]", "a.c=int(1,3)", "a.d=[[x],[y]]"]),
-        Aim("", {}, "loss", "lower", 0),
+        StudyPurpose("", {}, "loss", "lower", 0),
     )
     seen = []
     for _ in range(2):
@@ -511,7 +511,7 @@ def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
             assert left is None or asked.values == left.values
             left = None
             study.report(asked, 1.0)
-            study.end(asked, End("complete"), seconds=1.0)
+            study.end(asked, TrialEnd("complete"), seconds=1.0)
             seen.append(json.dumps(asked.values))
     assert study.ask() is None
     assert len(set(seen)) == 18
@@ -528,7 +528,7 @@ def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
 
 def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> None:
     """Killed between two lines of the journal, or in the middle of a trial: nothing is lost, nothing is made twice."""
-    space, aim = space_of([RATE]), Aim("", {}, "loss", "lower", 0)
+    space, aim = space_of([RATE]), StudyPurpose("", {}, "loss", "lower", 0)
     study = Study(tmp_path, aim, space, trials=2)
     first, second = study.ask(), study.ask()
     assert first is not None
@@ -537,7 +537,7 @@ def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> No
     study.report(first, 1.5)
     study.report(first, 1.25)
     study._tell = lambda key, params, row: None  # type: ignore[method-assign]
-    row = study.end(first, End("complete", epochs=2.0), seconds=3.04)
+    row = study.end(first, TrialEnd("complete", epochs=2.0), seconds=3.04)
     assert row["score"] == 1.25
     later = Study(tmp_path, aim, space, trials=2)
     assert later.rows() == [
@@ -564,9 +564,9 @@ def test_each_job_has_its_gpu_and_its_processors(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("size", [0, 1_000_000], ids=["a short order", "more than a pipe holds"])
 def test_a_process_that_dies(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    order = Order("a" * size, str(tmp_path), "cpu")
+    order = TrialSettings("a" * size, str(tmp_path), "cpu")
 
-    def ended(code: str) -> End:
+    def ended(code: str) -> TrialEnd:
         monkeypatch.setattr(trial_process, "ONE_OF", [sys.executable, "-c", code])
         process = TrialProcess({}, print)
         try:
@@ -575,7 +575,7 @@ def test_a_process_that_dies(size: int, tmp_path: Path, monkeypatch: pytest.Monk
             process.close()
 
     killed = ended("import os; os.kill(os.getpid(), 9)")
-    assert killed == End(
+    assert killed == TrialEnd(
         "failed", "its process was killed (signal 9), perhaps because memory was short."
     )
     with pytest.raises(RunError) as caught:

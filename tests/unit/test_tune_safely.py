@@ -12,8 +12,8 @@ import pytest
 
 import sixjars
 from sixjars.errors import RunError
-from sixjars.tuning.space import space_of
-from sixjars.tuning.study import FILE, Aim, Study, alone
+from sixjars.tuning.search_space import space_of
+from sixjars.tuning.study import FILE, Study, StudyPurpose, alone
 
 Maker = Callable[..., Any]
 RATE = "learning.rate=log(1e-3,1e-1)"
@@ -36,7 +36,7 @@ def test_files_of_others_stay(recipe: Maker, tmp_path: Path, name: str) -> None:
 
 
 def test_only_folders_of_stopped_trials_are_removed(tmp_path: Path) -> None:
-    space, aim = space_of([RATE]), Aim("", {}, "loss", "lower", 0)
+    space, aim = space_of([RATE]), StudyPurpose("", {}, "loss", "lower", 0)
     first = Study(tmp_path, aim, space, trials=2).ask()
     assert first is not None
     for number in ("001", "002"):

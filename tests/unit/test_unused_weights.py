@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import sixjars
 from sixjars.flow.values import Batch, Padded
-from sixjars.loss import Objective, Sealed
+from sixjars.loss import Objective, SealedBatch
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.build import Network, freeze_unused
 from sixjars.model.decoders.sequence import SequenceDecoder
@@ -18,8 +18,10 @@ from sixjars.model.encoders.image import ImageEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.visual import VisualInput
 from sixjars.recipe.files import packaged
-from sixjars.runs.data import Blueprint, fresh_network, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.recipes import read_recipe
+from sixjars.runs.training.network import fresh_network
 
 UNUSED = {
     "image_captioning/sample_initial": ({"encoder.cells.weight", "encoder.cells.bias"}, 128),
@@ -52,7 +54,7 @@ def test_in_every_sample_what_is_trainable_learns_and_the_rest_does_not(name: st
     splits = splits_of(blueprint)
     network = fresh_network(blueprint, splits)
     batches = splits.train.batches(batch_examples=12, guided=blueprint.recipe.loss.guide > 0)
-    Objective(network, blueprint.recipe.loss)(Sealed(batches.collate(torch.arange(12))))[
+    Objective(network, blueprint.recipe.loss)(SealedBatch(batches.collate(torch.arange(12))))[
         0
     ].backward()
     still = {

@@ -13,7 +13,7 @@ from sixjars.flow.values import Batch, Padded
 from sixjars.model.build import Network, build, class_of, freeze_unused, nested, resolved
 from sixjars.model.encoders.image import ImageQuestionEncoder
 from sixjars.model.visual import VisualInput
-from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.allowed_code import NOTHING
 from sixjars.tasks import TASKS
 
 from .faults import check_fault, entries

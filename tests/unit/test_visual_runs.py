@@ -13,10 +13,11 @@ import sixjars
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.evaluate import evaluate
-from sixjars.runs.explain import explain
-from sixjars.runs.folder import open_run
+from sixjars.runs.explanation.explain import explain
+from sixjars.runs.folder.run_folder import open_run
 from sixjars.samples import sample_folder
 from sixjars_runtime.errors import Interrupted, shown
 
@@ -157,7 +158,7 @@ def test_weights_lie_on_cells_or_frames(task: str, run: Run) -> None:
 def test_the_same_alone_or_in_a_batch(task: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = sixjars.load(run(task))
     together = predictor.predict(asked(task, 7))
-    monkeypatch.setattr("sixjars.runs.requests.FILES_AT_ONCE", 3)
+    monkeypatch.setattr("sixjars.runs.prediction.requests.FILES_AT_ONCE", 3)
     portions = predictor.predict(asked(task, 7))
     alone = [predictor.predict([one])[0] for one in asked(task, 7)]
     assert (

@@ -16,8 +16,8 @@ from sixjars.errors import MissingExtra
 from sixjars.learning import loggers as module
 from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
-from sixjars.runs.curves import draw_learning
-from sixjars.runs.folder import best_of, first_score
+from sixjars.runs.folder.run_folder import best_of, first_score
+from sixjars.runs.training.learning_curves import draw_learning
 
 FEW = [
     "data.sample.size=64",

@@ -14,12 +14,12 @@ from onnx import TensorProto, helper
 import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError, RecipeError, RunError
-from sixjars.runs.predict import Predictor
-from sixjars.serving.export.agreement import answers
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.serving.export.agreement import exported_predictions
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import inputs_of
 from sixjars.serving.export.loops import MADE, JoinedGraphs
-from sixjars.serving.export.stages import Stages
+from sixjars.serving.export.stages import NetworkStages
 from sixjars.serving.export.whole import _same, search_inside
 from sixjars_runtime.exported.settings import WHOLE
 from sixjars_runtime.search_requests import Ability
@@ -37,7 +37,7 @@ def predictor(run: Path) -> Predictor:
     return sixjars.load(run, device="cpu")
 
 
-def walked(stages: Stages, given: Any) -> Any:
+def walked(stages: NetworkStages, given: Any) -> Any:
     """What the stages find, one after the other, as the whole graph runs them."""
     value = dict(stages.begin(given))
     columns, traces = [], []
@@ -69,7 +69,7 @@ def test_the_stages_find_what_search_finds(
 ) -> None:
     search = search_inside(predictor, kind, **rules)
     assert search is not None
-    stages = Stages(predictor.network, search, {})
+    stages = NetworkStages(predictor.network, search, {})
     given = inputs_of(predictor.fields, 4, 6)
     with torch.no_grad():
         found, wanted = walked(stages, given), stages.searched(given)
@@ -92,7 +92,7 @@ def test_the_stages_find_what_search_finds(
 def test_a_graph_that_finds_other_hypotheses_is_refused(predictor: Predictor, kind: str) -> None:
     search = search_inside(predictor, kind, max_length=5)
     assert search is not None
-    stages = Stages(predictor.network, search, {})
+    stages = NetworkStages(predictor.network, search, {})
     given = inputs_of(predictor.fields, 4, 6)
     with torch.no_grad():
         found = {name: values.numpy() for name, values in walked(stages, given).items()}
@@ -223,7 +223,7 @@ def test_a_label_needs_no_search(predictor: Predictor, monkeypatch: pytest.Monke
 def test_a_decoder_that_may_output_every_token_has_no_rule_on_ngrams(predictor: Predictor) -> None:
     search = search_inside(predictor, "greedy", no_repeat_ngram=2)
     assert search is not None
-    stages = Stages(predictor.network, search, {})
+    stages = NetworkStages(predictor.network, search, {})
     with (
         mock.patch.object(type(stages.generator), "special", SpecialTokens(go=2, stop=2)),
         pytest.raises(
@@ -272,7 +272,7 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
 def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
     told = r"^the exported model does not run in a process of its own: .*holds no exported"
     with pytest.raises(RunError, match=told):
-        answers(tmp_path, ["ghar"])
+        exported_predictions(tmp_path, ["ghar"])
 
 
 def test_a_beam_gives_all_that_it_keeps(predictor: Predictor) -> None:

@@ -13,7 +13,8 @@ from threading import Thread
 from typing import Any
 
 import sixjars
-from sixjars.runs.data import Blueprint, raw_examples
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import raw_examples
 from tests.unit.browser import Browser
 
 FEW = (

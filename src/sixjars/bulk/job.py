@@ -6,15 +6,24 @@ from pathlib import Path
 from typing import Final, final
 
 from sixjars.bulk import PART_ROWS
-from sixjars.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
+from sixjars.bulk.plan import (
+    PLAN,
+    BulkPlan,
+    FilePart,
+    Shard,
+    facts_of,
+    keep_plan,
+    kept_plan,
+    planned,
+)
 from sixjars.bulk.sources import inputs_of
-from sixjars.bulk.work import Answered, Order, Worker
+from sixjars.bulk.worker import Worker, WorkerSettings, WrittenRows
 from sixjars.data.tables import FORMATS
 from sixjars.data.text.files import ending_of
 from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
-from sixjars.runs.computing import computing
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.threads import prediction_threads
 from sixjars_runtime.errors import DataError
 
 MOST_NAMES: Final = 5
@@ -23,12 +32,12 @@ MOST_NAMES: Final = 5
 
 @final
 @dataclass(frozen=True)
-class Job:
+class BulkJob:
     """The parts of one job."""
 
-    order: Order
-    parts: list[Part]
-    left: list[Part]
+    order: WorkerSettings
+    parts: list[FilePart]
+    left: list[FilePart]
     """The parts that are not there yet."""
 
     @property
@@ -38,14 +47,14 @@ class Job:
 
 
 def job_of(
-    order: Order,
+    order: WorkerSettings,
     predictor: Predictor,
     given: str | Path,
     *,
     shard: Shard,
     part_rows: int | None = None,
     resume: bool = False,
-) -> Job:
+) -> BulkJob:
     """The parts of one of several jobs. `order` need not know yet where the inputs are."""
     output = Path(order.output)
     _check(output)
@@ -69,7 +78,7 @@ def job_of(
         there = f"holds {len(parts) - len(left)} of its {len(parts)} parts already"
         remedy = "go on with --resume, or choose another folder."
         raise DataError(f"--output {output} {there}; {remedy}")
-    return Job(order, parts, left)
+    return BulkJob(order, parts, left)
 
 
 def _check(output: Path) -> None:
@@ -86,7 +95,7 @@ def _check(output: Path) -> None:
         raise DataError(f"--output {output} {reason}; name it without ending.")
 
 
-def _tell_empty(plan: Plan) -> None:
+def _tell_empty(plan: BulkPlan) -> None:
     """Report the files that there is nothing to write for."""
     empty = [source.name for source in plan.sources if not source.rows]
     if empty:
@@ -94,10 +103,10 @@ def _tell_empty(plan: Plan) -> None:
         tell(f"left out because there are no rows: {number_of(len(empty), 'file')}, {names}")
 
 
-def answered_here(job: Job, predictor: Predictor) -> Iterator[tuple[Answered, list[str]]]:
+def predicted_here(job: BulkJob, predictor: Predictor) -> Iterator[tuple[WrittenRows, list[str]]]:
     """Answer one part after the other, with all cores; yield each with its notes."""
     worker = Worker(job.order, predictor)
     compiled_for(predictor.device.type, "32")
-    with computing(predictor) as threads:
+    with prediction_threads(predictor) as threads:
         for part in job.left:
-            yield worker.answer(part, threads)
+            yield worker.predict(part, threads)

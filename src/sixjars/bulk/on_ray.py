@@ -6,9 +6,9 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import Any, final
 
-from sixjars.bulk.job import Job
-from sixjars.bulk.plan import Part
-from sixjars.bulk.work import Answered, Order
+from sixjars.bulk.job import BulkJob
+from sixjars.bulk.plan import FilePart
+from sixjars.bulk.worker import WorkerSettings, WrittenRows
 from sixjars_runtime.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
 
 PATIENCE = 10.0
@@ -21,7 +21,7 @@ TRIES = 4
 class PartWorker:
     """One process of the pool; it has the run in memory as long as it lives."""
 
-    def __init__(self, order: Order, parts: Sequence[Part]) -> None:
+    def __init__(self, order: WorkerSettings, parts: Sequence[FilePart]) -> None:
         self.parts = parts
         self.order = order
         self.worker = order.worker()
@@ -29,7 +29,7 @@ class PartWorker:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         """Write one part, unless a worker that was lost then has written it; return its row."""
         part = self.parts[int(batch["id"][0])]
-        answered = Answered(part.rows)
+        written = WrittenRows(part.rows)
         notes = list[str]()
         wrong = ""
         try:
@@ -37,16 +37,16 @@ class PartWorker:
                 lost = f"was begun {TRIES} times, and each time its worker was lost."
                 raise RunError(f"{part.target} {lost}")
             if not self.order.is_done(part):
-                answered, notes = self.worker.answer(part)
+                written, notes = self.worker.predict(part)
         except (SixJarsError, OSError) as error:
             wrong = str(error)
-        row = answered.to_row() | {"notes": notes, "error": wrong}
+        row = written.to_row() | {"notes": notes, "error": wrong}
         return {name: [value] for name, value in row.items()}
 
 
-def answered_on_ray(
-    job: Job, *, workers: int | None = None, address: str | None = None
-) -> Iterator[tuple[Answered, list[str]]]:
+def predicted_on_ray(
+    job: BulkJob, *, workers: int | None = None, address: str | None = None
+) -> Iterator[tuple[WrittenRows, list[str]]]:
     """Answer all parts by a pool of workers, on this machine or on the cluster at an address."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -62,7 +62,7 @@ def answered_on_ray(
     if is_ours:
         _connect(ray, workers, address)
     try:
-        yield from _answered(ray, job, workers)
+        yield from _predicted(ray, job, workers)
     finally:
         if is_ours:
             ray.shutdown()
@@ -106,7 +106,9 @@ def pool_size(cpus: int, gpus: int, *, workers: int | None, parts: int) -> int:
     return min(workers or most, parts)
 
 
-def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[tuple[Answered, list[str]]]:
+def _predicted(
+    ray: Any, job: BulkJob, workers: int | None
+) -> Iterator[tuple[WrittenRows, list[str]]]:
     there = ray.cluster_resources()
     gpus = 0 if job.order.device == "cpu" else int(there.get("GPU", 0))
     size = pool_size(int(there.get("CPU", 0)), gpus, workers=workers, parts=len(job.left))
@@ -125,7 +127,7 @@ def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[tuple[Answere
         for row in done.iter_rows():
             if row["error"]:
                 raise DataError(row["error"])
-            yield Answered.of_row(row), list(map(str, row["notes"]))
+            yield WrittenRows.of_row(row), list(map(str, row["notes"]))
     except ray.exceptions.RayError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = lines[-1].rstrip(".") if lines else type(error).__name__

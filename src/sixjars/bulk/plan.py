@@ -16,11 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.bulk.remote import Place
-from sixjars.bulk.sources import Inputs, rows_in, table_in
+from sixjars.bulk.remote import InputFolder
+from sixjars.bulk.sources import InputFiles, rows_in, table_in
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_gzipped, stem_and_ending
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars_runtime.errors import DataError, shown
 from sixjars_runtime.small_files import read_limited
 
@@ -53,7 +53,7 @@ class Shard:
 
 @final
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A file that is read."""
 
     name: str
@@ -66,7 +66,7 @@ class Source:
 
 @final
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """Some rows of a file, which are answered together."""
 
     source: str
@@ -78,20 +78,20 @@ class Part:
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class BulkPlan:
     """All parts of a prediction, in the order of the rows."""
 
     facts: Mapping[str, Any]
     """The facts that the answers depend on besides the inputs."""
     part_rows: int
-    sources: tuple[Source, ...]
+    sources: tuple[SourceFile, ...]
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[FilePart]:
         """The parts of all files."""
         return [part for source in self.sources for part in _cut(source, self.part_rows)]
 
-    def share(self, shard: Shard) -> list[Part]:
+    def share(self, shard: Shard) -> list[FilePart]:
         """The parts of one job."""
         return self.parts[shard.number - 1 :: shard.count]
 
@@ -101,10 +101,10 @@ class Plan:
         return {**self.facts, "part_rows": self.part_rows, "inputs": sources}
 
 
-def _cut(source: Source, size: int) -> Iterator[Part]:
+def _cut(source: SourceFile, size: int) -> Iterator[FilePart]:
     """The parts of one file.
 
-    >>> [part.target for part in _cut(Source("a/b.tsv", 90, 25, "a/b.tsv"), 10)]
+    >>> [part.target for part in _cut(SourceFile("a/b.tsv", 90, 25, "a/b.tsv"), 10)]
     ['a/b-00001-of-00003.tsv', 'a/b-00002-of-00003.tsv', 'a/b-00003-of-00003.tsv']
     """
     count = -(-source.rows // size)
@@ -113,7 +113,7 @@ def _cut(source: Source, size: int) -> Iterator[Part]:
         number = f"-{at + 1:05}-of-{count:05}" if count > 1 else ""
         first = at * size
         target = f"{stem}{number}{ending}"
-        yield Part(source.name, first, min(size, source.rows - first), target)
+        yield FilePart(source.name, first, min(size, source.rows - first), target)
 
 
 def facts_of(
@@ -125,21 +125,23 @@ def facts_of(
     return {"weights": weights, "search": dict(search), "precision": precision, "json": as_json}
 
 
-def planned(facts: Mapping[str, Any], part_rows: int, inputs: Inputs, predictor: Predictor) -> Plan:
+def planned(
+    facts: Mapping[str, Any], part_rows: int, inputs: InputFiles, predictor: Predictor
+) -> BulkPlan:
     """The plan for some files; each is read once to its end, to count its rows."""
     sources = []
-    place = Place(inputs.root)
+    place = InputFolder(inputs.root)
     for name, size in inputs.sizes.items():
         with place.named(), place.file(name, outline=True) as (path, left_out):
             table = table_in(path, predictor)
             target = f"{name}.jsonl" if facts["json"] else _target(name, table)
-            sources.append(Source(name, size, rows_in(path, table) + left_out, target))
-    plan = Plan(facts, part_rows, tuple(sources))
+            sources.append(SourceFile(name, size, rows_in(path, table) + left_out, target))
+    plan = BulkPlan(facts, part_rows, tuple(sources))
     if not plan.parts:
         none = f"none of the {len(sources)} files has rows."
         alone = f"{inputs.root}/{sources[0].name} has no rows."
         raise DataError(alone if len(sources) == 1 else none)
-    by_target: dict[str, Part] = {}
+    by_target: dict[str, FilePart] = {}
     for part in plan.parts:
         other = by_target.setdefault(part.target, part)
         if other is not part:
@@ -158,13 +160,13 @@ def _target(name: str, table: TableFile | None) -> str:
 
 
 def kept_plan(
-    folder: Path, facts: Mapping[str, Any], part_rows: int | None, inputs: Inputs
-) -> Plan | None:
+    folder: Path, facts: Mapping[str, Any], part_rows: int | None, inputs: InputFiles
+) -> BulkPlan | None:
     """The plan that a folder keeps; None where there is none. Other work is refused."""
     try:
         kept = json.loads(read_limited(folder / PLAN))
-        sources = tuple(Source(**values) for values in kept["inputs"])
-        plan = Plan({name: kept[name] for name in facts}, int(kept["part_rows"]), sources)
+        sources = tuple(SourceFile(**values) for values in kept["inputs"])
+        plan = BulkPlan({name: kept[name] for name in facts}, int(kept["part_rows"]), sources)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -180,7 +182,7 @@ def kept_plan(
     return plan
 
 
-def keep_plan(folder: Path, plan: Plan) -> None:
+def keep_plan(folder: Path, plan: BulkPlan) -> None:
     """Write a plan for others; where several jobs begin at once, that of the first stays."""
     beside = folder / f".{PLAN}.{secrets.token_hex(4)}"
     folder.mkdir(parents=True, exist_ok=True)

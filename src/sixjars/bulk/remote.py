@@ -52,7 +52,7 @@ def _reached(uri: str) -> Iterator[None]:
 
 
 @final
-class Storage:
+class RemoteStorage:
     """The remote file system of a URI."""
 
     def __init__(self, uri: str) -> None:
@@ -121,7 +121,7 @@ def fits(names: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 @final
-class Place:
+class InputFolder:
     """The folder that all inputs are in, on this machine or in remote storage."""
 
     def __init__(self, root: str) -> None:
@@ -130,9 +130,9 @@ class Place:
         """The folder of the last copy."""
 
     @cached_property
-    def storage(self) -> Storage:
+    def storage(self) -> RemoteStorage:
         """The storage of a remote folder."""
-        return Storage(self.root)
+        return RemoteStorage(self.root)
 
     @contextmanager
     def file(self, name: str, *, outline: bool = False) -> Iterator[tuple[Path, int]]:

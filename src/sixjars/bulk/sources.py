@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from sixjars.bulk.remote import Storage, is_remote
+from sixjars.bulk.remote import RemoteStorage, is_remote
 from sixjars.data.tables import FORMATS, table_file
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_empty
 from sixjars.progress import number_of, tell
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction_input import is_many, raw_lines
+from sixjars.runs.prediction.inputs import is_many, raw_lines
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars_runtime.errors import DataError
 
 _NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(FORMATS)}."
@@ -22,7 +22,7 @@ _NOTHING: Final = f"folder {{}} has no file to read: none ends in {', '.join(FOR
 
 @final
 @dataclass(frozen=True)
-class Inputs:
+class InputFiles:
     """The files that are read."""
 
     root: str
@@ -31,14 +31,14 @@ class Inputs:
     """The bytes of each, by its name there."""
 
 
-def inputs_of(given: str, output: Path) -> Inputs:
+def inputs_of(given: str, output: Path) -> InputFiles:
     """One file, the files of a folder, or those that fit a glob; local, or remote by a URI."""
     if not is_remote(given):
         files = found_files(Path(given), output)
         root = Path(os.path.commonpath([path.resolve().parent for path in files]))
         sizes = {path.resolve().relative_to(root).as_posix(): path.stat().st_size for path in files}
-        return Inputs(str(root), sizes)
-    storage = Storage(given)
+        return InputFiles(str(root), sizes)
+    storage = RemoteStorage(given)
     listed = storage.listed()
     nothing = f"no file fits --input {given}."
     if storage.is_folder:
@@ -52,7 +52,7 @@ def inputs_of(given: str, output: Path) -> Inputs:
         raise DataError(nothing)
     common = posixpath.commonpath([posixpath.dirname(name) for name in listed])
     sizes = {name[len(common) :].lstrip("/"): size for name, size in listed.items()}
-    return Inputs(f"{storage.start}{common}".rstrip("/"), sizes)
+    return InputFiles(f"{storage.start}{common}".rstrip("/"), sizes)
 
 
 def _tell_left_out(count: int, folder: object) -> None:

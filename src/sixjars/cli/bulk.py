@@ -10,15 +10,15 @@ from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import is_remote
 from sixjars.cli.inputs import is_failure, note_unknown
 from sixjars.cli.options import note, noting, option
-from sixjars.cli.streaming import Pace
-from sixjars.runs.prediction_input import is_many
+from sixjars.cli.streaming import Throughput
+from sixjars.runs.prediction.inputs import is_many
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sixjars.bulk.work import Answered, Order
-    from sixjars.runs.predict import Predictor
+    from sixjars.bulk.worker import WorkerSettings, WrittenRows
+    from sixjars.runs.prediction.predictor import Predictor
 
 Engine = Literal["local", "ray"]
 EngineOption = Annotated[
@@ -46,7 +46,7 @@ MOST_NOTES = 20
 
 @final
 @dataclass(frozen=True)
-class Bulk:
+class BulkOptions:
     """The options of the command line on parts."""
 
     input: str | None
@@ -89,9 +89,9 @@ class Bulk:
         if self.engine != "ray" and (self.workers or self.ray_address):
             raise DataError("--workers and --ray-address are for --engine ray.")
 
-    def through(self, order: "Order", predictor: "Predictor", *, strict: bool) -> None:
+    def through(self, order: "WorkerSettings", predictor: "Predictor", *, strict: bool) -> None:
         """Predict all parts that are missing; rows that cannot be used are blank, and counted."""
-        from sixjars.bulk.job import answered_here, job_of
+        from sixjars.bulk.job import job_of, predicted_here
         from sixjars.bulk.plan import Shard
 
         assert self.input is not None
@@ -102,15 +102,15 @@ class Bulk:
         count = len(job.parts)
         if len(job.left) < count:
             note(f"{count - len(job.left):,} of {count:,} parts are there already")
-        answers = answered_here(job, predictor)
+        chunks = predicted_here(job, predictor)
         if self.engine == "ray" and job.left:
-            from sixjars.bulk.on_ray import answered_on_ray
+            from sixjars.bulk.on_ray import predicted_on_ray
 
-            answers = answered_on_ray(job, workers=self.workers, address=self.ray_address)
+            chunks = predicted_on_ray(job, workers=self.workers, address=self.ray_address)
         progress = _Progress(job.rows)
         try:
-            for answered, notes in answers:
-                progress.take(answered, notes)
+            for written, notes in chunks:
+                progress.take(written, notes)
         except KeyboardInterrupt:
             raise Interrupted("stopped; the same command with --resume goes on.") from None
         finally:
@@ -124,19 +124,19 @@ class _Progress:
     """Progress and notes on stderr."""
 
     def __init__(self, rows: int) -> None:
-        from sixjars.bulk.work import Answered
+        from sixjars.bulk.worker import WrittenRows
 
-        self.all = Answered()
+        self.all = WrittenRows()
         self.read = 0
         self.size: int | None = rows
         self.notes: set[str] = set()
-        self.pace = Pace(self, to_terminal=False)
+        self.pace = Throughput(self, to_terminal=False)
 
-    def take(self, answered: "Answered", notes: "Iterable[str]") -> None:
+    def take(self, written: "WrittenRows", notes: "Iterable[str]") -> None:
         """Count a part that was written."""
-        self.all += answered
+        self.all += written
         self.read = self.all.rows
-        self.pace.went_on(answered.rows)
+        self.pace.went_on(written.rows)
         for sentence in notes:
             if sentence not in self.notes and len(self.notes) < MOST_NOTES:
                 self.pace.clear()

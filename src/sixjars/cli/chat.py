@@ -12,7 +12,7 @@ from sixjars_runtime.text.segments import joined, marked
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.predict import Predictor
+    from sixjars.runs.prediction.predictor import Predictor
 
 PROMPT, ANSWER = "you> ", "it>  "
 COMMANDS = {

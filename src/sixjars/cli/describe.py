@@ -57,7 +57,7 @@ def explain(
     shape and count.
     """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_explanation
-    from sixjars.runs.explain import explain as explain_it
+    from sixjars.runs.explanation.explain import explain as explain_it
 
     explanation = explain_it(what, overrides or [], allow=allow or [])
     if as_json:
@@ -92,7 +92,7 @@ def compare(
     """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_comparison
     from sixjars.comparison.compare import compare as compare_them
-    from sixjars.comparison.tables import Target
+    from sixjars.comparison.tables import ComparisonOutput
     from sixjars.progress import ConsoleProgress, listening
 
     with listening(ConsoleProgress(notes())):
@@ -109,6 +109,6 @@ def compare(
         results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:
         show_comparison(results(), comparison)
-    for file in (Target(out).table, comparison.picture):
+    for file in (ComparisonOutput(out).table, comparison.picture):
         if file is not None:
             note(f"wrote {file}")

@@ -14,7 +14,7 @@ from sixjars_runtime.errors import DataError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sixjars.evaluation.agreement import Estimate
+    from sixjars.evaluation.agreement import MeanEstimate
     from sixjars.learning.engine import Device
     from sixjars.runs.faithfulness import AttentionCheck
 
@@ -124,5 +124,5 @@ def _show(console: "Console", checked: "AttentionCheck") -> None:
         console.print(sentence)
 
 
-def _spelled(estimate: "Estimate") -> str:
+def _spelled(estimate: "MeanEstimate") -> str:
     return f"{estimate.mean:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

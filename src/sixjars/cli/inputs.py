@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
-from sixjars.cli.streaming import Pace
+from sixjars.cli.streaming import Throughput
 from sixjars.data.text.files import is_gzipped
-from sixjars.runs.notes import MUCH, cut_in_words, unknown_in_words
-from sixjars.runs.prediction_input import (
+from sixjars.runs.prediction.input_warnings import MUCH, Skipped, cut_in_words, unknown_in_words
+from sixjars.runs.prediction.inputs import (
     input_of_parts,
     input_of_row,
     object_named,
@@ -19,15 +19,14 @@ from sixjars.runs.prediction_input import (
     raw_lines,
     text_of,
 )
-from sixjars.runs.skipped import Skipped
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import SPECIAL, STOP
 
 if TYPE_CHECKING:
     from sixjars.data.tables.table_file import TableFile
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.prediction import Prediction
-    from sixjars.runs.prediction_input import Item
+    from sixjars.runs.prediction.inputs import Item
+    from sixjars.runs.prediction.prediction import Prediction
+    from sixjars.runs.prediction.predictor import Predictor
 
 
 _AT_ONCE = 1 << 16  # bytes of a read
@@ -40,7 +39,7 @@ def at_terminal() -> bool:
 
 @final
 @dataclass(frozen=True)
-class Inputs:
+class CommandInputs:
     """The inputs of a command: texts with questions, or a file; else standard input."""
 
     texts: list[str]
@@ -61,12 +60,12 @@ class Inputs:
         columns = predictor.all_columns if with_output else predictor.columns
         return table_file(self.file, columns, predictor.recipe.data)
 
-    def lines(self, predictor: "Predictor", table: "TableFile | None") -> "Lines | None":
+    def lines(self, predictor: "Predictor", table: "TableFile | None") -> "InputLines | None":
         """The lines of the file or of standard input; nothing where there are texts or a table."""
-        return None if self.texts or table is not None else Lines(self.file, predictor)
+        return None if self.texts or table is not None else InputLines(self.file, predictor)
 
     def items(
-        self, predictor: "Predictor", table: "TableFile | None", lines: "Lines | None"
+        self, predictor: "Predictor", table: "TableFile | None", lines: "InputLines | None"
     ) -> "Iterator[Item]":
         """All inputs: of the table, of the lines, or else the texts."""
         if table is not None:
@@ -138,7 +137,7 @@ def note_cut(prediction: "Prediction") -> None:
 
 
 @final
-class Lines:
+class InputLines:
     """Lines of a file or of stdin, one input each; it counts the bytes read, for progress."""
 
     def __init__(self, file: Path | None, predictor: "Predictor") -> None:
@@ -240,14 +239,14 @@ class UnknownTokens:
 
 
 @final
-class Notes:
+class InputNotes:
     """Faults of inputs on stderr: the first ones that were cut, and the count of those skipped.
 
     Where inputs are `typed`, each fault is printed at once.
     """
 
     def __init__(
-        self, pace: Pace, *, typed: bool = False, table: "TableFile | None" = None
+        self, pace: Throughput, *, typed: bool = False, table: "TableFile | None" = None
     ) -> None:
         self.pace = pace
         self.typed = typed

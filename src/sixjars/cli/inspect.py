@@ -18,7 +18,7 @@ from sixjars.cli.faithfulness import (
     check_weights,
 )
 from sixjars.cli.inputs import (
-    Inputs,
+    CommandInputs,
     UnknownTokens,
     is_failure,
     note_cut,
@@ -50,15 +50,15 @@ from sixjars.cli.predict import (
 )
 from sixjars.cli.streaming import portions
 from sixjars.progress import number_of
-from sixjars.runs.skipped import Skipped
+from sixjars.runs.prediction.input_warnings import Skipped
 from sixjars_runtime.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.drawing.view import View
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.prediction import Prediction
-    from sixjars.runs.requests import Input
+    from sixjars.runs.prediction.prediction import Prediction
+    from sixjars.runs.prediction.predictor import Predictor
+    from sixjars.runs.prediction.requests import Input
 
     Pair = tuple[Input, str | None]
     """An input, and the output that is forced."""
@@ -112,7 +112,7 @@ def inspect(
     """Show what a run attends to: for each output word, the words, regions, frames or points of the
     input.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.runs.predict import load
+    from sixjars.runs.prediction.predictor import load
 
     _check_out(out, view)
     checked = CheckOptions(data, examples, reference)
@@ -133,7 +133,7 @@ def inspect(
     inspection = _Inspection(
         predictor, settings, view, target, pieces=pieces, most=examples, strict=strict
     )
-    given = inspection.pairs(Inputs(texts or [], question or [], input_file))
+    given = inspection.pairs(CommandInputs(texts or [], question or [], input_file))
     if view != "pharaoh":
         return inspection.show(given, out, title=f"Attention of {run.name}")
     print_alignments(predictor, islice(given, examples), out, strict=strict)
@@ -184,7 +184,7 @@ class _Inspection:
     strict: bool
     """Whether the exit code is 1 where an input was skipped."""
 
-    def pairs(self, inputs: Inputs) -> "Iterator[Pair]":
+    def pairs(self, inputs: CommandInputs) -> "Iterator[Pair]":
         """Each input with its forced output, of the command line or of its row in a file."""
         predictor = self.predictor
         note_file_names(predictor, inputs.texts)
@@ -264,14 +264,14 @@ class _Inspection:
             raise typer.Exit(1)
 
     def _predicted(self, given: "list[Pair]") -> "list[list[Prediction]]":
-        from sixjars.runs.forced import forced
+        from sixjars.runs.prediction.teacher_forcing import forced_predictions
 
         inputs = [values for values, _ in given]
         if self.target is None:
             return self.predictor.nbest(inputs, search=self.settings)
         if len(inputs) > 1:
             raise DataError(f"--target is the output of one input, but {len(inputs)} are given.")
-        return [forced(self.predictor, inputs, [self.target])]
+        return [forced_predictions(self.predictor, inputs, [self.target])]
 
     def _view(self, predictions: "list[Prediction]") -> "View":
         from sixjars.decoding.scores import order_in_words
@@ -281,7 +281,13 @@ class _Inspection:
         order = order_in_words(self.settings) if self.predictor.ability.searches else ""
         forced = self.target is not None
         pieces = self.pieces
-        view = view_of(self.predictor, predictions, pieces=pieces, forced=forced, order=order)
+        view = view_of(
+            self.predictor,
+            predictions,
+            pieces=pieces,
+            forced=forced,
+            order=order,
+        )
         chosen_view(view, self.view)  # refuse a view that the model does not have
         return view
 
@@ -364,9 +370,9 @@ def print_alignments(
 
 
 def _is_empty(given: "Input", target: str | None) -> bool:
-    from sixjars.runs.requests import Unreadable
+    from sixjars.runs.prediction.requests import UnreadableInput
 
-    if isinstance(given, Unreadable):
+    if isinstance(given, UnreadableInput):
         return False
     values = given.values() if isinstance(given, Mapping) else [given]
     texts = [value for value in (target or "", *values) if isinstance(value, str)]
@@ -379,12 +385,12 @@ def _links(
     """The links of each pair; `failed` gets those that cannot be used, but have no empty text."""
     from sixjars.data.alignment.aligner import pharaoh
     from sixjars.evaluation.metrics.attention import linked
-    from sixjars.runs.forced import forced
+    from sixjars.runs.prediction.teacher_forcing import forced_predictions
 
     source, output = next(iter(predictor.inputs.values())), predictor.fields.output
     outputs = [target or "" for _, target in pairs]
     inputs = [given for given, _ in pairs]
-    predictions = forced(predictor, inputs, outputs, first=first, posterior=True)
+    predictions = forced_predictions(predictor, inputs, outputs, first=first, posterior=True)
     texts = [next(iter(prediction.inputs.values()), "") for prediction in predictions]
     source_words = source.words([source.normalize(text) for text in texts])
     target_words = output.words([output.normalize(text) for text in outputs])

@@ -87,11 +87,11 @@ def notes() -> "Console":
 
 def noting() -> "AbstractContextManager[None]":
     """Print what is reported on data meanwhile as notes; `rich` loads only for one."""
-    return listening(_Noting())
+    return listening(_NotePrinter())
 
 
 @final
-class _Noting(Reporter):
+class _NotePrinter(Reporter):
     def note(self, sentence: str) -> None:
         note(f"note: {sentence}")
 

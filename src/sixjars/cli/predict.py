@@ -11,7 +11,7 @@ import typer
 from sixjars.bulk import PART_ROWS
 from sixjars.bulk.remote import local_path
 from sixjars.cli.bulk import (
-    Bulk,
+    BulkOptions,
     EngineOption,
     PartRowsOption,
     RayAddressOption,
@@ -20,7 +20,7 @@ from sixjars.cli.bulk import (
     WorkersOption,
 )
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.inputs import Inputs, Notes, note_file_names
+from sixjars.cli.inputs import CommandInputs, InputNotes, note_file_names
 from sixjars.cli.options import (
     TABLES,
     AllowOption,
@@ -34,16 +34,16 @@ from sixjars.cli.options import (
     noting,
     option,
 )
-from sixjars.cli.streaming import Pace, portions
+from sixjars.cli.streaming import Throughput, portions
 from sixjars_runtime.errors import DataError, Interrupted
 
 if TYPE_CHECKING:
     from sixjars.learning.engine import Device
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.predict import Predictor
-    from sixjars.runs.prediction import Prediction
-    from sixjars.runs.prediction_input import Item
-    from sixjars.runs.prediction_output import PredictionOutput
+    from sixjars.runs.prediction.inputs import Item
+    from sixjars.runs.prediction.outputs import PredictionOutput
+    from sixjars.runs.prediction.prediction import Prediction
+    from sixjars.runs.prediction.predictor import Predictor
 
 TextsArgument = Annotated[
     list[str] | None,
@@ -123,10 +123,10 @@ def predict(
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a
     line.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.runs.predict import load
+    from sixjars.runs.prediction.predictor import load
 
     check_one_source(texts, inputs)
-    bulk = Bulk(inputs, output_file, shard, resume, part_rows, engine, workers, ray_address)
+    bulk = BulkOptions(inputs, output_file, shard, resume, part_rows, engine, workers, ray_address)
     if bulk.is_asked:
         bulk.check(alone=not (texts or question or pictures or chat))
     else:
@@ -135,11 +135,11 @@ def predict(
     predictor = load(run, device=place, precision=precision, allow=allow or [])
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
-        from sixjars.bulk.work import Order
+        from sixjars.bulk.worker import WorkerSettings
 
         allowed = tuple(allow or [])
         paths = str(run), "", str(output_file)
-        order = Order(*paths, settings, device, precision, allowed, as_json)
+        order = WorkerSettings(*paths, settings, device, precision, allowed, as_json)
         bulk.through(order, predictor, strict=strict)
         return
     if pictures is not None and not predictor.has_attention:
@@ -156,7 +156,7 @@ def predict(
         return
     arguments = bool(texts)
     job = _PredictionJob(predictor, settings, pictures, as_json, arguments, strict)
-    _predict_all(job, Inputs(texts or [], question or [], bulk.file), output_file)
+    _predict_all(job, CommandInputs(texts or [], question or [], bulk.file), output_file)
 
 
 def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
@@ -170,16 +170,16 @@ def search_settings(
 ) -> "tuple[SearchSettings, set[str]]":
     """The run's own search settings, with those of the command line; and the names of those."""
     from sixjars.recipe.files import overridden
-    from sixjars.runs.requests import search_of
+    from sixjars.runs.prediction.requests import search_of
 
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     base = predictor.recipe.evaluation.search
     return search_of(base, search, given, predictor.ability, "the command line"), set(given)
 
 
-def _predict_all(job: "_PredictionJob", inputs: Inputs, output: Path | None) -> None:
+def _predict_all(job: "_PredictionJob", inputs: CommandInputs, output: Path | None) -> None:
     """Predict the inputs, and write the outputs to a file or to standard output."""
-    from sixjars.runs.prediction_output import PredictionLines, PredictionTable
+    from sixjars.runs.prediction.outputs import PredictionLines, PredictionTable
 
     predictor, nbest = job.predictor, job.settings.nbest
     note_file_names(predictor, inputs.texts)
@@ -194,11 +194,11 @@ def _predict_all(job: "_PredictionJob", inputs: Inputs, output: Path | None) -> 
         and output.suffix.lower() != ".txt"
     ):
         sink = PredictionTable(predictor, table, output, nbest=nbest, note=note)
-    pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
+    pace = Throughput(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=inputs.typed, slow=lines is not None and inputs.file is None)
     try:
         with noting():
-            job.through(waiting, sink, Notes(pace, typed=inputs.typed, table=table))
+            job.through(waiting, sink, InputNotes(pace, typed=inputs.typed, table=table))
     except KeyboardInterrupt:
         if inputs.file is None or output is None:
             raise
@@ -251,17 +251,17 @@ class _PredictionJob:
     """Whether the exit code is 1 where an input was skipped."""
 
     def through(
-        self, waiting: "Iterator[list[Item]]", sink: "PredictionOutput", notes: Notes
+        self, waiting: "Iterator[list[Item]]", sink: "PredictionOutput", notes: InputNotes
     ) -> None:
         """Predict all portions; an input that cannot be used is an empty line, and noted."""
-        from sixjars.runs.computing import computing
+        from sixjars.runs.prediction.threads import prediction_threads
 
         options: dict[str, Any] = {"search": self.settings}
         options["details"] = self.as_json or self.pictures is not None
         done = 0
         drawn = set[str]()
         try:
-            with computing(self.predictor) as threads:
+            with prediction_threads(self.predictor) as threads:
                 for items in waiting:
                     inputs = [values for values, _ in items]
                     rows = self.predictor.nbest(inputs, first=done, threads=threads, **options)

@@ -35,11 +35,11 @@ def features(
     """Extract the features of all images or videos of a recipe ahead of training; one that is
     killed goes on.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.recipe.outside import Outside
-    from sixjars.runs.prepare import extract_features
+    from sixjars.recipe.allowed_code import AllowedCode
+    from sixjars.runs.data.prepare import extract_features
     from sixjars.runs.recipes import read_recipe
 
-    outside = Outside(tuple(allow or []))
+    outside = AllowedCode(tuple(allow or []))
     reporter = ConsoleProgress(notes())
     settings = read_recipe(recipe, overrides or [], outside)
     extracted = extract_features(settings, device=device, reporter=reporter, outside=outside)
@@ -63,7 +63,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Another seed, another corpus.", min=0)] = 0,
 ) -> None:
     """Write a synthetic corpus as files: JSON lines, and images or videos beside them."""
-    from sixjars.runs.prepare import generate_sample
+    from sixjars.runs.data.prepare import generate_sample
 
     for path in generate_sample(task, out, size=size, seed=seed, reporter=ConsoleProgress(notes())):
         results().print(str(path))

@@ -93,7 +93,7 @@ def score(
     """Print the log probability of each output of a file, one a line; with --json also that of each
     token.
     """  # noqa: D205 - one sentence of --help
-    from sixjars.runs.forced import score_outputs
+    from sixjars.runs.prediction.teacher_forcing import score_outputs
 
     with noting():
         outputs = score_outputs(run, data, device=device, allow=allow or [])

@@ -21,7 +21,7 @@ def pack(
     allow: AllowOption = None,
 ) -> None:
     """Write a run into one file to share: recipe, vocabularies, weights, and a model card."""
-    from sixjars.runs.share import pack as pack_run
+    from sixjars.runs.folder.share import pack as pack_run
 
     written = pack_run(run, file, licence=licence, allow=allow or [])
     size = f"{written.stat().st_size:,} bytes"
@@ -37,7 +37,7 @@ def push(
     allow: AllowOption = None,
 ) -> None:
     """Put a run on the Hugging Face hub: recipe, vocabularies, weights, and a model card."""
-    from sixjars.runs.share import push as push_run
+    from sixjars.runs.folder.share import push as push_run
 
     address = push_run(run, name, licence=licence, private=private, allow=allow or [])
     note(f"{address}; use it: sixjars predict hf:{name.removeprefix('hf:')} INPUT")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sixjars.comparison.result import Comparison
     from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
-    from sixjars.runs.explanation import Explanation, Weight
-    from sixjars.runs.result import Run
+    from sixjars.runs.explanation.sections import ExplainedWeight, Explanation
+    from sixjars.runs.run import Run
     from sixjars.starter.race import Race
     from sixjars.tuning.result import Tuning
 
@@ -146,8 +146,8 @@ def show_demo(console: Console, folder: Path) -> None:
     from sixjars.drawing.draw import draw
     from sixjars.drawing.terminal import in_terminal
     from sixjars.runs.evaluate import scored_dataset
-    from sixjars.runs.folder import open_run
-    from sixjars.runs.predict import load
+    from sixjars.runs.folder.run_folder import open_run
+    from sixjars.runs.prediction.predictor import load
 
     predictor = load(folder, device="cpu")
     dataset = scored_dataset(open_run(folder))
@@ -186,7 +186,7 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
     console.print(f"{explanation.count:,} trainable parameters{frozen}.")
 
 
-def _weights(weights: "Sequence[Weight]") -> Table:
+def _weights(weights: "Sequence[ExplainedWeight]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("    parameter", "letter", "shape"):
         table.add_column(name, no_wrap=True, header_style="dim")

@@ -95,7 +95,7 @@ class _Last:
 
 
 @final
-class Pace:
+class Throughput:
     """How many inputs are done, how fast, and how long the rest will take: on stderr.
 
     In a terminal one line that changes, if the answers go elsewhere; else a line every half minute.

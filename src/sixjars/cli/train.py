@@ -46,7 +46,7 @@ def demo(
     attention.
     """  # noqa: D205 - one sentence of --help
     from sixjars.cli.show import show_demo, show_trained
-    from sixjars.runs.folder import open_run
+    from sixjars.runs.folder.run_folder import open_run
     from sixjars.runs.recipes import read_recipe
     from sixjars.runs.train import train as train_recipe
 
@@ -67,7 +67,7 @@ def demo(
 
 def _clear(folder: Path) -> None:
     """Remove an earlier demo, and nothing else."""
-    from sixjars.runs.archive import FILES
+    from sixjars.runs.folder.archive import FILES
 
     paths = [folder / name for name in (*FILES, "curves.png", "attention.png")]
     paths += [*folder.glob("fields/*.json"), *folder.glob("checkpoints/*.safetensors")]
@@ -252,7 +252,7 @@ def tune(
 ) -> None:
     """Search for the best values of some keys, by the validation set."""
     from sixjars.recipe.files import find
-    from sixjars.tuning.space import TRIALS, space_of
+    from sixjars.tuning.search_space import TRIALS, space_of
 
     find(recipe)  # wrong names and spaces are errors at once, before torch is loaded
     space_of(space)

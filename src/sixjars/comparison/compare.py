@@ -11,21 +11,21 @@ from typing import Any, Final
 from sixjars.comparison.result import Comparison, Contender, DifferingExample, unique_names
 from sixjars.comparison.scored_run import ScoredRun
 from sixjars.comparison.seeds import alike_first, seeds_of
-from sixjars.comparison.tables import RUNS, Target
+from sixjars.comparison.tables import RUNS, ComparisonOutput
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.bootstrap import exchanged
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, value_alone
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, usual_reporter
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.evaluate import baselines_beside, judged_run, wanted_metrics, without_annotations
-from sixjars.runs.explain import is_run, recipe_or_run
-from sixjars.runs.extension import resume_run
-from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.explanation.explain import is_run, recipe_or_run
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.output_file import check_not_read
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.train import train
+from sixjars.runs.training.resume import resume_run
 from sixjars_runtime.errors import DataError
 
 EXAMPLES: Final = 2
@@ -57,8 +57,8 @@ def compare(  # noqa: PLR0913 - the options of one comparison
         ...
     sixjars_runtime.errors.DataError: compare needs two recipes or runs, or more.
     """
-    outside = Outside(tuple(allow), tuple(components))
-    target = Target(Path(out))
+    outside = AllowedCode(tuple(allow), tuple(components))
+    target = ComparisonOutput(Path(out))
     names = [os.fspath(name) for name in named]
     if metric is not None:
         metric_named(metric, outside)
@@ -84,7 +84,7 @@ def compare(  # noqa: PLR0913 - the options of one comparison
     return result
 
 
-def _recipe(name: str, outside: Outside) -> Recipe:
+def _recipe(name: str, outside: AllowedCode) -> Recipe:
     return open_run(name, outside).recipe if is_run(name) else recipe_or_run(name, (), outside)
 
 
@@ -149,7 +149,7 @@ def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe]) -> None:
 
 
 def _metrics(
-    names: Sequence[str], recipes: Sequence[Recipe], metric: str | None, outside: Outside
+    names: Sequence[str], recipes: Sequence[Recipe], metric: str | None, outside: AllowedCode
 ) -> tuple[list[Metric], Metric]:
     """The metrics that all have, with the one that is named; and the one that is drawn."""
     theirs = [{each.name: each for each in metrics_of(recipe, outside)} for recipe in recipes]
@@ -195,7 +195,9 @@ def _names(named: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
     return [names[path][1] if counts[names[path][1]] == 1 else path for path in named]
 
 
-def _run(name: str, out: Path, device: Device, reporter: Reporter, outside: Outside) -> RunFolder:
+def _run(
+    name: str, out: Path, device: Device, reporter: Reporter, outside: AllowedCode
+) -> RunFolder:
     """A run that is there, or one of a recipe, which is trained unless `out` has it already."""
     if is_run(name):
         return open_run(name, outside)

@@ -14,7 +14,7 @@ from sixjars.evaluation.bootstrap import IN_LEVEL, Difference
 from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.evaluation.metrics import Interval, Score, rounded
 from sixjars.progress import duration, in_time, number_of
-from sixjars.runs.advice import PAGE
+from sixjars.runs.baselines.advice import PAGE
 from sixjars.runs.notebook import table
 
 SIGNIFICANT: Final = 0.05
@@ -59,7 +59,7 @@ class RunScore:
 
 @final
 @dataclass(frozen=True)
-class Cost:
+class RunCost:
     """The size, the training and the speed of a run."""
 
     size: int
@@ -101,7 +101,7 @@ class Contender:
     search: str
     """The search that chose its outputs."""
     scores: tuple[RunScore, ...] = ()
-    cost: Cost | None = None
+    cost: RunCost | None = None
 
 
 @final

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, final
 
-from sixjars.comparison.result import Cost, RunScore
+from sixjars.comparison.result import RunCost, RunScore
 from sixjars.decoding import in_words
 from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
@@ -11,7 +11,7 @@ from sixjars.evaluation.metrics import Interval, Metric
 from sixjars.evaluation.metrics.table import widened
 from sixjars.learning.cost import read_cost
 from sixjars.runs.evaluate import JudgedRun
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars_runtime.errors import RunError
 
 BUCKETS: Final = 5
@@ -36,7 +36,7 @@ class ScoredRun:
         }
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> RunCost:
         """Its size, training and speed."""
         kept = [self.run.weights, *(self.run.folder / "fields").glob("*.json")]
         try:
@@ -45,7 +45,7 @@ class ScoredRun:
             last = {}
         steps = last.get("step")
         spent = read_cost(self.run.folder)
-        return Cost(
+        return RunCost(
             size=sum(path.stat().st_size for path in kept),
             steps=None if steps is None else int(steps),
             epochs=last.get("epoch"),

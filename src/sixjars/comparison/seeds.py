@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 from typing import Any, final
 
 from sixjars.progress import listed
-from sixjars.runs.folder import RunFolder, noted
+from sixjars.runs.folder.run_folder import RunFolder, noted
 
 
 @final

@@ -21,7 +21,7 @@ RUNS: Final = Path("runs/compare")
 
 @final
 @dataclass(frozen=True)
-class Target:
+class ComparisonOutput:
     """The place of a comparison: a folder for all of it, or one file."""
 
     path: Path

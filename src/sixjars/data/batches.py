@@ -21,7 +21,7 @@ from sixjars.flow.values import Batch, Padded
 Rows = NDArray[np.int64]  # numbers of examples
 
 
-class Column(Protocol):
+class FieldValues(Protocol):
     """All values of a field, from which padded batches are taken."""
 
     lengths: NDArray[np.int64]
@@ -106,10 +106,10 @@ class EmptyColumn:
 DEFAULT_EXAMPLES = 64
 
 
-class Joint(Protocol):
+class BatchLink(Protocol):
     """What ties inputs and target of a batch together, such as words that are copied."""
 
-    def check(self, inputs: Mapping[str, Column]) -> None:
+    def check(self, inputs: Mapping[str, FieldValues]) -> None:
         """Refuse columns that cannot be joined."""
 
     def join(
@@ -120,7 +120,7 @@ class Joint(Protocol):
 
 @final
 @dataclass(frozen=True)
-class Plan(Sequence[list[Tensor]]):
+class BatchPlan(Sequence[list[Tensor]]):
     """The batches of each update of an epoch, cut when they are asked for, to save memory."""
 
     order: Rows
@@ -194,8 +194,8 @@ class Batches:
 
     def __init__(  # noqa: PLR0913 - columns, limits, and what ties them together
         self,
-        inputs: Mapping[str, Column],
-        target: Column,
+        inputs: Mapping[str, FieldValues],
+        target: FieldValues,
         *,
         usable: NDArray[np.bool_] | None = None,
         batch_tokens: int | None = None,
@@ -203,7 +203,7 @@ class Batches:
         seed: int = 0,
         weights: NDArray[np.float64] | None = None,
         links: Guides | None = None,
-        joint: Joint | None = None,
+        joint: BatchLink | None = None,
     ) -> None:
         self.inputs = dict(inputs)
         self.target = target
@@ -229,7 +229,7 @@ class Batches:
             if isinstance(column, SegmentColumn):
                 column.few_shapes = True
 
-    def plan(self, *, epoch: int, accumulate: int = 1) -> Plan:
+    def plan(self, *, epoch: int, accumulate: int = 1) -> BatchPlan:
         """The batches of an epoch, grouped into updates of `accumulate` each."""
         noise = np.random.default_rng([self.seed, epoch])
         # Chance decides among equal lengths alone, so however rows are ordered, the batches have
@@ -241,7 +241,7 @@ class Batches:
         if self.weights is not None and epoch:
             # Fractions draw other lengths in each epoch, so the count may change.
             chosen = np.resize(chosen, self._batches_at_first)
-        return Plan(order, borders, chosen, accumulate)
+        return BatchPlan(order, borders, chosen, accumulate)
 
     @cached_property
     def _batches_at_first(self) -> int:

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.batches import Column, Rows
-from sixjars.data.storage.cache import IdEncoder, Table
+from sixjars.data.batches import FieldValues, Rows
+from sixjars.data.storage.cache import ExampleTable, IdEncoder
 from sixjars.flow.values import Padded
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import UNK
@@ -74,14 +74,14 @@ def _outside(
 class Copying:
     """How the words of one input are output by the decoder."""
 
-    words: Column
+    words: FieldValues
     """The words of the input in the target's numbers, also those outside its vocabulary."""
     size: int
     """The size of that vocabulary."""
     source: str
     """The name of the input that is copied from."""
 
-    def check(self, inputs: Mapping[str, Column]) -> None:
+    def check(self, inputs: Mapping[str, FieldValues]) -> None:
         """Refuse an input that its own and the target's vocabulary split differently."""
         lengths = inputs[self.source].lengths
         differ = np.flatnonzero(self.words.lengths != lengths)
@@ -124,7 +124,7 @@ class CopyLink:
         """Encodes the source with the target's vocabulary."""
         return {self._name: self.source.encoding(self.target.tokenizer, copies=True)}
 
-    def joint(self, table: Table) -> Copying:
+    def joint(self, table: ExampleTable) -> Copying:
         """The joint that adds copy ids to batches."""
         words = self.source.id_column(table.ids(self._name))
         return Copying(words, self.target.tokenizer.size, self.source.name)

@@ -11,11 +11,18 @@ from numpy.typing import NDArray
 
 from sixjars.data.alignment.guides import Guides, guides_of
 from sixjars.data.annotations import TrueLinks, links_of
-from sixjars.data.batches import Batches, Column, EmptyColumn
+from sixjars.data.batches import Batches, EmptyColumn, FieldValues
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
 from sixjars.data.flat import TextStream, portions, slices
-from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
+from sixjars.data.storage.cache import (
+    Examples,
+    ExampleTable,
+    IdEncoder,
+    cache_folder,
+    cached,
+    encoded,
+)
 from sixjars.progress import counted
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import STOP, UNK
@@ -92,7 +99,7 @@ def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:
 class Dataset:
     """One split of the data (train, valid or test), or the inputs of a prediction, encoded."""
 
-    table: Table
+    table: ExampleTable
     fields: Fields
     where: str
     """The file, for messages."""
@@ -283,7 +290,7 @@ class Dataset:
         """
         inputs = {name: self._column(name) for name in self.fields.inputs}
         output = self.fields.output.name
-        target: Column = EmptyColumn(len(self))
+        target: FieldValues = EmptyColumn(len(self))
         if self.table.has(output):
             target = self._column(output, training=training)
         has_links = self.diagonal is not None or self.table.has("alignment")
@@ -300,7 +307,7 @@ class Dataset:
             joint=None if link is None else link.joint(self.table),
         )
 
-    def _column(self, name: str, *, training: bool = False) -> Column:
+    def _column(self, name: str, *, training: bool = False) -> FieldValues:
         return self.fields.all[name].column(self.table, training=training)
 
     def lengths(self, name: str) -> Sequence[int]:

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sixjars.data.bad_rows import without_bad
-from sixjars.data.batches import ArrayColumn, Column
+from sixjars.data.batches import ArrayColumn, FieldValues
 from sixjars.data.copying import CopyLink
-from sixjars.data.storage.cache import LINE, Examples, IdEncoder, Table
+from sixjars.data.storage.cache import LINE, Examples, ExampleTable, IdEncoder
 from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
@@ -234,29 +234,31 @@ class Field(ABC):
         """The numbers of each text, (S,) or (S, N)."""
         raise NotImplementedError(f"{type(self).__name__} must give `arrays` or `column`.")
 
-    def column(self, table: Table, *, training: bool = False) -> Column:
+    def column(self, table: ExampleTable, *, training: bool = False) -> FieldValues:
         """All rows of a table as a column that gives padded batches."""
         arrays = self.arrays(table.texts(self.name))
         lengths = np.array([len(array) for array in arrays], dtype=np.int64)
         return ArrayColumn(arrays.__getitem__, lengths)
 
-    def usable(self, table: Table) -> NDArray[np.bool_]:
+    def usable(self, table: ExampleTable) -> NDArray[np.bool_]:
         """The rows that can be learned from: not left out by settings, and not without content."""
         return np.ones(len(table), dtype=bool)
 
-    def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
+    def why_unusable(self, table: ExampleTable, rows: NDArray[np.int64]) -> str:
         """What is said of some rows that are not `usable`."""
         return self.unusable
 
-    def note_on_unknown(self, table: Table) -> str:
+    def note_on_unknown(self, table: ExampleTable) -> str:
         """A sentence on rows that ask for an output which was never learned; empty without any."""
         return ""
 
-    def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
+    def truncated(self, table: ExampleTable, rows: Sequence[int]) -> NDArray[np.bool_]:
         """Which of some rows are longer than the part that is encoded."""
         return np.zeros(len(rows), dtype=bool)
 
-    def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
+    def frozen_features(
+        self, table: ExampleTable, rows: Sequence[int]
+    ) -> NDArray[np.float32] | None:
         """One vector for each of some rows, (R, N), where frozen features are stored, else None."""
         return None
 
@@ -280,7 +282,7 @@ class Field(ABC):
         """Ids with `<unk>` replaced by copies from where attention was, and the words of `text`."""
         return ids, []
 
-    def positions(self, table: Table, row: int, count: int) -> Positions:
+    def positions(self, table: ExampleTable, row: int, count: int) -> Positions:
         """The tokens, segments and words at the `count` positions of a row."""
         return Positions()
 

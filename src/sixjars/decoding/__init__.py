@@ -16,10 +16,10 @@ from torch import Tensor
 from sixjars.decoding.beam import BEAM
 from sixjars.decoding.memory import check_memory
 from sixjars.decoding.problem import (
-    Column,
-    Part,
-    Problem,
     SearchKind,
+    SearchPart,
+    SearchProblem,
+    SearchStep,
     Tell,
     Walk,
     check_rows,
@@ -28,7 +28,7 @@ from sixjars.decoding.problem import (
     walked,
 )
 from sixjars.decoding.sampling import draw, likely, row_seeds
-from sixjars.decoding.scores import NEVER, Ranking, best_tokens
+from sixjars.decoding.scores import NEVER, HypothesisScoring, best_tokens
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis, Step
 from sixjars.flow.values import Padded, Prepared, Rows
@@ -90,7 +90,7 @@ class Searcher:
         if state.rows * rows >= MANY:
             size: dict[str, Any] = {"rows": rows, "steps": longest, "beam": settings.kind == "beam"}
             check_memory(generator, state, prepared, keeps_weights=self.attention, **size)
-        problem = Problem(
+        problem = SearchProblem(
             step=generator.step,
             state=state.repeat(rows),
             prepared=prepared if generator.grouped else prepared.repeat(rows),
@@ -145,7 +145,7 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     """
     rows = beam_rows(settings)
     check_rows(state.rows, settings.kind, rows, prefix=prefix, mask=mask)
-    problem = Problem(
+    problem = SearchProblem(
         step=lambda token, state, _: step(token, state),
         state=state,
         prepared=None,
@@ -160,11 +160,11 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     return _found(problem, walked)
 
 
-def ranking_of(settings: SearchSettings, mask: Tensor | None, rows: int) -> Ranking:
+def ranking_of(settings: SearchSettings, mask: Tensor | None, rows: int) -> HypothesisScoring:
     """The ranking, with `rows` rows for each row of the mask (B, S), if a penalty reads it."""
     if mask is not None:
         mask = mask.repeat_interleave(rows, dim=0) if settings.coverage_penalty else None
-    return Ranking(settings.length_penalty, settings.coverage_penalty, mask)
+    return HypothesisScoring(settings.length_penalty, settings.coverage_penalty, mask)
 
 
 def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) -> Tensor | None:
@@ -174,7 +174,7 @@ def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) 
     return row_seeds(settings.seed, range(sources) if seeds is None else seeds, beam_rows(settings))
 
 
-def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
+def _found(problem: SearchProblem, walk: Walk) -> list[list[Hypothesis]]:
     if problem.state.rows == 0:
         return []
     kind = KINDS[problem.settings.kind]
@@ -185,7 +185,7 @@ def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
 
 
 def _likeliest(
-    problem: Problem, model_RV: Tensor, output: Tensor | None, steps: int | Tensor
+    problem: SearchProblem, model_RV: Tensor, output: Tensor | None, steps: int | Tensor
 ) -> tuple[Tensor, Tensor]:
     r"""Greedy search: at every step the most probable token.
 
@@ -196,7 +196,7 @@ def _likeliest(
 
 
 def _drawn(
-    problem: Problem, model_RV: Tensor, output: Tensor | None, steps: int | Tensor
+    problem: SearchProblem, model_RV: Tensor, output: Tensor | None, steps: int | Tensor
 ) -> tuple[Tensor, Tensor]:
     allowed_RV = problem.allowed(model_RV, output, steps)
     assert problem.seeds is not None
@@ -225,7 +225,7 @@ class RowsRunning(Rows):
     """Rows of a source."""
 
     @classmethod
-    def begun(cls, problem: Problem) -> Self:
+    def begun(cls, problem: SearchProblem) -> Self:
         """`<go>` in every row."""
         token_R = problem.first()
         output_Rt = token_R.new_empty(token_R.shape[0], 0) if problem.reads_output else None
@@ -241,7 +241,7 @@ class RowsRunning(Rows):
         return self.pick(rows)
 
 
-Choose = Callable[[Problem, Tensor, Tensor | None, int | Tensor], tuple[Tensor, Tensor]]
+Choose = Callable[[SearchProblem, Tensor, Tensor | None, int | Tensor], tuple[Tensor, Tensor]]
 """Chooses a token for each row that no rule forbids; returns it and its log probability, (R,) each.
 
 It receives the model's log probabilities (R, V), the output so far (R, t) where a rule reads it,
@@ -249,8 +249,8 @@ and the number of the step."""
 
 
 def _advanced(
-    choose: Choose, problem: Problem, running: RowsRunning, steps: int | Tensor
-) -> tuple[RowsRunning, Column]:
+    choose: Choose, problem: SearchProblem, running: RowsRunning, steps: int | Tensor
+) -> tuple[RowsRunning, SearchStep]:
     """One step of every row.
 
     A row ends with `<stop>`, at the limit, or where no token may follow; only the first is
@@ -268,12 +268,12 @@ def _advanced(
     if output_Rt is not None:
         output_Rt = torch.cat([output_Rt, token_R.unsqueeze(1)], dim=1)
     after = RowsRunning(token_R, state, open_R, total_R, output_Rt, running.each)
-    return after, Column(token_R, weights=scored.weights, gained=gained_R)
+    return after, SearchStep(token_R, weights=scored.weights, gained=gained_R)
 
 
 def _advanced_greedily(
-    problem: Problem, running: RowsRunning, steps: int | Tensor
-) -> tuple[RowsRunning, Column]:
+    problem: SearchProblem, running: RowsRunning, steps: int | Tensor
+) -> tuple[RowsRunning, SearchStep]:
     """As `_advanced`; one kernel in a CUDA graph, which has no other rules (`can_capture`)."""
     if not isinstance(steps, Tensor) or not steps.is_cuda or find_spec("triton") is None:
         return _advanced(_likeliest, problem, running, steps)
@@ -282,10 +282,10 @@ def _advanced_greedily(
     scored, state = problem.stepped(running.token, running.state)
     token_R, gained_R, open_R, total_R = chosen(problem, scored, running.open, running.total, steps)
     after = RowsRunning(token_R, state, open_R, total_R, None, running.each)
-    return after, Column(token_R, weights=scored.weights, gained=gained_R)
+    return after, SearchStep(token_R, weights=scored.weights, gained=gained_R)
 
 
-def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+def _gathered(problem: SearchProblem, parts: Sequence[SearchPart]) -> list[list[Hypothesis]]:
     """The hypotheses of all rows, in order, from the parts of the search."""
     problem = replace(problem, ranking=problem.ranking.to("cpu"))
     parts = [replace(part, places=part.places.cpu()) for part in parts]
@@ -303,7 +303,7 @@ def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]
 
 
 def row_ends(
-    problem: Problem,
+    problem: SearchProblem,
     tokens_RT: Tensor,
     gained_RT: Tensor,
     total_R: Tensor,
@@ -324,7 +324,7 @@ def row_ends(
     return tokens_RT, score_R, total_R, count_R, finished_R
 
 
-def _ranked(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+def _ranked(problem: SearchProblem, parts: Sequence[SearchPart]) -> list[list[Hypothesis]]:
     """The `nbest` draws of each source, the most probable first; two may be the same."""
     draws = _gathered(problem, parts)
     return [sorted(each, key=lambda draw: draw.log_probability, reverse=True) for each in draws]

@@ -16,7 +16,13 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
-from sixjars.decoding.problem import Column, Part, Problem, SearchKind, hypotheses_of
+from sixjars.decoding.problem import (
+    SearchKind,
+    SearchPart,
+    SearchProblem,
+    SearchStep,
+    hypotheses_of,
+)
 from sixjars.decoding.scores import NEVER, best_tokens, highest
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Rows, Tensors
@@ -24,7 +30,7 @@ from sixjars.flow.values import Rows, Tensors
 
 @final
 @dataclass(frozen=True)
-class Ended(Rows):
+class EndedHypotheses(Rows):
     """N places for ended hypotheses of each source, (B, N); a score of -inf is an empty place."""
 
     score: Tensor
@@ -61,7 +67,7 @@ class Ended(Rows):
         new = iter(other.tensors())
         return self.mapped(lambda tensor: tensor.index_copy(0, sources, next(new)))
 
-    def unless(self, going: "Beginnings", count: int | Tensor) -> Self:
+    def unless(self, going: "BeamCandidates", count: int | Tensor) -> Self:
         """These, or the beginnings of `count` tokens of each source that has any."""
         lives_B1 = (going.log_probability > NEVER).any(dim=1, keepdim=True)
         return replace(
@@ -78,7 +84,7 @@ class Ended(Rows):
         return self.ordered(place_BN.argsort(dim=1)[:, :most])
 
 
-def _traced(parts: Sequence[Part], ended: Ended) -> list[list[Hypothesis]]:
+def _traced(parts: Sequence[SearchPart], ended: EndedHypotheses) -> list[list[Hypothesis]]:
     """The hypotheses of each source, followed backwards from the rows they ended in.
 
     This is done once, at the end, on the CPU: so a step costs the same however long the hypotheses
@@ -104,7 +110,7 @@ def row_before(step: int | Tensor, parent_R: Tensor, row_X: Tensor, count_X: Ten
     return torch.where(step < count_X, parent_R[row_X], row_X)
 
 
-def _columns(parts: Sequence[Part], columns: Sequence[Column]) -> tuple[Tensor, Tensor]:
+def _columns(parts: Sequence[SearchPart], columns: Sequence[SearchStep]) -> tuple[Tensor, Tensor]:
     """The token of every row at every step, and the row it came from, (T, R) each, on the CPU."""
     every, tokens, parents = len(parts[0].places), [], []
     for part, column in zip(parts, columns, strict=True):
@@ -120,7 +126,9 @@ def _columns(parts: Sequence[Part], columns: Sequence[Column]) -> tuple[Tensor, 
     return torch.cat(tokens), torch.cat(parents)
 
 
-def _attention(parts: Sequence[Part], columns: Sequence[Column], rows_TX: Tensor) -> Tensor | None:
+def _attention(
+    parts: Sequence[SearchPart], columns: Sequence[SearchStep], rows_TX: Tensor
+) -> Tensor | None:
     """The weights of each hypothesis at every step, (X, T, S), from its rows."""
     if columns[0].weights is None:
         return None
@@ -135,7 +143,7 @@ def _attention(parts: Sequence[Part], columns: Sequence[Column], rows_TX: Tensor
 
 @final
 @dataclass(frozen=True)
-class Beginnings(Rows):
+class BeamCandidates(Rows):
     """Candidates for the beam, all fields (B, C) or (B, K); -inf is an empty place."""
 
     log_probability: Tensor
@@ -160,12 +168,12 @@ class Beginnings(Rows):
         places = highest(self.log_probability, most)[1]
         return self.mapped(lambda tensor: tensor.gather(1, places))
 
-    def stopped(self, most: int, count: int | Tensor) -> Ended:
+    def stopped(self, most: int, count: int | Tensor) -> EndedHypotheses:
         """The leftmost as hypotheses of `count` tokens and `<stop>`, in the row before it."""
         left = self.mapped(lambda tensor: tensor[:, :most])
         counts = torch.zeros_like(left.row) + count
         finished = torch.ones_like(counts, dtype=torch.bool)
-        return Ended(left.score, left.log_probability, left.row, counts, finished)
+        return EndedHypotheses(left.score, left.log_probability, left.row, counts, finished)
 
 
 @final
@@ -178,9 +186,9 @@ class BeamRunning(Tensors):
     state: Rows
     alive: Tensor
     """The log probability of each beginning, (B, K); -inf where there is none worth continuing."""
-    pool: Ended
+    pool: EndedHypotheses
     """The best that ended with `<stop>`, (B, N)."""
-    last: Ended
+    last: EndedHypotheses
     """The last beginnings of each source, (B, K)."""
     covered: Tensor | None
     """The sum of all attention weights so far, (R, S)."""
@@ -188,15 +196,15 @@ class BeamRunning(Tensors):
     """All tokens so far, (R, t), where a rule reads them."""
 
     @classmethod
-    def begun(cls, problem: Problem) -> Self:
+    def begun(cls, problem: SearchProblem) -> Self:
         """One empty beginning for each source: K equal ones would all grow the same way."""
         token_R = problem.first()
         row_BK = torch.arange(token_R.shape[0], device=token_R.device).view(-1, problem.rows)
         begins_BK = (row_BK % problem.rows == 0) & problem.is_real().view_as(row_BK)
         log_BK = torch.where(begins_BK, 0.0, NEVER)
         nothing_BK = torch.zeros_like(row_BK)
-        last = Ended(log_BK, log_BK, row_BK, nothing_BK, nothing_BK.bool())
-        pool = Ended.nowhere(row_BK.shape[0], problem.settings.nbest, like=log_BK)
+        last = EndedHypotheses(log_BK, log_BK, row_BK, nothing_BK, nothing_BK.bool())
+        pool = EndedHypotheses.nowhere(row_BK.shape[0], problem.settings.nbest, like=log_BK)
         output_Rt = token_R.new_empty(token_R.shape[0], 0) if problem.reads_output else None
         return cls(token_R, problem.state, log_BK, pool, last, None, output_Rt)
 
@@ -217,7 +225,7 @@ class BeamRunning(Tensors):
         )
 
 
-def _found(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+def _found(problem: SearchProblem, parts: Sequence[SearchPart]) -> list[list[Hypothesis]]:
     """The `nbest` best hypotheses of each source, the best first."""
     pool, last = parts[0].running.pool, parts[0].running.last
     for part in parts[1:]:
@@ -227,14 +235,16 @@ def _found(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
     return _traced(parts, best_ends(problem, pool, last))
 
 
-def best_ends(problem: Problem, pool: Ended, last: Ended) -> Ended:
+def best_ends(
+    problem: SearchProblem, pool: EndedHypotheses, last: EndedHypotheses
+) -> EndedHypotheses:
     """The ends of the `nbest` best hypotheses of each source, (B, N)."""
     return pool.beside(_unfinished(last, pool, problem.longest)).first(problem.settings.nbest)
 
 
 def _advanced(
-    problem: Problem, running: BeamRunning, steps: int | Tensor
-) -> tuple[BeamRunning, Column]:
+    problem: SearchProblem, running: BeamRunning, steps: int | Tensor
+) -> tuple[BeamRunning, SearchStep]:
     """One step of every source."""
     ranking, width, length = problem.ranking, problem.settings.width, steps + 1
     step = problem.step_on(running.token, running.state, running.output, steps)
@@ -245,7 +255,7 @@ def _advanced(
         alive_BK = torch.where(steps < problem.longest, alive_BK, NEVER)
     log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
     score_BC = ranking.score(log_BC, length, ranking.penalty(covered_RS, row_BC))
-    grown = Beginnings(log_BC, score_BC, token_BC, row_BC)
+    grown = BeamCandidates(log_BC, score_BC, token_BC, row_BC)
     stops_BC = token_BC == problem.special.stop
 
     ended = grown.only(stops_BC).stopped(width, steps)
@@ -264,7 +274,7 @@ def _advanced(
         output_Rt = torch.cat([output_Rt.index_select(0, row_R), token_R.unsqueeze(1)], dim=1)
     covered_RS = None if covered_RS is None else covered_RS.index_select(0, row_R)
     after = BeamRunning(token_R, state.pick(row_R), alive_BK, pool, last, covered_RS, output_Rt)
-    return after, Column(token_R, row_R, weights_RS)
+    return after, SearchStep(token_R, row_R, weights_RS)
 
 
 def _grown(alive_BK: Tensor, allowed_RV: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -279,7 +289,7 @@ def _grown(alive_BK: Tensor, allowed_RV: Tensor) -> tuple[Tensor, Tensor, Tensor
     return log_BC, token_BC, first_B1 + place_BC // log_RC.shape[1]
 
 
-def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:
+def _unfinished(last: EndedHypotheses, pool: EndedHypotheses, max_length: int) -> EndedHypotheses:
     """The unfinished beginnings, (B, K), the best first: those that are as long as allowed.
 
     A source without any hypothesis, because no token may follow, gets its last living beginnings.

@@ -19,7 +19,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.decoding.problem import Advance, Column, Part, Problem, Running, filled, walked
+from sixjars.decoding.problem import (
+    Advance,
+    Running,
+    SearchPart,
+    SearchProblem,
+    SearchStep,
+    filled,
+    walked,
+)
 from sixjars.flow.contracts import Generator
 from sixjars.flow.limits import padded_size
 from sixjars.flow.values import Encoded, Tensors
@@ -82,10 +90,10 @@ def recorded(make: Callable[[], None], pool: Any, device: torch.device) -> Calla
 
 
 @final
-class Captured:
+class CapturedSteps:
     """Some steps of a search as a graph, with tensors of its own and no module."""
 
-    def __init__(self, problem: Problem, running: Any, advance: Advance, pool: Any) -> None:
+    def __init__(self, problem: SearchProblem, running: Any, advance: Advance, pool: Any) -> None:
         assert problem.prepared is not None
         self.given = [tensor.clone() for tensor in _given(problem)]
         copies = iter(self.given)
@@ -95,7 +103,7 @@ class Captured:
         self.rules = problem.rule, problem.never
         self.running: Any = running.mapped(Tensor.clone)
         self.page: list[Tensor] = []
-        self.like: Column
+        self.like: SearchStep
         self.left: Tensor
         self.made = torch.zeros((), dtype=torch.long, device=self.given[0].device)
         steps = next((count for count in AT_ONCE if problem.longest % count == 0), AT_ONCE[2])
@@ -113,7 +121,7 @@ class Captured:
 
         self.replay = recorded(make, pool, self.made.device)
 
-    def walked(self, problem: Problem, given: list[Tensor], running: Any) -> list[Part]:
+    def walked(self, problem: SearchProblem, given: list[Tensor], running: Any) -> list[SearchPart]:
         """Make all steps until nothing is left to do; `given` are the tensors of the problem."""
         torch._foreach_copy_(self.given, given)
         _copied(running, self.running)
@@ -131,7 +139,7 @@ class Captured:
         rows = torch.arange(problem.state.rows)  # the device does not read them
         steps = [torch.cat(tensors)[: problem.longest] for tensors in zip(*pages, strict=True)]
         columns = [filled(self.like, steps)]
-        return [Part(rows, columns, self.running.mapped(Tensor.clone), together=True)]
+        return [SearchPart(rows, columns, self.running.mapped(Tensor.clone), together=True)]
 
 
 def _arriving(flag: Tensor) -> Callable[[], bool]:
@@ -150,7 +158,7 @@ def _arriving(flag: Tensor) -> Callable[[], bool]:
     return arrived
 
 
-def _given(problem: Problem) -> list[Tensor]:
+def _given(problem: SearchProblem) -> list[Tensor]:
     """The tensors of a problem that a graph reads, except those that change."""
     assert problem.prepared is not None
     return [*([] if problem.seeds is None else [problem.seeds]), *problem.prepared.tensors()]
@@ -161,20 +169,22 @@ def _copied(new: Tensors, into: Tensors) -> None:
 
 
 @final
-class Graphs:
+class SearchGraphs:
     """The graphs of one model."""
 
     def __init__(self) -> None:
         self.lock = Lock()  # one for all: they share their memory
         self.pool = torch.cuda.graph_pool_handle() if torch.cuda.is_available() else None
-        self.kept: OrderedDict[Hashable, Captured] = OrderedDict()
+        self.kept: OrderedDict[Hashable, CapturedSteps] = OrderedDict()
 
-    def captured(self, key: Hashable, problem: Problem, running: Any, advance: Advance) -> Captured:
+    def captured(
+        self, key: Hashable, problem: SearchProblem, running: Any, advance: Advance
+    ) -> CapturedSteps:
         """The graph of such a problem, recorded where there is none yet."""
         if key not in self.kept:
             while len(self.kept) >= KEPT:
                 self.kept.popitem(last=False)
-            self.kept[key] = Captured(problem, running, advance, self.pool)
+            self.kept[key] = CapturedSteps(problem, running, advance, self.pool)
         self.kept.move_to_end(key)
         return self.kept[key]
 
@@ -186,11 +196,11 @@ def addresses(module: nn.Module) -> tuple[int, ...]:
     return tuple(weight.data_ptr() for weight in weights if weight is not None)
 
 
-GRAPHS: WeakKeyDictionary[Generator, Graphs] = WeakKeyDictionary()
+GRAPHS: WeakKeyDictionary[Generator, SearchGraphs] = WeakKeyDictionary()
 CAPTURING = Lock()
 
 
-def can_capture(generator: Generator, problem: Problem) -> bool:
+def can_capture(generator: Generator, problem: SearchProblem) -> bool:
     """Whether a graph computes the same: its shapes are fixed, and the host reads nothing."""
     settings = problem.settings
     return (
@@ -204,8 +214,8 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
 
 
 def walked_captured(
-    generator: Generator, problem: Problem, running: Running, advance: Advance
-) -> list[Part]:
+    generator: Generator, problem: SearchProblem, running: Running, advance: Advance
+) -> list[SearchPart]:
     """As `walked`, by graphs, unless another thread is using those of this model."""
     given = _given(problem)
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*given, *problem.state.tensors()])
@@ -213,7 +223,7 @@ def walked_captured(
     settings = problem.settings.model_copy(update={"seed": 0})  # seeds are a tensor of the graph
     key = (settings, problem.longest, problem.keeps_weights, shapes, addresses(generator), autocast)
     with CAPTURING:
-        graphs = GRAPHS.setdefault(generator, Graphs())
+        graphs = GRAPHS.setdefault(generator, SearchGraphs())
     if not graphs.lock.acquire(blocking=False):
         return walked(problem, running, advance)
     try:

@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.decoding.problem import Problem
+from sixjars.decoding.problem import SearchProblem
 from sixjars.flow.values import StepOutput
 
 
@@ -60,7 +60,7 @@ def _chosen_kernel(
 
 
 def chosen(
-    problem: Problem, scored: StepOutput, opened: Tensor, totals: Tensor, steps: Tensor
+    problem: SearchProblem, scored: StepOutput, opened: Tensor, totals: Tensor, steps: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """After `steps` steps: each row's token, log probability, whether it goes on, total, (R,) each.
 

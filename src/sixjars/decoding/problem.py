@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeVar, final
 import torch
 from torch import Tensor
 
-from sixjars.decoding.scores import NEVER, Ranking, Rule, rule_of
+from sixjars.decoding.scores import NEVER, HypothesisScoring, Rule, rule_of
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
@@ -25,7 +25,7 @@ ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]
 
 @final
 @dataclass(frozen=True)
-class Problem:
+class SearchProblem:
     """One batch to search."""
 
     step: ModelStep
@@ -38,7 +38,7 @@ class Problem:
     """N, the number of rows of each source."""
     settings: SearchSettings
     special: SpecialTokens
-    ranking: Ranking
+    ranking: HypothesisScoring
     real: int | None = None
     """The number of sources that are searched, all by default; those behind them are empty."""
     owns_scores: bool = False
@@ -50,7 +50,7 @@ class Problem:
     prefix: Padded | None = None
     """The beginning that each row must have."""
 
-    def on_device(self) -> "Problem":
+    def on_device(self) -> "SearchProblem":
         """The same problem with all tensors on the device of the state."""
         device = self.state.device
         return replace(
@@ -118,7 +118,7 @@ class Problem:
         each_N = torch.arange(self.rows, device=sources.device)
         return (sources.unsqueeze(1) * self.rows + each_N).flatten()
 
-    def pick(self, sources: Tensor) -> "Problem":
+    def pick(self, sources: Tensor) -> "SearchProblem":
         """The problem of some of its sources."""
         assert self.prepared is not None
         rows, mask = self.rows_of(sources), self.ranking.mask
@@ -164,7 +164,7 @@ def filled(value: Kind, tensors: Iterable[Tensor]) -> Kind:
 
 @final
 @dataclass(frozen=True)
-class Column(Rows):
+class SearchStep(Rows):
     """The output of one step."""
 
     token: Tensor
@@ -177,7 +177,7 @@ class Column(Rows):
     """The log probability of the token, (R,), where rows do not move."""
 
 
-Tell = Callable[[Column, Tensor], Tensor | None]
+Tell = Callable[[SearchStep, Tensor], Tensor | None]
 """Called with each step at once, and with the place of each of its rows among all, (R,).
 
 It may return which of these rows are no longer needed, (R,); their hypotheses then mean nothing."""
@@ -195,25 +195,25 @@ class Running(Protocol):
         ...
 
 
-Advance = Callable[[Problem, Any, int | Tensor], tuple[Any, Column]]
+Advance = Callable[[SearchProblem, Any, int | Tensor], tuple[Any, SearchStep]]
 """One step: the running state after so many steps -> the state after one more, and its output."""
 
 
 @final
 @dataclass(frozen=True)
-class Part:
+class SearchPart:
     """Consecutive steps that were made with the same sources."""
 
     places: Tensor
     """The place of each of its rows among all, (R,); of a graph, which has all, on the CPU."""
-    columns: list[Column]
+    columns: list[SearchStep]
     """The output of each step, tensors (R, …); or of several, (k, R, …), where `together`."""
     running: Any
     """The state at its end."""
     """What was running at the end of it."""
     together: bool = False
 
-    def made(self) -> Column:
+    def made(self) -> SearchStep:
         """The output of all its steps, tensors (T, R, …)."""
         if self.together and len(self.columns) == 1:
             return self.columns[0]
@@ -226,7 +226,7 @@ class Part:
         return torch.searchsorted(self.places, places).clamp(max=len(self.places) - 1)
 
 
-def placed(parts: Sequence[Part], steps: Sequence[Tensor | None]) -> Tensor:
+def placed(parts: Sequence[SearchPart], steps: Sequence[Tensor | None]) -> Tensor:
     """The tensors (T, R, …) of all parts as one (R, T, …) of all rows; 0 where a row had left."""
     whole = []
     for part, tensor in zip(parts, steps, strict=True):
@@ -239,7 +239,7 @@ def placed(parts: Sequence[Part], steps: Sequence[Tensor | None]) -> Tensor:
     return torch.cat(whole, dim=1)
 
 
-Walk = Callable[[Problem, Any, Advance], list[Part]]
+Walk = Callable[[SearchProblem, Any, Advance], list[SearchPart]]
 """The loop over all steps."""
 
 
@@ -248,16 +248,16 @@ Walk = Callable[[Problem, Any, Advance], list[Part]]
 class SearchKind:
     """A kind of search."""
 
-    begun: Callable[[Problem], Any]
+    begun: Callable[[SearchProblem], Any]
     """The state before the first step."""
     advanced: Advance
-    found: Callable[[Problem, Sequence[Part]], list[list[Hypothesis]]]
+    found: Callable[[SearchProblem, Sequence[SearchPart]], list[list[Hypothesis]]]
     """The hypotheses of each source from all steps, the best first."""
 
 
 def walked(
-    problem: Problem, running: Running, advance: Advance, tell: Tell | None = None
-) -> list[Part]:
+    problem: SearchProblem, running: Running, advance: Advance, tell: Tell | None = None
+) -> list[SearchPart]:
     """Make all steps until nothing is left to do; leave out sources that are done.
 
     Whether a source is done must be copied from the device, which only a CPU has for nothing, and
@@ -266,7 +266,7 @@ def walked(
     wants no row is done.
     """
     often, share = (1, 0.75) if problem.state.device.type == "cpu" else (8, 0.5)
-    parts = [Part(torch.arange(problem.state.rows, device=problem.state.device), [], running)]
+    parts = [SearchPart(torch.arange(problem.state.rows, device=problem.state.device), [], running)]
     for steps in range(problem.longest):
         running, column = advance(problem, running, steps)
         parts[-1].columns.append(column)
@@ -285,7 +285,7 @@ def walked(
             rows = problem.rows_of(sources)
             problem = problem.pick(sources)
             running = running.kept(sources, rows)
-            parts.append(Part(parts[-1].places.index_select(0, rows), [], running))
+            parts.append(SearchPart(parts[-1].places.index_select(0, rows), [], running))
     parts[-1] = replace(parts[-1], running=running)
     return parts
 

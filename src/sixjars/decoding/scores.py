@@ -35,7 +35,7 @@ SHORT = 128
 
 @final
 @dataclass(frozen=True)
-class Ranking(Tensors):
+class HypothesisScoring(Tensors):
     r"""The score that hypotheses are compared by.
 
     .. math:: \frac{\log P(y | x)}{|y|^{\alpha}}
@@ -252,7 +252,7 @@ def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
 
 
 def order_in_words(settings: SearchSettings) -> str:
-    """The order of hypotheses and their score, which is that of `Ranking`, for a person.
+    """The order of hypotheses and their score, which is that of `HypothesisScoring`, for a person.
 
     >>> order_in_words(SearchSettings(kind="beam", length_penalty=0.6))
     'Ordered by score: log probability / tokens^0.6.'

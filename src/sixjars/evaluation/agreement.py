@@ -41,7 +41,7 @@ def kendall_tau(first: Tensor, other: Tensor) -> Tensor:
 
 @final
 @dataclass(frozen=True)
-class Agreement:
+class ExampleAgreement:
     """How the weights of one example agree with one importance, averaged over its steps."""
 
     tau: float
@@ -54,7 +54,9 @@ class Agreement:
     steps: int
 
 
-def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) -> Agreement | None:
+def agreement(
+    weights: Tensor, importance: Tensor, random: np.random.Generator
+) -> ExampleAgreement | None:
     """Agreement of weights and importances (T, S), over the steps at which both have an order.
 
     >>> weights = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
@@ -68,7 +70,7 @@ def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) 
     if not known_T.any():
         return None
     same_T = weights.argmax(1) == importance.argmax(1)
-    return Agreement(
+    return ExampleAgreement(
         tau=float(tau_T[known_T].mean()),
         random=float(kendall_tau(shuffled, importance)[known_T].mean()),
         first=float(same_T[known_T].double().mean()),
@@ -79,7 +81,7 @@ def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) 
 
 @final
 @dataclass(frozen=True)
-class Estimate:
+class MeanEstimate:
     """A mean over examples, and its 95 % interval, as far as the choice of examples goes."""
 
     mean: float
@@ -87,11 +89,11 @@ class Estimate:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Estimate":
+    def of(cls, values: Sequence[float]) -> "MeanEstimate":
         """Estimate by the percentile bootstrap (Efron 1979, https://doi.org/10.1214/aos/1176344552).
 
-        >>> Estimate.of([0.5, 0.5, 0.5])
-        Estimate(mean=0.5, low=0.5, high=0.5)
+        >>> MeanEstimate.of([0.5, 0.5, 0.5])
+        MeanEstimate(mean=0.5, low=0.5, high=0.5)
         """
         values_N = np.asarray(values)
         random = np.random.default_rng(0)
@@ -105,32 +107,32 @@ class Estimate:
 
 @final
 @dataclass(frozen=True)
-class Measured:
+class AttentionAgreement:
     """The agreement of the weights of all examples with one importance; each example counts once.
 
-    >>> measured = Measured("erasing a position", (Agreement(0.5, 0.0, 1.0, 0.25, steps=3),))
+    >>> measured = AttentionAgreement("erasing a position", (ExampleAgreement(0.5, 0.0, 1.0, 0.25, steps=3),))
     >>> measured.tau.mean, measured.first.mean
     (0.5, 1.0)
     """
 
     name: str
     """The importance that the weights are compared with."""
-    examples: tuple[Agreement, ...]
+    examples: tuple[ExampleAgreement, ...]
 
     @cached_property
-    def tau(self) -> Estimate:
+    def tau(self) -> MeanEstimate:
         """Kendall's τ of the weights."""
-        return Estimate.of([example.tau for example in self.examples])
+        return MeanEstimate.of([example.tau for example in self.examples])
 
     @cached_property
-    def random(self) -> Estimate:
+    def random(self) -> MeanEstimate:
         """That of the same weights in a random order: 0 but for chance."""
-        return Estimate.of([example.random for example in self.examples])
+        return MeanEstimate.of([example.random for example in self.examples])
 
     @cached_property
-    def first(self) -> Estimate:
+    def first(self) -> MeanEstimate:
         """How often the largest weight is on the most important position."""
-        return Estimate.of([example.first for example in self.examples])
+        return MeanEstimate.of([example.first for example in self.examples])
 
     @property
     def chance(self) -> float:
@@ -146,7 +148,7 @@ class Measured:
     def sentence(self) -> str:
         """A sentence on the correlation, and on how often the most important position is found."""
         # paired: weights and random weights of the same examples
-        gain = Estimate.of([example.tau - example.random for example in self.examples])
+        gain = MeanEstimate.of([example.tau - example.random for example in self.examples])
         alike = f"eights and {self.name} order the input"
         joined = "and"
         if len(self.examples) < FEWEST:

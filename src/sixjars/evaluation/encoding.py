@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sixjars.decoding.capture import CAPTURING, addresses
 from sixjars.flow.values import Encoded, Padded
-from sixjars.learning.captured import Graph
+from sixjars.learning.captured import KernelGraph
 from sixjars.model.build import Network
 from sixjars_runtime.errors import LearningError
 
@@ -26,14 +26,14 @@ LARGEST = 1 << 22
 
 
 @final
-class _Recorded:
+class _EncoderGraph:
     """The graph for inputs of one shape. It holds tensors of its own."""
 
     def __init__(self, network: Network, inputs: Mapping[str, Padded], pool: object) -> None:
         buffers = {name: padded.mapped(Tensor.clone) for name, padded in inputs.items()}
         self.buffers = _tensors(buffers)
         network.encode(buffers)  # libraries allocate what they need at the first call of a thread
-        self.graph = Graph(lambda: network.encode(buffers), pool)
+        self.graph = KernelGraph(lambda: network.encode(buffers), pool)
 
     def encoded(self, tensors: list[Tensor]) -> Encoded:
         torch._foreach_copy_(self.buffers, tensors)
@@ -43,7 +43,7 @@ class _Recorded:
 
 
 @final
-class _Graphs:
+class _EncoderGraphs:
     """The graphs of one network."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class _Graphs:
         self.weights: tuple[int, ...] = ()
         """The addresses of the weights: graphs of weights elsewhere would never be used again."""
         self.met: set[Hashable] = set()
-        self.recorded: dict[Hashable, _Recorded | None] = {}
+        self.recorded: dict[Hashable, _EncoderGraph | None] = {}
         """Graphs by shape; nothing for one that could not be recorded."""
 
     def encoded(
@@ -67,7 +67,7 @@ class _Graphs:
         if key not in self.recorded and key in self.met and len(self.recorded) < MOST:
             try:
                 with CAPTURING:
-                    self.recorded[key] = _Recorded(network, inputs, self.pool)
+                    self.recorded[key] = _EncoderGraph(network, inputs, self.pool)
             except LearningError:  # an encoder that reads from the device
                 self.recorded[key] = None
         self.met.add(key)
@@ -75,7 +75,7 @@ class _Graphs:
         return network.encode(inputs) if graph is None else graph.encoded(tensors)
 
 
-GRAPHS: WeakKeyDictionary[Network, _Graphs] = WeakKeyDictionary()
+GRAPHS: WeakKeyDictionary[Network, _EncoderGraphs] = WeakKeyDictionary()
 
 
 def captured(network: Network) -> Callable[[Mapping[str, Padded]], Encoded]:
@@ -95,7 +95,7 @@ def encoded_captured(network: Network, inputs: Mapping[str, Padded]) -> Encoded:
     shapes = (*inputs, *((tensor.shape, tensor.dtype) for tensor in tensors))
     key = (shapes, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
     with CAPTURING:
-        graphs = GRAPHS.setdefault(network, _Graphs())
+        graphs = GRAPHS.setdefault(network, _EncoderGraphs())
     if not graphs.lock.acquire(blocking=False):
         return network.encode(inputs)
     try:

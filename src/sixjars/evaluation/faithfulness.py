@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.agreement import Agreement, agreement
+from sixjars.evaluation.agreement import ExampleAgreement, agreement
 from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import truth_loss
@@ -50,7 +50,7 @@ SCORED: Final = 64
 
 
 @final
-class Copies:
+class ForcedCopies:
     """One example many times over, with a forced output: a copy for each erasure or each step."""
 
     def __init__(
@@ -174,8 +174,8 @@ def _embedded(encoder: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
 class CheckedExample:
     """One example; an agreement is missing where no step has an order."""
 
-    erasure: Agreement | None
-    gradient: Agreement | None
+    erasure: ExampleAgreement | None
+    gradient: ExampleAgreement | None
 
 
 def falls_of(network: Network, dataset: Dataset, row: int) -> list[float]:
@@ -186,7 +186,7 @@ def falls_of(network: Network, dataset: Dataset, row: int) -> list[float]:
     batches = dataset.batches()
     target = batches.collate(torch.tensor([row])).target
     tokens = dataset.fields.inputs[network.encoder.positions_of()].holds == "tokens"
-    copies = Copies(network, batches, row, target.values[target.mask].tolist(), tokens=tokens)
+    copies = ForcedCopies(network, batches, row, target.values[target.mask].tolist(), tokens=tokens)
     return copies.falls().sum(0).tolist()
 
 
@@ -209,7 +209,7 @@ def checked_examples(
                 yield CheckedExample(None, None)
                 continue
             random = np.random.default_rng(row)
-            copies = Copies(network, batches, row, outputs[row], tokens=tokens)
+            copies = ForcedCopies(network, batches, row, outputs[row], tokens=tokens)
             by_erasure = agreement(copies.weights_TS, copies.falls(), random)
             by_gradient = agreement(copies.weights_TS, copies.gradients(), random)
             yield CheckedExample(by_erasure, by_gradient)

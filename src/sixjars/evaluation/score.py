@@ -119,7 +119,7 @@ OF_TRUTH = frozenset({"likelihood", "links", "focus", "rationale"})
 
 @final
 @dataclass(frozen=True)
-class Judged:
+class JudgedOutputs:
     """All that metrics need to know of a network on a dataset, computed in one pass."""
 
     loss: float
@@ -197,7 +197,7 @@ def judged(
     training: Dataset | None = None,
     with_loss: bool = False,
     progress: str = "",
-) -> Judged:
+) -> JudgedOutputs:
     """Compute all that the metrics need of every example; `progress` is the name it is shown by."""
     needs: set[str] = {need for metric in metrics for need in metric.needs}
     if with_loss:
@@ -216,7 +216,9 @@ def judged(
         count: [judge.outcome(group, search, count, familiar) for group in groups]
         for count, search in used.items()
     }
-    return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, rows[at]), rows)
+    return JudgedOutputs(
+        loss, outcomes, settings, searches, lambda at: given_of(dataset, rows[at]), rows
+    )
 
 
 def given_of(dataset: Dataset, row: int) -> str | None:

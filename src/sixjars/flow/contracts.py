@@ -208,7 +208,7 @@ class StateShape:
     """How many such vectors: layers times states of the cell."""
 
 
-class Search(Protocol):
+class OutputChoice(Protocol):
     """How an output is chosen: greedily, by sampling, by a beam, or the most probable labels."""
 
     @property
@@ -263,7 +263,7 @@ class Decoder(Component):
 
     @abstractmethod
     def answer(
-        self, encoded: Encoded, search: Search, prefix: Padded | None = None
+        self, encoded: Encoded, search: OutputChoice, prefix: Padded | None = None
     ) -> list[list[Hypothesis]]:
         """The outputs for each row, best first."""
 
@@ -299,7 +299,7 @@ class Generator(Decoder):
         return None
 
     def answer(
-        self, encoded: Encoded, search: Search, prefix: Padded | None = None
+        self, encoded: Encoded, search: OutputChoice, prefix: Padded | None = None
     ) -> list[list[Hypothesis]]:
         """The hypotheses that search finds."""
         state, prepared = self.start(encoded)

@@ -88,7 +88,7 @@ def has_room() -> bool:
 
 
 @final
-class Graph:
+class KernelGraph:
     """The kernels that a function launches, recorded; `replay` launches them again."""
 
     def __init__(self, function: Callable[[], Any], pool: Any) -> None:
@@ -112,14 +112,14 @@ class Graph:
 
 
 @final
-class Recorded:
+class GradientGraph:
     """The graph of batches of one shape: from their inputs to the gradients of the weights."""
 
     def __init__(self, learn: Learn, batch: Batch, pool: Any) -> None:
         self.batch = batch
         self.places = batch.tensors()
         self.factor = torch.ones((), device=self.places[0].device)
-        self.graph = Graph(lambda: learn(self.batch, self.factor), pool)
+        self.graph = KernelGraph(lambda: learn(self.batch, self.factor), pool)
 
     def learned(self, batch: Batch, factor: float) -> Tensor:
         """The loss of another batch of the same shape."""
@@ -131,7 +131,7 @@ class Recorded:
 
 
 @final
-class Captured:
+class TrainingGraphs:
     """The graphs of a training, each recorded when its shape is met for the second time.
 
     `learn` adds the gradients of a batch, times a factor, to those of the weights and returns its
@@ -146,10 +146,10 @@ class Captured:
         self.apply = apply
         self.pool = torch.cuda.graph_pool_handle()
         self.met: set[Shape] = set()
-        self.recorded: dict[Shape, Recorded] = {}
+        self.recorded: dict[Shape, GradientGraph] = {}
         self.is_full = False
         """Whether the device has no room for more graphs; other shapes are computed without."""
-        self.update: Graph | None = None
+        self.update: KernelGraph | None = None
         self.updates = 0
 
     def learned(self, batch: Batch, factor: float) -> Tensor:
@@ -171,7 +171,7 @@ class Captured:
         self.is_full = len(self.recorded) >= MOST or not has_room()
         if not self.is_full:
             try:
-                self.recorded[shape] = Recorded(self.learn, batch, self.pool)
+                self.recorded[shape] = GradientGraph(self.learn, batch, self.pool)
             except LearningError as error:
                 self.is_full = isinstance(error.__cause__, torch.OutOfMemoryError)
                 if not self.is_full:
@@ -185,5 +185,5 @@ class Captured:
             self.apply()
             return
         if self.update is None:
-            self.update = Graph(self.apply, self.pool)
+            self.update = KernelGraph(self.apply, self.pool)
         self.update.replay()

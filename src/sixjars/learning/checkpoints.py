@@ -24,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.learning.cost import FILE, Part
+from sixjars.learning.cost import FILE, TrainingPart
 from sixjars_runtime.errors import RunError
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class RunFiles:
         if is_best:
             self._later(write_tensors, self.model, weights, {"step": state.step})
 
-    def keep_cost(self, parts: Sequence[Part]) -> None:
+    def keep_cost(self, parts: Sequence[TrainingPart]) -> None:
         """Save the cost of training so far; before `save`, so that no state is without it."""
         content = json.dumps([asdict(part) for part in parts]).encode()
         self._later(write_whole, self.log.with_name(FILE), content)

@@ -15,7 +15,7 @@ _LARGEST: Final = 1 << 20  # bytes
 
 @final
 @dataclass(frozen=True)
-class Part:
+class TrainingPart:
     """One part of a training, from where it was begun or resumed to its end."""
 
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -34,13 +34,13 @@ class Part:
 class TrainingCost:
     """Wall time of training and validation, without reading the data and the final scores.
 
-    >>> parts = Part(150.0, "cpu"), Part(9.0, "cuda (NVIDIA A100)", 2), Part(50.0, "cpu")
+    >>> parts = TrainingPart(150.0, "cpu"), TrainingPart(9.0, "cuda (NVIDIA A100)", 2), TrainingPart(50.0, "cpu")
     >>> cost = TrainingCost(parts)
     >>> cost.seconds, cost.words
     (209.0, '3 min on cpu, cuda (NVIDIA A100) × 2 processes')
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TrainingPart, ...] = ()
     """One for each time that it was begun or resumed."""
 
     @property
@@ -65,8 +65,8 @@ def read_cost(folder: Path) -> TrainingCost | None:
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
-        kind = TypeAdapter(list[Part])
-        parts: Sequence[Part] = kind.validate_json(path.read_bytes(), strict=True)
+        kind = TypeAdapter(list[TrainingPart])
+        parts: Sequence[TrainingPart] = kind.validate_json(path.read_bytes(), strict=True)
     except (OSError, ValidationError):
         return None
     return TrainingCost(tuple(parts)) if parts else None

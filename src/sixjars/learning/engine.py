@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn, optim
 
 from sixjars.flow.values import Batch
-from sixjars.loss import Objective, Sealed
+from sixjars.loss import Objective, SealedBatch
 from sixjars.model.compiling import compiled_for
 from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
     from lightning_fabric.plugins.precision import Precision
 
-    from sixjars.learning.captured import Captured
-    from sixjars.learning.several import Several
+    from sixjars.learning.captured import TrainingGraphs
+    from sixjars.learning.distributed import DistributedEngine
 
 T = TypeVar("T")
-Engine: TypeAlias = "OneDevice | Several"
+Engine: TypeAlias = "OneDevice | DistributedEngine"
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
@@ -142,7 +142,7 @@ def together(fabric: Engine) -> AbstractContextManager[None]:
 
 @final
 @dataclass(frozen=True)
-class Load:
+class UpdateBatches:
     """The batches of one update in one process."""
 
     tokens: int
@@ -217,7 +217,7 @@ def uncaptured(fabric: Engine, settings: LearningSettings) -> str:
 
 
 @final
-class Updates:
+class Updater:
     """Makes updates; on CUDA as graphs, where they are possible."""
 
     def __init__(
@@ -229,7 +229,7 @@ class Updates:
     ) -> None:
         self.settings = settings
         self.fabric = fabric
-        self.captured: Captured | None = None
+        self.captured: TrainingGraphs | None = None
         self.why = uncaptured(fabric, settings)
         self.kernels = compiled_for(fabric.device.type, settings.precision, fast=settings.fast)
         objective.fast = settings.fast
@@ -250,7 +250,7 @@ class Updates:
         if not self.why:
             from sixjars.learning import captured
 
-            self.captured = captured.Captured(self.learn, self.apply)
+            self.captured = captured.TrainingGraphs(self.learn, self.apply)
 
     @property
     def scaler(self) -> "Precision | None":
@@ -271,7 +271,7 @@ class Updates:
             batch = self.captured.widened(batch, rows=self.pads_rows)
         return batch.mapped(Tensor.pin_memory)
 
-    def made(self, load: Load, rate: float) -> Tensor:
+    def made(self, load: UpdateBatches, rate: float) -> Tensor:
         """Make one step of the optimizer; the summed loss of this process stays on the device."""
         share = self.fabric.world_size / load.tokens
         loss = torch.zeros((), device=self.fabric.device)
@@ -294,7 +294,7 @@ class Updates:
     def learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
         """Add a batch's gradients, times a factor, to the weights' own; return its plain loss."""
         with self.fabric.autocast():
-            total, plain = self.objective(Sealed(batch))
+            total, plain = self.objective(SealedBatch(batch))
         self.fabric.backward(total * factor)
         return cast("Tensor", plain.detach())
 

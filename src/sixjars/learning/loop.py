@@ -21,8 +21,8 @@ from torch import Tensor
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
 from sixjars.learning.checkpoints import RunFiles, TrainingState, packed_optimizer, signals_to
-from sixjars.learning.cost import Part, TrainingCost, read_cost
-from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
+from sixjars.learning.cost import TrainingCost, TrainingPart, read_cost
+from sixjars.learning.engine import Engine, OneDevice, Update, UpdateBatches, Updater, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
 from sixjars.progress import Reporter
@@ -47,7 +47,7 @@ def seed_of(seed: int, step: int, rank: int) -> int:
 
 @final
 @dataclass(frozen=True)
-class Surroundings:
+class TrainingHooks:
     """What the loop does not know itself: where to save, how to score, whom to report to."""
 
     folder: Path
@@ -70,20 +70,20 @@ class Trainer:
         objective: Objective,
         batches: Batches,
         settings: LearningSettings,
-        around: Surroundings,
+        hooks: TrainingHooks,
         fabric: Engine,
     ) -> None:
         self.network = objective.network
         self.batches = batches
         self.settings = settings
-        self.around = around
+        self.hooks = hooks
         self.fabric = fabric
         self.state = TrainingState()
-        self.files = RunFiles(around.folder)
+        self.files = RunFiles(hooks.folder)
         trained: list[Any] = [each for each in self.network.parameters() if each.requires_grad]
         if settings.rates:
             trained = parameter_groups(self.network, settings.rates)
-        self.updates = Updates(objective, trained, settings, fabric)
+        self.updates = Updater(objective, trained, settings, fabric)
         if self.updates.captured is not None:
             batches.have_few_shapes()
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
@@ -110,11 +110,11 @@ class Trainer:
         from sixjars.learning.resuming import resumed
 
         self.state = state = resumed(self.files, self.network, self.updates)
-        self.cost = read_cost(self.around.folder)  # None stays None: the first part is not known
+        self.cost = read_cost(self.hooks.folder)  # None stays None: the first part is not known
         if extended:
             if self.total < state.step or (self.total == state.step and not state.finished):
                 raise RunError(
-                    f"{self.around.folder} has made {state.step} updates already, but "
+                    f"{self.hooks.folder} has made {state.step} updates already, but "
                     f"learning.epochs and learning.steps now allow {self.total}; "
                     "a run can be extended, not shortened."
                 )
@@ -138,7 +138,7 @@ class Trainer:
         if self.leads:
             self.files.cut_log(self.state.log_bytes)
         self.begun_at = time.monotonic()
-        self.around.reporter.begin(step=self.state.step, total=self.total)
+        self.hooks.reporter.begin(step=self.state.step, total=self.total)
         try:
             with self._minding_signals():
                 try:
@@ -147,7 +147,7 @@ class Trainer:
                 finally:
                     self.files.done()  # here, for an echo of the signal would end the process
         finally:
-            self.around.reporter.end()
+            self.hooks.reporter.end()
         with self.fabric.whole():
             self._finish()
 
@@ -197,11 +197,11 @@ class Trainer:
         before, self.reported_at = self.reported_at, time.monotonic()
         mean = loss / update.tokens
         speed = update.tokens / max(self.reported_at - before, 1e-9)
-        self.around.reporter.stepped(step=update.step, loss=mean, tokens_per_second=speed)
+        self.hooks.reporter.stepped(step=update.step, loss=mean, tokens_per_second=speed)
         if self.fabric.loggers and update.step % LOGGED == 0:
             self.fabric.log_dict({"step_loss": mean, "tokens_per_second": speed}, step=update.step)
 
-    def _load(self, group: list[Tensor]) -> Load:
+    def _load(self, group: list[Tensor]) -> UpdateBatches:
         """The batches of one update, ready to be moved to the device."""
         tokens = sum(self.batches.target_tokens(rows) for rows in group)
         rank, world = self.fabric.global_rank, self.fabric.world_size
@@ -212,9 +212,9 @@ class Trainer:
             batch = self.batches.collate(share if len(share) else rows[:1])
             batches.append(self.updates.ready(batch))
         # At least 1: all labels of a batch may be outside the list.
-        return Load(max(tokens, 1), tuple(batches), tuple(counts))
+        return UpdateBatches(max(tokens, 1), tuple(batches), tuple(counts))
 
-    def _update(self, load: Load) -> Tensor:
+    def _update(self, load: UpdateBatches) -> Tensor:
         """Make one update; return the summed loss of all processes, still on the device."""
         self._seed(seed_of(self.settings.seed, self.state.step, self.fabric.global_rank))
         step, halvings = self.state.step + 1, self.state.halvings
@@ -239,7 +239,7 @@ class Trainer:
 
     def _after_update(self) -> None:
         state, every = self.state, self.settings.validate_every
-        self.paused = self.around.enough()
+        self.paused = self.hooks.enough()
         on_schedule = state.done_in_epoch == 0 if every is None else state.step % every == 0
         validates = on_schedule or self.paused or state.step >= self.total
         if validates:
@@ -262,10 +262,10 @@ class Trainer:
 
     def _validate(self) -> None:
         settings, state = self.settings, self.state
-        scores: dict[str, float] = self.around.validate() if self.leads else {}
+        scores: dict[str, float] = self.hooks.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
         value, loss = scores[settings.metric or "loss"], scores["loss"]
-        is_best = state.score(value, loss, better=self.around.better, keep=settings.average)
+        is_best = state.score(value, loss, better=self.hooks.better, keep=settings.average)
         if settings.schedule == "plateau" and state.since_halving > settings.plateau_patience:
             state.halvings += 1
             state.since_halving = 0
@@ -284,7 +284,7 @@ class Trainer:
         if self.fabric.loggers:
             logged = {name: value for name, value in record.items() if name != "step"}
             self.fabric.log_dict(logged, step=state.step)
-        self.around.reporter.validated(record, is_best=is_best)
+        self.hooks.reporter.validated(record, is_best=is_best)
 
     def _save(self) -> None:
         self.saved_at = time.monotonic()
@@ -294,7 +294,9 @@ class Trainer:
             name = device.type
             if name == "cuda":
                 name = f"cuda ({torch.cuda.get_device_name(device)})"
-            self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
+            self.files.keep_cost(
+                [*self.cost.parts, TrainingPart(seconds, name, self.fabric.world_size)]
+            )
         with self.fabric.whole():
             if self.leads:
                 self.files.save(self.network, memory, self.state, self.updates.scaler)

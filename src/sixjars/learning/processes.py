@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
 
-    from sixjars.learning.several import Several
+    from sixjars.learning.distributed import DistributedEngine
 
 PRECISIONS: Final[Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]]] = {
     "32": "32-true",
@@ -52,7 +52,7 @@ _FIRST: Final = "SIXJARS_FIRST_PROCESS"
 
 def launched(
     where: str, devices: int, precision: str, *, fsdp: bool, loggers: "Sequence[Logger]"
-) -> "Several":
+) -> "DistributedEngine":
     """Fabric with as many processes as devices, of which this is the first, or one it started."""
     here, machines = _processes(devices)
     several = here * machines > 1
@@ -72,7 +72,7 @@ def launched(
         warnings.simplefilter("ignore")
         from lightning_fabric.strategies.ddp import DDPStrategy
 
-        from sixjars.learning.several import Several, Sharded, ShardedPrecision
+        from sixjars.learning.distributed import DistributedEngine, Sharded, ShardedPrecision
 
         # After the import, which sets a level itself.
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
@@ -80,7 +80,7 @@ def launched(
         strategy: Any = DDPStrategy(timeout=patience) if several else "auto"
         if fsdp:
             strategy = Sharded(precision=ShardedPrecision(bits, where), timeout=patience)
-        fabric = Several(
+        fabric = DistributedEngine(
             accelerator=where,
             devices=here,
             num_nodes=machines,

@@ -20,7 +20,7 @@ from sixjars.learning.checkpoints import (
 from sixjars_runtime.errors import RunError, shown
 
 if TYPE_CHECKING:
-    from sixjars.learning.engine import Updates
+    from sixjars.learning.engine import Updater
 
 MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
     optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
@@ -75,7 +75,7 @@ def state_of(values: Any) -> TrainingState:
     return state
 
 
-def resumed(files: RunFiles, network: nn.Module, updates: "Updates") -> TrainingState:
+def resumed(files: RunFiles, network: nn.Module, updates: "Updater") -> TrainingState:
     """Load what `RunFiles.save` wrote and return where training stood; a misfit changes nothing."""
     optimizer, scaler = updates.optimizer, updates.scaler
     with updates.fabric.whole(change=True):

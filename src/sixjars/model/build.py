@@ -25,8 +25,8 @@ from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.recurrent import Recurrent
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import checked
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.schema import Settings
 from sixjars_runtime.errors import RecipeError, ShapeError, unknown
 
@@ -165,7 +165,7 @@ def _schema(
     return schema
 
 
-def class_of(role: str, section: Mapping[str, Any], outside: Outside) -> type[Component]:
+def class_of(role: str, section: Mapping[str, Any], outside: AllowedCode) -> type[Component]:
     """The class that a section names: one of ours, or an allowed one from outside."""
     kind, table = section["kind"], TABLES[role]
     if kind in table:
@@ -177,7 +177,7 @@ def class_of(role: str, section: Mapping[str, Any], outside: Outside) -> type[Co
 
 
 def resolved(
-    role: str, section: Mapping[str, Any], facts: Collection[str], outside: Outside
+    role: str, section: Mapping[str, Any], facts: Collection[str], outside: AllowedCode
 ) -> tuple[dict[str, Any], list[str]]:
     """A section of the model with its defaults, and its faults; `facts` are names of the data's."""
     try:

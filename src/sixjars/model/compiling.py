@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.storage.cache import cache_folder, made_whole, touch
-from sixjars.model.fast.compiled import Library
+from sixjars.model.fast.compiled import KernelLibrary
 from sixjars_runtime.errors import DataError, shown
 
 FOLDER: Final = Path(__file__).parent / "fast"
@@ -42,15 +42,15 @@ def compiled_for(device: str, precision: str, *, fast: bool = True) -> str:
     why = why or load_kernels(build=True)
     if not why:
         return "; compiled kernels"
-    Library.ready = None
+    KernelLibrary.ready = None
     return f"; no compiled kernels: {why}" if fast else ""
 
 
 def load_kernels(*, build: bool) -> str:
     """Load the kernels, compiled first if missing and `build`; return why there are none, or ''."""
-    if Library.ready is not None and not _turned_off():
+    if KernelLibrary.ready is not None and not _turned_off():
         return ""
-    Library.ready = None
+    KernelLibrary.ready = None
     why = hindrance()
     if why:
         return why
@@ -61,7 +61,7 @@ def load_kernels(*, build: bool) -> str:
             return "they are not compiled yet"
         doing = "loaded"
         _check_own(path)
-        Library.ready = Library(path)
+        KernelLibrary.ready = KernelLibrary(path)
         touch(path)
     except subprocess.SubprocessError as error:
         return _reason(error)

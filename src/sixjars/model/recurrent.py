@@ -22,7 +22,7 @@ from sixjars.flow.contracts import Bridge, StateShape
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import directions, last_states, stacked
 from sixjars.model.fast.compiled import compiled_step, used_for
-from sixjars.model.fast.contracts import Layer, LayerState, Sources
+from sixjars.model.fast.contracts import AttentionSources, CellWeights, LayerState
 from sixjars.model.fast.segments import upper_of
 from sixjars.model.fast.unrolled import recurrence as unrolled_over
 from sixjars.model.fast.unrolled import unrolled
@@ -194,16 +194,18 @@ class Recurrent(nn.Module):
             if query is not None and number == (self.layers - 1 if middle is None else 0):
                 weight = torch.cat([weight, query.to(dtype)])
             if number == 0 and middle is None:  # U x + b is computed for all steps below
-                layers.append(Layer(below[:, width:], None, weight, bias_hh))
+                layers.append(CellWeights(below[:, width:], None, weight, bias_hh))
             else:
-                layers.append(Layer(below, bias, weight, bias_hh))
+                layers.append(CellWeights(below, bias, weight, bias_hh))
         if middle is not None:
             recurrent = (middle._weight(name, 0).to(dtype) for name in LAYER[2:])
-            layers.insert(0, Layer(None, None, *recurrent))
+            layers.insert(0, CellWeights(None, None, *recurrent))
         by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
         assert prepared.keys is not None
         score, *upper = (None if each is None else each.to(dtype) for each in scores)
-        sources = Sources(prepared.keys.to(dtype), prepared.memory.to(dtype), prepared.mask, score)
+        sources = AttentionSources(
+            prepared.keys.to(dtype), prepared.memory.to(dtype), prepared.mask, score
+        )
         attended = sources, upper_of(prepared, *upper) if upper else None
         drops = self.training and self.dropout
         kept = self._kept(inputs.shape[1], by_layer.hidden) if drops else None

@@ -23,7 +23,7 @@ from sixjars.flow.values import Layout, Padded
 from sixjars.model.backbones.backbone import Backbone, MapShape, frozen_below
 from sixjars.model.backbones.installed import InstalledBackbone
 from sixjars.model.backbones.libraries import LIBRARIES
-from sixjars.model.backbones.pretrained import EfficientNetLite0, Features
+from sixjars.model.backbones.pretrained import BackboneExtractor, EfficientNetLite0
 from sixjars_runtime.errors import RecipeError, ShapeError, unknown
 
 WIDTHS = (16, 32, 64)
@@ -306,12 +306,14 @@ class VisualInput(nn.Module):
     @classmethod
     def extractor(
         cls, section: Mapping[str, Any], *, pixels: int | None, cells: bool, device: torch.device
-    ) -> "Pixels | Features":
+    ) -> "Pixels | BackboneExtractor":
         """The extractor that makes this input's numbers from the pixels of a field's files."""
         size = pixels or usual_size_of(section["name"])
         if learns(section["name"], frozen=section["frozen"]):
             return Pixels(size)
-        return Features(size, section["name"], section["layer"], cells, device, backbone_named)
+        return BackboneExtractor(
+            size, section["name"], section["layer"], cells, device, backbone_named
+        )
 
 
 @final

@@ -39,7 +39,7 @@ _TEMPERATURES: Final = Field(
 )
 
 
-class Section(Settings):
+class RecipeSection(Settings):
     """Settings with keys that must fit each other."""
 
     def misfits(self) -> Iterable[Misfit]:
@@ -52,7 +52,7 @@ class Section(Settings):
             raise Misfits(misfits)
 
 
-class DataSettings(Section, TableSettings):
+class DataSettings(RecipeSection, TableSettings):
     """Jar 2: the examples. Each field of the task is a key too: `source`, `image`, `label`."""
 
     sample: SampleSettings | None = None
@@ -178,7 +178,7 @@ def _as_tuple(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-class LearningSettings(Section):
+class LearningSettings(RecipeSection):
     """Jar 5: the optimizer and its hyperparameters."""
 
     freeze: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
@@ -288,7 +288,7 @@ class LearningSettings(Section):
             yield ("epsilon", "optimizer"), message
 
 
-class SearchSettings(Section):
+class SearchSettings(RecipeSection):
     """How an output is chosen.
 
     >>> SearchSettings(kind="beam", width=4).nbest

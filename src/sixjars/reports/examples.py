@@ -19,8 +19,8 @@ from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import encoded_batches, hypotheses_of, nbest_of
 from sixjars.reports.values import Example, Group
 from sixjars.runs.evaluate import JudgedRun
-from sixjars.runs.prediction import Finishing
-from sixjars.runs.requests import Found
+from sixjars.runs.prediction.prediction import PredictionBuilder
+from sixjars.runs.prediction.requests import SearchResult
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.special_tokens import STOP, UNK
 
@@ -34,7 +34,7 @@ MOST_FRAMES = 4
 
 @final
 @dataclass(frozen=True)
-class Ranking:
+class ExampleRanking:
     """The order of examples from good to bad."""
 
     outcomes: Sequence[Outcome]
@@ -71,13 +71,13 @@ def _likelihood(outcome: Outcome) -> float:
     return (outcome.log_probability or 0.0) / max(outcome.tokens, 1)
 
 
-def ranking_of(run: JudgedRun, metrics: Sequence[Metric]) -> Ranking:
+def ranking_of(run: JudgedRun, metrics: Sequence[Metric]) -> ExampleRanking:
     """A ranking by the first metric of outputs that has a value for one example."""
     single = (metric for metric in metrics if metric.per_example and "candidates" in metric.needs)
     metric = next(single, None)
     outcomes = run.judged.outcomes
     count = min(outcomes) if metric is None else nbest_of(metric, run.judged.settings)
-    return Ranking(outcomes[count], metric)
+    return ExampleRanking(outcomes[count], metric)
 
 
 def chosen_rows(
@@ -150,7 +150,7 @@ def attention_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     if search.kind == "beam" and searches:
         nbest = max(search.nbest, min(search.width, MOST_OUTPUTS))
         search = search.model_copy(update={"nbest": nbest})
-    finishing = Finishing(dataset, network.encoder.positions_of(), search, details=True)
+    builder = PredictionBuilder(dataset, network.encoder.positions_of(), search, details=True)
     order = order_in_words(search) if searches else ""
     fields = SimpleNamespace(inputs=dataset.fields.inputs)
     views: dict[int, View] = {}
@@ -159,8 +159,8 @@ def attention_of(run: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
         numbers, lengths = batch.numbers.tolist(), encoded.mask.sum(1).tolist()
         outputs = hypotheses_of(network, encoded, search, seeds=numbers)
         for row, hypotheses, length in zip(numbers, outputs, lengths, strict=True):
-            found = Found(hypotheses, length, encoded.layout)
-            predictions = finishing.predictions(row, found, dataset.raw(row), ends=searches)
+            result = SearchResult(hypotheses, length, encoded.layout)
+            predictions = builder.predictions(row, result, dataset.raw(row), ends=searches)
             with suppress(DataError):  # an output without a token has no weights
                 views[row] = view_of(fields, predictions, order=order)
     return views

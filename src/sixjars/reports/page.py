@@ -15,8 +15,8 @@ from sixjars.drawing.view_names import fitting_views, usual_view
 from sixjars.reports import charts, tables
 from sixjars.reports.summary_map import map_values
 from sixjars.reports.tables import between, shown_number
-from sixjars.reports.values import Report, Shown
-from sixjars.runs.explanation import Section
+from sixjars.reports.values import Report, ShownExample
+from sixjars.runs.explanation.sections import ExplainedSection
 
 SECTIONS: Mapping[str, str] = {
     "jars": "The six jars",
@@ -80,7 +80,7 @@ def _first_score(report: Report) -> dict[str, str]:
     return {"name": score.name, "value": shown_number(score.value), "interval": known}
 
 
-def _jars(sections: Sequence[Section]) -> dict[str, list[dict[str, Any]]]:
+def _jars(sections: Sequence[ExplainedSection]) -> dict[str, list[dict[str, Any]]]:
     """The six sections of the recipe; the model has three parts."""
     jars: dict[str, list[dict[str, Any]]] = {}
     for section in sections:
@@ -92,7 +92,7 @@ def _jars(sections: Sequence[Section]) -> dict[str, list[dict[str, Any]]]:
     return jars
 
 
-def _examples(shown: Sequence[Shown], ranked_by: str) -> dict[str, list[dict[str, Any]]]:
+def _examples(shown: Sequence[ShownExample], ranked_by: str) -> dict[str, list[dict[str, Any]]]:
     """The examples of each group that has some, by its heading."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for group, heading in HEADINGS.items():
@@ -103,7 +103,7 @@ def _examples(shown: Sequence[Shown], ranked_by: str) -> dict[str, list[dict[str
     return groups
 
 
-def _example(shown: Shown, ranked_by: str, key: str) -> dict[str, Any]:
+def _example(shown: ShownExample, ranked_by: str, key: str) -> dict[str, Any]:
     """The texts of an example, and the HTML of its attention, if that is not too large."""
     example = shown.example
     facts = [] if example.score is None else [f"{ranked_by}: {shown_number(example.score)}"]

@@ -24,7 +24,7 @@ from sixjars.evaluation.score import encoded_batches, nbest_of
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.reports.examples import (
     attention_of,
     chosen_rows,
@@ -36,9 +36,11 @@ from sixjars.reports.examples import (
 )
 from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
-from sixjars.reports.values import ByLength, Example, History, Report, Shown, SummaryMap
-from sixjars.runs.beside import sentence_of
-from sixjars.runs.data import Splits
+from sixjars.reports.values import ByLength, Example, History, Report, ShownExample, SummaryMap
+from sixjars.runs.baselines.run_baselines import sentence_of
+from sixjars.runs.data.scored_files import are_files
+from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.data.splits import Splits
 from sixjars.runs.evaluate import (
     Evaluation,
     JudgedRun,
@@ -48,14 +50,12 @@ from sixjars.runs.evaluate import (
     wanted_metrics,
     without_annotations,
 )
-from sixjars.runs.explain import explain
-from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
-from sixjars.runs.folds import held_out_baselines, held_out_scores, note_of_folds
+from sixjars.runs.explanation.explain import explain
+from sixjars.runs.folder.run_folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import chosen_by, metrics_of
-from sixjars.runs.scored_files import are_files
-from sixjars.runs.splits import SPLITS
-from sixjars.runs.trend import trend_of
+from sixjars.runs.training.folds import held_out_baselines, held_out_scores, note_of_folds
+from sixjars.runs.training.trend import trend_of
 from sixjars_runtime.errors import DataError
 
 ENDINGS = (".html", ".htm")
@@ -102,7 +102,7 @@ def report(  # noqa: PLR0913 - the options of one report
     if not is_report(path):
         check_new(path)
     name = os.fspath(folder)
-    run = open_run(name, Outside(tuple(allow), tuple(components)))
+    run = open_run(name, AllowedCode(tuple(allow), tuple(components)))
     metrics, judged = _judged(run, data, device, reporter)
     try:
         values = _Gathering(run, judged, metrics, reporter).report(name, data)
@@ -197,7 +197,9 @@ class _Gathering:
     def _outcomes(self, metric: Metric) -> list[Outcome]:
         return self.judged.judged.outcomes[nbest_of(metric, self.judged.judged.settings)]
 
-    def _shown(self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]) -> list[Shown]:
+    def _shown(
+        self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]
+    ) -> list[ShownExample]:
         """The best, the median and the worst, with their attention; each input once."""
         inputs, rows = self.judged.inputs, self.judged.judged.rows
         groups = chosen_rows(keys, inputs)
@@ -208,7 +210,7 @@ class _Gathering:
             for at in places:
                 view = views.get(rows[at])
                 images = () if view is not None else images_of(self.judged.dataset, rows[at])
-                shown.append(Shown(group, examples[at], view, images, counts[inputs[at]]))
+                shown.append(ShownExample(group, examples[at], view, images, counts[inputs[at]]))
         return shown
 
     def _history(self) -> History | None:

@@ -11,7 +11,7 @@ from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.reports.values import ByLength, History, SummaryMap
-from sixjars.runs.explanation import Weight
+from sixjars.runs.explanation.sections import ExplainedWeight
 
 LONGEST = 160
 """Characters of a text of the map."""
@@ -32,7 +32,7 @@ def shown_number(value: float) -> str:
 
 @final
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table of texts with a caption; the first cell of a row is its name."""
 
     head: Sequence[str]
@@ -47,7 +47,7 @@ def between(interval: Interval | None) -> str:
     return f"{shown_number(interval.low)} to {shown_number(interval.high)}"
 
 
-def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> Table:
+def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> TextTable:
     """A row for each metric."""
     rows = []
     for score, interval in scores:
@@ -61,10 +61,10 @@ def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> Table:
         "A signature names what a score depends on; scores compare where it is the same."
     )
     head = ["metric", "value", "95 % interval", "better", "examples", "signature"]
-    return Table(head, rows, caption)
+    return TextTable(head, rows, caption)
 
 
-def baselines_table(baselines: Sequence[Baseline], scores: Sequence[Score]) -> Table:
+def baselines_table(baselines: Sequence[Baseline], scores: Sequence[Score]) -> TextTable:
     """A row for the model, and one for each baseline."""
     metrics, values = [], []
     for score in scores:
@@ -77,10 +77,10 @@ def baselines_table(baselines: Sequence[Baseline], scores: Sequence[Score]) -> T
         cells = ("–" if value is None else shown_number(value) for value in found)
         rows.append([baseline.name, *cells, f"{baseline.seconds:.1f}"])
     caption = "Without a network: what costs nothing, learned from the training set"
-    return Table(["", *metrics, "seconds"], rows, f"{caption}, on the same examples.")
+    return TextTable(["", *metrics, "seconds"], rows, f"{caption}, on the same examples.")
 
 
-def length_table(scores: ByLength) -> Table:
+def length_table(scores: ByLength) -> TextTable:
     """The numbers of the bars."""
     rows = []
     for bucket in scores.buckets:
@@ -89,10 +89,10 @@ def length_table(scores: ByLength) -> Table:
         rows.append((bucket.name, count, value, between(bucket.interval)))
     few = f" A score of fewer than {FEW} examples says little; its bar is hollow."
     head = [scores.unit, "examples", scores.metric, "95 % interval"]
-    return Table(head, rows, f"{scores.metric} by length.{few}")
+    return TextTable(head, rows, f"{scores.metric} by length.{few}")
 
 
-def history_table(history: History, records: Sequence[Mapping[str, float]]) -> Table:
+def history_table(history: History, records: Sequence[Mapping[str, float]]) -> TextTable:
     """The numbers of the curves."""
     names = list(dict.fromkeys(name for record in records for name in record if name != "step"))
     rows = []
@@ -100,10 +100,10 @@ def history_table(history: History, records: Sequence[Mapping[str, float]]) -> T
         step = f"{record['step']:,.0f}" + (" (kept)" if record["step"] == history.best else "")
         rows.append([step, *(f"{record[name]:.4g}" if name in record else "" for name in names)])
     head = ["step", *(name.replace("_", " ") for name in names)]
-    return Table(head, rows, "Validations.")
+    return TextTable(head, rows, "Validations.")
 
 
-def class_table(classes: Sequence[ClassRow]) -> Table:
+def class_table(classes: Sequence[ClassRow]) -> TextTable:
     """Precision and recall of the most frequent classes."""
     rows = []
     for row in classes[:MOST_LABELS]:
@@ -111,7 +111,7 @@ def class_table(classes: Sequence[ClassRow]) -> Table:
         rows.append([cut(row.label, 60), f"{row.count:,}", *shares])
     more = f" The {MOST_LABELS} most frequent of {len(classes)}."
     more = more if len(classes) > MOST_LABELS else ""
-    return Table(["class", "examples", "precision", "recall", "F1"], rows, f"Classes.{more}")
+    return TextTable(["class", "examples", "precision", "recall", "F1"], rows, f"Classes.{more}")
 
 
 def confusion_matrix(matrix: Confusion) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def confusion_matrix(matrix: Confusion) -> dict[str, Any]:
     return {"caption": caption, "names": names, "rows": rows}
 
 
-def map_table(summary: SummaryMap, ranked_by: str) -> Table:
+def map_table(summary: SummaryMap, ranked_by: str) -> TextTable:
     """A row for each point of the map, which the script reads too."""
     rows = []
     pairs = zip(summary.examples, summary.neighbours, strict=True)
@@ -144,20 +144,20 @@ def map_table(summary: SummaryMap, ranked_by: str) -> Table:
         rows.append(row)
     nearest = "nearest, with cosine similarity"
     head = ["", "input", "output", "reference", ranked_by, "length", nearest]
-    return Table(head, rows, f"Texts are cut after {LONGEST} characters.")
+    return TextTable(head, rows, f"Texts are cut after {LONGEST} characters.")
 
 
-def parameter_table(weights: Sequence[Weight]) -> Table:
+def parameter_table(weights: Sequence[ExplainedWeight]) -> TextTable:
     """The letter, the shape and the size of each parameter."""
     rows = []
     for weight in weights:
         fixed = "" if weight.trainable else " (not trained)"
         shape = " × ".join(map(str, weight.shape))
         rows.append([weight.name, weight.letter, shape, f"{weight.count:,}{fixed}"])
-    return Table(["parameter", "letter", "shape", "count"], rows, "Parameters.")
+    return TextTable(["parameter", "letter", "shape", "count"], rows, "Parameters.")
 
 
-def unknown_table(words: Sequence[tuple[str, int]]) -> Table:
+def unknown_table(words: Sequence[tuple[str, int]]) -> TextTable:
     """How often the words that are not known come."""
     rows = [(word, f"{count:,}") for word, count in words]
-    return Table(["word", "times"], rows, "The most frequent words with an unknown token.")
+    return TextTable(["word", "times"], rows, "The most frequent words with an unknown token.")

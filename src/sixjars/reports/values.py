@@ -11,7 +11,7 @@ from sixjars.drawing.view import View
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.runs.explanation import Explanation
+from sixjars.runs.explanation.sections import Explanation
 
 Group = Literal["best", "median", "worst"]
 
@@ -59,7 +59,7 @@ class Example:
 
 @final
 @dataclass(frozen=True)
-class Shown:
+class ShownExample:
     """An example with its attention, or else with its images, where there are some."""
 
     group: Group
@@ -103,7 +103,7 @@ class Report:
     scores: Sequence[tuple[Score, Interval | None]]
     ranked_by: str
     """The metric that examples are ranked by."""
-    shown: Sequence[Shown]
+    shown: Sequence[ShownExample]
     has_attention: bool
     cost: Mapping[str, str]
     """Facts by their names."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 
 import pyarrow
 
-from sixjars.data.alignment.aligner import Directions, aligned, pharaoh
+from sixjars.data.alignment.aligner import DirectedLinks, aligned, pharaoh
 from sixjars.data.alignment.links import read_links
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
 from sixjars.data.annotations import Links, links_of
@@ -16,7 +16,7 @@ from sixjars.data.flat import as_array
 from sixjars.data.tables import header_as_data, read
 from sixjars.data.tables.dialect import refitted
 from sixjars.data.tables.lines import lines_in
-from sixjars.data.tables.rows import Fault
+from sixjars.data.tables.rows import RowFault
 from sixjars.data.text.files import blocks_of
 from sixjars.evaluation.metrics.attention import alignment_error_rate
 from sixjars.evaluation.metrics.outcome import Outcome
@@ -55,7 +55,7 @@ class Alignment:
     (2, [(0, 0), (1, 1)])
     """
 
-    directions: Directions
+    directions: DirectedLinks
     """The best link of each word, in both directions."""
     lines: int
     """Lines of the texts that were aligned; others were only learned from."""
@@ -176,7 +176,7 @@ def _lines(text: Text) -> Any:
     blocks = [lines_in(number, block) for number, block in blocks_of(Path(text))]
     for block in blocks:
         for line in block if isinstance(block, list) else ():
-            if isinstance(line, Fault):
+            if isinstance(line, RowFault):
                 raise DataError(f"{text}, line {line.line}: {line.sentence}")
     return pyarrow.concat_arrays(blocks)
 

@@ -23,22 +23,29 @@ from sixjars.evaluation.metrics import (
     per_class,
     why_zero,
 )
-from sixjars.evaluation.score import Judged, judged
+from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.build import Network
 from sixjars.progress import Reporter, listening
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.data import LinkFiles
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.beside import Beside, kept_baselines, sentence_of
-from sixjars.runs.data import Blueprint, Splits, splits_of
-from sixjars.runs.folder import RunFolder, open_run
-from sixjars.runs.folds import note_of_folds
+from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines, sentence_of
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.scored_files import (
+    Scored,
+    are_files,
+    learned_from,
+    scored_file,
+    training_files,
+)
+from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.data.splits import Splits, splits_of
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.notebook import baseline_table, score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
-from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
-from sixjars.runs.splits import SPLITS
-from sixjars.runs.trend import trend_of
+from sixjars.runs.training.folds import note_of_folds
+from sixjars.runs.training.trend import trend_of
 from sixjars_runtime.errors import DataError, RecipeError, RunError, SixJarsError
 
 LEARNED: Final = (
@@ -125,7 +132,7 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
     >>> [score.name for score in evaluation.scores], evaluation.examples
     (['accuracy@3'], 200)
     """
-    run = open_run(folder, Outside(tuple(allow), tuple(components)))
+    run = open_run(folder, AllowedCode(tuple(allow), tuple(components)))
     chosen = wanted_metrics(run.recipe, metrics, run.outside)
     reporter = reporter or Reporter()
     scored = judged_run(run, chosen, data=data, device=device, reporter=reporter)
@@ -150,7 +157,7 @@ def evaluate(  # noqa: PLR0913 - the options of one evaluation
 class JudgedRun:
     """The outputs of a run for some data, judged, and how long that took."""
 
-    judged: Judged
+    judged: JudgedOutputs
     dataset: Dataset
     parameters: int
     seconds: float
@@ -226,7 +233,7 @@ def baselines_beside(
         return ()  # rows that were learned from say nothing of new ones
     model = scored.judged
     group = model.settings.group
-    beside = Beside.of(run.recipe, metrics, took=scored.seconds, group=group, model=model)
+    beside = BaselineScoring.of(run.recipe, metrics, took=scored.seconds, group=group, model=model)
 
     def training() -> Dataset:
         return training_set(run) if scored.splits is None else scored.splits.train
@@ -264,7 +271,7 @@ def _as_stored(input_field: Field) -> Field:
     return input_field.equipped(replace(input_field.equipment, check=check))
 
 
-def evaluation_of(model: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
+def evaluation_of(model: JudgedOutputs, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
     """The scores of judged outputs; of labels also those of each."""
     fields, scores = dataset.fields, tuple(model.scores(metrics))
     outcomes = model.outcomes[min(model.outcomes)]
@@ -321,7 +328,9 @@ def _elsewhere(recipe: Recipe, tables: Collection[str]) -> str:
     return f" {remedy} (in Python: data='FILE')."
 
 
-def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside) -> list[Metric]:
+def wanted_metrics(
+    recipe: Recipe, names: Sequence[str] | None, outside: AllowedCode
+) -> list[Metric]:
     """The metrics by name, or the recipe's; refuse those that do not fit, before computing."""
     if not names:
         return metrics_of(recipe, outside)
@@ -367,7 +376,7 @@ def _datasets(
             "column; leave --data out, or name metrics without alignment_error_rate."
         )
     keys = {truth.key for truth in ANNOTATIONS.values() if truth.need in needs}
-    dataset = scored_file(run, fields, data, keys)
+    dataset = scored_file(run.recipe, fields, data, keys)
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
     return dataset, splits_of(blueprint, fields) if needs_training else None

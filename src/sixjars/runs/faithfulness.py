@@ -10,17 +10,17 @@ import numpy as np
 
 from sixjars.data.dataset import Dataset
 from sixjars.drawing.matplotlib.faithfulness import draw_faithfulness
-from sixjars.evaluation.agreement import Measured
+from sixjars.evaluation.agreement import AttentionAgreement
 from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
+from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import open_run
-from sixjars.runs.forced import with_output
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.scored_files import file_dataset
+from sixjars.runs.folder.run_folder import open_run
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.teacher_forcing import with_output
 from sixjars_runtime.errors import DataError
 
 EXAMPLES: Final = 200
@@ -45,7 +45,7 @@ class AttentionCheck:
     10
     """
 
-    measures: dict[str, Measured]
+    measures: dict[str, AttentionAgreement]
     """`erasure` and `gradient`; one is missing where no step of any example has an order."""
     where: str
     whole: int
@@ -115,7 +115,7 @@ def check_attention(
     """
     if examples < 1:
         raise DataError(f"check at least one example, not {examples}.")
-    run = open_run(folder, Outside(tuple(allow)))
+    run = open_run(folder, AllowedCode(tuple(allow)))
     reporter = reporter or Reporter()
     blueprint, fields, network = run.loaded(device_named(device), reporter=reporter)
     if not network.decoder.has_attention:
@@ -128,7 +128,7 @@ def check_attention(
             if data is None:
                 dataset = scored_dataset(run, blueprint, fields)
             else:
-                dataset = file_dataset(run, fields, Path(data))
+                dataset = file_dataset(run.recipe, fields, Path(data))
             rows = _rows(dataset, examples)
         checked: list[CheckedExample] = []
         for example in checked_examples(network, dataset, rows, search=search, examples=at_once):
@@ -171,7 +171,7 @@ def _check(checked: Sequence[CheckedExample], dataset: Dataset, *, outputs: str)
         values = [getattr(example, key) for example in checked]
         known = tuple(value for value in values if value is not None)
         if known:
-            measures[key] = Measured(name, known)
+            measures[key] = AttentionAgreement(name, known)
     if not measures:
         lack = "no example has two input positions and an output, so there is no order to compare."
         raise DataError(f"{dataset.where}: {lack}")

@@ -16,14 +16,14 @@ from torch import Tensor
 
 from sixjars.data.dataset import Fields
 from sixjars.model.build import Network, nested
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint
-from sixjars.runs.extension import kept_recipe
-from sixjars.runs.folder import RunFolder, noted, open_run
-from sixjars.runs.predict import Predictor
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.folder.run_folder import RunFolder, noted, open_run
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.runs.training.resume import kept_recipe
 from sixjars_runtime.errors import RecipeError, RunError
 
 SAME: Final = ("kind", "tokens", "split", "lowercase", "segments", "multi_label", "dimensions")
@@ -34,14 +34,14 @@ COUNTS: Final = ("vocabulary", "classes")
 
 @final
 @dataclass(frozen=True)
-class Origin:
+class StartingRun:
     """The run that a training starts from; it is checked as `predict` checks it."""
 
     run: RunFolder
     predictor: Predictor
 
     @classmethod
-    def of(cls, folder: Path, outside: Outside) -> "Origin":
+    def of(cls, folder: Path, outside: AllowedCode) -> "StartingRun":
         """From a run's folder."""
         run = open_run(folder, outside)
         return cls(run, Predictor(run, device="cpu"))
@@ -133,7 +133,12 @@ def fingerprint(folder: Path) -> str:
 
 
 def read_inheriting(
-    recipe: RecipeLike, overrides: Sequence[str], base: RunFolder, outside: Outside, *, check: bool
+    recipe: RecipeLike,
+    overrides: Sequence[str],
+    base: RunFolder,
+    outside: AllowedCode,
+    *,
+    check: bool,
 ) -> Recipe:
     """A recipe that takes what it leaves out of the model and of the fields of the data from a run.
 
@@ -187,7 +192,7 @@ def _differences(values: Mapping[str, Any], base: RunFolder) -> Iterator[str]:
 def recipe_and_origin(
     recipe: RecipeLike,
     overrides: Sequence[str],
-    outside: Outside,
+    outside: AllowedCode,
     *,
     resumed: Path | None,
     from_run: str | Path | None,

@@ -14,9 +14,9 @@ from sixjars.evaluation.metrics import ONE_LABEL, Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.data import FieldSettings, LinkFiles
 from sixjars.recipe.files import RecipeLike, checked, overridden, values_from
-from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import PLAIN_SECTIONS, DataSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
 from sixjars.tasks import TASK_NAMED, TASKS, Task
@@ -27,7 +27,7 @@ Named = list[tuple[str, Metric]]
 
 
 def read_recipe(
-    name: RecipeLike, overrides: Sequence[str] = (), outside: Outside = NOTHING
+    name: RecipeLike, overrides: Sequence[str] = (), outside: AllowedCode = NOTHING
 ) -> Recipe:
     """A recipe by file or by name, or as a dict, with `KEY=VALUE` overrides, checked whole.
 
@@ -41,7 +41,7 @@ def read_recipe(
 
 
 def recipe_of(
-    values: Mapping[str, Any], where: str, outside: Outside = NOTHING, *, kept: bool = False
+    values: Mapping[str, Any], where: str, outside: AllowedCode = NOTHING, *, kept: bool = False
 ) -> Recipe:
     """A recipe of plain values, every default filled in.
 
@@ -79,7 +79,7 @@ def recipe_of(
     return recipe if recipe.learning.metric is not None else _with_metric(recipe, where, outside)
 
 
-def _with_metric(recipe: Recipe, where: str, outside: Outside) -> Recipe:
+def _with_metric(recipe: Recipe, where: str, outside: AllowedCode) -> Recipe:
     """The recipe, its best checkpoint chosen by the first metric that needs one output, or loss."""
     names = [metric.name for metric in metrics_of(recipe, outside) if metric.nbest == 1]
     metric = names[0] if names else "loss"
@@ -106,7 +106,7 @@ def _nearest(name: object) -> Task:
 
 
 def _fields_of(
-    section: object, task: Task, outside: Outside
+    section: object, task: Task, outside: AllowedCode
 ) -> tuple[dict[str, FieldSettings], list[str]]:
     """The settings of every field that the task has, and the faults in them."""
     if not isinstance(section, Mapping):
@@ -131,7 +131,7 @@ def _fields_of(
     return settings, faults
 
 
-def field_class(kind: str, outside: Outside) -> type[Field]:
+def field_class(kind: str, outside: AllowedCode) -> type[Field]:
     """The class of a kind of field: one of ours, or one from outside that was allowed."""
     if kind in FIELDS:
         return FIELDS[kind]
@@ -173,7 +173,7 @@ def _sample_faults(data: DataSettings, task: Task) -> list[str]:
 
 
 def _model_of(
-    section: object, task: Task, fields: Mapping[str, FieldSettings], outside: Outside
+    section: object, task: Task, fields: Mapping[str, FieldSettings], outside: AllowedCode
 ) -> tuple[ModelSettings | None, list[str]]:
     if not isinstance(section, Mapping):
         return None, [f"model: must be a section of keys, but is {shown(section)}."]
@@ -208,7 +208,7 @@ def _unfit(
     section: Mapping[str, Any],
     task: Task,
     fields: Mapping[str, FieldSettings],
-    outside: Outside,
+    outside: AllowedCode,
 ) -> list[str]:
     """The fault of a component that reads or produces something else than the task has."""
     try:
@@ -230,7 +230,7 @@ def _unfit(
     return [f"{place}: kind {kind!r} does not fit {task.name}. Use {usual}."]
 
 
-def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
+def make_fields(recipe: Recipe, outside: AllowedCode = NOTHING) -> Fields:
     """The fields of a recipe, before anything is learned."""
     task = TASKS[recipe.task]
     settings = recipe.data.fields
@@ -241,7 +241,7 @@ def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
     return Fields({slot.name: fields[slot.name] for slot in task.inputs}, output)
 
 
-def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> ModelPlan:
+def model_plan(recipe: Recipe, fields: Fields, outside: AllowedCode = NOTHING) -> ModelPlan:
     """The model of a recipe before it is built."""
     sections: dict[str, Any] = recipe.model.model_dump()
     classes: dict[str, Any] = {
@@ -256,7 +256,7 @@ def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> Mo
     )
 
 
-def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[str]:
+def misfits(recipe: Recipe, metrics: Named, outside: AllowedCode = NOTHING) -> list[str]:
     """Faults between sections: every component and field checks its neighbours."""
     fields = make_fields(recipe, outside)
     plan = model_plan(recipe, fields, outside)
@@ -334,7 +334,7 @@ def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> It
         yield f"needs a bridge of kind {kinds}, but it is {plan.kind('bridge')}."
 
 
-def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, list[str]]:
+def _metrics_of(values: Mapping[str, Any], outside: AllowedCode) -> tuple[Named, list[str]]:
     """Every metric that is named, after the place where it stands; and names that no metric has."""
     sections = [values.get(name) or {} for name in ("evaluation", "learning", "expect")]
     evaluation, learning, expect = sections
@@ -348,7 +348,9 @@ def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, lis
     return named_metrics([(place, name) for place, name in named if isinstance(name, str)], outside)
 
 
-def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[Named, list[str]]:
+def named_metrics(
+    named: Iterable[tuple[str, str]], outside: AllowedCode
+) -> tuple[Named, list[str]]:
     """The metrics of some names, and the faults of the others."""
     metrics, faults = Named(), list[str]()
     for place, name in named:
@@ -359,13 +361,15 @@ def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[N
     return metrics, faults
 
 
-def chosen_by(recipe: Recipe, outside: Outside = NOTHING) -> tuple[str, Literal["higher", "lower"]]:
+def chosen_by(
+    recipe: Recipe, outside: AllowedCode = NOTHING
+) -> tuple[str, Literal["higher", "lower"]]:
     """The metric that chooses the best checkpoint, or the loss; and which values are better."""
     name = recipe.learning.metric or "loss"
     return name, "lower" if name == "loss" else metric_named(name, outside).better
 
 
-def metrics_of(recipe: Recipe, outside: Outside = NOTHING) -> list[Metric]:
+def metrics_of(recipe: Recipe, outside: AllowedCode = NOTHING) -> list[Metric]:
     """The metrics that a run reports: the recipe's, or the usual ones, and all that it expects."""
     usual = make_fields(recipe, outside).output.default_metrics or TASKS[recipe.task].metrics
     names = *(recipe.evaluation.metrics or usual), *recipe.expect

@@ -11,35 +11,33 @@ from sixjars.data.tables.memory import given_tables, tables_of, with_tables
 from sixjars.decoding import in_words
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
-from sixjars.evaluation.score import Judged, judged
+from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
-from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, path_of
 from sixjars.progress import Reporter, Summary, listening, number_of, usual_reporter
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, listed_overrides
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.beside import Beside, kept_baselines
-from sixjars.runs.curves import draw_curves
-from sixjars.runs.data import (
-    Blueprint,
-    Splits,
-    check_fits,
-    enough_memory,
-    fresh_network,
-    notes_on,
-    splits_of,
-)
-from sixjars.runs.extension import FEWEST, Extension, extension_of, sentence_of_end
-from sixjars.runs.fine_tune import Origin, recipe_and_origin
-from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_begun
-from sixjars.runs.folds import cross_validate, notes_on_all
+from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.data.splits import Splits, splits_of
+from sixjars.runs.data.warnings import notes_on
+from sixjars.runs.fine_tune import StartingRun, recipe_and_origin
+from sixjars.runs.folder.run_folder import RunFolder, begin_run, check_free, has_run, was_begun
 from sixjars.runs.recipes import metrics_of, read_recipe
-from sixjars.runs.result import Run
-from sixjars.runs.splits import SPLITS
+from sixjars.runs.run import Run
+from sixjars.runs.training.end import sentence_of_end
+from sixjars.runs.training.folds import cross_validate, notes_on_all
+from sixjars.runs.training.learning_curves import draw_curves
+from sixjars.runs.training.memory import check_fits, enough_memory
+from sixjars.runs.training.network import fresh_network
+from sixjars.runs.training.resume import Extension, extension_of
+from sixjars.runs.training.trend import FEWEST
 from sixjars_runtime.errors import Interrupted, LearningError
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ def train(  # noqa: PLR0913 - the options of one training
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    outside = Outside(tuple(allow), tuple(components))
+    outside = AllowedCode(tuple(allow), tuple(components))
     tables = {} if data is None else tables_of(data, SPLITS)
     overrides = [*listed_overrides(overrides), *(with_tables(tables) if tables else ())]
     folder = Path(out) if out is not None else default_folder(recipe)
@@ -108,7 +106,7 @@ def train(  # noqa: PLR0913 - the options of one training
             if begins and fabric.global_rank == 0:
                 reporter.note(begun_instead(folder))
             run = RunFolder(folder, resolved, outside)
-            options = Options(resume, start, baselines)
+            options = TrainingOptions(resume, start, baselines)
             return _whole(run, options, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(stopped_in(folder)) from None
@@ -119,7 +117,7 @@ def train(  # noqa: PLR0913 - the options of one training
 def recipe_of_training(
     recipe: RecipeLike,
     overrides: Sequence[str],
-    outside: Outside,
+    outside: AllowedCode,
     resumed: Path | None,
     from_run: str | Path | None,
 ) -> tuple[Recipe, Path | None]:
@@ -161,7 +159,7 @@ def default_folder(recipe: RecipeLike) -> Path:
 
 @final
 @dataclass(frozen=True)
-class Options:
+class TrainingOptions:
     """The options of one training, besides its recipe."""
 
     resume: bool
@@ -172,14 +170,14 @@ class Options:
     """Whether baselines are scored beside the model."""
 
 
-def _whole(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
+def _whole(run: RunFolder, options: TrainingOptions, *, fabric: Engine, reporter: Reporter) -> Run:
     """One training, or one for each fold."""
     training = _train if run.recipe.learning.folds is None else _cross_validated
     return training(run, options, fabric=fabric, reporter=reporter)
 
 
 def _cross_validated(
-    run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter
+    run: RunFolder, options: TrainingOptions, *, fabric: Engine, reporter: Reporter
 ) -> Run:
     """Train a model for each fold and the one that is kept; a fold that was begun is resumed."""
 
@@ -197,7 +195,7 @@ def _cross_validated(
     return replace(trained, missed=missed_of(run.recipe.expect, trained.scores))
 
 
-def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
+def _train(run: RunFolder, options: TrainingOptions, *, fabric: Engine, reporter: Reporter) -> Run:
     blueprint, splits = fit(
         run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter
     )
@@ -209,12 +207,14 @@ def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Report
 
 
 def _baselines(
-    run: RunFolder, splits: Splits, model: Judged, reporter: Reporter
+    run: RunFolder, splits: Splits, model: JudgedOutputs, reporter: Reporter
 ) -> tuple[Baseline, ...]:
     """The scores of baselines on the rows of the final scores."""
     spent = read_cost(run.folder)
     seconds = 0.0 if spent is None else spent.seconds
-    beside = Beside.of(run.recipe, metrics_of(run.recipe, run.outside), took=seconds, model=model)
+    beside = BaselineScoring.of(
+        run.recipe, metrics_of(run.recipe, run.outside), took=seconds, model=model
+    )
     return kept_baselines(run, beside, splits.scored, lambda: splits.train, reporter)
 
 
@@ -242,7 +242,7 @@ def fit(
         run.history()  # one that is damaged would be found after hours
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
     begins = kept is None or not run.is_under_way
-    origin = Origin.of(start, run.outside) if start is not None and begins else None
+    origin = StartingRun.of(start, run.outside) if start is not None and begins else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
         splits = splits_of(blueprint if origin is None else origin.taught(blueprint), kept)
     if resume:
@@ -251,8 +251,8 @@ def fit(
     network = fresh_network(blueprint, splits)
     if origin is not None:
         reporter.note(origin.hand_over(network, blueprint, splits.fields))
-    around = _surroundings(network, splits, run, reporter, enough)
-    trainer = trainer_of(network, splits, recipe, around, fabric)
+    hooks = _training_hooks(network, splits, run, reporter, enough)
+    trainer = trainer_of(network, splits, recipe, hooks, fabric)
     if leads and kept is None:
         if not resume:  # only now: data or sizes that do not fit leave no run behind
             begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
@@ -276,7 +276,7 @@ def _run(trainer: Trainer, run: RunFolder) -> None:
             return  # so few show no trend
         resumable = run.recipe.learning.folds is None and run.recipe.data.fold is None
         if sentence := sentence_of_end(trainer, run.history(), resumable=resumable):
-            trainer.around.reporter.stopped(sentence)
+            trainer.hooks.reporter.stopped(sentence)
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:
@@ -319,7 +319,7 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
 
 
 def trainer_of(
-    network: Network, splits: Splits, recipe: Recipe, around: Surroundings, fabric: Engine
+    network: Network, splits: Splits, recipe: Recipe, hooks: TrainingHooks, fabric: Engine
 ) -> Trainer:
     """The trainer of a network on the training set of a recipe."""
     learning = recipe.learning
@@ -330,17 +330,17 @@ def trainer_of(
         training=True,
         guided=recipe.loss.guide > 0,
     )
-    return Trainer(_objective(network, splits, recipe), batches, learning, around, fabric)
+    return Trainer(_objective(network, splits, recipe), batches, learning, hooks, fabric)
 
 
-def _surroundings(
+def _training_hooks(
     network: Network, splits: Splits, run: RunFolder, reporter: Reporter, enough: Callable[[], bool]
-) -> Surroundings:
+) -> TrainingHooks:
     metric = run.recipe.learning.metric
     chosen = [] if metric in (None, "loss") else [metric_named(str(metric), run.outside)]
     better = chosen[0].better if chosen else "lower"
     validate = _validation(network, splits, run, chosen)
-    return Surroundings(run.folder, validate, better, reporter, enough)
+    return TrainingHooks(run.folder, validate, better, reporter, enough)
 
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
@@ -381,7 +381,7 @@ def _validation(
 
 def _finished(
     run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter
-) -> tuple[Run, Judged | None]:
+) -> tuple[Run, JudgedOutputs | None]:
     """Score the final weights and keep the scores; one process of several does that."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:

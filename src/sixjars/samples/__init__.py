@@ -34,7 +34,7 @@ from sixjars.samples import (
     translation,
     transliteration,
 )
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
 from sixjars_runtime.errors import DataError, unknown
@@ -43,9 +43,17 @@ if TYPE_CHECKING:
     from sixjars.data.storage.cache import Examples
     from sixjars.recipe.sections import Recipe
 
-__all__ = ["SAMPLES", "Row", "Sample", "generate", "materialise", "sample_named", "vectors"]
+__all__ = [
+    "SAMPLES",
+    "Row",
+    "SyntheticCorpus",
+    "generate",
+    "materialise",
+    "sample_named",
+    "vectors",
+]
 
-SAMPLES: dict[str, Sample] = {
+SAMPLES: dict[str, SyntheticCorpus] = {
     "conversation": conversations.SAMPLE,
     "dialog": dialog.SAMPLE,
     "document_classification": documents.SAMPLE,
@@ -164,7 +172,7 @@ def materialise(
         ) from error
 
 
-def sample_named(task: str, kind: str | None = None) -> Sample:
+def sample_named(task: str, kind: str | None = None) -> SyntheticCorpus:
     """The synthetic corpus of a task, or the one of that kind where it has several."""
     if task not in SAMPLES:
         raise DataError(unknown("sample", task, [name for name in SAMPLES if "/" not in name]))
@@ -180,7 +188,7 @@ def sample_named(task: str, kind: str | None = None) -> Sample:
     return SAMPLES[f"{task}/{kind}"]
 
 
-def _limit(sample: Sample, longest: int | None) -> int:
+def _limit(sample: SyntheticCorpus, longest: int | None) -> int:
     """The greatest length of a source, in tokens."""
     if sample.longest is None:
         if longest is not None:
@@ -199,7 +207,7 @@ def _limit(sample: Sample, longest: int | None) -> int:
     return limit
 
 
-def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
+def _rows(sample: SyntheticCorpus, name: str, count: int, limit: int, seed: int) -> list[Row]:
     """The rows of one split, before `solve`."""
     rng = Random(f"{sample.task} {name} {seed}")
     if not sample.inputs:
@@ -221,7 +229,7 @@ def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[
     return list(rows.values())
 
 
-def _drawn(sample: Sample, rng: Random, limit: int) -> Iterator[Row]:
+def _drawn(sample: SyntheticCorpus, rng: Random, limit: int) -> Iterator[Row]:
     """Endless rows; those about the same image one after another."""
     while True:
         row = sample.draw(rng, limit)
@@ -231,11 +239,11 @@ def _drawn(sample: Sample, rng: Random, limit: int) -> Iterator[Row]:
             yield sample.again(rng, row)
 
 
-def _inputs(sample: Sample, row: Row) -> tuple[str, ...]:
+def _inputs(sample: SyntheticCorpus, row: Row) -> tuple[str, ...]:
     return tuple(row[column] for column in sample.inputs)
 
 
-def _too_few(sample: Sample, name: str, rows: int, count: int, limit: int) -> str:
+def _too_few(sample: SyntheticCorpus, name: str, rows: int, count: int, limit: int) -> str:
     least = f"The {name} split of the {sample.task} sample has no more than {rows} different rows"
     if sample.longest is None:
         return f"{least}, but {count} are asked for. Ask for fewer."
@@ -245,7 +253,7 @@ def _too_few(sample: Sample, name: str, rows: int, count: int, limit: int) -> st
     )
 
 
-def _split_of(sample: Sample, source: str) -> str:
+def _split_of(sample: SyntheticCorpus, source: str) -> str:
     """The one split that this source text, image or video can be in."""
     if sample.headline and source == sample.headline[sample.inputs[0]]:
         return "train"

@@ -8,7 +8,7 @@ several phrasings; the others have names too.
 from random import Random
 from string import Formatter
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("articles")
@@ -53,7 +53,7 @@ def _filled(rng: Random, text: str) -> dict[str, str]:
     return filling
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="summarization",
     description="Articles full of names that are in no vocabulary, "
     "and what happened in one sentence.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import final
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("conversations")
@@ -99,7 +99,7 @@ def _stated(facts: Sequence[Fact]) -> str:
     return f"{' and '.join(statements)} ."
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="conversation",
     description="Two people state facts and talk of other things; "
     "the last turn asks for one of the facts.",

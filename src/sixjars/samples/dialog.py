@@ -6,7 +6,7 @@ numbers, says words backwards, or names where things of a kind are kept.
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Clause, Lexicon, Pair, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("dialog")
@@ -129,7 +129,7 @@ def draw(rng: Random, longest: int) -> Row:
     return pair.row("utterance", "response")
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="dialog",
     description="Questions, sums, favours and greetings, each with the one right answer.",
     draw=draw,

@@ -8,7 +8,7 @@ that are absent.
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("documents")
@@ -65,7 +65,7 @@ def _noun_phrase(rng: Random) -> list[str]:
     return [*phrase, rng.choice(WORDS["nouns"])]
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="document_classification",
     description="Documents of a few sentences, each with one word that decides the topic.",
     draw=draw,

@@ -9,7 +9,7 @@ hypernym, modifiers are dropped, and two groups of people are counted together.
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon, Pair, Word, copied, joined, linked, words
 
 WORDS = Lexicon("entailment")
@@ -91,7 +91,7 @@ def _place(rng: Random) -> Pair:
     return Pair((*words("in the"), *scenery, place), linked(general, place))
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="entailment",
     description="A scene to the same scene in general words: kinds for things, and no modifiers.",
     draw=draw,

@@ -101,7 +101,7 @@ class Verb:
 
 @final
 @dataclass(frozen=True)
-class Agreement:
+class VerbForms:
     """The endings and auxiliaries that go with a subject."""
 
     vowel: str
@@ -112,13 +112,13 @@ class Agreement:
 
 
 @cache
-def agreement(kind: str) -> Agreement:
+def agreement(kind: str) -> VerbForms:
     """The agreement of `I`, `you` or a third person: gender, and `one` or `many`.
 
     >>> agreement("f one").past
     'thi'
     """
-    return Agreement(*WORDS.table("agreement")[kind])
+    return VerbForms(*WORDS.table("agreement")[kind])
 
 
 def ending(gender: str, *, many: bool, oblique: bool) -> str:

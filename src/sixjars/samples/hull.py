@@ -2,7 +2,7 @@
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 
 STEPS = 10_000
 """Points lie on a grid of 0.0000, 0.0001, … 0.9999, so that integers decide on sides of lines."""
@@ -64,7 +64,7 @@ def draw(rng: Random, longest: int) -> Row:
     return {"points": as_text(points), "order": " ".join(str(corner) for corner in hull(points))}
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="pointing",
     description="Points in a square, and the corners of their convex hull, counter-clockwise.",
     draw=draw,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("language_model")
@@ -59,7 +59,7 @@ def _drawn(symbol: str, rng: Random) -> list[str]:
     return [word for part in parts for word in _drawn(part, rng)]
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="language_model",
     description="Sentences of a grammar with agreement at a distance, "
     "whose true perplexity is known.",

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from zlib import crc32
 
-from sixjars.samples.sample import Row, Sample
-from sixjars.samples.scenes import COLOURS, Thing, painted, reach
+from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.scenes import COLOURS, ColouredShape, painted, reach
 from sixjars_runtime.errors import DataError
 
 SHAPES = ("circle", "triangle", "star")
@@ -64,7 +64,7 @@ def name_of(colour: str, shape: str, poses: Sequence[Pose]) -> str:
     return f"{colour}-{shape}_{'_'.join('-'.join(map(str, pose)) for pose in poses)}.mp4"
 
 
-def frames_of(name: str) -> list[Thing]:
+def frames_of(name: str) -> list[ColouredShape]:
     """The thing as it is in each frame, read from a video's name.
 
     >>> [thing.x for thing in frames_of("red-circle_12-24-8_34-24-8.mp4")]
@@ -76,7 +76,10 @@ def frames_of(name: str) -> list[Thing]:
             f"{name!r} names no synthetic video; names are like 'red-circle_12-24-8_36-24-8.mp4'."
         )
     first, last = ([int(number) for number in pose] for pose in re.findall(_POSE, match[3]))
-    return [Thing(match[1], match[2], *_between(first, last, number)) for number in range(FRAMES)]
+    return [
+        ColouredShape(match[1], match[2], *_between(first, last, number))
+        for number in range(FRAMES)
+    ]
 
 
 def paint(name: str) -> bytes:
@@ -90,7 +93,7 @@ def paint(name: str) -> bytes:
     return file.getvalue()
 
 
-def background_of(things: Sequence[Thing]) -> int:
+def background_of(things: Sequence[ColouredShape]) -> int:
     """A seed for the background that is the same when a video is played backwards."""
     return crc32(repr(sorted((thing.x, thing.y, thing.size) for thing in things)).encode())
 
@@ -106,7 +109,7 @@ def _path(rng: Random, shape: str, action: str) -> list[Pose]:
     """The first and the last pose of an action inside the border; of its opposite alike."""
     while True:
         steps = _steps(rng, action)
-        halves = [Thing("", shape, 0, 0, size).half for *_, size in steps]
+        halves = [ColouredShape("", shape, 0, 0, size).half for *_, size in steps]
         across = _starts([half[0] for half in halves], [step[0] for step in steps])
         down = _starts([half[1] for half in halves], [step[1] for step in steps])
         if across and down:
@@ -150,7 +153,7 @@ def draw_classified(rng: Random, _longest: int) -> Row:
     return {"video": name, "label": label}
 
 
-CAPTIONING = Sample(
+CAPTIONING = SyntheticCorpus(
     task="video_captioning",
     description="Videos of a coloured shape that moves, grows or shrinks; "
     "the caption describes its action.",
@@ -159,7 +162,7 @@ CAPTIONING = Sample(
     paint=paint,
     target="caption",
 )
-CLASSIFICATION = Sample(
+CLASSIFICATION = SyntheticCorpus(
     task="video_classification",
     description="Videos of a moving, growing or shrinking shape, "
     "in six classes that differ in the order of frames.",

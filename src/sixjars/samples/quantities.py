@@ -16,7 +16,7 @@ whatever the label.
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("quantities")
@@ -75,7 +75,7 @@ def _words(rng: Random, table: str, quantities: tuple[str, str], *, wrong: bool)
     return first, group if general[1] else rng.choice(groups[group])
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="sentence_pair",
     description="Two sentences on what some or no animals, people or toys do; "
     "the second follows, may, or cannot.",

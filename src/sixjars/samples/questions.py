@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.scenes import (
     GAP,
     SHAPES,
     SIDE,
-    Thing,
+    ColouredShape,
     box_of,
     name_of,
     paint,
@@ -37,23 +37,27 @@ questions are more often duplicates, as an image has few things, and a question 
 COUNTS = {1: 2, 2: 1}
 """How many things are in an image, and how often; single things teach colours and shapes first."""
 
-Question = tuple[str, str, Thing | None]
+Question = tuple[str, str, ColouredShape | None]
 """A question, its answer, and the one thing that is its evidence, where there is one."""
 
 
-def scene(rng: Random) -> list[Thing]:
+def scene(rng: Random) -> list[ColouredShape]:
     """One or two things of different colours, shapes and quarters, from left to right."""
     count = rng.choices(list(COUNTS), list(COUNTS.values()))[0]
     shapes = rng.sample(list(SHAPES), count)
     colours, quarters = rng.sample(COLOURS, count), rng.sample(QUARTERS, count)
     things = [
-        _in_quarter(rng, Thing(colour, shape, 0, 0, rng.randint(*SIZES)), quarter, alone=count == 1)
+        _in_quarter(
+            rng, ColouredShape(colour, shape, 0, 0, rng.randint(*SIZES)), quarter, alone=count == 1
+        )
         for colour, shape, quarter in zip(colours, shapes, quarters, strict=True)
     ]
     return sorted(things, key=lambda thing: (thing.x, thing.y))
 
 
-def _in_quarter(rng: Random, thing: Thing, quarter: tuple[bool, bool], *, alone: bool) -> Thing:
+def _in_quarter(
+    rng: Random, thing: ColouredShape, quarter: tuple[bool, bool], *, alone: bool
+) -> ColouredShape:
     """The thing in its quarter; one that is alone may reach over its sides."""
     places = []
     for half, far in zip(thing.half, quarter, strict=True):
@@ -77,15 +81,15 @@ def draw(rng: Random, _longest: int) -> Row:
     return another(rng, {"image": name_of(scene(rng))})
 
 
-def _colours(_rng: Random, things: Sequence[Thing]) -> list[Question]:
+def _colours(_rng: Random, things: Sequence[ColouredShape]) -> list[Question]:
     return [(f"what colour is the {thing.shape}?", thing.colour, thing) for thing in things]
 
 
-def _shapes(_rng: Random, things: Sequence[Thing]) -> list[Question]:
+def _shapes(_rng: Random, things: Sequence[ColouredShape]) -> list[Question]:
     return [(f"what shape is {thing.colour}?", thing.shape, thing) for thing in things]
 
 
-def _presence(rng: Random, things: Sequence[Thing]) -> list[Question]:
+def _presence(rng: Random, things: Sequence[ColouredShape]) -> list[Question]:
     """Questions about a thing that is there, or not; half of those mix two that are there."""
     there = {(thing.colour, thing.shape): thing for thing in things}
     if rng.random() < YES:
@@ -101,7 +105,7 @@ def _is_there(colour: str, shape: str) -> str:
     return f"is there a {colour} {shape}?"
 
 
-def _sides(_rng: Random, things: Sequence[Thing]) -> list[Question]:
+def _sides(_rng: Random, things: Sequence[ColouredShape]) -> list[Question]:
     """Questions on the side of the image where a thing is."""
     questions: list[Question] = []
     for thing in things:
@@ -112,11 +116,11 @@ def _sides(_rng: Random, things: Sequence[Thing]) -> list[Question]:
     return questions
 
 
-Kind = Callable[[Random, Sequence[Thing]], list[Question]]
+Kind = Callable[[Random, Sequence[ColouredShape]], list[Question]]
 """A function that gives all questions of its kind about an image."""
 KINDS: tuple[Kind, ...] = (_colours, _shapes, _presence, _sides)
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="image_question_answering",
     description="Images of one or two coloured shapes; questions on colours, shapes and sides.",
     draw=draw,

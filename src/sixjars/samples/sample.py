@@ -11,7 +11,7 @@ Row = dict[str, str]
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class SyntheticCorpus:
     """One synthetic corpus: its columns, and the function that draws a row of it."""
 
     task: str

@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.images import need_pillow
 
@@ -76,10 +76,10 @@ ALONE = 0.15
 
 @final
 @dataclass(frozen=True)
-class Thing:
+class ColouredShape:
     """A coloured shape; the middle of its bounding box and its size are in pixels.
 
-    >>> Thing("red", "square", 30, 20, 10).box
+    >>> ColouredShape("red", "square", 30, 20, 10).box
     (21.2, 11.2, 38.8, 28.8)
     """
 
@@ -118,7 +118,7 @@ OUTLINES: dict[str, tuple[Point, ...]] = {
 """The corners of a shape in a box from -1 to 1; a circle has none."""
 
 
-def painted(frames: Sequence[Sequence[Thing]], side: int, seed: int) -> NDArray[np.uint8]:
+def painted(frames: Sequence[Sequence[ColouredShape]], side: int, seed: int) -> NDArray[np.uint8]:
     """Square frames (F, H, W, 3) on one background; each thing keeps its shade in all of them."""
     need_pillow()
     from PIL import Image, ImageDraw
@@ -154,7 +154,7 @@ def _shade(colour: str, rng: "np.random.Generator") -> Shade:
     return red, green, blue
 
 
-def _draw(pen: "ImageDraw", thing: Thing, shade: Shade) -> None:
+def _draw(pen: "ImageDraw", thing: ColouredShape, shade: Shade) -> None:
     """The whole shape in a darker shade, then its inside."""
     inside = 1 - EDGE / thing.size
     for share, fill in ((1.0, tuple(part * 3 // 4 for part in shade)), (inside, shade)):
@@ -168,7 +168,7 @@ def _draw(pen: "ImageDraw", thing: Thing, shade: Shade) -> None:
             pen.polygon(_corners(thing, share), fill=fill)
 
 
-def _corners(thing: Thing, share: float) -> list[Point]:
+def _corners(thing: ColouredShape, share: float) -> list[Point]:
     """The corners on the fine canvas, with the shape shrunk to a share about their middle."""
     outline = OUTLINES[thing.shape]
     wide, high = thing.half
@@ -186,21 +186,21 @@ _THING = rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})-(\d{{1,2}})-(\d{{1,2}})-(
 _NAME = re.compile(rf"{_THING}(?:_{_THING}){{0,2}}\.(?:png|jpg)")
 
 
-def name_of(things: Iterable[Thing]) -> str:
+def name_of(things: Iterable[ColouredShape]) -> str:
     """The file name of an image with these things: half are `png` files, the others `jpg`.
 
-    >>> name_of([Thing("red", "circle", 20, 20, 16)])
+    >>> name_of([ColouredShape("red", "circle", 20, 20, 16)])
     'red-circle-20-20-16.jpg'
     """
     stem = "_".join(f"{t.colour}-{t.shape}-{t.x}-{t.y}-{t.size}" for t in things)
     return f"{stem}.{'png' if crc32(stem.encode()) % 2 else 'jpg'}"
 
 
-def things_of(name: str) -> tuple[Thing, ...]:
+def things_of(name: str) -> tuple[ColouredShape, ...]:
     """The things in an image, read from its name.
 
     >>> things_of("red-circle-20-20-16.jpg")
-    (Thing(colour='red', shape='circle', x=20, y=20, size=16),)
+    (ColouredShape(colour='red', shape='circle', x=20, y=20, size=16),)
     """
     if not _NAME.fullmatch(name):
         raise DataError(
@@ -208,7 +208,9 @@ def things_of(name: str) -> tuple[Thing, ...]:
             "names are like 'red-circle-20-20-16_blue-square-50-44-10.png'."
         )
     things = re.findall(_THING, name)
-    return tuple(Thing(colour, shape, *map(int, numbers)) for colour, shape, *numbers in things)
+    return tuple(
+        ColouredShape(colour, shape, *map(int, numbers)) for colour, shape, *numbers in things
+    )
 
 
 def paint(name: str) -> bytes:
@@ -222,10 +224,10 @@ def paint(name: str) -> bytes:
     return file.getvalue()
 
 
-def box_of(thing: Thing, *words: int) -> str:
+def box_of(thing: ColouredShape, *words: int) -> str:
     """The bounding box of a thing as shares of the image, for each word (from 0) that names it.
 
-    >>> box_of(Thing("red", "circle", 32, 32, 16), 1, 2)
+    >>> box_of(ColouredShape("red", "circle", 32, 32, 16), 1, 2)
     '1:0.250,0.250,0.750,0.750 2:0.250,0.250,0.750,0.750'
     """
     box = ",".join(f"{end / SIDE:.3f}" for end in thing.box)
@@ -237,10 +239,10 @@ def reach(half: float, side: int = SIDE) -> tuple[int, int]:
     return math.ceil(MARGIN + half), math.floor(side - MARGIN - half)
 
 
-def relation(thing: Thing, other: Thing) -> str | None:
+def relation(thing: ColouredShape, other: ColouredShape) -> str | None:
     """The position of a thing relative to another; nothing where that is ambiguous.
 
-    >>> relation(Thing("red", "circle", 20, 20, 10), Thing("blue", "star", 50, 25, 10))
+    >>> relation(ColouredShape("red", "circle", 20, 20, 10), ColouredShape("blue", "star", 50, 25, 10))
     'left of'
     """
     right, down = thing.x - other.x, thing.y - other.y
@@ -270,19 +272,22 @@ def appearance(rng: Random) -> tuple[str, str]:
     return rng.choice(list(COLOURS)), rng.choice(list(SHAPES))
 
 
-def somewhere(rng: Random, colour: str, shape: str, size: int) -> Thing:
+def somewhere(rng: Random, colour: str, shape: str, size: int) -> ColouredShape:
     """A thing anywhere in the image."""
-    wide, high = Thing(colour, shape, 0, 0, size).half
-    return Thing(colour, shape, rng.randint(*reach(wide)), rng.randint(*reach(high)), size)
+    wide, high = ColouredShape(colour, shape, 0, 0, size).half
+    return ColouredShape(colour, shape, rng.randint(*reach(wide)), rng.randint(*reach(high)), size)
 
 
-def _pair(rng: Random) -> tuple[Thing, Thing]:
+def _pair(rng: Random) -> tuple[ColouredShape, ColouredShape]:
     """A large thing and a small one of another appearance, in an unambiguous relation."""
     first_look, second_look = appearance(rng), appearance(rng)
     while second_look == first_look:
         second_look = appearance(rng)
     size = rng.randint(*LARGE)
-    pair = Thing(*first_look, 0, 0, size), Thing(*second_look, 0, 0, rng.randint(*SMALL))
+    pair = (
+        ColouredShape(*first_look, 0, 0, size),
+        ColouredShape(*second_look, 0, 0, rng.randint(*SMALL)),
+    )
     axis, turned = rng.randrange(2), rng.random() < 0.5
     first, second = (thing.half for thing in (pair[::-1] if turned else pair))
     along = _in_line(rng, first[axis], second[axis])
@@ -301,7 +306,7 @@ def _in_line(rng: Random, first: float, second: float) -> tuple[int, int]:
     return middle, rng.randint(math.ceil(middle + between), end)
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="image_captioning",
     description="Images of one or two coloured shapes; "
     "the caption gives their relation, the larger one first.",

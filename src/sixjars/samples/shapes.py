@@ -5,7 +5,7 @@ Colour, size and position are drawn apart from the shape, so they are no evidenc
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.scenes import LARGE, SMALL, appearance, box_of, name_of, paint, somewhere
 
 
@@ -15,7 +15,7 @@ def draw(rng: Random, _longest: int) -> Row:
     return {"image": name_of([thing]), "label": thing.shape, "boxes": box_of(thing, 0)}
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="image_classification",
     description="Images of one coloured shape; the shape is the class.",
     draw=draw,

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 
 STEPS = 10_000
 """Numbers are 0.0000, 0.0001, … 0.9999."""
@@ -23,7 +23,7 @@ def draw(rng: Random, longest: int) -> Row:
     }
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="pointing",
     description="Numbers between 0 and 1 to be put in order, the smallest first.",
     draw=draw,

@@ -7,7 +7,7 @@ subject that stands in another sentence than the verb does.
 
 from random import Random
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon, Pair, Target, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("summarization")
@@ -68,7 +68,7 @@ def _beside(rng: Random) -> tuple[Word, ...]:
     return words(pattern.format(**gaps))
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="summarization",
     description="A short news item to a headline: "
     "who, what and where from three sentences among others.",

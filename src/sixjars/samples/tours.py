@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.samples.hull import as_text, places
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 
 FEWEST, MOST = 5, 20
 OPTIMAL_UP_TO: Final = 12
@@ -147,7 +147,7 @@ def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
     return orders
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="pointing",
     description="Exactly `longest` points in a square, and a closed tour over all of them: "
     "up to 12 the shortest, beyond 12 one that no exchange of two edges makes shorter.",

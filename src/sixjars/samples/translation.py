@@ -14,8 +14,8 @@ from random import Random
 from typing import final
 
 from sixjars.samples import hindi
-from sixjars.samples.hindi import WORDS, Agreement, Noun, Verb, in_hindi
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.hindi import WORDS, Noun, Verb, VerbForms, in_hindi
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Pair, Target, Word, joined, linked, words
 
 BE = {"I": ("am", "was"), "one": ("is", "was"), "many": ("are", "were")}
@@ -30,7 +30,7 @@ class Subject:
     """The subject of a clause in both languages, and what must agree with it."""
 
     pair: Pair
-    agreement: Agreement
+    agreement: VerbForms
     number: str
     """The number that an English verb agrees with: `I`, `one` or `many`."""
     head: str
@@ -267,7 +267,7 @@ HEADLINE = {
     "hindi": "mein ghar ja raha hoon",
     "alignment": "0-0 1-4 2-2 2-3 3-1",
 }
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="translation",
     description="English sentences to romanised Hindi: "
     "other word order, agreement, true alignments.",

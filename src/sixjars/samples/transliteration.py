@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import final
 
-from sixjars.samples.sample import Row, Sample
+from sixjars.samples.sample import Row, SyntheticCorpus
 from sixjars.samples.texts import Lexicon
 from sixjars_runtime.errors import DataError
 
@@ -111,7 +111,7 @@ def _word(rng: Random, syllables: int) -> str:
     return "".join(parts)
 
 
-SAMPLE = Sample(
+SAMPLE = SyntheticCorpus(
     task="transliteration",
     description="Random words in Roman letters to Devanagari, "
     "by rules that depend on the neighbouring letters.",

@@ -1,7 +1,7 @@
 """The parts shared by the page of a server and a static page: inputs, titles and views."""
 
 from sixjars.drawing.html.assets import VIEW_FILES, static, view_files
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 
 INPUTS = ("inputs", "talk", "points", "files")
 """Inputs: a text, a conversation, points, and files."""

@@ -10,15 +10,16 @@ from typing import Any, Final
 from sixjars.data.tables.memory import given_tables, table_of, tables_of, with_tables
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.progress import Reporter, listening, usual_reporter
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import listed_overrides
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.beside import Beside, by_importance
-from sixjars.runs.data import Blueprint, splits_of
-from sixjars.runs.folds import fold_recipes, mean_baselines
+from sixjars.runs.baselines.run_baselines import BaselineScoring, by_importance
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.split_files import SPLITS
+from sixjars.runs.data.splits import splits_of
 from sixjars.runs.recipes import metrics_of, read_recipe
-from sixjars.runs.splits import SPLITS
+from sixjars.runs.training.folds import fold_recipes, mean_baselines
 from sixjars.starter.write import started
 from sixjars_runtime.errors import DataError
 
@@ -51,7 +52,7 @@ def baselines(  # noqa: PLR0913 - the options of one computation
     ['the most frequent label', 'a linear model on word counts']
     """
     _check_source(source, task, columns)
-    outside = Outside(tuple(allow), tuple(components))
+    outside = AllowedCode(tuple(allow), tuple(components))
     reporter = reporter or usual_reporter()
     tables = {} if data is None else tables_of(data, SPLITS)
     overrides = [*listed_overrides(overrides), *with_tables(tables)]
@@ -112,7 +113,7 @@ def _as_file(source: Any, folder: Path) -> Iterator[Any]:
 
 
 def _of_recipe(
-    recipe: Recipe, outside: Outside, seconds: float, reporter: Reporter
+    recipe: Recipe, outside: AllowedCode, seconds: float, reporter: Reporter
 ) -> list[Baseline]:
     """The baselines on the splits of a recipe, or their means over its folds."""
     recipes = [recipe] if recipe.learning.folds is None else fold_recipes(recipe)
@@ -121,7 +122,7 @@ def _of_recipe(
     for part in recipes:
         splits = splits_of(Blueprint.of(part, outside, reporter=reporter))
         metrics = by_importance(part, metrics_of(part, outside))
-        beside = Beside(part, metrics, seconds / len(recipes), part.evaluation.group)
+        beside = BaselineScoring(part, metrics, seconds / len(recipes), part.evaluation.group)
         entry = beside.measured(splits.train, splits.scored)
         folds.append(entry.baselines)
         notes |= dict.fromkeys(entry.notes)

@@ -10,7 +10,7 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.fields import FIELDS
 from sixjars.data.tables.headers import is_number
 from sixjars.recipe.data import Column
-from sixjars.starter.first_rows import FEW, Profile, Sample
+from sixjars.starter.first_rows import FEW, ColumnProfile, TableSample
 from sixjars.tasks import Slot, Task
 from sixjars_runtime.errors import DataError, unknown
 
@@ -33,13 +33,13 @@ MOST_WORDS: Final = 6
 
 @final
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """The columns of a task's fields, each with the reason."""
 
-    columns: Mapping[str, Profile]
+    columns: Mapping[str, ColumnProfile]
     reasons: Mapping[str, str]
 
-    def sentence(self, sample: Sample) -> str:
+    def sentence(self, sample: TableSample) -> str:
         """The chosen columns with the reasons, and the other columns that there are."""
         columns = self.columns.items()
         chosen = [f"{name} = {column.called} ({self.reasons[name]})" for name, column in columns]
@@ -64,7 +64,7 @@ def _quoted(option: str) -> str:
     return option if re.fullmatch(r"[\w.=-]+", option) else f"'{option}'"
 
 
-def _content(column: Profile) -> str:
+def _content(column: ColumnProfile) -> str:
     return f"{column.distinct} values" if column.has_few else "text"
 
 
@@ -88,7 +88,7 @@ def option_for(field: str, column: object) -> str:
     return f"--column {_quoted(f'{field}={column}')}"
 
 
-def guess(slot: Slot, column: Profile) -> dict[str, Any] | None:
+def guess(slot: Slot, column: ColumnProfile) -> dict[str, Any] | None:
     """The settings that a column's values suggest for a field; None where it cannot be that."""
     lists = [value for value in column.values if isinstance(value, list)]
     others = [value for value in column.values if not isinstance(value, list)]
@@ -104,10 +104,10 @@ def guess(slot: Slot, column: Profile) -> dict[str, Any] | None:
 
 
 def choose(
-    task: Task, sample: Sample, data: Path, columns: Mapping[str, Column] | None = None
-) -> Choice:
+    task: Task, sample: TableSample, data: Path, columns: Mapping[str, Column] | None = None
+) -> ColumnChoice:
     """The column of each field: those in `columns`, then by name, then by content."""
-    named, chosen, reasons = dict(columns or {}), dict[str, Profile](), dict[str, str]()
+    named, chosen, reasons = dict(columns or {}), dict[str, ColumnProfile](), dict[str, str]()
     for slot in task.slots:
         if slot.name in named:
             chosen[slot.name] = _named(sample, named.pop(slot.name), slot, data)
@@ -125,10 +125,10 @@ def choose(
         if slot.name not in chosen:
             chosen[slot.name], reasons[slot.name] = _by_content(task, slot, sample, chosen, data)
     _check_classes(task, chosen, data)
-    return Choice({slot.name: chosen[slot.name] for slot in task.slots}, reasons)
+    return ColumnChoice({slot.name: chosen[slot.name] for slot in task.slots}, reasons)
 
 
-def _named(sample: Sample, key: Column, slot: Slot, data: Path) -> Profile:
+def _named(sample: TableSample, key: Column, slot: Slot, data: Path) -> ColumnProfile:
     """The column that the user names, or numbers."""
     columns = sample.columns
     same = [column for column in columns if column.name == str(key)]
@@ -142,7 +142,7 @@ def _named(sample: Sample, key: Column, slot: Slot, data: Path) -> Profile:
     return same[0]
 
 
-def _free(sample: Sample, chosen: Mapping[str, Profile]) -> list[Profile]:
+def _free(sample: TableSample, chosen: Mapping[str, ColumnProfile]) -> list[ColumnProfile]:
     """The columns that no field has yet."""
     taken = {column.number for column in chosen.values()}
     kept = (SPLIT, SPEAKERS, *ANNOTATIONS)
@@ -150,7 +150,7 @@ def _free(sample: Sample, chosen: Mapping[str, Profile]) -> list[Profile]:
     return [column for column in free if column.name not in kept]
 
 
-def _fits(slot: Slot, column: Profile, *, named: bool) -> bool:
+def _fits(slot: Slot, column: ColumnProfile, *, named: bool) -> bool:
     """Whether a column can be a field; one that is `named` so needs less evidence."""
     field = FIELDS[slot.kind]
     if guess(slot, column) is None:
@@ -166,14 +166,14 @@ def _fits(slot: Slot, column: Profile, *, named: bool) -> bool:
     return not column.holds if _is_text(slot) else True
 
 
-def _believable(task: Task, slot: Slot, free: Sequence[Profile]) -> Sequence[Profile]:
+def _believable(task: Task, slot: Slot, free: Sequence[ColumnProfile]) -> Sequence[ColumnProfile]:
     """Columns whose names count: `source` with five values, beside two texts, is their origin."""
     texts = [column for column in free if not column.has_few and not column.holds]
     needed = sum(map(_is_text, task.slots))
     return texts if _is_text(slot) and len(texts) >= needed else free
 
 
-def _by_name(slot: Slot, free: Sequence[Profile], data: Path) -> Profile | None:
+def _by_name(slot: Slot, free: Sequence[ColumnProfile], data: Path) -> ColumnProfile | None:
     """The column with a usual name of such a field, or else with such a word in its name."""
     usual = slot.columns
     fit = [column for column in free if _fits(slot, column, named=True)]
@@ -191,19 +191,19 @@ def _by_name(slot: Slot, free: Sequence[Profile], data: Path) -> Profile | None:
     return exact[0] if len(exact) == 1 else None
 
 
-def _spelled(column: Profile) -> str:
+def _spelled(column: ColumnProfile) -> str:
     return (column.name or "").strip().lower().replace(" ", "_")
 
 
 def _by_content(
-    task: Task, slot: Slot, sample: Sample, chosen: Mapping[str, Profile], data: Path
-) -> tuple[Profile, str]:
+    task: Task, slot: Slot, sample: TableSample, chosen: Mapping[str, ColumnProfile], data: Path
+) -> tuple[ColumnProfile, str]:
     """The column whose values are like those of such a field."""
     free = _free(sample, chosen)
     field = FIELDS[slot.kind]
-    fit: Sequence[Profile] = [column for column in free if _fits(slot, column, named=False)]
+    fit: Sequence[ColumnProfile] = [column for column in free if _fits(slot, column, named=False)]
     left = [each for each in task.slots if each.name not in chosen]
-    clear: tuple[Profile, str] | None = None
+    clear: tuple[ColumnProfile, str] | None = None
     if is_label(slot):
         fit = _like_labels(fit, free)
         clear = _clear_label(fit)
@@ -226,14 +226,16 @@ def _by_content(
     return fit[0], counts if is_label(slot) else "its values"
 
 
-def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Profile]:
+def _like_labels(
+    fit: Sequence[ColumnProfile], free: Sequence[ColumnProfile]
+) -> Sequence[ColumnProfile]:
     """Words rather than numbers; else the last column that is left, where values come again."""
     if not fit and len(free) == 1 and not free[0].holds and free[0].distinct < len(free[0].values):
         return free
     return [column for column in fit if column.holds != "numbers"] or fit
 
 
-def _clear_label(fit: Sequence[Profile]) -> tuple[Profile, str] | None:
+def _clear_label(fit: Sequence[ColumnProfile]) -> tuple[ColumnProfile, str] | None:
     """The column whose few values come again and again, where those of all others hardly do; and the reason."""
     if len(fit) < 2:
         return None
@@ -246,13 +248,13 @@ def _clear_label(fit: Sequence[Profile]) -> tuple[Profile, str] | None:
     return best, f"{best.distinct} values in {len(best.values)} rows, where {named}"
 
 
-def _share_distinct(column: Profile) -> float:
+def _share_distinct(column: ColumnProfile) -> float:
     return column.distinct / max(len(column.values), 1)
 
 
 def _like_texts(
-    fit: Sequence[Profile], free: Sequence[Profile], left: Sequence[Slot]
-) -> Sequence[Profile]:
+    fit: Sequence[ColumnProfile], free: Sequence[ColumnProfile], left: Sequence[Slot]
+) -> Sequence[ColumnProfile]:
     """Columns with many values, if there are enough; of texts and a label, the longer ones."""
     labels = [slot for slot in left if is_label(slot)]
     texts = [column for column in fit if not column.has_few]
@@ -264,8 +266,8 @@ def _like_texts(
 
 
 def _text(
-    task: Task, slot: Slot, fit: Sequence[Profile], alike: Sequence[Slot]
-) -> tuple[Profile, str] | None:
+    task: Task, slot: Slot, fit: Sequence[ColumnProfile], alike: Sequence[Slot]
+) -> tuple[ColumnProfile, str] | None:
     """The text of a field, where it is clear."""
     by_length = sorted(fit, key=lambda column: -column.words)
     if len(fit) == 1:
@@ -278,7 +280,7 @@ def _text(
     return None
 
 
-def _question(slot: Slot, columns: Sequence[Profile], data: Path) -> DataError:
+def _question(slot: Slot, columns: Sequence[ColumnProfile], data: Path) -> DataError:
     twice = len({each.name for each in columns}) < len(columns) and columns[0].name is not None
     names = [f"column {each.number} ({each.name!r})" if twice else each.called for each in columns]
     which = f"{', '.join(names[:-1])} or {names[-1]}"
@@ -291,7 +293,7 @@ def _question(slot: Slot, columns: Sequence[Profile], data: Path) -> DataError:
     )
 
 
-def _missing(task: Task, slot: Slot, sample: Sample, data: Path) -> DataError:
+def _missing(task: Task, slot: Slot, sample: TableSample, data: Path) -> DataError:
     if len(sample.columns) == 1 and sample.dialect is not None and len(task.slots) > 1:
         files = f"--data {data}{' --data FILE' * (len(task.slots) - 1)}"
         either = f" Or name a file for each, line by line: {files}."
@@ -308,7 +310,7 @@ def _missing(task: Task, slot: Slot, sample: Sample, data: Path) -> DataError:
     return DataError(f"{data}: {have} is left for the {slot.name} that {task.name} needs.")
 
 
-def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
+def odd_labels(task: Task, choice: ColumnChoice, data: Path) -> list[str]:
     """A sentence where a few labels are numbers and the others words: most likely a mistake."""
     column = choice.columns[task.output.name]
     odd = [str(value) for value in column.values if is_number(str(value))]
@@ -319,7 +321,7 @@ def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
     return [f"{data}: {many} ({values}) where the others are words; each is a class too."]
 
 
-def _check_classes(task: Task, chosen: Mapping[str, Profile], data: Path) -> None:
+def _check_classes(task: Task, chosen: Mapping[str, ColumnProfile], data: Path) -> None:
     column = chosen[task.output.name]
     if is_label(task.output) and column.holds.startswith("always") and len(column.values) > FEW:
         option = option_for(task.output.name, "COLUMN")

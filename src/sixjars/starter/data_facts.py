@@ -19,14 +19,14 @@ from sixjars.recipe.sections import DataSettings
 from sixjars.starter.choose_columns import (
     SPEAKERS,
     SPLIT,
-    Choice,
+    ColumnChoice,
     choose,
     guess,
     is_label,
     odd_labels,
 )
 from sixjars.starter.data_notes import unlabelled
-from sixjars.starter.first_rows import Sample, sample_of
+from sixjars.starter.first_rows import TableSample, sample_of
 from sixjars.tasks import Slot, Task
 from sixjars_runtime.errors import DataError, shown
 
@@ -44,7 +44,7 @@ OUTPUTS = {"folders": "label", "coco": "caption", "flickr8k": "caption"}
 
 @final
 @dataclass(frozen=True)
-class Found:
+class DataFacts:
     """The facts of a user's data."""
 
     columns: Mapping[str, Column]
@@ -87,7 +87,7 @@ def usual_columns(task: Task) -> dict[str, Column]:
     return {slot.name: slot.columns[0] for slot in task.slots}
 
 
-def found_in(task: Task, data: Path, named: Mapping[str, Column] | None = None) -> Found:
+def found_in(task: Task, data: Path, named: Mapping[str, Column] | None = None) -> DataFacts:
     """The facts of a file of rows, or of a folder (or .zip) with a folder for each label.
 
     `named` has the columns that the user names; those of other fields are chosen.
@@ -120,7 +120,7 @@ def found_in(task: Task, data: Path, named: Mapping[str, Column] | None = None) 
     rows = examples.table
     output = task.output.name
     notes += [*examples.notes, *unlabelled(fields[output], columns[output], examples), *odd]
-    return Found(
+    return DataFacts(
         columns,
         form,
         rows=rows.num_rows,
@@ -167,7 +167,7 @@ def _splits(values: set[Any]) -> dict[str, str]:
 
 
 def _keys(
-    sample: Sample, choice: Choice, ending: str
+    sample: TableSample, choice: ColumnChoice, ending: str
 ) -> tuple[dict[str, Column], Column | None, dict[str, Any]]:
     """The columns as a recipe names them, that of the splits, and the keys of the file's format."""
     taken = {column.number for column in choice.columns.values()}
@@ -188,7 +188,7 @@ def _keys(
     return dict(zip(choice.columns, keys, strict=False)), (keys[-1] if splits else None), table
 
 
-def _unclear(sample: Sample | None, data: Path) -> list[str]:
+def _unclear(sample: TableSample | None, data: Path) -> list[str]:
     """A sentence where a first line that is read as an example may be a header."""
     if sample is None or sample.dialect is None or not sample.dialect.unclear:
         return []
@@ -205,7 +205,7 @@ def field_of(slot: Slot, guess: Mapping[str, Any] | None) -> Field:
     return kind(slot.name, kind.settings_class.model_validate(dict(guess or {})))
 
 
-def _format(task: Task, data: Path, named: Sequence[str]) -> tuple[str, Sample | None]:
+def _format(task: Task, data: Path, named: Sequence[str]) -> tuple[str, TableSample | None]:
     """The format of the data, and the first rows of a table or of conversations."""
     media = [slot for slot in task.inputs if is_media(slot)]
     if data.is_dir() or data.suffix.lower() == ".zip":
@@ -239,7 +239,7 @@ def is_media(slot: Slot) -> bool:
     return FIELDS[slot.kind].is_media
 
 
-def _turns(task: Task, sample: Sample) -> str:
+def _turns(task: Task, sample: TableSample) -> str:
     """The column with all turns of a conversation, where no other holds responses; or no name."""
     [source], outputs, first = task.inputs, task.output.columns, sample.first
     turns = [name for name in source.columns if name in first]

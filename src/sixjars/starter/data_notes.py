@@ -201,7 +201,7 @@ def _listed(sentences: Sequence[str]) -> str:
 
 @final
 @dataclass(frozen=True)
-class LookedThrough:
+class FileFindings:
     """The sizes and the faults of the files of a field."""
 
     field: str
@@ -234,14 +234,14 @@ class LookedThrough:
             )
 
 
-def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
+def look_through(field: Field, names: Sequence[str]) -> FileFindings:
     """Find out whether all files are where the field expects them, and whether images decode."""
     files = tuple(dict.fromkeys(names))
     try:
         media: MediaFiles = field.files  # type: ignore[attr-defined]
         need_pillow()
     except (DataError, MissingExtra):  # of which training will tell
-        return LookedThrough(field.name, files, {})
+        return FileFindings(field.name, files, {})
     faults = [_fault(media, name) for name in files if not media.has(name)]
     endings = tuple(IMAGE_ENDINGS)
     images = [name for name in files if name.lower().endswith(endings) and media.has(name)]
@@ -259,7 +259,7 @@ def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
     every = "all" if len(opened) == len(images) else f"{len(opened):,} of {len(images):,}"
     sampled = f" ({every} images were opened, and {len(decoded)} of them read to the end)"
     sampled = sampled if len(decoded) < len(images) else ""
-    return LookedThrough(field.name, files, sizes, tuple(faults), sampled)
+    return FileFindings(field.name, files, sizes, tuple(faults), sampled)
 
 
 def _some(names: Sequence[str], count: int) -> list[str]:

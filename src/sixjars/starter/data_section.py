@@ -9,7 +9,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import inline
 from sixjars.starter.choose_columns import SPEAKERS
-from sixjars.starter.data_facts import Found, field_of, is_media
+from sixjars.starter.data_facts import DataFacts, field_of, is_media
 from sixjars.starter.data_notes import drops_single
 from sixjars.starter.model_section import encoder_of, is_flat
 from sixjars.starter.parallel_files import Data
@@ -42,12 +42,12 @@ FEW = 200
 """Rows below which none are held out for a test set."""
 
 
-def output_of(task: Task, facts: Found) -> Field:
+def output_of(task: Task, facts: DataFacts) -> Field:
     """The field of the output, with the settings that its values suggest."""
     return field_of(task.output, facts.settings.get(task.output.name))
 
 
-def media_places(data: Data | None, facts: Found) -> list[Path]:
+def media_places(data: Data | None, facts: DataFacts) -> list[Path]:
     """The places of the files that the data names; parallel files name none."""
     if isinstance(data, Mapping):
         return []
@@ -56,7 +56,7 @@ def media_places(data: Data | None, facts: Found) -> list[Path]:
     return [data.parent / place for place in facts.media]
 
 
-def rows_lines(data: Data | None, facts: Found, *, media: bool, folds: bool) -> list[str]:
+def rows_lines(data: Data | None, facts: DataFacts, *, media: bool, folds: bool) -> list[str]:
     """The lines of a recipe about its files and splits."""
     lines = [f"format: {facts.format}"]
     if facts.format == "table":
@@ -82,7 +82,7 @@ def rows_lines(data: Data | None, facts: Found, *, media: bool, folds: bool) -> 
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
 
-def field_settings(task: Task, slot: Slot, facts: Found, choice: TextChoice) -> dict[str, Any]:
+def field_settings(task: Task, slot: Slot, facts: DataFacts, choice: TextChoice) -> dict[str, Any]:
     """The settings of one field."""
     guess = dict(facts.settings.get(slot.name, {}))
     column: dict[str, Any] = {"kind": guess["kind"]} if "kind" in guess else {}

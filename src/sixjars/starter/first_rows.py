@@ -16,7 +16,7 @@ from sixjars.data.tables.excel import sheet_names, sheet_rows
 from sixjars.data.tables.headers import is_date, is_file, is_number
 from sixjars.data.tables.json_objects import json_records
 from sixjars.data.tables.parquet import opened_parquet
-from sixjars.data.tables.rows import Fault
+from sixjars.data.tables.rows import RowFault
 from sixjars.progress import tell
 from sixjars.recipe.data import Column
 from sixjars_runtime.errors import DataError, shown
@@ -41,7 +41,7 @@ FEW: Final = 3
 
 @final
 @dataclass(frozen=True)
-class Profile:
+class ColumnProfile:
     """One column: its name, and what it holds."""
 
     number: int
@@ -84,10 +84,10 @@ class Profile:
 
 @final
 @dataclass(frozen=True)
-class Sample:
+class TableSample:
     """The first rows of a file."""
 
-    columns: list[Profile]
+    columns: list[ColumnProfile]
     dialect: Dialect | None = None
     """The format of lines with columns, where there are lines."""
     first: Mapping[str, Any] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Sample:
     sheet: str | None = None
     """The sheet of a workbook with several."""
 
-    def keys(self, chosen: Iterable[Profile]) -> tuple[list[Column], bool]:
+    def keys(self, chosen: Iterable[ColumnProfile]) -> tuple[list[Column], bool]:
         """Columns as a recipe names them, by names that occur once, and whether it has a header."""
         columns, names = list(chosen), [column.name for column in self.columns]
         if all(each.name is not None and names.count(each.name) == 1 for each in columns):
@@ -104,7 +104,7 @@ class Sample:
         return [each.number for each in columns], self.dialect is not None and self.dialect.header
 
 
-def sample_of(data: Path, ending: str, named: Collection[str] = ()) -> Sample:
+def sample_of(data: Path, ending: str, named: Collection[str] = ()) -> TableSample:
     """The first rows of a file; a first line with a column that the user `named` is a header."""
     if ending == ".parquet":
         return _of_records(data, _parquet_rows(data))
@@ -120,14 +120,14 @@ def sample_of(data: Path, ending: str, named: Collection[str] = ()) -> Sample:
     return _of_lines(data, lines, [TEXT])
 
 
-def _of_workbook(data: Path, named: Collection[str]) -> Sample:
+def _of_workbook(data: Path, named: Collection[str]) -> TableSample:
     """The first sheet that is not much smaller than the largest: a short first one describes it."""
     names = sheet_names(data)
     sheets = dict[str, list[list[str]]]()
     for name in names:
         with suppress(DataError):  # it is empty
             rows = islice(sheet_rows(data, name), ROWS + 1)
-            sheets[name] = [fields for _, fields in rows if not isinstance(fields, Fault)]
+            sheets[name] = [fields for _, fields in rows if not isinstance(fields, RowFault)]
     if not sheets:
         next(sheet_rows(data))  # which says so
     most = max(map(len, sheets.values()))
@@ -142,7 +142,7 @@ def _of_workbook(data: Path, named: Collection[str]) -> Sample:
     return sample if chosen == names[0] else replace(sample, sheet=chosen)
 
 
-def _of_lines(data: Path, dialect: Dialect, called: list[str | None] | None = None) -> Sample:
+def _of_lines(data: Path, dialect: Dialect, called: list[str | None] | None = None) -> TableSample:
     """Columns between delimiters; those without names may be `called` something."""
     rows = dialect.rows
     widths = Counter(map(len, rows))
@@ -156,21 +156,21 @@ def _of_lines(data: Path, dialect: Dialect, called: list[str | None] | None = No
     columns = []
     for at, name in zip(range(width), called or names, strict=True):
         values = [row[at] for row in rows if at < len(row) and row[at].strip()]
-        columns.append(Profile(at + 1, name, values))
-    return Sample(_described(columns, len(rows)), dialect)
+        columns.append(ColumnProfile(at + 1, name, values))
+    return TableSample(_described(columns, len(rows)), dialect)
 
 
-def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
+def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> TableSample:
     if not rows:
         raise DataError(f"{data} has no rows.")
     flat = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
     values = {name: [row[name] for row in flat if row.get(name) not in _MISSING] for name in names}
-    columns = [Profile(at, name, values[name]) for at, name in enumerate(names, 1)]
+    columns = [ColumnProfile(at, name, values[name]) for at, name in enumerate(names, 1)]
     first = {}
     for name in rows[0]:
         first[name] = next((row[name] for row in rows if row.get(name) not in _MISSING), None)
-    return Sample(_described(columns, len(rows)), first=first)
+    return TableSample(_described(columns, len(rows)), first=first)
 
 
 def _flat(row: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _flat(row: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 def _json_rows(data: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for line, record in islice(json_records(data), ROWS):
-        if isinstance(record, Fault):
+        if isinstance(record, RowFault):
             if not rows:
                 raise DataError(f"{data}, line {line} cannot be read: {record.sentence}")
             continue
@@ -204,13 +204,13 @@ def _parquet_rows(data: Path) -> list[dict[str, Any]]:
         return rows
 
 
-def _described(columns: Sequence[Profile], rows: int) -> list[Profile]:
+def _described(columns: Sequence[ColumnProfile], rows: int) -> list[ColumnProfile]:
     """Columns with what they hold; if every column is constant (one row), none counts as such."""
     varied = any(column.distinct > 1 for column in columns)
     return [replace(column, holds=_held(column, rows, varied=varied)) for column in columns]
 
 
-def _held(column: Profile, rows: int, *, varied: bool) -> str:
+def _held(column: ColumnProfile, rows: int, *, varied: bool) -> str:
     """Why a column is no text to learn from, by nine tenths of its values; else nothing."""
     if not column.values:
         return "empty"
@@ -236,7 +236,7 @@ def _is_counted(texts: Sequence[str]) -> bool:
     return all(int(after) == int(before) + 1 for before, after in pairwise(texts))
 
 
-def _is_id(column: Profile, texts: Sequence[str]) -> bool:
+def _is_id(column: ColumnProfile, texts: Sequence[str]) -> bool:
     """Whether values tell rows apart: by the column's name, or as codes that are all different."""
     words = {*re.split(r"[\W_]+", (column.name or "").lower())}
     codes = sum(_CODE.fullmatch(text) is not None for text in texts) >= 0.9 * len(texts)

@@ -12,8 +12,8 @@ from sixjars.data.fields import FIELDS
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import inline
-from sixjars.runs.splits import LEAST, USUAL
-from sixjars.starter.data_facts import Found, is_media
+from sixjars.runs.data.split_files import LEAST, USUAL
+from sixjars.starter.data_facts import DataFacts, is_media
 from sixjars.tasks import Slot, Task
 
 VALIDATIONS: Final = 30
@@ -54,7 +54,7 @@ PLAN = "# at most so many updates (steps); ends when {patience} validations have
 
 def learning_lines(
     task: Task,
-    facts: Found,
+    facts: DataFacts,
     rows: int,
     *,
     folds: int | None = None,
@@ -71,7 +71,9 @@ def learning_lines(
     return "\n".join([*comments, f"learning: {inline(planned)}"])
 
 
-def learning_of(task: Task, facts: Found, rows: int, *, folds: int | None = None) -> dict[str, Any]:
+def learning_of(
+    task: Task, facts: DataFacts, rows: int, *, folds: int | None = None
+) -> dict[str, Any]:
     """The learning section of a starter recipe as plain values."""
     labels = not DECODERS[task.decoder].searches
     batch = _label_batch(rows) if labels else _batch(task, facts, rows)
@@ -134,7 +136,7 @@ def _label_batch(rows: int) -> dict[str, int]:
     return {"batch_examples": (8, 16, 32, 64, 256)[sum(rows >= limit for limit in limits)]}
 
 
-def _batch(task: Task, facts: Found, rows: int) -> dict[str, int]:
+def _batch(task: Task, facts: DataFacts, rows: int) -> dict[str, int]:
     """The batch of a model that outputs a sequence: in tokens if all is text, else in examples."""
     texts = [slot for slot in task.slots if FIELDS[slot.kind].holds == "tokens"]
     if task.output not in texts or any(is_media(slot) for slot in task.inputs):
@@ -148,7 +150,7 @@ def _size(rows: int) -> int:
     return sum(rows >= limit for limit in (500, 5_000, 50_000))
 
 
-def usual_length(slots: Sequence[Slot], facts: Found, tokens: str) -> float:
+def usual_length(slots: Sequence[Slot], facts: DataFacts, tokens: str) -> float:
     """About how many tokens a row has in all texts together, on average; 0 without data."""
     columns = [facts.texts[slot.name] for slot in slots if facts.texts.get(slot.name)]
     return sum(_mean_length(texts[:: max(1, len(texts) // LOOKED_AT)], tokens) for texts in columns)
@@ -163,7 +165,7 @@ def _mean_length(texts: Sequence[str], tokens: str) -> float:
     return sum(counts) / len(texts)
 
 
-def _validation_rows(facts: Found, rows: int) -> int:
+def _validation_rows(facts: DataFacts, rows: int) -> int:
     """About how many rows the validation set has, as `data.valid` says or by default."""
     share = SPLIT_SHARE if "valid" in facts.splits else USUAL
     return min(max(round(share * rows), LEAST), max(rows // 3, 1))

@@ -14,7 +14,7 @@ from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import inline
-from sixjars.starter.data_facts import Found, field_of
+from sixjars.starter.data_facts import DataFacts, field_of
 from sixjars.starter.data_notes import labels_of
 from sixjars.starter.text_settings import TextChoice
 from sixjars.tasks import Slot, Task
@@ -39,12 +39,12 @@ def by_rows(rows: int, *choices: Any) -> Any:
     return choices[sum(rows >= limit for limit in (500, 5_000, 50_000))]
 
 
-def encoder_of(task: Task, facts: Found) -> str:
+def encoder_of(task: Task, facts: DataFacts) -> str:
     """The kind of encoder that a starter recipe of this task has."""
     return task.starter or (task.flat if is_flat(task, facts) else task.encoder)
 
 
-def is_flat(task: Task, facts: Found) -> bool:
+def is_flat(task: Task, facts: DataFacts) -> bool:
     """Whether documents are read as one text: the encoder has no segments, or they have few."""
     if task.starter and not ENCODERS[task.starter].has_segments:
         return True
@@ -56,7 +56,7 @@ def is_flat(task: Task, facts: Found) -> bool:
 
 
 def model_lines(
-    task: Task, facts: Found, sections: Mapping[str, Any], places: Sequence[Path]
+    task: Task, facts: DataFacts, sections: Mapping[str, Any], places: Sequence[Path]
 ) -> list[str]:
     """The lines of the model section; `places` are where images, videos or their features are."""
     with_features = [slot for slot in task.inputs if "kind" in facts.settings.get(slot.name, {})]
@@ -76,7 +76,9 @@ def model_lines(
     return [*backbone, *lines, bridge, f"decoder: {inline(sections['decoder'])}"]
 
 
-def sections_of(task: Task, facts: Found, rows: int, text: TextChoice) -> dict[str, dict[str, Any]]:
+def sections_of(
+    task: Task, facts: DataFacts, rows: int, text: TextChoice
+) -> dict[str, dict[str, Any]]:
     """The settings of each component that the data suggest, and of `learning` by the encoder."""
     size = by_rows(rows, 128, 128, 256, 512)
     labels = not DECODERS[task.decoder].searches
@@ -130,7 +132,7 @@ def _with_vectors(section: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]
     return sized
 
 
-def _is_one_vector(slot: Slot, facts: Found, places: Sequence[Path]) -> bool:
+def _is_one_vector(slot: Slot, facts: DataFacts, places: Sequence[Path]) -> bool:
     """Whether the features of an image are one vector, so that attention has nothing to choose."""
     field = field_of(slot, facts.settings[slot.name]).equipped(Equipment(places=tuple(places)))
     with suppress(DataError):  # of which training will tell

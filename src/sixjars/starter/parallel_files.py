@@ -11,8 +11,8 @@ from sixjars.progress import number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
 from sixjars.starter.choose_columns import guess, option_for
-from sixjars.starter.data_facts import Found, is_media
-from sixjars.starter.first_rows import Profile
+from sixjars.starter.data_facts import DataFacts, is_media
+from sixjars.starter.first_rows import ColumnProfile
 from sixjars.tasks import Slot, Task
 from sixjars_runtime.errors import DataError, unknown
 
@@ -64,7 +64,7 @@ def _names(files: Sequence[Path]) -> list[str]:
 
 def found_in_files(
     task: Task, files: Mapping[str, Path], named: Mapping[str, Column] | None = None
-) -> Found:
+) -> DataFacts:
     """The facts of parallel files; `named` has the files that the user gives to fields."""
     _check(task, files)
     columns = _columns(task, files, named or {})
@@ -76,7 +76,7 @@ def found_in_files(
     for slot in task.slots:
         guesses[slot.name] = _guess(slot, files[str(columns[slot.name])], texts[slot.name])
     why = "as you say" if named else "in the order of the files"
-    return Found(
+    return DataFacts(
         columns,
         rows=examples.table.num_rows,
         media=(),
@@ -128,7 +128,7 @@ def _columns(
 
 
 def _guess(slot: Slot, file: Path, values: list[str]) -> dict[str, object]:
-    settings = guess(slot, Profile(1, None, values))
+    settings = guess(slot, ColumnProfile(1, None, values))
     if settings is None:
         raise DataError(f"{file} cannot be the {slot.name}; it holds other values.")
     return settings

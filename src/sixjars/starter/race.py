@@ -23,18 +23,18 @@ from typing import Any, Final, Literal, final
 from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, duration, listening, number_of, usual_reporter
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import overridden, read_text, values_from
-from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.folder import RunFolder
-from sixjars.runs.notes import SMALL_VALIDATION
+from sixjars.runs.data.warnings import SMALL_VALIDATION
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import chosen_by, read_recipe, recipe_of
 from sixjars.runs.train import fit
 from sixjars.starter.candidates import candidates
 from sixjars.starter.recipe_text import with_values
 from sixjars.tasks import TASKS
-from sixjars.tuning.space import overrides_of
-from sixjars.tuning.trial import Pruned, ended
+from sixjars.tuning.search_space import overrides_of
+from sixjars.tuning.trial import TrialPruned, ended
 from sixjars.tuning.tune import OF_A_TOKEN
 from sixjars_runtime.errors import DataError, Interrupted, RecipeError, shown
 
@@ -144,7 +144,7 @@ def race(
     minutes: float,
     device: Device = "auto",
     reporter: Reporter | None = None,
-    outside: Outside = NOTHING,
+    outside: AllowedCode = NOTHING,
     clock: Clock = time.monotonic,
 ) -> Race:
     """Train a few candidates for a recipe file for some minutes; it then has the best recipe.
@@ -157,8 +157,8 @@ def race(
     metric, better = chosen_by(recipe, outside)
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
         entrants = entered(str(file), recipe, Path(folder), outside)
-        course = Course(device, outside, clock, reporter or usual_reporter())
-        heats = Heats(entrants, better, course)
+        course = RaceSettings(device, outside, clock, reporter or usual_reporter())
+        heats = RaceRounds(entrants, better, course)
         stopped = heats.run(began + 60 * minutes)
     result = heats.result(metric, began, stopped=stopped)
     winner = next((each for each in entrants if each.name == result.winner), None)
@@ -181,7 +181,9 @@ def headed(text: str, lines: list[str]) -> str:
     return "\n".join([*all_lines[:at], *lines, *all_lines[at:]]) + "\n"
 
 
-def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING) -> list[Candidate]:
+def entered(
+    file: str, recipe: Recipe, folder: Path, outside: AllowedCode = NOTHING
+) -> list[Candidate]:
     """The candidates that a recipe can be made of, and whose scores can be compared.
 
     Of a recipe that cross-validates, they race on its first part: as many models would take all the
@@ -206,21 +208,21 @@ def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING)
 
 @final
 @dataclass(frozen=True)
-class Course:
+class RaceSettings:
     """The settings that all candidates of a race share."""
 
     device: Device
-    outside: Outside
+    outside: AllowedCode
     clock: Clock
     reporter: Reporter
 
 
 @final
-class Heats:
+class RaceRounds:
     """The rounds of a race."""
 
     def __init__(
-        self, entrants: list[Candidate], better: Literal["higher", "lower"], course: Course
+        self, entrants: list[Candidate], better: Literal["higher", "lower"], course: RaceSettings
     ) -> None:
         self.entrants = entrants
         self.better = better
@@ -283,7 +285,7 @@ class Heats:
         """Train for so long, going on where the round before ended."""
         clock = self.course.clock
         began = clock()
-        watching = Timed(candidate, self.course, seconds, self.end, what)
+        watching = CandidateReporter(candidate, self.course, seconds, self.end, what)
 
         def train() -> None:
             learning = candidate.recipe.learning
@@ -345,11 +347,11 @@ class Heats:
 
 
 @final
-class Timed(Reporter):
+class CandidateReporter(Reporter):
     """Shows the time of a candidate, keeps its scores, and ends its training in time."""
 
     def __init__(
-        self, candidate: Candidate, course: Course, seconds: float, over: float, what: str
+        self, candidate: Candidate, course: RaceSettings, seconds: float, over: float, what: str
     ) -> None:
         self.candidate = candidate
         self.course = course
@@ -386,7 +388,7 @@ class Timed(Reporter):
 
     def _check_time(self) -> None:
         if self.course.clock() >= self.over:
-            raise Pruned
+            raise TrialPruned
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """Show the share of its time that has passed."""

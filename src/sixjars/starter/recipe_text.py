@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from sixjars.recipe.files import inline, loaded, overridden
-from sixjars.tuning.space import overrides_of
+from sixjars.tuning.search_space import overrides_of
 
 
 def with_values(text: str, changes: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from sixjars.data.text.statistics import MOST_TOKENS_IN_BAG, are_latin, are_mixe
 from sixjars.data.text.wordllama import EXTRA, NAME, is_installed
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
-from sixjars.starter.data_facts import Found
+from sixjars.starter.data_facts import DataFacts
 from sixjars.tasks import Slot, Task
 
 WORDS: Final = 30_000
@@ -41,7 +41,7 @@ class TextChoice:
     """A note for a person, or nothing."""
 
 
-def choice_for(task: Task, facts: Found) -> TextChoice:
+def choice_for(task: Task, facts: DataFacts) -> TextChoice:
     """The choice for a task and its data; without data there are no vectors."""
     texts = [text for slot in _of_words(task) for text in facts.texts.get(slot.name, ())]
     fits = are_latin(texts) and not _in_segments(task)

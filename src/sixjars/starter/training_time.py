@@ -20,13 +20,15 @@ from sixjars.data.dataset import Dataset
 from sixjars.data.fields import FIELDS
 from sixjars.data.storage.cache import Examples
 from sixjars.learning.engine import Device, Update, fabric_for
-from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.progress import Reporter, duration, listening, number_of
-from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, fresh_network, raw_examples
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.data.splits import Splits, raw_examples
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.train import trainer_of
+from sixjars.runs.training.network import fresh_network
 from sixjars_runtime.errors import SixJarsError, memory_is_short
 
 QUARTER_COSTS: Final = 1.5
@@ -50,10 +52,10 @@ Clock = Callable[[], float]
 
 @final
 @dataclass(frozen=True)
-class Budget:
+class TrainingTime:
     """The updates and seconds of the training of a recipe.
 
-    >>> budget = Budget(12_000, 0.045, "2 CPU cores")
+    >>> budget = TrainingTime(12_000, 0.045, "2 CPU cores")
     >>> budget.sentences[0].partition(" (")[0]
     'up to 12,000 updates, about 9 min on this machine'
     >>> budget.sentences[2]
@@ -107,11 +109,11 @@ def _each(seconds: float) -> str:
 
 def budget_of(
     file: str | Path,
-    outside: Outside = NOTHING,
+    outside: AllowedCode = NOTHING,
     *,
     device: Device = "auto",
     clock: Clock = time.perf_counter,
-) -> Budget | None:
+) -> TrainingTime | None:
     """The updates and seconds of the training of a recipe file.
 
     None where they cannot be measured in a few seconds: the data is not there, its files are very
@@ -131,7 +133,7 @@ def budget_of(
             raise
         return None
     learning = recipe.learning
-    return Budget(
+    return TrainingTime(
         learning.updates(every * trainer.per_epoch),
         seconds,
         _where(trainer.fabric.device),
@@ -154,7 +156,7 @@ def _is_quick(recipe: Recipe) -> bool:
     return sum(path.stat().st_size for path in paths) <= MOST_BYTES
 
 
-def _trainer(recipe: Recipe, outside: Outside, device: Device) -> tuple[Trainer, int]:
+def _trainer(recipe: Recipe, outside: AllowedCode, device: Device) -> tuple[Trainer, int]:
     """A trainer in memory for a sample of the rows, and of how many rows each of it stands for."""
     blueprint = Blueprint.of(recipe, outside)
     examples = raw_examples(recipe, blueprint.fields)
@@ -170,9 +172,9 @@ def _trainer(recipe: Recipe, outside: Outside, device: Device) -> tuple[Trainer,
     splits = Splits(train, valid, None, fields)
     network = fresh_network(blueprint, splits)
     # Nothing is scored or saved, so that these are not used.
-    around = Surroundings(Path(), dict, "lower", Reporter())
+    hooks = TrainingHooks(Path(), dict, "lower", Reporter())
     fabric = fabric_for(device=device, devices=1, precision=recipe.learning.precision)
-    return trainer_of(network, splits, recipe, around, fabric), every
+    return trainer_of(network, splits, recipe, hooks, fabric), every
 
 
 def _characters(examples: Examples) -> int:

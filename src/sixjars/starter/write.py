@@ -12,9 +12,9 @@ from sixjars.model.decoders import DECODERS
 from sixjars.progress import Reporter, listening, number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
-from sixjars.starter.data_facts import Found, field_of, found_in, is_media, usual_columns
+from sixjars.starter.data_facts import DataFacts, field_of, found_in, is_media, usual_columns
 from sixjars.starter.data_notes import (
-    LookedThrough,
+    FileFindings,
     check_labels,
     counts_of,
     label_notes,
@@ -117,7 +117,7 @@ def new(
 
 @final
 @dataclass(frozen=True)
-class Started:
+class StarterRecipe:
     """A starter recipe that was written."""
 
     path: Path
@@ -129,7 +129,7 @@ class Started:
 
 def started(
     file: str | Path, *, task: str, data: Given = None, columns: Mapping[str, Column] | None = None
-) -> Started:
+) -> StarterRecipe:
     """Write a starter recipe, with notes on what was chosen."""
     if not isinstance(file, str | PathLike):
         raise DataError(f"the recipe to write is given by its file, but this is {shown(file)}.")
@@ -163,13 +163,13 @@ def started(
         *(sentence for each in files for sentence in each.notes(_on_bad_row(facts))),
     ]
     stops = facts.skipped > 0 and _on_bad_row(facts) == "error"
-    return Started(path, tuple(notes), stops=stops)
+    return StarterRecipe(path, tuple(notes), stops=stops)
 
 
-def _found(task: Task, data: Data | None, columns: Mapping[str, Column] | None) -> Found:
+def _found(task: Task, data: Data | None, columns: Mapping[str, Column] | None) -> DataFacts:
     """The facts of the data, wherever it is."""
     if data is None:
-        return Found(usual_columns(task))
+        return DataFacts(usual_columns(task))
     name = task.output.name
     if isinstance(data, Mapping):
         facts = found_in_files(task, data, columns)
@@ -192,7 +192,7 @@ class _Notes(Reporter):
         self.sentences.append(sentence)
 
 
-def _files(task: Task, data: Data | None, facts: Found) -> list[LookedThrough]:
+def _files(task: Task, data: Data | None, facts: DataFacts) -> list[FileFindings]:
     """The sizes and the faults of the files that the rows name."""
     if data is None:
         return []
@@ -202,7 +202,7 @@ def _files(task: Task, data: Data | None, facts: Found) -> list[LookedThrough]:
     return [look_through(field, facts.texts[field.name]) for field in fields if kit.places]
 
 
-def _text(task: Task, data: Data | None, facts: Found, file: Path) -> str:
+def _text(task: Task, data: Data | None, facts: DataFacts, file: Path) -> str:
     rows = facts.rows or ASSUMED_ROWS
     text = choice_for(task, facts)
     media = any(is_media(slot) for slot in task.inputs)
@@ -279,13 +279,13 @@ def without_bleu(metrics: Sequence[str]) -> list[str]:
     return [first, *(name for name in others if name != first)]
 
 
-def _cross_validates(task: Task, facts: Found) -> bool:
+def _cross_validates(task: Task, facts: DataFacts) -> bool:
     limit = TINY if any(is_media(slot) for slot in task.inputs) else FEW_TEXTS
     are_few = (facts.rows or ASSUMED_ROWS) < limit
     return output_of(task, facts).single_label and are_few and not facts.splits
 
 
-def _few_rows(task: Task, facts: Found) -> list[str]:
+def _few_rows(task: Task, facts: DataFacts) -> list[str]:
     """Why the recipe trains several models, where it does."""
     if not _cross_validates(task, facts):
         return []
@@ -293,16 +293,16 @@ def _few_rows(task: Task, facts: Found) -> list[str]:
     return [FEW_ROWS.format(facts=facts, folds=folds, share=SHARES[folds])]
 
 
-def _folds(facts: Found) -> int:
+def _folds(facts: DataFacts) -> int:
     rows = facts.rows or ASSUMED_ROWS
     return max(2, min(FOLDS, rows)) if rows < MORE_ROWS else FOLDS_OF_MORE
 
 
-def _on_bad_row(facts: Found) -> str:
+def _on_bad_row(facts: DataFacts) -> str:
     return "skip" if 0 < facts.skipped <= MOST_BAD * (facts.rows or 0) else "error"
 
 
-def _many_bad(facts: Found) -> list[str]:
+def _many_bad(facts: DataFacts) -> list[str]:
     """Why the recipe does not skip bad rows, where it does not."""
     bad = number_of(facts.skipped, "bad row")
     many = facts.skipped and _on_bad_row(facts) == "error"

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 import numpy as np
 
 from sixjars.learning.checkpoints import disk_faults, uninterrupted
-from sixjars.tuning.space import Space
-from sixjars.tuning.trial import End
+from sixjars.tuning.search_space import SearchSpace
+from sixjars.tuning.trial import TrialEnd
 from sixjars_runtime.errors import RunError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ EARLIEST: Final = 2
 
 @final
 @dataclass(frozen=True)
-class Aim:
+class StudyPurpose:
     """The purpose of a study; a search that goes on must have the same."""
 
     recipe: str
@@ -82,7 +82,7 @@ def check_unused(folder: Path, names: Iterable[str]) -> None:
 class Study:
     """The trials of a search, which several threads may ask for."""
 
-    def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
+    def __init__(self, folder: Path, aim: StudyPurpose, space: SearchSpace, *, trials: int) -> None:
         self.folder = folder
         self.aim = aim
         self.space = space
@@ -155,7 +155,7 @@ class Study:
             trial.recorded.report(score, len(trial.scores))
             return not trial.recorded.should_prune()
 
-    def end(self, trial: Trial, end: End, *, seconds: float) -> dict[str, Any]:
+    def end(self, trial: Trial, end: TrialEnd, *, seconds: float) -> dict[str, Any]:
         """Record the end of a trial; return its row."""
         with self._alone():
             row = {
@@ -196,7 +196,7 @@ class Study:
         )
 
 
-def _opened(folder: Path, aim: Aim, trials: int) -> "optuna.Study":
+def _opened(folder: Path, aim: StudyPurpose, trials: int) -> "optuna.Study":
     """The study of a folder, begun where there is none."""
     import optuna
     from optuna.storages import JournalStorage
@@ -233,7 +233,7 @@ def _mend(path: Path) -> None:
                 file.truncate(whole)
 
 
-def _check_same(study: "optuna.Study", aim: Aim, folder: Path) -> None:
+def _check_same(study: "optuna.Study", aim: StudyPurpose, folder: Path) -> None:
     """Refuse to go on with another recipe, space, metric, seed or start."""
     before, now = study.user_attrs["aim"], json.loads(json.dumps(asdict(aim)))
     changed = [name for name in now if before.get(name) != now[name]]

@@ -10,9 +10,9 @@ from typing import Any, Final, Literal, final
 from sixjars.data.tables.memory import MEMORY, given_tables
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, listening
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import values_of
-from sixjars.recipe.outside import Outside
-from sixjars.runs.folder import RunFolder
+from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.train import fit
 from sixjars_runtime.errors import (
@@ -33,7 +33,7 @@ KeepGoing = Callable[[float], bool]
 
 @final
 @dataclass(frozen=True)
-class Order:
+class TrialSettings:
     """A trial to train, in plain values that another process can read."""
 
     recipe: str
@@ -48,7 +48,7 @@ class Order:
 
 @final
 @dataclass(frozen=True)
-class End:
+class TrialEnd:
     """The end of a trial."""
 
     state: State
@@ -59,7 +59,7 @@ class End:
 
 @final
 @dataclass(frozen=True)
-class Memory:
+class TrialObjects:
     """Objects of this process alone: a user's classes and tables, and the reporter of steps."""
 
     components: tuple[Any, ...] = ()
@@ -86,15 +86,15 @@ class Memory:
 
 
 @final
-class Pruned(Exception):
+class TrialPruned(Exception):
     """Raised to end a training early, because others were better by then."""
 
 
 @final
-class Watching(Reporter):
+class TrialReporter(Reporter):
     """Ends a training where its scores are too low; shows its steps and nothing else."""
 
-    def __init__(self, metric: str, goes_on: KeepGoing, memory: Memory) -> None:
+    def __init__(self, metric: str, goes_on: KeepGoing, memory: TrialObjects) -> None:
         self.metric = metric
         self.goes_on = goes_on
         self.memory = memory
@@ -122,15 +122,15 @@ class Watching(Reporter):
             reason = "on the validation set is not a number; try a lower learning.rate."
             raise LearningError(f"{self.metric} {reason}")
         if not self.goes_on(record[self.metric]) and record["step"] < self.total:
-            raise Pruned
+            raise TrialPruned
 
 
-def try_order(order: Order, goes_on: KeepGoing, memory: Memory) -> End:
+def try_order(order: TrialSettings, goes_on: KeepGoing, memory: TrialObjects) -> TrialEnd:
     """Train as ordered, and return the end; an error with a sentence is an end like any other."""
-    outside = Outside(order.allow, memory.components)
+    outside = AllowedCode(order.allow, memory.components)
     recipe = recipe_of(values_of(order.recipe, "recipe"), "recipe", outside)
     folder = Path(order.folder)
-    watching = Watching(recipe.learning.metric or "loss", goes_on, memory)
+    watching = TrialReporter(recipe.learning.metric or "loss", goes_on, memory)
 
     def train() -> None:
         fabric = fabric_for(device=order.device, devices=1, precision=recipe.learning.precision)
@@ -146,21 +146,21 @@ def try_order(order: Order, goes_on: KeepGoing, memory: Memory) -> End:
         _sweep(folder, KEPT)
 
 
-def ended(train: Callable[[], None], epochs: Callable[[], float]) -> End:
+def ended(train: Callable[[], None], epochs: Callable[[], float]) -> TrialEnd:
     """The end of a training; an error with a sentence is an end like any other, Ctrl-C is not."""
     try:
         train()
-    except Pruned:
-        return End("pruned", epochs=epochs())
+    except TrialPruned:
+        return TrialEnd("pruned", epochs=epochs())
     except (Interrupted, MissingExtra):
         raise
     except SixJarsError as error:
-        return End("failed", str(error), epochs())
+        return TrialEnd("failed", str(error), epochs())
     except (RuntimeError, MemoryError) as error:
         if not memory_is_short(error):
             raise
-        return End("failed", TOO_LARGE, epochs())
-    return End("complete", epochs=epochs())
+        return TrialEnd("failed", TOO_LARGE, epochs())
+    return TrialEnd("complete", epochs=epochs())
 
 
 def _sweep(folder: Path, kept: Iterable[str]) -> None:

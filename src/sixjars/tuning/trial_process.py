@@ -18,7 +18,7 @@ from typing import IO, Any, Final, final
 
 from sixjars.learning.processes import end_after
 from sixjars.progress import Reporter
-from sixjars.tuning.trial import End, KeepGoing, Memory, Order, try_order
+from sixjars.tuning.trial import KeepGoing, TrialEnd, TrialObjects, TrialSettings, try_order
 from sixjars_runtime.errors import Interrupted, RunError
 
 GO, STOP = "go\n", "stop\n"
@@ -57,7 +57,7 @@ class TrialProcess:
         self.complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         self.stopped = False
 
-    def try_order(self, order: Order, goes_on: KeepGoing) -> End:
+    def try_order(self, order: TrialSettings, goes_on: KeepGoing) -> TrialEnd:
         """Run a trial and return its end; one that was stopped raises `Interrupted`."""
         child = self.child or self._started()
         if self.stopped:
@@ -78,13 +78,13 @@ class TrialProcess:
         )
         return self.child
 
-    def _explained(self, code: int) -> End:
+    def _explained(self, code: int) -> TrialEnd:
         """The end of a trial whose process died; an error where that has no known reason."""
         if self.stopped or code in ASKED_TO_STOP:
             raise Interrupted(STOPPED)
         if code < 0:
             killed = f"its process was killed (signal {-code}), perhaps because memory was short."
-            return End("failed", killed)
+            return TrialEnd("failed", killed)
         self.complaints.seek(0)
         last = [line.strip() for line in self.complaints if line.strip()][-1:]
         reason = " ".join(last) or code
@@ -111,8 +111,8 @@ class TrialProcess:
 
 
 def _spoken_with(
-    child: "subprocess.Popen[str]", order: Order, goes_on: KeepGoing, note: Note
-) -> End | None:
+    child: "subprocess.Popen[str]", order: TrialSettings, goes_on: KeepGoing, note: Note
+) -> TrialEnd | None:
     """Reply to each score until the end comes; None where the process ends without one."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -121,7 +121,7 @@ def _spoken_with(
         for line in child.stdout:
             event = json.loads(line)
             if "state" in event:
-                return End(**event)
+                return TrialEnd(**event)
             if "note" in event:
                 note(event["note"])
                 continue
@@ -138,7 +138,7 @@ def _say(stream: IO[str], event: Mapping[str, Any]) -> None:
 
 
 @final
-class _Noting(Reporter):
+class _NotePasser(Reporter):
     """Passes on notes on the data."""
 
     def __init__(self, results: IO[str]) -> None:
@@ -165,8 +165,8 @@ def main() -> None:
     try:
         while line := sys.stdin.readline():
             values = json.loads(line)
-            order = Order(**{**values, "allow": tuple(values["allow"])})
-            end = try_order(order, goes_on, Memory(reporter=_Noting(results), notes=True))
+            order = TrialSettings(**{**values, "allow": tuple(values["allow"])})
+            end = try_order(order, goes_on, TrialObjects(reporter=_NotePasser(results), notes=True))
             _say(results, asdict(end))
     except (Interrupted, KeyboardInterrupt, BrokenPipeError):
         os._exit(Interrupted.exit_code)

@@ -20,19 +20,19 @@ import torch
 from sixjars.data.tables.memory import tables_of, with_tables
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, duration, usual_reporter
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, overridden, values_from
-from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.fine_tune import fingerprint
 from sixjars.runs.recipes import chosen_by
-from sixjars.runs.splits import SPLITS
 from sixjars.runs.train import default_folder, recipe_of_training
 from sixjars.tasks import TASKS
 from sixjars.tuning.result import TABLE, WRITTEN, Tuning, line_of
-from sixjars.tuning.space import (
+from sixjars.tuning.search_space import (
     TRIALS,
     WHERE,
-    Space,
+    SearchSpace,
     SpaceLike,
     check_counts,
     overrides_of,
@@ -41,14 +41,14 @@ from sixjars.tuning.space import (
 from sixjars.tuning.study import (
     FILE,
     TRIALS_FOLDER,
-    Aim,
     Study,
+    StudyPurpose,
     Trial,
     alone,
     check_unused,
     is_begun,
 )
-from sixjars.tuning.trial import End, KeepGoing, Memory, Order, try_order
+from sixjars.tuning.trial import KeepGoing, TrialEnd, TrialObjects, TrialSettings, try_order
 from sixjars.tuning.trial_process import TrialProcess, place_of
 from sixjars_runtime.errors import Interrupted, RecipeError, RunError
 
@@ -62,7 +62,7 @@ OF_A_TOKEN: Final = ("loss", "perplexity")
 """Metrics whose values depend on how the outputs are cut into tokens."""
 COMBINED: Final = 100
 """Combinations of other values that a value is tried with, before it counts as impossible."""
-Try = Callable[[Order, KeepGoing], End]
+Try = Callable[[TrialSettings, KeepGoing], TrialEnd]
 """Runs a trial."""
 
 
@@ -99,7 +99,7 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     ...     result.metric, list(result.best), [row["state"] for row in result.trials]
     ('loss', ['learning.rate'], ['complete', 'complete'])
     """
-    outside = Outside(tuple(allow), tuple(components))
+    outside = AllowedCode(tuple(allow), tuple(components))
     tables = tables_of(data, SPLITS)
     check_counts(trials=trials, jobs=jobs)
     if jobs > 1 and (tables or outside.components):
@@ -109,19 +109,21 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     folder = Path(out) if out is not None else usual.with_name(f"{usual.name}-tune")
     values, where = values_from(recipe)
     fixed = overridden(values, [*overrides_of(searched.fixed), *with_tables(tables)])
-    plan = Plan(fixed, where, folder, outside, device, None if from_run is None else Path(from_run))
+    plan = TuningPlan(
+        fixed, where, folder, outside, device, None if from_run is None else Path(from_run)
+    )
     begins = resume and not is_begun(folder)
     aim = _checked(plan, searched, seed=seed, resume=resume)
     with alone(folder / FILE):
         study = Study(folder, aim, searched, trials=trials)
-        memory = Memory(outside.components, tables)
-        search = Search(plan, study, reporter or usual_reporter(), memory)
+        memory = TrialObjects(outside.components, tables)
+        search = TrialLoop(plan, study, reporter or usual_reporter(), memory)
         if begins:
             search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
         return search.whole(min(jobs, study.trials))
 
 
-def _checked(plan: "Plan", space: Space, *, seed: int, resume: bool) -> Aim:
+def _checked(plan: "TuningPlan", space: SearchSpace, *, seed: int, resume: bool) -> StudyPurpose:
     """The aim of a search, if it can be made in this folder."""
     folder = plan.folder
     base = plan.recipe({})
@@ -136,7 +138,7 @@ def _checked(plan: "Plan", space: Space, *, seed: int, resume: bool) -> Aim:
     return replace(aim, start=None if plan.start is None else fingerprint(plan.start))
 
 
-def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
+def _aim(base: Recipe, space: SearchSpace, seed: int, outside: AllowedCode) -> StudyPurpose:
     """The aim of a search: its metric must compare trials."""
     if base.learning.folds is not None:
         fault = "a search scores one validation set; remove it, or say learning.folds=null."
@@ -148,12 +150,12 @@ def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
         changes = f"{counted} changes the tokens that {metric} is the mean of"
         fault = f"{changes}; choose another metric: learning.metric=NAME."
         raise RecipeError([fault], WHERE)
-    return Aim(base.to_yaml(), space.texts(), metric, better, seed)
+    return StudyPurpose(base.to_yaml(), space.texts(), metric, better, seed)
 
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class TuningPlan:
     """The settings that all trials share."""
 
     values: Mapping[str, Any]
@@ -161,7 +163,7 @@ class Plan:
     where: str
     """The recipe's name in messages."""
     folder: Path
-    outside: Outside
+    outside: AllowedCode
     device: Device
     start: Path | None
 
@@ -173,11 +175,11 @@ class Plan:
         except RecipeError as error:
             raise RecipeError(error.faults, self.where) from None
 
-    def order(self, trial: Trial) -> Order:
+    def order(self, trial: Trial) -> TrialSettings:
         """A trial to train, in plain values."""
         start = None if self.start is None else str(self.start)
         recipe = self.recipe(trial.values).to_yaml()
-        return Order(recipe, str(trial.folder), self.device, start, self.outside.packages)
+        return TrialSettings(recipe, str(trial.folder), self.device, start, self.outside.packages)
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ class Plan:
         return (*start, *(word for name in self.outside.packages for word in ("--allow", name)))
 
 
-def check_values(plan: Plan, space: Space) -> None:
+def check_values(plan: TuningPlan, space: SearchSpace) -> None:
     """Refuse choices and ends of ranges that no recipe takes, with any of the other values."""
     corners = space.corners()
     faults: dict[str, None] = {}
@@ -202,7 +204,7 @@ def check_values(plan: Plan, space: Space) -> None:
         raise RecipeError(list(faults), WHERE)
 
 
-def _faults(plan: Plan, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _faults(plan: TuningPlan, values: Mapping[str, Any]) -> tuple[str, ...]:
     try:
         plan.recipe(values)
     except RecipeError as error:
@@ -211,10 +213,12 @@ def _faults(plan: Plan, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 @final
-class Search:
+class TrialLoop:
     """The loop over trials: ask, train, tell; in one process or in several."""
 
-    def __init__(self, plan: Plan, study: Study, reporter: Reporter, memory: Memory) -> None:
+    def __init__(
+        self, plan: TuningPlan, study: Study, reporter: Reporter, memory: TrialObjects
+    ) -> None:
         self.plan = plan
         self.study = study
         self.reporter = reporter
@@ -255,7 +259,7 @@ class Search:
             done = f"stopped after {len(self.study.rows())} of {self.study.trials} trials"
             raise Interrupted(f"{done}; the same command with --resume goes on.") from None
 
-    def _here(self, order: Order, goes_on: KeepGoing) -> End:
+    def _here(self, order: TrialSettings, goes_on: KeepGoing) -> TrialEnd:
         what = f"trial {len(self.study.rows()) + 1} of {self.study.trials}, steps"
         return try_order(order, goes_on, replace(self.memory, what=what, notes=self.made == 0))
 
@@ -291,12 +295,12 @@ class Search:
                 raise
             self._write(self.study.end(trial, end, seconds=time.monotonic() - began))
 
-    def _ended(self, trial: Trial, try_it: Try) -> End:
+    def _ended(self, trial: Trial, try_it: Try) -> TrialEnd:
         """The end of a trial; values that do not fit each other are an end too."""
         try:
             order = self.plan.order(trial)
         except RecipeError as error:
-            return End("failed", " ".join(error.faults))
+            return TrialEnd("failed", " ".join(error.faults))
         return try_it(order, partial(self.study.report, trial))
 
     def _write(self, row: Mapping[str, Any]) -> None:

@@ -32,7 +32,7 @@ from sixjars_runtime.exported.inputs import (
     plain_text,
 )
 from sixjars_runtime.exported.outputs import WRITERS, ExportedPrediction, OutputWriter, TextWriter
-from sixjars_runtime.exported.search import FoundOutput, Tensors, outputs_of, search
+from sixjars_runtime.exported.search import SearchOutput, Tensors, outputs_of, search
 from sixjars_runtime.exported.search_options import SearchOptions, special_tokens_of
 from sixjars_runtime.exported.settings import (
     CHOOSE,
@@ -272,7 +272,7 @@ class Model:
         settings: SearchOptions,
         numbers: Sequence[int],
         prefix: Tensors | None,
-    ) -> list[list[FoundOutput]]:
+    ) -> list[list[SearchOutput]]:
         """Search for the outputs of one encoded batch."""
         state = {name: value for name, value in outputs.items() if name.startswith("state.")}
         prepared = {name: value for name, value in outputs.items() if name.startswith("prepared.")}
@@ -329,7 +329,7 @@ class Model:
             beam=settings.kind == "beam",
         ).check(free_memory())
 
-    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[FoundOutput]]:
+    def _chosen(self, outputs: Tensors, nbest: int) -> list[list[SearchOutput]]:
         """Return the most probable labels of each row, or one set of all that apply."""
         weights = outputs.get("weights")
         hypotheses = []
@@ -343,14 +343,14 @@ class Model:
                 whole = float(log_V[order_V[:count]].sum()) + float(others.sum())
                 chosen = [(tuple(order_V[:count].tolist()), whole)]
             hypotheses.append(
-                [FoundOutput(labels, total, total, attention) for labels, total in chosen]
+                [SearchOutput(labels, total, total, attention) for labels, total in chosen]
             )
         return hypotheses
 
     def _finished(
         self,
         rows: Mapping[str, ReadInput],
-        hypothesis: FoundOutput,
+        hypothesis: SearchOutput,
         length: int,
         settings: SearchOptions,
     ) -> ExportedPrediction:
@@ -380,7 +380,7 @@ class Model:
         )
 
 
-def _from_graph(outputs: Tensors) -> list[list[FoundOutput]]:
+def _from_graph(outputs: Tensors) -> list[list[SearchOutput]]:
     """Return what a graph with a search inside found, (B, N, …)."""
     each = outputs["score"].shape[1]
     flat = {

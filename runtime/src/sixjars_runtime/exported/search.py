@@ -60,7 +60,7 @@ Ends = NDArray[Any]
 
 @final
 @dataclass(frozen=True)
-class FoundOutput:
+class SearchOutput:
     """One output that search found, or the labels that were chosen."""
 
     tokens: tuple[int, ...]
@@ -77,7 +77,7 @@ class FoundOutput:
 
 @final
 @dataclass(frozen=True)
-class Given:
+class SearchRows:
     """What is known of each row before the first step, every tensor (R, …)."""
 
     place: Ints
@@ -89,10 +89,10 @@ class Given:
     """The tokens that it begins with, `FREE` behind them."""
     prepared: Tensors
 
-    def pick(self, rows: Ints) -> "Given":
+    def pick(self, rows: Ints) -> "SearchRows":
         """Return what is known of some rows."""
         tensors = (self.place[rows], self.seed[rows], self.mask[rows], self.prefix[rows])
-        return Given(*tensors, picked(self.prepared, rows))
+        return SearchRows(*tensors, picked(self.prepared, rows))
 
 
 def picked(tensors: Tensors, rows: Ints) -> Tensors:
@@ -111,7 +111,7 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     longest: int | None = None,
     prefix: tuple[Ints, Bools] | None = None,
     seeds: Sequence[int] | None = None,
-) -> list[list[FoundOutput]]:
+) -> list[list[SearchOutput]]:
     """Search for at least one output of each source, and return the best first.
 
     State, what is prepared, mask (B, S) and prefix have a row for each source. `longest` replaces
@@ -126,7 +126,9 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     numbers = row_seeds(settings.seed, range(sources) if seeds is None else seeds, each)
     values, real = prefix or (np.zeros((sources, 0), dtype=np.int64), True)
     begins = np.where(real, values, FREE)
-    given = Given(np.arange(len(rows)), numbers, mask[rows], begins[rows], picked(prepared, rows))
+    given = SearchRows(
+        np.arange(len(rows)), numbers, mask[rows], begins[rows], picked(prepared, rows)
+    )
     kind = Beam if settings.kind == "beam" else RowByRow
     searching = kind(settings, special, longest or settings.max_length, given)
     return searching.run(step, picked(state, rows))
@@ -139,7 +141,7 @@ class Searching(ABC):
     """Whether a row may go on from another one, so that states are copied."""
 
     def __init__(
-        self, settings: SearchOptions, special: SpecialTokens, longest: int, given: Given
+        self, settings: SearchOptions, special: SpecialTokens, longest: int, given: SearchRows
     ) -> None:
         self.settings = settings
         self.special = special
@@ -164,7 +166,7 @@ class Searching(ABC):
     def ends(self) -> Ends:
         """Return where the hypotheses of every source ended, the best first."""
 
-    def run(self, step: Step, state: Tensors) -> list[list[FoundOutput]]:
+    def run(self, step: Step, state: Tensors) -> list[list[SearchOutput]]:
         """Make all steps, and return what they found."""
         settings = self.settings
         token_R = np.full(len(self.given.place), self.special.go)
@@ -260,7 +262,7 @@ class Beam(Searching):
     moves = True
 
     def __init__(
-        self, settings: SearchOptions, special: SpecialTokens, longest: int, given: Given
+        self, settings: SearchOptions, special: SpecialTokens, longest: int, given: SearchRows
     ) -> None:
         super().__init__(settings, special, longest, given)
         self.alive[:, 1:] = NEVER  # equal beginnings would all go on in the same way
@@ -352,7 +354,7 @@ def _uncovered(covered_RS: Floats, mask_RS: Bools) -> Floats:
     return np.asarray(np.where(mask_RS, terms_RS, 0).sum(1), dtype=np.float32)
 
 
-def _traced(ends: Ends, columns: Sequence[Column]) -> list[list[FoundOutput]]:
+def _traced(ends: Ends, columns: Sequence[Column]) -> list[list[SearchOutput]]:
     """Follow the hypotheses of each source backwards from the rows that they ended in.
 
     So a step costs the same however long the hypotheses are, and attention is never reordered.
@@ -378,17 +380,17 @@ def _traced(ends: Ends, columns: Sequence[Column]) -> list[list[FoundOutput]]:
 
 def outputs_of(
     tokens: Ints, ends: Mapping[str, Any] | Ends, weights: Floats | None, each: int
-) -> list[list[FoundOutput]]:
+) -> list[list[SearchOutput]]:
     """Return the outputs of arrays with one in each row, `each` of them for a source.
 
     `ends` are those of the rows, by the names of `ENDS`. Those with a score of -inf are left out.
     """
     names = ("score", "log_probability", "count", "finished")
     columns = [column.tolist() for column in (tokens, *(ends[name] for name in names))]
-    outputs: list[list[FoundOutput]] = [[] for _ in range(0, len(tokens), each)]
+    outputs: list[list[SearchOutput]] = [[] for _ in range(0, len(tokens), each)]
     for row, (output, score, total, count, finished) in enumerate(zip(*columns, strict=True)):
         if score > NEVER:
             attended = None if weights is None else weights[row, : count + finished]
-            found = FoundOutput(tuple(output[:count]), score, total, attended, finished)
+            found = SearchOutput(tuple(output[:count]), score, total, attended, finished)
             outputs[row // each].append(found)
     return outputs

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.alignment.model import DiagonalModel
-from sixjars.data.alignment.pairs import Numbers, PairedText, Words
+from sixjars.data.alignment.pairs import Numbers, PairedText, WordIds
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization, symmetrized
 from sixjars.data.annotations import Links
 from sixjars.data.flat import spread
@@ -22,7 +22,7 @@ ITERATIONS: Final = 5  # of expectation maximization
 
 @final
 @dataclass(frozen=True)
-class Directions:
+class DirectedLinks:
     """The best link of each word, in both directions."""
 
     forward: Numbers
@@ -56,7 +56,7 @@ class Directions:
 
 def aligned(
     first: Any, second: Any, *, iterations: int = ITERATIONS, diagonal: float = DIAGONAL
-) -> Directions:
+) -> DirectedLinks:
     """Align the words of two `pyarrow` arrays of texts; lines without words have no links.
 
     `diagonal` is λ before the first iteration: how strongly links near the diagonal are preferred.
@@ -67,7 +67,7 @@ def aligned(
     >>> sorted(found.links(2))
     [(0, 0), (1, 1)]
     """
-    words = Words.of(first), Words.of(second)
+    words = WordIds.of(first), WordIds.of(second)
     text = PairedText.of(*words)
     models = [DiagonalModel(text, reverse=reverse, steepness=diagonal) for reverse in (False, True)]
     rounds = range(iterations if text.chunks else 0)  # without words there is nothing to learn
@@ -77,10 +77,10 @@ def aligned(
             pass
     explained = words[1], words[0]
     best = list(spread(_best, zip(models, explained, strict=True)))
-    return Directions(best[0], best[1], words[1].begins, words[0].begins)
+    return DirectedLinks(best[0], best[1], words[1].begins, words[0].begins)
 
 
-def _best(pair: tuple[DiagonalModel, Words]) -> Numbers:
+def _best(pair: tuple[DiagonalModel, WordIds]) -> Numbers:
     model, explained = pair
     best = np.full(len(explained.ids), -1, dtype=np.int32)
     for lines_K, best_KT in model.best():

@@ -7,8 +7,8 @@ from contextlib import suppress
 import numpy as np
 
 from sixjars.data.alignment import model
-from sixjars.data.alignment.aligner import ITERATIONS, Directions, aligned
-from sixjars.data.alignment.pairs import Words
+from sixjars.data.alignment.aligner import ITERATIONS, DirectedLinks, aligned
+from sixjars.data.alignment.pairs import WordIds
 from sixjars.data.flat import as_array
 from sixjars.data.storage.cache import cache_folder, disk_faults, made_whole, touch
 from sixjars.recipe.data import DIAGONAL
@@ -18,14 +18,14 @@ _VERSION = 1  # of the aligner: a new one makes older links unread
 
 def learned_links(
     sources: Sequence[str], targets: Sequence[str], *, diagonal: float = DIAGONAL
-) -> Directions:
+) -> DirectedLinks:
     """The links between the words of texts, made now or found in the cache.
 
     >>> sorted(learned_links(["a b", "b"], ["x y", "y"]).links(0))
     [(0, 0), (1, 1)]
     """
     first, second = as_array(sources), as_array(targets)
-    words = Words.of(first), Words.of(second)
+    words = WordIds.of(first), WordIds.of(second)
     sizes = len(words[1].ids), len(words[0].ids)
     path = cache_folder() / _key(diagonal, sources, targets)
     best = None
@@ -38,7 +38,7 @@ def learned_links(
         with disk_faults("Learned alignments", path.parent), made_whole(path) as unfinished:
             with unfinished.open("wb") as file:
                 np.save(file, best)
-    return Directions(best[: sizes[0]], best[sizes[0] :], words[1].begins, words[0].begins)
+    return DirectedLinks(best[: sizes[0]], best[sizes[0] :], words[1].begins, words[0].begins)
 
 
 def spaced(

@@ -23,7 +23,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.alignment.pairs import Block, Chunk, Numbers, PairedText
+from sixjars.data.alignment.pairs import Numbers, PairBlock, PairChunk, PairedText
 from sixjars.recipe.data import DIAGONAL, STEEPEST
 
 Values = NDArray[np.float64]
@@ -95,16 +95,16 @@ class DiagonalModel:
         self.theta: Values = np.full(len(self.given), 1.0)
         self.null: Values = np.full(self.sizes[1], 1.0)
 
-    def _explained(self, block: Block) -> Numbers:
+    def _explained(self, block: PairBlock) -> Numbers:
         """The words of a block on the explained side, (K, T)."""
         return block.first if self.reverse else block.second
 
-    def _turned(self, block: Block, places: NDArray[Any]) -> NDArray[Any]:
+    def _turned(self, block: PairBlock, places: NDArray[Any]) -> NDArray[Any]:
         """The part of an array that belongs to a block, as (K, S, T) with S given words."""
         part = block.cut(places)
         return part.transpose(0, 2, 1) if self.reverse else part
 
-    def joint(self, chunk: Chunk) -> tuple[Values, list[tuple[Block, Values, Values]]]:
+    def joint(self, chunk: PairChunk) -> tuple[Values, list[tuple[PairBlock, Values, Values]]]:
         """P(y_t, a_t = s) in a chunk (N,), and for each block (K, S, T), with null's (K, T)."""
         joint = self.theta[chunk.pairs][chunk.places]
         blocks = []

@@ -24,7 +24,7 @@ CHUNK: Final = 1 << 20  # places of a chunk, about
 
 @final
 @dataclass(frozen=True)
-class Words:
+class WordIds:
     """The words of a text as ids, all lines one after the other; an empty line has none."""
 
     ids: Numbers
@@ -34,11 +34,11 @@ class Words:
     """Different words."""
 
     @classmethod
-    def of(cls, texts: Any) -> "Words":
+    def of(cls, texts: Any) -> "WordIds":
         """Split a `pyarrow` array of texts at white space, in lowercase.
 
         >>> import pyarrow
-        >>> Words.of(pyarrow.array(["A b a", "", "b"])).ids.tolist()
+        >>> WordIds.of(pyarrow.array(["A b a", "", "b"])).ids.tolist()
         [0, 1, 0, 1]
         """
         import pyarrow.compute
@@ -63,7 +63,7 @@ class Words:
 
 @final
 @dataclass(frozen=True)
-class Block:
+class PairBlock:
     """Sentence pairs of one shape within a chunk."""
 
     lines: NDArray[np.int64]
@@ -88,10 +88,10 @@ class Block:
 
 @final
 @dataclass(frozen=True)
-class Chunk:
+class PairChunk:
     """Some blocks, and the word pairs in them."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[PairBlock, ...]
     places: Numbers
     """The number, within this chunk, of the word pair at each place, (N,)."""
     pairs: Numbers
@@ -103,7 +103,7 @@ class Chunk:
 class PairedText:
     """All sentence pairs that have words on both sides."""
 
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[PairChunk, ...]
     first: Numbers
     """The word of the first text in each different word pair, (P,)."""
     second: Numbers
@@ -112,7 +112,7 @@ class PairedText:
     """Different words of both texts."""
 
     @classmethod
-    def of(cls, first: Words, second: Words) -> "PairedText":
+    def of(cls, first: WordIds, second: WordIds) -> "PairedText":
         """Pair the lines of two texts."""
         parts = []
         keys = np.zeros(0, dtype=np.int64)
@@ -131,18 +131,18 @@ class PairedText:
         chunks = []
         for block_group, places_N, keys_U in parts:
             pairs_U = np.searchsorted(keys, keys_U).astype(np.int32)
-            chunks.append(Chunk(block_group, places_N, pairs_U))
+            chunks.append(PairChunk(block_group, places_N, pairs_U))
         sides = (keys // second.count).astype(np.int32), (keys % second.count).astype(np.int32)
         return cls(tuple(chunks), *sides, (first.count, second.count))
 
 
-def _crossed(block: Block, count: int) -> NDArray[np.int64]:
+def _crossed(block: PairBlock, count: int) -> NDArray[np.int64]:
     """Each word pair of a block as one number, (K, S, T)."""
     pairs: NDArray[np.int64] = block.first[:, :, None].astype(np.int64) * count
     return pairs + block.second[:, None]
 
 
-def _lines(blocks: list[Block]) -> int:
+def _lines(blocks: list[PairBlock]) -> int:
     return sum(len(block.lines) for block in blocks)
 
 
@@ -154,7 +154,7 @@ def _merged(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     return different
 
 
-def _blocks(first: Words, second: Words) -> Iterator[list[Block]]:
+def _blocks(first: WordIds, second: WordIds) -> Iterator[list[PairBlock]]:
     """The blocks of each chunk: pairs sorted by their lengths, cut where the shape changes."""
     lengths_S, lengths_T = first.lengths, second.lengths
     order = np.lexsort((lengths_T, lengths_S))
@@ -167,7 +167,7 @@ def _blocks(first: Words, second: Words) -> Iterator[list[Block]]:
     order = order[(sizes[order] > 0) & (sizes[order] <= CHUNK)]
     shapes = np.stack([lengths_S[order], lengths_T[order]], axis=1)
     changes = np.flatnonzero((np.diff(shapes, axis=0) != 0).any(axis=1)) + 1
-    blocks: list[Block] = []
+    blocks: list[PairBlock] = []
     begin = 0
     for lines in np.split(order, changes) if len(order) else ():
         size_S, size_T = int(lengths_S[lines[0]]), int(lengths_T[lines[0]])
@@ -175,7 +175,7 @@ def _blocks(first: Words, second: Words) -> Iterator[list[Block]]:
         for at in range(0, len(lines), count):
             lines_K = lines[at : at + count]
             words = first.rows(lines_K, size_S), second.rows(lines_K, size_T)
-            blocks.append(Block(lines_K, *words, begin))
+            blocks.append(PairBlock(lines_K, *words, begin))
             begin += len(lines_K) * size_S * size_T
             if begin >= CHUNK:
                 yield blocks

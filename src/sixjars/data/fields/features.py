@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sixjars.data.batches import ArrayColumn, Column
+from sixjars.data.batches import ArrayColumn, FieldValues
 from sixjars.data.field import Positions
 from sixjars.data.fields.image import FileField, FileSettings
 from sixjars.data.media.arrays import ARRAY_ARCHIVES, ARRAY_ENDINGS, read_array, shape_of
 from sixjars.data.media.files import MediaFiles
-from sixjars.data.storage.cache import Examples, Table
+from sixjars.data.storage.cache import Examples, ExampleTable
 from sixjars.flow.features import FeatureShape
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
@@ -160,7 +160,7 @@ class FeaturesField(FileField):
         assert self.shape is not None, f"data.{self.name} has learned nothing yet"
         return self.shape
 
-    def column(self, table: Table, *, training: bool = False) -> Column:
+    def column(self, table: ExampleTable, *, training: bool = False) -> FieldValues:
         """The vectors of each array, (S, C), read when they are needed."""
         names = table.texts(self.name)
         sizes = [tuple(json.loads(text)) for text in table.texts(self.shape_column)]
@@ -181,7 +181,9 @@ class FeaturesField(FileField):
         counts = np.array([math.prod(size[:-1]) for size in sizes], dtype=np.int64)
         return ArrayColumn(take, counts)
 
-    def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
+    def frozen_features(
+        self, table: ExampleTable, rows: Sequence[int]
+    ) -> NDArray[np.float32] | None:
         """The mean over the vectors of each array."""
         arrays = map(self._read, table.texts(self.name, rows))
         return np.stack([array.reshape(-1, self._known.channels).mean(0) for array in arrays])
@@ -192,7 +194,7 @@ class FeaturesField(FileField):
         values = torch.zeros(1, count, self._known.channels)
         return Padded(values, torch.ones(1, count, dtype=torch.bool))
 
-    def positions(self, table: Table, row: int, count: int) -> Positions:
+    def positions(self, table: ExampleTable, row: int, count: int) -> Positions:
         """The numbers of the regions, cells or frames, from 1."""
         return Positions(tuple(str(number) for number in range(1, count + 1)))
 

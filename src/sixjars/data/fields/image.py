@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from pydantic import Field as Limit
 
 from sixjars.data.bad_rows import LEAVE_FILES_OUT, without_bad
-from sixjars.data.batches import ArrayColumn, Column
+from sixjars.data.batches import ArrayColumn, FieldValues
 from sixjars.data.field import Equipment, FeatureExtractor, Field
 from sixjars.data.media.arrays import ARRAY_ENDINGS
 from sixjars.data.media.files import MediaFiles, is_hidden
-from sixjars.data.storage.cache import Examples, Table, cache_folder
+from sixjars.data.storage.cache import Examples, ExampleTable, cache_folder
 from sixjars.data.storage.features import FeatureStore, MemoryStore, Store, rounded
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
@@ -225,12 +225,14 @@ class MediaField(FileField):
         ends = np.cumsum([len(file) for file in files])
         return np.split(numbers_XN, ends[:-1])
 
-    def column(self, table: Table, *, training: bool = False) -> Column:
+    def column(self, table: ExampleTable, *, training: bool = False) -> FieldValues:
         """The stored features of the frames."""
         keys = table.texts(self.key_column)
         return ArrayColumn(lambda row: self.store.take(keys[row]), self.store.lengths(keys))
 
-    def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
+    def frozen_features(
+        self, table: ExampleTable, rows: Sequence[int]
+    ) -> NDArray[np.float32] | None:
         """The mean over frames of the frozen backbone's vector of each."""
         count = self.extractor.vector
         if not count:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import StrictBool
 
-from sixjars.data.batches import Column, IdColumn
+from sixjars.data.batches import FieldValues, IdColumn
 from sixjars.data.field import Field, are_text_lists
-from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
+from sixjars.data.storage.cache import ExampleTable, FieldEncoder, IdEncoder
 from sixjars.data.text.label_lists import hold_lists
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
@@ -160,11 +160,11 @@ class LabelField(Field):
         rows = ([self._key(label) for label in self._labels(text)] for text in texts)
         return [[self._numbers[key] for key in keys if key in self._numbers] for keys in rows]
 
-    def column(self, table: Table, *, training: bool = False) -> Column:
+    def column(self, table: ExampleTable, *, training: bool = False) -> FieldValues:
         """Labels (B, T), at least one wide."""
         return IdColumn(table.ids(self.name), narrowest=1)
 
-    def usable(self, table: Table) -> NDArray[np.bool_]:
+    def usable(self, table: ExampleTable) -> NDArray[np.bool_]:
         """Rows with a label in the list; there is nothing to learn from the others."""
         usable = np.diff(table.ids(self.name)[1]) > 0
         if not usable.any():
@@ -173,7 +173,7 @@ class LabelField(Field):
             raise DataError(f"none of its labels ({some}, ...) is among those that were learned.")
         return usable
 
-    def why_unusable(self, table: Table, rows: NDArray[np.int64]) -> str:
+    def why_unusable(self, table: ExampleTable, rows: NDArray[np.int64]) -> str:
         """Their labels are too rare, or too many; the first of them."""
         least = self.settings.min_count
         counts = Counter(label for text in table.texts(self.name) for label in self.unknown(text))
@@ -193,7 +193,7 @@ class LabelField(Field):
         more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
         return f"{said}: {', '.join(map(shown, labels[:NAMED]))}{more}" if labels else said
 
-    def note_on_unknown(self, table: Table) -> str:
+    def note_on_unknown(self, table: ExampleTable) -> str:
         """How many rows have labels that were not learned: each counts as wrong, often unmeant."""
         rows = 0
         labels = Counter[str]()

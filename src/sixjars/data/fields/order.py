@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
-from sixjars.data.batches import Column, IdColumn
+from sixjars.data.batches import FieldValues, IdColumn
 from sixjars.data.field import Field
-from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
+from sixjars.data.storage.cache import ExampleTable, FieldEncoder, IdEncoder
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings
@@ -70,7 +70,7 @@ class OrderField(Field):
         """The tokens of each order, without `<go>` and `<stop>`."""
         return [[len(SPECIAL) + place for place in whole_numbers(text)] for text in texts]
 
-    def column(self, table: Table, *, training: bool = False) -> Column:
+    def column(self, table: ExampleTable, *, training: bool = False) -> FieldValues:
         """Tokens that end in `<stop>`."""
         return IdColumn(table.ids(self.name), stop=STOP)
 

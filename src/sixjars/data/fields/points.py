@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from sixjars.data.field import Field, Positions
-from sixjars.data.storage.cache import Examples, Table
+from sixjars.data.storage.cache import Examples, ExampleTable
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
@@ -103,7 +103,7 @@ class PointsField(Field):
         points = torch.zeros(1, 2, self.settings.dimensions)
         return Padded(points, torch.ones(1, 2, dtype=torch.bool))
 
-    def positions(self, table: Table, row: int, count: int) -> Positions:
+    def positions(self, table: ExampleTable, row: int, count: int) -> Positions:
         """The points as they are written."""
         return Positions(tuple(table.texts(self.name, [row])[0].split()))
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from pydantic import Field as Limit
 from pydantic import StrictBool
 
-from sixjars.data.batches import Column, IdColumn
+from sixjars.data.batches import FieldValues, IdColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Equipment, Field, Positions, are_text_lists
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn, packed
-from sixjars.data.storage.cache import IdEncoder, Table
+from sixjars.data.storage.cache import ExampleTable, IdEncoder
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import (
     AnyTokenizer,
@@ -279,17 +279,17 @@ class TextField(Field):
         """Encodes texts as token ids."""
         return {self.name: self.encoding(copies=self.copies)}
 
-    def column(self, table: Table, *, training: bool = False) -> Column:
+    def column(self, table: ExampleTable, *, training: bool = False) -> FieldValues:
         """Ids; a target ends in `<stop>`, and where it is cut for training it does not."""
         cut = training and self.is_output and self.on_long == "cut"
         return self.id_column(table.ids(self.name), self.settings.max_length if cut else None)
 
-    def id_column(self, flat: Flat, limit: int | None = None) -> Column:
+    def id_column(self, flat: Flat, limit: int | None = None) -> FieldValues:
         """A column of stored ids."""
         stop = STOP if self.is_output else None
         return SegmentColumn(flat) if self.in_segments else IdColumn(flat, stop=stop, limit=limit)
 
-    def usable(self, table: Table) -> NDArray[np.bool_]:
+    def usable(self, table: ExampleTable) -> NDArray[np.bool_]:
         """The rows that `on_long` does not leave out."""
         lengths = np.diff(table.ids(self.name)[1])
         long = (lengths > self.settings.max_length) & (self.on_long != "cut")
@@ -302,7 +302,7 @@ class TextField(Field):
             )
         return np.asarray(~long)
 
-    def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
+    def truncated(self, table: ExampleTable, rows: Sequence[int]) -> NDArray[np.bool_]:
         """Which texts were cut: of those at the limit, and of turns, the whole is encoded again."""
         encoding = self.encoding()
         offsets = table.ids(self.name)[1]
@@ -344,7 +344,7 @@ class TextField(Field):
                 copied[step] = self.tokenizer.size + best[step]
         return copied, words
 
-    def positions(self, table: Table, row: int, count: int) -> Positions:
+    def positions(self, table: ExampleTable, row: int, count: int) -> Positions:
         """The tokens, with their segments and words; an unknown word as `<unk:WORD>`."""
         ids, offsets = table.ids(self.name)
         words, segments = [], []

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from sixjars.data.field import Positions
 from sixjars.data.fields.image import MediaField, MediaSettings, Pixels
-from sixjars.data.storage.cache import Table
+from sixjars.data.storage.cache import ExampleTable
 from sixjars.flow.limits import AboveZero, Positive
 from sixjars.recipe.data import Column as ColumnName
 from sixjars_runtime.videos import VIDEO_ENDINGS, read_video
@@ -41,7 +41,7 @@ class VideoField(MediaField):
     read = staticmethod(read_video)
     taken = ("frames", "rate")
 
-    def positions(self, table: Table, row: int, count: int) -> Positions:
+    def positions(self, table: ExampleTable, row: int, count: int) -> Positions:
         """The numbers of the frames, from 1."""
         return Positions(tuple(str(number) for number in range(1, count + 1)))
 

@@ -173,7 +173,7 @@ class FieldEncoder:
 
 
 @final
-class Table:
+class ExampleTable:
     """Encoded examples; those from the cache are memory-mapped, and loaded when they are read."""
 
     def __init__(self, texts: Any, ids: Mapping[str, Flat], fingerprint: str) -> None:
@@ -205,15 +205,15 @@ class Table:
         return int(self._texts.column(LINE)[row].as_py())
 
 
-def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> Table:
+def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> ExampleTable:
     """The examples with the ids of each encoder, in memory: for a few, as in a prediction."""
     ids = {}
     for name, encoder in encoders.items():
         ids[name] = encoder.flat(examples.table.column(encoder.column).combine_chunks())
-    return Table(examples.table, ids, "")
+    return ExampleTable(examples.table, ids, "")
 
 
-def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Path) -> Table:
+def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Path) -> ExampleTable:
     """The examples with the ids of each encoder, by its name; made now or found in the cache."""
     fingerprint = _fingerprint(examples)
     entry = folder / _key(fingerprint, examples.table.column_names, encoders)
@@ -294,7 +294,9 @@ def _sum(path: Path) -> int:
     return total
 
 
-def _opened(entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str) -> Table | None:
+def _opened(
+    entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str
+) -> ExampleTable | None:
     """The table of an entry, or nothing if it is missing or damaged."""
     try:
         sums = json.loads((entry / _INDEX).read_text(encoding="utf-8"))
@@ -307,7 +309,7 @@ def _opened(entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str) ->
                 content = mapped(file) if offsets[-1] else b""
             ids[name] = numpy.frombuffer(content, numpy.int32, int(offsets[-1])), offsets
         texts = pyarrow.ipc.open_file(pyarrow.memory_map(str(entry / "texts.arrow"))).read_all()
-        table = Table(texts, ids, fingerprint)
+        table = ExampleTable(texts, ids, fingerprint)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, pyarrow.ArrowException):
         return None
     except (ValueError, TypeError, AttributeError):  # the index is JSON, but not ours

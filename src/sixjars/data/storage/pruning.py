@@ -29,7 +29,7 @@ STALE: Final = 24 * 3600.0
 
 @final
 @dataclass(frozen=True)
-class Contents:
+class CacheSize:
     """The size of a cache."""
 
     folder: Path
@@ -67,14 +67,14 @@ def is_abandoned(making: Path) -> bool:
     return False
 
 
-def contents(folder: Path) -> Contents:
+def contents(folder: Path) -> CacheSize:
     """How much there is now."""
     entries = _entries(folder)
     files = sum(entry.files for entry in entries)
-    return Contents(folder, files, sum(entry.size for entry in entries))
+    return CacheSize(folder, files, sum(entry.size for entry in entries))
 
 
-def prune(folder: Path, gigabytes: float | None = None) -> Contents:
+def prune(folder: Path, gigabytes: float | None = None) -> CacheSize:
     """Remove what was not used for longest until only so much is left; returns what is left.
 
     Nothing is lost but time, and a run keeps the files that it has open. Leftovers of killed

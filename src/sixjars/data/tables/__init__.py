@@ -17,13 +17,13 @@ from sixjars.data.tables.delimited import DelimitedFile
 from sixjars.data.tables.dialect import refitted
 from sixjars.data.tables.dialogs import read_dialogs
 from sixjars.data.tables.excel import ExcelFile
+from sixjars.data.tables.first_row_notes import notes_on, unsaid_header
 from sixjars.data.tables.folders import read_folders
 from sixjars.data.tables.json_objects import JsonFile
 from sixjars.data.tables.lines import read_parallel
 from sixjars.data.tables.memory import MEMORY, read_memory
-from sixjars.data.tables.notes import notes_on, unsaid_header
 from sixjars.data.tables.parquet import HUB, ParquetFile, read_hub
-from sixjars.data.tables.rows import Key, Places, ToText, Wanted, kept
+from sixjars.data.tables.rows import Key, Places, ReadSettings, ToText, kept
 from sixjars.data.tables.table_file import TableFile
 from sixjars.data.text.files import ending_of, is_gzipped
 from sixjars.recipe.data import LEARN, Column, Files, TableSettings
@@ -45,7 +45,7 @@ FORMATS: Final[dict[str, type[TableFile]]] = {
 """The formats of files with rows, by the ending of their names."""
 _PACKED: Final = tuple(ending for ending in FORMATS if ending not in (".parquet", ".xlsx"))
 """Endings that `.gz` may follow."""
-_FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
+_FORMATS: dict[str, Callable[[Places, ReadSettings], Examples]] = {
     "coco": read_coco,
     "dialogs": read_dialogs,
     "flickr8k": read_flickr8k,
@@ -85,7 +85,7 @@ def read(
         ) from None
 
 
-def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
+def _read(files: Files, settings: DataSettings, wanted: ReadSettings) -> Examples:
     """The rows of a dataset of the hub, a table in memory, a special format, or files."""
     if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
         folder = Path(settings.folder).expanduser()
@@ -145,7 +145,7 @@ def _wanted(
     settings: DataSettings,
     many: Collection[str],
     as_text: Mapping[str, ToText],
-) -> Wanted:
+) -> ReadSettings:
     numbered = [key for key in columns.values() if isinstance(key, int)]
     named = [key for key in columns.values() if not isinstance(key, int)]
     if numbered and named:
@@ -161,7 +161,7 @@ def _wanted(
                 "its number from 1."
             )
         kept_rows[int(name) if numbered else name] = value
-    return Wanted(
+    return ReadSettings(
         columns,
         kept_rows,
         settings.on_bad_row,
@@ -182,7 +182,7 @@ def _format_of(path: Path) -> type[TableFile]:
     raise DataError(f"{path}: {unknown('ending', ending, endings)}")
 
 
-def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:
+def _parallel(paths: Mapping[str, Path], wanted: ReadSettings) -> Examples:
     for key in wanted.keys:
         if key not in paths:
             raise DataError(f"Parallel files: {unknown('column', key, list(paths))}")

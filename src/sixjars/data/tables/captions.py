@@ -13,7 +13,15 @@ from typing import Any, Final
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.json_objects import DECODER
 from sixjars.data.tables.lines import decoded_lines
-from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept, text_of
+from sixjars.data.tables.rows import (
+    Places,
+    ReadSettings,
+    Record,
+    RowFault,
+    check_columns,
+    kept,
+    text_of,
+)
 from sixjars.data.text.files import opened
 from sixjars_runtime.errors import DataError, shown, unknown
 
@@ -21,7 +29,7 @@ IMAGE: Final = "image"  # the column that names the file of an image
 CAPTION: Final = "caption"  # the column with its caption
 
 
-def read_coco(place: Places, wanted: Wanted) -> Examples:
+def read_coco(place: Places, wanted: ReadSettings) -> Examples:
     """Read JSON: `images` have `id` and `file_name`, `annotations` `image_id` and `caption`.
 
     The rows stand in the order of the annotations, and `line` is the number of the annotation.
@@ -75,23 +83,25 @@ def _coco_names(images: list[Any], path: Path) -> dict[str, Any]:
     return names
 
 
-def _annotated(number: int, annotation: Any, names: Mapping[str, Any]) -> Mapping[str, Any] | Fault:
+def _annotated(
+    number: int, annotation: Any, names: Mapping[str, Any]
+) -> Mapping[str, Any] | RowFault:
     if not isinstance(annotation, dict):
-        return Fault(number, 'is not an object like {"image_id": 1, "caption": "..."}.')
+        return RowFault(number, 'is not an object like {"image_id": 1, "caption": "..."}.')
     for key in ("image_id", "caption"):
         if key not in annotation:
-            return Fault(number, f"has no key {key!r}; is this a file of captions?")
+            return RowFault(number, f"has no key {key!r}; is this a file of captions?")
     image = annotation["image_id"]
     if not isinstance(image, str) or image not in names:
-        return Fault(number, f"is about image {str(image)[:80]}, which is not in 'images'.")
+        return RowFault(number, f"is about image {str(image)[:80]}, which is not in 'images'.")
     try:
         name = text_of(names[image], "file_name")
         return {IMAGE: name, CAPTION: text_of(annotation["caption"], "caption")}
     except ValueError as error:
-        return Fault(number, str(error))
+        return RowFault(number, str(error))
 
 
-def read_flickr8k(place: Places, wanted: Wanted) -> Examples:
+def read_flickr8k(place: Places, wanted: ReadSettings) -> Examples:
     """Read lines `name.jpg#0<TAB>caption`, for all images or for those in a list.
 
     `{captions: Flickr8k.token.txt, images: Flickr_8k.trainImages.txt}`, or the file of captions
@@ -119,26 +129,26 @@ def _captions(captions: Path, images: Path | None) -> Iterator[Record]:
     """The captions of the images in a list, and then what is wrong with the list."""
     listed: dict[str, int] = {}
     for line, text in decoded_lines(images) if images is not None else ():
-        if isinstance(text, Fault):
+        if isinstance(text, RowFault):
             yield line, replace(text, file=str(images))
         elif text.strip():
             listed.setdefault(text.strip(), line)
     without = dict(listed)
     for line, text in decoded_lines(captions):
-        record = text if isinstance(text, Fault) else _captioned(line, text)
-        if isinstance(record, Fault):
+        record = text if isinstance(text, RowFault) else _captioned(line, text)
+        if isinstance(record, RowFault):
             yield line, replace(record, file=str(captions))
         elif images is None or record[IMAGE] in listed:
             without.pop(record[IMAGE], None)
             yield line, record
     for name, line in without.items():
-        yield line, Fault(line, f"{shown(name)} has no caption in {captions}.", str(images))
+        yield line, RowFault(line, f"{shown(name)} has no caption in {captions}.", str(images))
 
 
-def _captioned(line: int, text: str) -> dict[str, str] | Fault:
+def _captioned(line: int, text: str) -> dict[str, str] | RowFault:
     head, tab, caption = text.partition("\t")
     name, _, number = head.rpartition("#")
     if tab and name and number.isdigit():
         return {IMAGE: name, CAPTION: caption}
     wrong = "is not `name.jpg#0`, a tab and a caption." if text.strip() else "the line is empty."
-    return Fault(line, wrong)
+    return RowFault(line, wrong)

@@ -9,8 +9,8 @@ from typing import final
 
 from sixjars.data.bad_rows import SHOWN
 from sixjars.data.tables.headers import header_names, other_delimiter, unused_delimiter
-from sixjars.data.tables.rows import Fault, Fields, Key, Record, Source, Wanted
-from sixjars.data.tables.table_file import Cell, LineWriter, Row, RowWriter, TableFile, row_of
+from sixjars.data.tables.rows import Fields, Key, ReadSettings, Record, RowFault, Source
+from sixjars.data.tables.table_file import Cell, LineWriter, RowWriter, TableFile, TableRow, row_of
 from sixjars.progress import number_of
 from sixjars_runtime.errors import DataError, shown, unknown
 
@@ -47,7 +47,7 @@ class CellFile(TableFile):
     def lines(self) -> Iterator[Fields]:
         """The cells of each row, the header too."""
 
-    def records(self, wanted: Wanted) -> Source:
+    def records(self, wanted: ReadSettings) -> Source:
         """The wanted columns of all rows; by name, the first row is the header."""
         lines = self.lines()
         return picked(lines, self.numbers(wanted.keys, lines), empty=wanted.empty)
@@ -66,7 +66,7 @@ class CellFile(TableFile):
             next(lines)
         return numbers
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TableRow]:
         """A row that is too short has empty cells, one that is too long is cut: columns stay.
 
         Where lines have one column, what is too long is that column.
@@ -75,8 +75,8 @@ class CellFile(TableFile):
         self._rows, self._wide, self._wide_rows, self.cut = 0, 0, (), 0
         has_header = self.header
         for _, fields in self.lines():
-            fault = fields if isinstance(fields, Fault) else None
-            cells = fields if not isinstance(fields, Fault) else fields.cells
+            fault = fields if isinstance(fields, RowFault) else None
+            cells = fields if not isinstance(fields, RowFault) else fields.cells
             if fault is not None and cells is None:  # it could not be written again
                 raise DataError(f"{self.path}, line {fault.line}: {fault.sentence}")
             record = list(cells or [])
@@ -160,7 +160,7 @@ class CellWriter(LineWriter):
         if table.header:
             self._put_rows([[*table.names, *added]])
 
-    def append(self, rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> None:
+    def append(self, rows: Sequence[TableRow], cells: Sequence[Sequence[Cell]]) -> None:
         """Append rows; without quotation marks a tab or a line break in a cell becomes a blank."""
         pairs = zip(rows, cells, strict=True)
         self._put_rows([[*row.whole, *map(_text, added)] for row, added in pairs])
@@ -190,7 +190,7 @@ def picked(
     """The columns with these numbers of each record; texts may be empty with `empty`."""
     needed = max(numbers.values())
     for line, fields in records:
-        if isinstance(fields, Fault):
+        if isinstance(fields, RowFault):
             yield line, fields
         elif len(fields) >= needed:
             yield line, {key: fields[number - 1] for key, number in numbers.items()}
@@ -199,12 +199,14 @@ def picked(
         else:
             count = f"{len(fields)} column{'s' if len(fields) > 1 else ''}"
             short = f"has {count}, but column {needed} is asked for.{other_delimiter(fields)}"
-            yield line, Fault(line, "the line is empty." if fields == [""] else short)
+            yield line, RowFault(line, "the line is empty." if fields == [""] else short)
 
 
-def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]) -> dict[Key, int]:
+def _header(
+    path: Path, line: int, names: list[str] | RowFault, keys: Sequence[Key]
+) -> dict[Key, int]:
     """The number of each column, from the names in the first line."""
-    if isinstance(names, Fault):
+    if isinstance(names, RowFault):
         raise DataError(f"{path}, line {line}: {names.sentence}")
     names = header_names(names, keys)
     for key in keys:

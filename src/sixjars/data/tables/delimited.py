@@ -18,17 +18,17 @@ from sixjars.data.tables.cells import CellFile, picked
 from sixjars.data.tables.lines import lines_in, read_parallel
 from sixjars.data.tables.quoted import csv_fields
 from sixjars.data.tables.rows import (
-    Fault,
     Fields,
     Key,
-    Piece,
+    ReadSettings,
+    RecordBlock,
+    RowFault,
     Source,
-    Wanted,
     decoded,
     escaped,
     piece_of,
 )
-from sixjars.data.tables.table_file import Row
+from sixjars.data.tables.table_file import TableRow
 from sixjars.data.text.files import MARK, UTF16, blocks_of, ending_of, is_windows, lines_of, opened
 from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError, unknown
@@ -53,26 +53,26 @@ class DelimitedFile(CellFile):
         """The cells of each line."""
         return _fields(self._counted(lines_of(self.path)), self.delimiter, self.path, self.quotes)
 
-    def records(self, wanted: Wanted) -> Source:
+    def records(self, wanted: ReadSettings) -> Source:
         """The wanted columns of all rows; without quotes many lines at once."""
         if not self.delimiter:
             return self._whole_lines(wanted)
         return super().records(wanted) if self.quotes else self._unquoted(wanted)
 
-    def _whole_lines(self, wanted: Wanted) -> Source:
+    def _whole_lines(self, wanted: ReadSettings) -> Source:
         for key in wanted.keys:
             if key not in (TEXT, 1):
                 raise DataError(f"{self.path}: {unknown('column', key, [TEXT, '1'])}")
         return read_parallel(dict.fromkeys(wanted.keys, self.path), wanted)
 
-    def _unquoted(self, wanted: Wanted) -> Iterator[Piece]:
+    def _unquoted(self, wanted: ReadSettings) -> Iterator[RecordBlock]:
         blocks = blocks_of(self.path)
         records = _split(_numbered(*next(blocks)), self.delimiter)
         numbers = self.numbers(wanted.keys, records)
         yield piece_of(list(picked(records, numbers, empty=wanted.empty)), wanted)
         yield from spread(lambda block: _piece(*block, self.delimiter, numbers, wanted), blocks)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TableRow]:
         """The rows, and how they begin and end is kept for others like them."""
         with opened(self.path) as stream:
             is_marked = is_windows(stream) or stream.read(3).startswith((MARK, *UTF16))
@@ -83,8 +83,8 @@ class DelimitedFile(CellFile):
 
 
 def _piece(
-    first: int, block: bytes, delimiter: str, numbers: Mapping[Key, int], wanted: Wanted
-) -> Piece:
+    first: int, block: bytes, delimiter: str, numbers: Mapping[Key, int], wanted: ReadSettings
+) -> RecordBlock:
     """The columns of a block, in one step where every line has enough of them."""
     lines = lines_in(first, block)
     if not isinstance(lines, list):
@@ -94,7 +94,7 @@ def _piece(
         if fewest >= max(numbers.values()):
             places = numbers.items()
             columns = {key: compute.list_element(split, number - 1) for key, number in places}
-            return Piece(columns, np.arange(first, first + len(lines)))
+            return RecordBlock(columns, np.arange(first, first + len(lines)))
     records = _split(_numbered(first, block), delimiter)
     return piece_of(list(picked(records, numbers, empty=wanted.empty)), wanted)
 
@@ -126,7 +126,7 @@ def _split(lines: Iterable[tuple[int, bytes]], delimiter: str) -> Iterator[Field
     """The fields of every line."""
     for at, raw in lines:
         line = decoded(at, raw)
-        if isinstance(line, Fault):
+        if isinstance(line, RowFault):
             yield at, replace(line, cells=escaped(raw).split(delimiter))
         else:
             yield at, line.split(delimiter)

@@ -19,7 +19,7 @@ from sixjars.data.tables.headers import (
     unused_delimiter,
 )
 from sixjars.data.tables.quoted import csv_fields
-from sixjars.data.tables.rows import Fault, Key
+from sixjars.data.tables.rows import Key, RowFault
 from sixjars.data.text.files import ending_of, lines_of
 from sixjars.progress import tell
 from sixjars.recipe.data import TableSettings
@@ -129,7 +129,7 @@ def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str]:  # noq
     """The cells of the first line; none where it cannot be read."""
     with suppress(DataError):  # a field that is never closed, for one
         _, first = next(records_of(path, delimiter, quotes=quotes), (0, []))
-        return [] if isinstance(first, Fault) else first
+        return [] if isinstance(first, RowFault) else first
     return []
 
 
@@ -166,9 +166,9 @@ def _sample(path: Path) -> Sample:
 
 def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
     records: list[list[str]] = []
-    bad: Fault | None = None
+    bad: RowFault | None = None
     for _, fields in records_of(path, delimiter, quotes=quotes):
-        if isinstance(fields, Fault):
+        if isinstance(fields, RowFault):
             bad = bad or fields
         else:
             records.append(fields)
@@ -217,7 +217,7 @@ def _quoted(sample: Sample, delimiter: str) -> tuple[list[list[str]], int]:
     numbered = ((at, f"{line}\n".encode()) for at, line in enumerate(lines, 1))
     try:
         for _, fields in csv_fields(numbered, delimiter, Path()):
-            if isinstance(fields, Fault):
+            if isinstance(fields, RowFault):
                 broken += 1
             else:
                 rows.append(fields)

@@ -8,11 +8,11 @@ from typing import Any, Final
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.json_objects import check_named, json_records, json_unit
 from sixjars.data.tables.rows import (
-    Fault,
     Key,
     Places,
+    ReadSettings,
     Record,
-    Wanted,
+    RowFault,
     kept,
     listed,
     text_of,
@@ -24,7 +24,7 @@ from sixjars_runtime.text.segments import marked
 _COLUMNS: Final[dict[str, Key]] = {"source": 1, "target": 2}  # no name of JSON is a number
 
 
-def read_dialogs(place: Places, wanted: Wanted) -> Examples:
+def read_dialogs(place: Places, wanted: ReadSettings) -> Examples:
     """Make an example of each turn but the first of every conversation.
 
     The turns are a list of texts in the column of `source`; that of `target` is not read. The
@@ -51,11 +51,11 @@ def read_dialogs(place: Places, wanted: Wanted) -> Examples:
     return kept(_records(place, turns, wanted), pairs, name=str(place), unit=json_unit(place))
 
 
-def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:
+def _records(path: Path, turns: Key, wanted: ReadSettings) -> Iterator[Record]:
     alone = answered = 0
     for line, record in json_records(path):
         try:
-            if isinstance(record, Fault):
+            if isinstance(record, RowFault):
                 raise ValueError(record.sentence)
             values = {key: text_of(value_of(record, key), key) for key in wanted.filter}
             if values != wanted.filter:  # is counted as a row that does not fit
@@ -67,7 +67,7 @@ def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:
             yield from ((line, example | values) for example in examples)
         except ValueError as error:
             answered += wanted.on_bad_row == "error"  # then that row is named
-            yield line, Fault(line, str(error))
+            yield line, RowFault(line, str(error))
     if alone and not answered:
         which = "no conversation that fits 'filter'" if wanted.filter else "no conversation"
         raise DataError(

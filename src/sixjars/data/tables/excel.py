@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 from sixjars.data.tables.cells import CellFile
 from sixjars.data.tables.rows import Fields
-from sixjars.data.tables.table_file import Row
+from sixjars.data.tables.table_file import TableRow
 from sixjars.data.text.files import check_file
 from sixjars.progress import tell
 from sixjars_runtime.errors import DataError, MissingExtra, shown, unknown
@@ -44,7 +44,7 @@ class ExcelFile(CellFile):
         """The cells of each row with a value."""
         return sheet_rows(self.path, self.settings.sheet)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TableRow]:
         """The rows of the sheet that training names; the only one is meant, whatever its name."""
         if self.settings.sheet is not None and len(sheet_names(self.path)) == 1:
             self.settings = self.settings.model_copy(update={"sheet": None})

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 from sixjars.data.media.files import is_hidden
 from sixjars.data.storage.cache import Examples
-from sixjars.data.tables.rows import Fault, Places, Record, Wanted, check_columns, kept
+from sixjars.data.tables.rows import Places, ReadSettings, Record, RowFault, check_columns, kept
 from sixjars.data.text.files import check_file
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.images import IMAGE_ENDINGS
@@ -21,7 +21,7 @@ ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}
 """The columns that name the file, and the files that count as such."""
 
 
-def read_folders(place: Places, wanted: Wanted) -> Examples:
+def read_folders(place: Places, wanted: ReadSettings) -> Examples:
     """Make a row of each file, in the order of names: its path, and the folder it is in.
 
     If `image` is wanted for, the files are those that end like images; if `video`, like videos.
@@ -116,9 +116,9 @@ def _records(names: list[PurePosixPath]) -> Iterator[Record]:
         try:
             str(name).encode()
         except UnicodeEncodeError:
-            yield number, Fault(number, f"the name {str(name)!a} is not UTF-8; rename the file.")
+            yield number, RowFault(number, f"the name {str(name)!a} is not UTF-8; rename the file.")
             continue
         if len(name.parts) == 1:
-            yield number, Fault(number, f"{str(name)!r} lies in no folder, so it has no label.")
+            yield number, RowFault(number, f"{str(name)!r} lies in no folder, so it has no label.")
         else:
             yield number, {**dict.fromkeys(ENDINGS, str(name)), LABEL: name.parts[0]}

@@ -8,8 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.tables.rows import ESCAPED, Fault, Key, Record, Wanted, decoded, escaped, value_of
-from sixjars.data.tables.table_file import Cell, LineWriter, Row, TableFile, row_of
+from sixjars.data.tables.rows import (
+    ESCAPED,
+    Key,
+    ReadSettings,
+    Record,
+    RowFault,
+    decoded,
+    escaped,
+    value_of,
+)
+from sixjars.data.tables.table_file import Cell, LineWriter, TableFile, TableRow, row_of
 from sixjars.data.text.files import blocks_of, ending_of, lines_of
 from sixjars_runtime.errors import DataError
 
@@ -28,13 +37,13 @@ class JsonFile(TableFile):
     listed = False
     """Whether it is one list."""
 
-    def records(self, wanted: Wanted) -> Iterator[Record]:
+    def records(self, wanted: ReadSettings) -> Iterator[Record]:
         """All objects, with the line that each begins on; or as `json_unit` says."""
         check_named(self.path, wanted.keys)
         self.unit = json_unit(self.path)
         return json_records(self.path)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TableRow]:
         """All objects; a line that is none is an input that cannot be read."""
         members = _list_in(self.path)
         self.listed = members is not None
@@ -42,15 +51,15 @@ class JsonFile(TableFile):
         for entry in _entries(self.path, blocks, listed=self.listed):
             yield self._row(*entry)
 
-    def _row(self, line: int, text: str, value: Any, fault: Fault | None) -> Row:
+    def _row(self, line: int, text: str, value: Any, fault: RowFault | None) -> TableRow:
         """The values of an object; or where one text is read, a text or list alone is its value."""
         if fault is not None and value is None:
-            return Row(fault, text)
+            return TableRow(fault, text)
         if len(self.columns) == 1 and text.lstrip()[:1] in ("[", '"'):
             [name] = self.columns
-            return Row({name: value}, f"{{{json.dumps(name)}: {text.strip()}}}")
+            return TableRow({name: value}, f"{{{json.dumps(name)}: {text.strip()}}}")
         if not isinstance(value, dict):
-            return Row(Fault(line, _NO_OBJECT), text)
+            return TableRow(RowFault(line, _NO_OBJECT), text)
         if value and not self.used:
             self.names = list(value)
             self.used = {field: self._column(field, self.names) for field in self.columns}
@@ -72,12 +81,12 @@ class JsonWriter(LineWriter):
         self.between = "\n" if listed else ""
         self.listed = listed
 
-    def append(self, rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> None:
+    def append(self, rows: Sequence[TableRow], cells: Sequence[Sequence[Cell]]) -> None:
         """Append the objects with the new members behind their own."""
         lines = []
         for row, values in zip(rows, cells, strict=True):
             added = json.dumps(dict(zip(self.added, values, strict=True)), ensure_ascii=False)
-            body = "" if isinstance(row.values, Fault) else row.whole.strip()
+            body = "" if isinstance(row.values, RowFault) else row.whole.strip()
             inside = body[1:-1].strip()
             lines.append(f"{{{inside}, {added[1:]}" if inside else added)
         if self.listed:
@@ -124,32 +133,34 @@ def json_records(path: Path) -> Iterator[Record]:
         if fault is not None:
             yield number, fault
         elif not value and not text.strip():
-            yield number, Fault(number, "the line is empty.")
+            yield number, RowFault(number, "the line is empty.")
         else:
-            yield number, value if isinstance(value, dict) else Fault(number, no_object)
+            yield number, value if isinstance(value, dict) else RowFault(number, no_object)
 
 
 def _entries(
     path: Path, blocks: Blocks, *, listed: bool
-) -> Iterator[tuple[int, str, Any, Fault | None]]:
+) -> Iterator[tuple[int, str, Any, RowFault | None]]:
     """The line, the text and the value of each member of a list or each line, and its fault."""
     if listed:
         for line, text, value in _members(path, blocks):
             bad = not text.isascii() and ESCAPED.search(text)
-            yield line, text, value, Fault(line, _NO_UTF8) if bad else None
+            yield line, text, value, RowFault(line, _NO_UTF8) if bad else None
         return
     for line, raw in blocks:
         checked = decoded(line, raw)
-        fault = checked if isinstance(checked, Fault) else None
-        text = escaped(raw) if isinstance(checked, Fault) else checked
+        fault = checked if isinstance(checked, RowFault) else None
+        text = escaped(raw) if isinstance(checked, RowFault) else checked
         value = None
         try:
             value = DECODER.decode(text) if text and not text.isspace() else {}
         except json.JSONDecodeError as error:
             wrong = f"is not JSON: {error.msg} at column {error.colno}; each line is one object."
-            fault = fault or Fault(line, wrong)
+            fault = fault or RowFault(line, wrong)
         except RecursionError:
-            fault = Fault(line, "is not JSON that can be read: too many brackets inside brackets.")
+            fault = RowFault(
+                line, "is not JSON that can be read: too many brackets inside brackets."
+            )
         yield line, text, value, fault
 
 

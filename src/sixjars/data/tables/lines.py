@@ -11,18 +11,18 @@ import pyarrow
 import pyarrow.compute
 
 from sixjars.data.flat import spread
-from sixjars.data.tables.rows import Fault, Key, Piece, Wanted, decoded, piece_of
+from sixjars.data.tables.rows import Key, ReadSettings, RecordBlock, RowFault, decoded, piece_of
 from sixjars.data.text.files import blocks_of, lines_of
 from sixjars_runtime.errors import DataError
 
 
-def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
+def decoded_lines(path: Path) -> Iterator[tuple[int, str | RowFault]]:
     """Every line with its number, from 1; a fault in place of one that is no UTF-8."""
     for number, raw in lines_of(path):
         yield number, decoded(number, raw)
 
 
-def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
+def read_parallel(paths: Mapping[Key, Path], wanted: ReadSettings) -> Iterator[RecordBlock]:
     """Read a file for each column; line i of each is record i."""
     files = [spread(lambda block: lines_in(*block), blocks_of(path)) for path in paths.values()]
     waiting = [next(file, ()) for file in files]
@@ -35,7 +35,7 @@ def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
             records = [(line, _side_by_side(line, row, paths)) for line, row in numbered]
             yield piece_of(records, wanted)
         else:
-            yield Piece(block, np.arange(number, number + count))
+            yield RecordBlock(block, np.arange(number, number + count))
         number += count
         for at, (lines, file) in enumerate(zip(waiting, files, strict=True)):
             waiting[at] = lines[count:] if len(lines) > count else next(file, ())
@@ -52,24 +52,24 @@ def _counted(blocks: Iterable[Sequence[Any]]) -> tuple[int, bool]:
     for lines in blocks:
         count += len(lines)
         plain = map(_plain, lines)
-        has_text = has_text or any(isinstance(line, Fault) or line.strip() for line in plain)
+        has_text = has_text or any(isinstance(line, RowFault) or line.strip() for line in plain)
     return count, has_text
 
 
-def _plain(line: Any) -> str | Fault:
+def _plain(line: Any) -> str | RowFault:
     """A line as text, which Arrow may hold."""
-    text: str | Fault = line if isinstance(line, str | Fault) else line.as_py()
+    text: str | RowFault = line if isinstance(line, str | RowFault) else line.as_py()
     return text
 
 
 def _side_by_side(
-    number: int, lines: Sequence[str | Fault], paths: Mapping[Key, Path]
-) -> dict[Key, str] | Fault:
+    number: int, lines: Sequence[str | RowFault], paths: Mapping[Key, Path]
+) -> dict[Key, str] | RowFault:
     """The lines of several files as one record, or the first fault, with its file."""
     record: dict[Key, str] = {}
     for (key, path), line in zip(paths.items(), lines, strict=True):
-        if isinstance(line, Fault):
-            return Fault(number, line.sentence, str(path))
+        if isinstance(line, RowFault):
+            return RowFault(number, line.sentence, str(path))
         record[key] = line
     return record
 

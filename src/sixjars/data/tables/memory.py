@@ -16,7 +16,7 @@ import pyarrow
 
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.parquet import table_rows
-from sixjars.data.tables.rows import Fault, Record, Wanted, kept
+from sixjars.data.tables.rows import ReadSettings, Record, RowFault, kept
 from sixjars_runtime.errors import DataError, first_line, shown
 
 MEMORY: Final = "memory:"  # prefix of the names of tables in memory
@@ -67,7 +67,7 @@ def table_of(data: Any) -> Any:
     raise DataError(f"{WANTED}, but is {shown(data)} ({type(data).__name__}).")
 
 
-def read_memory(name: str, wanted: Wanted) -> Examples:
+def read_memory(name: str, wanted: ReadSettings) -> Examples:
     """Read the rows of a table in memory."""
     table = _GIVEN.get().get(name)
     if table is None:
@@ -81,7 +81,7 @@ def read_memory(name: str, wanted: Wanted) -> Examples:
     return kept(rows, wanted, name=name, unit="row")
 
 
-def _records(rows: list[Mapping[str, Any]], name: str, wanted: Wanted) -> Iterator[Record]:
+def _records(rows: list[Mapping[str, Any]], name: str, wanted: ReadSettings) -> Iterator[Record]:
     numbers = [key for key in wanted.keys if isinstance(key, int)]
     if numbers:
         raise DataError(
@@ -92,7 +92,7 @@ def _records(rows: list[Mapping[str, Any]], name: str, wanted: Wanted) -> Iterat
         try:
             yield number, {key: _plain(value) for key, value in row.items()}
         except ValueError as error:
-            yield number, Fault(number, str(error))
+            yield number, RowFault(number, str(error))
 
 
 def _plain(value: Any) -> Any:

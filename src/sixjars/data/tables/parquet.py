@@ -8,8 +8,17 @@ from typing import Any, Final, final
 import pyarrow
 import pyarrow.compute
 
-from sixjars.data.tables.rows import AT_ONCE, Fault, Key, Record, Wanted, path_of, text_of, value_of
-from sixjars.data.tables.table_file import Cell, Row, RowWriter, TableFile
+from sixjars.data.tables.rows import (
+    AT_ONCE,
+    Key,
+    ReadSettings,
+    Record,
+    RowFault,
+    path_of,
+    text_of,
+    value_of,
+)
+from sixjars.data.tables.table_file import Cell, RowWriter, TableFile, TableRow
 from sixjars_runtime.errors import DataError, MissingExtra, first_line
 
 HUB: Final = "hf:"  # prefix of datasets of the hub: `hf:NAME[@CONFIG][:SPLIT]`
@@ -22,14 +31,14 @@ class ParquetFile(TableFile):
 
     unit = "row"
 
-    def records(self, wanted: Wanted) -> Iterator[Record]:
+    def records(self, wanted: ReadSettings) -> Iterator[Record]:
         """The wanted columns of all rows; no other is decoded."""
         with opened_parquet(self.path) as file:
             paths = _paths(file.schema_arrow, wanted.keys, str(self.path))
             tops = list(dict.fromkeys(first for first, *_ in paths.values()))
             yield from _rows(file.iter_batches(AT_ONCE, columns=tops), lambda _: paths)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TableRow]:
         """The rows, of which `_ROWS` are decoded together."""
         with opened_parquet(self.path) as file:
             self.schema, self.names = file.schema_arrow, file.schema_arrow.names
@@ -40,9 +49,9 @@ class ParquetFile(TableFile):
             for batch in file.iter_batches(_ROWS):
                 for at, record in enumerate(_records(batch, paths)):
                     self.read += 1
-                    yield Row(self._values(record), batch.slice(at, 1))
+                    yield TableRow(self._values(record), batch.slice(at, 1))
 
-    def _values(self, record: Mapping[Key, Any]) -> Mapping[str, Any] | Fault:
+    def _values(self, record: Mapping[Key, Any]) -> Mapping[str, Any] | RowFault:
         """The value of each field: a text, or a list as it is."""
         values = {}
         for field, key in self.used.items():
@@ -50,7 +59,7 @@ class ParquetFile(TableFile):
             try:
                 values[field] = value if isinstance(value, list) else text_of(value, key) or ""
             except ValueError as error:
-                return Fault(self.read, str(error))
+                return RowFault(self.read, str(error))
         return values
 
     def _named(self, key: Key) -> str:
@@ -74,7 +83,7 @@ class ParquetWriter(RowWriter):
         whole = pyarrow.schema([*schema, *self.added], schema.metadata)
         self.file = pyarrow.parquet.ParquetWriter(path, whole)
 
-    def append(self, rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> None:
+    def append(self, rows: Sequence[TableRow], cells: Sequence[Sequence[Cell]]) -> None:
         """Append rows as a row group."""
         table = pyarrow.Table.from_batches([row.whole for row in rows], schema=self.schema)
         for at, field in enumerate(self.added):
@@ -101,7 +110,7 @@ def opened_parquet(path: Path) -> Iterator[Any]:
         ) from error
 
 
-def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
+def read_hub(name: str, wanted: ReadSettings, *, folder: Path) -> Iterator[Record]:
     """Rows of `datasets.load_dataset`; NAME may be `org/name`, or a folder on this machine.
 
     The split is `train` unless named, and may be any that the library understands:
@@ -129,7 +138,7 @@ def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
     yield from _rows(batches, lambda batch: _paths(batch.schema, wanted.keys, name))
 
 
-def table_rows(table: Any, wanted: Wanted, where: str) -> Iterator[Record]:
+def table_rows(table: Any, wanted: ReadSettings, where: str) -> Iterator[Record]:
     """Rows of an Arrow table in memory."""
     paths = _paths(table.schema, wanted.keys, where)
     return _rows(table.to_batches(AT_ONCE), lambda _: paths)

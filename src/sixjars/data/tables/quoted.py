@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sixjars.data.tables.rows import Fault, Fields, decoded, escaped
+from sixjars.data.tables.rows import Fields, RowFault, decoded, escaped
 from sixjars_runtime.errors import DataError
 
 _UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
@@ -25,7 +25,7 @@ def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) 
     unread = iter(source)
     again = deque[tuple[int, bytes]]()  # lines of a broken record that are read once more
     lines: list[tuple[int, bytes]] = []  # of the record that is being read
-    bad: list[Fault] = []
+    bad: list[RowFault] = []
     number = width = like = 0  # the columns of the first record, and how many have as many
 
     def fed() -> Iterator[str]:
@@ -33,7 +33,7 @@ def csv_fields(source: Iterable[tuple[int, bytes]], delimiter: str, path: Path) 
         while line := again.popleft() if again else next(unread, None):
             number, raw = line
             text = _csv_line(raw)
-            if not text.isascii() and isinstance(fault := decoded(number, raw), Fault):
+            if not text.isascii() and isinstance(fault := decoded(number, raw), RowFault):
                 bad.append(fault)
             lines.append(line)
             yield text
@@ -72,7 +72,7 @@ def _broken(
     delimiter: str,
     error: str,
     known: tuple[int, int],
-) -> tuple[Fault, int]:
+) -> tuple[RowFault, int]:
     """The fault of a record that breaks the rules, and how many of its lines are lost.
 
     Where a field is never closed, but the lines behind it are like the `known` records (columns of
@@ -83,13 +83,13 @@ def _broken(
     inside = texts if ended else texts[:-1]  # the error is in the last
     *_, rest = next(csv.reader(inside, delimiter=delimiter), [""])
     used = len(inside) + 1 - rest.count("\n")
-    fault = Fault(lines[0][0] + used - 1, _UNCLOSED)
+    fault = RowFault(lines[0][0] + used - 1, _UNCLOSED)
     if inside and _go_on(texts[used:], delimiter, *known):
         return fault, used
     if ended:
         raise DataError(f"{path}, line {fault.line}: {fault.sentence}")
     message = f"is not CSV: {error}; double each quotation mark inside a quoted field."
-    return Fault(lines[0][0], message), len(lines)
+    return RowFault(lines[0][0], message), len(lines)
 
 
 def _go_on(lines: Sequence[str], delimiter: str, width: int, like: int) -> bool:

@@ -32,7 +32,7 @@ AT_ONCE = 1 << 14  # records that become a piece of the table together
 
 @final
 @dataclass(frozen=True)
-class Fault:
+class RowFault:
     """One bad row: where it is, and what is wrong with it."""
 
     line: int
@@ -43,9 +43,11 @@ class Fault:
     """The cells of a row whose bytes are not all UTF-8; such a byte is a lone surrogate there."""
 
 
-Record = tuple[int, Mapping[Any, Any] | Fault]
+Record = tuple[int, Mapping[Any, Any] | RowFault]
 """The line of a record, counted from 1, and its values by column; or what is wrong with it."""
-Fields = tuple[int, list[str] | Fault]  # the number of the first line of a record, and its fields
+Fields = tuple[
+    int, list[str] | RowFault
+]  # the number of the first line of a record, and its fields
 
 
 ESCAPED: Final = re.compile("[\udc80-\udcff]")
@@ -57,31 +59,31 @@ def escaped(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape").removesuffix("\n").removesuffix("\r")
 
 
-def decoded(number: int, raw: bytes) -> str | Fault:
+def decoded(number: int, raw: bytes) -> str | RowFault:
     r"""A line of UTF-8 without its end, which is `\n` or `\r\n`."""
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         place = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x})"
-        return Fault(number, f"{place} is not UTF-8; save the file as UTF-8.")
+        return RowFault(number, f"{place} is not UTF-8; save the file as UTF-8.")
 
 
 @final
 @dataclass(frozen=True)
-class Piece:
+class RecordBlock:
     """Many records at once: a `pyarrow` array for each column, their lines, and bad records."""
 
     columns: Mapping[Key, Any]
     lines: "NDArray[numpy.int64]"
-    faults: Sequence[Fault] = ()
+    faults: Sequence[RowFault] = ()
 
 
-Source = Iterable[Record] | Iterable[Piece]  # the records or pieces of a reader
+Source = Iterable[Record] | Iterable[RecordBlock]  # the records or pieces of a reader
 
 
 @final
 @dataclass(frozen=True)
-class Wanted:
+class ReadSettings:
     """What to read from a file: columns, a filter, and how to treat bad rows and lists."""
 
     fields: Mapping[str, Key]
@@ -107,19 +109,19 @@ class Wanted:
         return list(dict.fromkeys([*self.fields.values(), *self.filter]))
 
 
-def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
+def check_columns(wanted: ReadSettings, known: Sequence[str], where: object) -> None:
     """Refuse columns that a format does not have."""
     for key in wanted.keys:
         if key not in known:
             raise DataError(f"{where}: {unknown('column', key, known)}")
 
 
-def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> Examples:
+def kept(records: Source, wanted: ReadSettings, *, name: str, unit: str = "line") -> Examples:
     """The good rows of all records; a bad one is an error or is counted, as the settings say."""
     spool = Spool()
     skipped = seen = 0
-    bad: list[Fault] = []
-    first: Fault | None = None
+    bad: list[RowFault] = []
+    first: RowFault | None = None
     reasons = Counter[str]()
     pieces = _pieces(records, wanted)
     for piece in counted(pieces, f"reading {name}", rows=lambda piece: len(piece.lines)):
@@ -148,25 +150,25 @@ def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> E
     return Examples(table, skipped, name, notes, unit, dict(reasons.most_common(_REASONS)))
 
 
-def _pieces(records: Iterable[Any], wanted: Wanted) -> Iterator[Piece]:
+def _pieces(records: Iterable[Any], wanted: ReadSettings) -> Iterator[RecordBlock]:
     """Group records into pieces; pieces stay as they are."""
     stream = iter(records)
     for item in stream:
-        if isinstance(item, Piece):
+        if isinstance(item, RecordBlock):
             yield item
         else:
             yield piece_of([item, *islice(stream, AT_ONCE - 1)], wanted)
 
 
-def piece_of(records: Sequence[Record], wanted: Wanted) -> Piece:
+def piece_of(records: Sequence[Record], wanted: ReadSettings) -> RecordBlock:
     """Records as one piece; a value is null where there is none."""
-    faults = [record for _, record in records if isinstance(record, Fault)]
-    good = [(line, record) for line, record in records if not isinstance(record, Fault)]
+    faults = [record for _, record in records if isinstance(record, RowFault)]
+    good = [(line, record) for line, record in records if not isinstance(record, RowFault)]
     keys = wanted.keys
     lines = [line for line, _ in good]
     try:  # most records have texts alone, by the wanted names: a column is made in one step
         columns = {key: _strings(record[key] for _, record in good) for key in keys}
-        return Piece(columns, numpy.array(lines, dtype=numpy.int64), faults)
+        return RecordBlock(columns, numpy.array(lines, dtype=numpy.int64), faults)
     except (KeyError, UnicodeEncodeError, pyarrow.ArrowException):
         rows: list[tuple[str | None, ...]] = []
         lines = []
@@ -177,9 +179,9 @@ def piece_of(records: Sequence[Record], wanted: Wanted) -> Piece:
             rows += combined
             lines += [line] * len(combined)
         except ValueError as error:
-            faults.append(Fault(line, str(error)))
+            faults.append(RowFault(line, str(error)))
     columns = {key: _strings(row[at] for row in rows) for at, key in enumerate(keys)}
-    return Piece(columns, numpy.array(lines, dtype=numpy.int64), faults)
+    return RecordBlock(columns, numpy.array(lines, dtype=numpy.int64), faults)
 
 
 def _strings(texts: Iterable[Any]) -> Any:
@@ -187,14 +189,14 @@ def _strings(texts: Iterable[Any]) -> Any:
 
 
 def _good_rows(
-    columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted: Wanted
-) -> tuple[Any, list[Fault]]:
+    columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted: ReadSettings
+) -> tuple[Any, list[RowFault]]:
     """The rows that fit the filter and have a text in every column, and the others' faults."""
     compute = pyarrow.compute
     good = numpy.ones(len(lines), dtype=bool)
     for key, value in wanted.filter.items():
         good &= _plain(compute.equal(columns[key], value))
-    faults: list[Fault] = []
+    faults: list[RowFault] = []
     table = {}
     for name, key in wanted.fields.items():
         column = columns[key]
@@ -206,7 +208,9 @@ def _good_rows(
         empty |= _plain(compute.utf8_is_space(column))
         for row in numpy.flatnonzero(good & (missing | empty)):
             what = "has no value" if missing[row] else "is empty"
-            faults.append(Fault(int(lines[row]), f"column {key!r} {what}.", wanted.files.get(key)))
+            faults.append(
+                RowFault(int(lines[row]), f"column {key!r} {what}.", wanted.files.get(key))
+            )
         good &= ~(missing | empty)
         table[name] = column
     rows = pyarrow.table({**table, LINE: lines})
@@ -239,7 +243,7 @@ def value_of(record: Mapping[Any, Any], key: Key) -> Any:
     return value
 
 
-def _texts(value: object, key: Key, wanted: Wanted) -> list[str | None]:
+def _texts(value: object, key: Key, wanted: ReadSettings) -> list[str | None]:
     """The texts of a value: one, or those of a list where that is allowed."""
     if isinstance(value, list) and key in wanted.as_text:
         with about(key):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast, final
 
 from sixjars.data.tables.headers import unused_delimiter
-from sixjars.data.tables.rows import ESCAPED, Fault, Key, Source, Wanted
+from sixjars.data.tables.rows import ESCAPED, Key, ReadSettings, RowFault, Source
 from sixjars.data.text.files import check_file, ending_of, is_gzipped
 from sixjars.recipe.data import TableSettings
 from sixjars_runtime.errors import DataError
@@ -26,10 +26,10 @@ _NAMED: Final = 5
 
 @final
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row of a file."""
 
-    values: Mapping[str, Any] | Fault
+    values: Mapping[str, Any] | RowFault
     """The value of each field, or why they cannot be read."""
     whole: Any
     """The whole row, as its format writes it again."""
@@ -39,7 +39,7 @@ class RowWriter(ABC):
     """A file that rows are appended to; whatever ends the work, it has whole rows."""
 
     @abstractmethod
-    def append(self, rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> None:
+    def append(self, rows: Sequence[TableRow], cells: Sequence[Sequence[Cell]]) -> None:
         """Append rows, each with its cells in the new columns; on return they are on disk."""
 
     @abstractmethod
@@ -99,11 +99,11 @@ class TableFile(ABC):
         return ending_of(self.path)
 
     @abstractmethod
-    def records(self, wanted: Wanted) -> Source:
+    def records(self, wanted: ReadSettings) -> Source:
         """The wanted columns of all rows; a row that lacks one is a fault."""
 
     @abstractmethod
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TableRow]:
         """One whole row after the other; a value that it lacks is empty."""
 
     @abstractmethod
@@ -153,8 +153,8 @@ class TableFile(ABC):
             yield number, raw
 
 
-def row_of(values: Mapping[str, Any], whole: Any, fault: Fault | None) -> Row:
+def row_of(values: Mapping[str, Any], whole: Any, fault: RowFault | None) -> TableRow:
     """A row whose bytes are not all UTF-8 if there is a fault, which counts where a value has some."""
     if fault is None or not ESCAPED.search(json.dumps(values, ensure_ascii=False)):
-        return Row(values, whole)
-    return Row(replace(fault, sentence=f"line {fault.line}: {fault.sentence}"), whole)
+        return TableRow(values, whole)
+    return TableRow(replace(fault, sentence=f"line {fault.line}: {fault.sentence}"), whole)

@@ -16,7 +16,7 @@ from sixjars.drawing.matplotlib.figure import (
     quiet_grid,
     save,
 )
-from sixjars.evaluation.agreement import Measured
+from sixjars.evaluation.agreement import AttentionAgreement
 
 BLUE, PALE = COLORS[2], "#b8bec9"
 BINS = [at / 10 for at in range(-10, 11)]
@@ -24,7 +24,7 @@ BINS = [at / 10 for at in range(-10, 11)]
 
 
 def draw_faithfulness(
-    path: Path, measures: Sequence[Measured], *, title: str, caption: str
+    path: Path, measures: Sequence[AttentionAgreement], *, title: str, caption: str
 ) -> None:
     """Draw a panel for each importance: τ over the examples, beside τ of random weights."""
     figure = figure_of(5.2 * len(measures) + 0.3, 4.4, "constrained")
@@ -45,7 +45,7 @@ def draw_faithfulness(
     save(figure, path, title)
 
 
-def _draw(axis: Axes, measured: Measured) -> None:
+def _draw(axis: Axes, measured: AttentionAgreement) -> None:
     """Both distributions, the mean with its interval, and uniform weights at 0."""
     taus = [example.tau for example in measured.examples]
     shuffled = [example.random for example in measured.examples]

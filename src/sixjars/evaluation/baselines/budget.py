@@ -42,10 +42,10 @@ class TooMuch(Exception):
 
 
 @final
-class Budget:
+class TimeBudget:
     """A limit of seconds from now on.
 
-    >>> budget = Budget(2.0, clock=iter([10.0, 11.5]).__next__)
+    >>> budget = TimeBudget(2.0, clock=iter([10.0, 11.5]).__next__)
     >>> budget.left
     0.5
     """
@@ -65,17 +65,17 @@ class Budget:
         if self.left <= 0:
             raise TooMuch
 
-    def share(self, part: float) -> "Budget":
+    def share(self, part: float) -> "TimeBudget":
         """A budget of a part of the time left, for the next piece of work."""
-        return Budget(max(self.left, 0.0) * part, self.clock)
+        return TimeBudget(max(self.left, 0.0) * part, self.clock)
 
-    def without(self, seconds: float) -> "Budget":
+    def without(self, seconds: float) -> "TimeBudget":
         """A budget of the time left, less that for later work."""
-        return Budget(max(self.left - seconds, 0.0), self.clock)
+        return TimeBudget(max(self.left - seconds, 0.0), self.clock)
 
-    def at_least(self, seconds: float) -> "Budget":
+    def at_least(self, seconds: float) -> "TimeBudget":
         """A budget of the time left, or of so many seconds where that is more."""
-        return Budget(max(self.left, seconds), self.clock)
+        return TimeBudget(max(self.left, seconds), self.clock)
 
 
 @final
@@ -127,7 +127,7 @@ def learned_in_time(
     learner: Learner[M, T],
     rows: Sequence[int],
     scored: Sequence[int],
-    budget: Budget,
+    budget: TimeBudget,
     *,
     seed: int = 0,
 ) -> tuple[list[T], int]:
@@ -158,7 +158,11 @@ def learned_in_time(
 
 
 def _attempted(
-    learner: Learner[M, T], rows: Sequence[int], sample: Sequence[int], limit: Budget, scored: int
+    learner: Learner[M, T],
+    rows: Sequence[int],
+    sample: Sequence[int],
+    limit: TimeBudget,
+    scored: int,
 ) -> _Attempt[M]:
     """Fit and time a model of some rows; its predictions are timed on a sample."""
     model = learner.fit(rows, limit.check)

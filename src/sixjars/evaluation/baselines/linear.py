@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, Learner, TooMuch
-from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
+from sixjars.evaluation.baselines.budget import Check, Learner, TimeBudget, TooMuch
+from sixjars.evaluation.baselines.problem import BaselineOutputs, BaselineProblem, Matrix
 from sixjars.evaluation.baselines.words import checked, counted, pair_features
 from sixjars_runtime.text.segments import SEPARATOR
 
@@ -37,7 +37,7 @@ MOST_WEIGHTS: Final = 50_000_000
 class LinearModel:
     """Which words there are, and the weight of each for each label."""
 
-    problem: Problem
+    problem: BaselineProblem
     words: Any
     """The vectorizer of texts; nothing where no input is a text."""
     labels: list[str]
@@ -52,7 +52,7 @@ class LinearModel:
         return np.asarray(rows_RW @ self.weights_WL) + self.biases_L
 
 
-def linear(problem: Problem, budget: Budget) -> Predicted:
+def linear(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
     """Predict labels, the likeliest first; where there may be several, those above one half."""
 
     def predict(model: LinearModel, rows: Sequence[int], check: Check) -> list[tuple[str, ...]]:
@@ -64,11 +64,11 @@ def linear(problem: Problem, budget: Budget) -> Predicted:
 
     learner = Learner(partial(fitted, problem), predict, problem.size)
     candidates, rows = problem.learned(learner, budget)
-    return Predicted(candidates, rows=rows)
+    return BaselineOutputs(candidates, rows=rows)
 
 
 def outputs(
-    labels: Sequence[str], scores_RL: NDArray[np.float64], problem: Problem
+    labels: Sequence[str], scores_RL: NDArray[np.float64], problem: BaselineProblem
 ) -> list[tuple[str, ...]]:
     """The outputs of each row of scores, as the metrics compare them."""
     if problem.fields.output.multi_label:
@@ -78,7 +78,7 @@ def outputs(
     return [tuple(labels[at] for at in row) for row in order_RL]
 
 
-def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
+def fitted(problem: BaselineProblem, rows: Sequence[int], check: Check) -> LinearModel:
     """A model of some training rows."""
     words = None
     parts = []
@@ -129,7 +129,7 @@ def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | N
     return parts[0] if len(parts) == 1 else hstack(parts).tocsr()
 
 
-def name_of(problem: Problem) -> str:
+def name_of(problem: BaselineProblem) -> str:
     """The name of a linear model with the numbers that it reads."""
     counts = "character counts" if problem.texts and problem.counts_characters else "word counts"
     if not problem.texts:

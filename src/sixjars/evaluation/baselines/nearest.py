@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, Learner
-from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
+from sixjars.evaluation.baselines.budget import Check, Learner, TimeBudget
+from sixjars.evaluation.baselines.problem import BaselineOutputs, BaselineProblem, Matrix
 from sixjars.evaluation.baselines.words import checked, counted
 
 AT_ONCE: Final = 10_000_000
@@ -24,7 +24,7 @@ SPARE: Final = 10
 
 @final
 @dataclass(frozen=True)
-class Memory:
+class NeighbourRows:
     """Training rows, and their outputs."""
 
     words: Any
@@ -50,10 +50,10 @@ class Memory:
         return tuple(dict.fromkeys(self.targets[at] for at in order))[:most]
 
 
-def nearest(problem: Problem, budget: Budget) -> Predicted:
+def nearest(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
     """An output for each example, from as many training rows as there is time to compare with."""
 
-    def predict(memory: Memory, rows: Sequence[int], check: Check) -> list[tuple[str, ...]]:
+    def predict(memory: NeighbourRows, rows: Sequence[int], check: Check) -> list[tuple[str, ...]]:
         candidates: list[tuple[str, ...]] = []
         together = max(1, AT_ONCE // len(memory.targets))
         for begin in range(0, len(rows), together):
@@ -64,26 +64,28 @@ def nearest(problem: Problem, budget: Budget) -> Predicted:
 
     learner = Learner(partial(memory_of, problem), predict, problem.size, compares=True)
     candidates, rows = problem.learned(learner, budget)
-    return Predicted(candidates, rows=rows)
+    return BaselineOutputs(candidates, rows=rows)
 
 
-def memory_of(problem: Problem, rows: Sequence[int], check: Check) -> Memory:
+def memory_of(problem: BaselineProblem, rows: Sequence[int], check: Check) -> NeighbourRows:
     """Some training rows, ready to be compared with."""
     if not problem.texts:
         features_TW: Matrix = problem.features(problem.train, rows, check)
-        return Memory(None, features_TW.T, problem.targets(rows))
+        return NeighbourRows(None, features_TW.T, problem.targets(rows))
     texts = _texts(problem, problem.train, rows)
     words, rows_TW = counted(texts, check, characters=problem.counts_characters)
-    return Memory(words, rows_TW.T.tocsr(), problem.targets(rows))  # once, and not in each product
+    return NeighbourRows(
+        words, rows_TW.T.tocsr(), problem.targets(rows)
+    )  # once, and not in each product
 
 
-def rows_of(problem: Problem, words: Any, rows: Sequence[int], check: Check) -> Matrix:
+def rows_of(problem: BaselineProblem, words: Any, rows: Sequence[int], check: Check) -> Matrix:
     """Rows of length 1: TF-IDF of the texts, or the frozen features where no input is a text."""
     if words is None:
         return problem.features(problem.scored, rows, check)
     return words.transform(checked(_texts(problem, problem.scored, rows), check))
 
 
-def _texts(problem: Problem, dataset: Dataset, rows: Sequence[int]) -> list[str]:
+def _texts(problem: BaselineProblem, dataset: Dataset, rows: Sequence[int]) -> list[str]:
     columns = [dataset.table.texts(name, rows) for name in problem.texts]
     return [" ".join(texts) for texts in zip(*columns, strict=True)]

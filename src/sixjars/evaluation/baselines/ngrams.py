@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, Learner
-from sixjars.evaluation.baselines.problem import Predicted, Problem
+from sixjars.evaluation.baselines.budget import Check, Learner, TimeBudget
+from sixjars.evaluation.baselines.problem import BaselineOutputs, BaselineProblem
 from sixjars_runtime.special_tokens import STOP
 
 ORDER: Final = 5
@@ -144,17 +144,17 @@ class NgramModel:
         return chance_T[places_T > 0]
 
 
-def kneser_ney(problem: Problem, budget: Budget) -> Predicted:
+def kneser_ney(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
     """The probability of each example under five words at a time."""
     return _scored(problem, budget, ORDER)
 
 
-def unigram(problem: Problem, budget: Budget) -> Predicted:
+def unigram(problem: BaselineProblem, budget: TimeBudget) -> BaselineOutputs:
     """The probability of each example, word by word."""
     return _scored(problem, budget, 1)
 
 
-def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
+def _scored(problem: BaselineProblem, budget: TimeBudget, order: int) -> BaselineOutputs:
     words = int(problem.fields.output.facts()["vocabulary"])
 
     def fit(rows: Sequence[int], check: Check) -> NgramModel:
@@ -175,10 +175,10 @@ def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
     size = NUMBERS * (offsets[-1] - offsets[0]) / max(len(problem.train), 1)
     learner = Learner(fit, predict, float(size))
     likelihoods, count = problem.learned(learner, budget)
-    return Predicted(likelihoods=likelihoods, rows=count)
+    return BaselineOutputs(likelihoods=likelihoods, rows=count)
 
 
-def _ids(problem: Problem, dataset: Dataset, rows: Sequence[int]) -> list[Numbers]:
+def _ids(problem: BaselineProblem, dataset: Dataset, rows: Sequence[int]) -> list[Numbers]:
     """The tokens of the outputs, without `<stop>`."""
     ids, offsets = dataset.table.ids(problem.fields.output.name)
     return [np.asarray(ids[offsets[row] : offsets[row + 1]], dtype=np.int64) for row in rows]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.text.statistics import are_unspaced
-from sixjars.evaluation.baselines.budget import Budget, Check, Learner, M, T, learned_in_time
+from sixjars.evaluation.baselines.budget import Check, Learner, M, T, TimeBudget, learned_in_time
 from sixjars.evaluation.metrics import Metric, Outcome
 from sixjars.evaluation.score import given_of, references_of
 
@@ -29,7 +29,7 @@ FEATURES_AT_ONCE: Final = 500
 
 @final
 @dataclass(frozen=True)
-class Problem:
+class BaselineProblem:
     """The data of one task: rows to learn from, and rows to give outputs for."""
 
     train: Dataset
@@ -104,7 +104,7 @@ class Problem:
         features = self.features(self.train, self.learned_from[:1])
         return ngrams + (0 if features is None else features.shape[1])
 
-    def learned(self, learner: Learner[M, T], budget: Budget) -> tuple[list[T], int]:
+    def learned(self, learner: Learner[M, T], budget: TimeBudget) -> tuple[list[T], int]:
         """The predictions for each example, and how many training rows there was time for."""
         with warnings.catch_warnings():
             # a baseline that has not converged still has its score
@@ -144,7 +144,7 @@ def _even(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @final
 @dataclass(frozen=True)
-class Predicted:
+class BaselineOutputs:
     """The predictions of a baseline for each example."""
 
     candidates: Sequence[tuple[str, ...]] | None = None
@@ -160,22 +160,22 @@ class Predicted:
 class Method:
     """One baseline: when it can be had, and how."""
 
-    name: Callable[[Problem], str]
+    name: Callable[[BaselineProblem], str]
     """A name for people, such as `a linear model on word counts`."""
-    fits: Callable[[Problem], bool]
-    predict: Callable[[Problem, Budget], Predicted]
-    topic: Callable[[Problem], str]
+    fits: Callable[[BaselineProblem], bool]
+    predict: Callable[[BaselineProblem, TimeBudget], BaselineOutputs]
+    topic: Callable[[BaselineProblem], str]
     """The key of advice for a model that is worse than this."""
     needs_library: bool = False
     """Whether scikit-learn computes it."""
 
 
-def always(_: Problem) -> bool:
+def always(_: BaselineProblem) -> bool:
     """There are no conditions."""
     return True
 
 
-def called(name: str) -> Callable[[Problem], str]:
+def called(name: str) -> Callable[[BaselineProblem], str]:
     """The same name, whatever the data."""
     return lambda problem: name
 

@@ -7,13 +7,19 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
-from sixjars.evaluation.baselines.budget import Budget, TooMuch
+from sixjars.evaluation.baselines.budget import TimeBudget, TooMuch
 from sixjars.evaluation.baselines.constant import copied, in_order, lead, most_frequent
 from sixjars.evaluation.baselines.linear import linear
 from sixjars.evaluation.baselines.linear import name_of as name_of_linear
 from sixjars.evaluation.baselines.nearest import nearest
 from sixjars.evaluation.baselines.ngrams import ORDER, kneser_ney, unigram
-from sixjars.evaluation.baselines.problem import Method, Predicted, Problem, always, called
+from sixjars.evaluation.baselines.problem import (
+    BaselineOutputs,
+    BaselineProblem,
+    Method,
+    always,
+    called,
+)
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import error_of_difference
 from sixjars.evaluation.metrics import Metric, Outcome, Score, score
@@ -39,35 +45,35 @@ LATE: Final = (
 )
 
 
-def has_input(problem: Problem) -> bool:
+def has_input(problem: BaselineProblem) -> bool:
     """Whether there is something that outputs depend on."""
     return bool(problem.texts) or problem.has_features
 
 
-def has_text(problem: Problem) -> bool:
+def has_text(problem: BaselineProblem) -> bool:
     """Whether an input is a text."""
     return bool(problem.texts)
 
 
-def has_no_input(problem: Problem) -> bool:
+def has_no_input(problem: BaselineProblem) -> bool:
     """Whether outputs depend on nothing, as those of a language model."""
     return not problem.fields.inputs
 
 
-def _has_long_text(problem: Problem) -> bool:
+def _has_long_text(problem: BaselineProblem) -> bool:
     return has_text(problem) and problem.longer_source
 
 
-def _sees_nothing(problem: Problem) -> bool:
+def _sees_nothing(problem: BaselineProblem) -> bool:
     """Whether there are inputs, but none that can be compared."""
     return bool(problem.fields.inputs) and not has_input(problem)
 
 
-def _label(problem: Problem) -> str:
+def _label(problem: BaselineProblem) -> str:
     return f"the most frequent label{'s' if problem.fields.output.multi_label else ''}"
 
 
-def topic_of_labels(problem: Problem) -> str:
+def topic_of_labels(problem: BaselineProblem) -> str:
     """The key of advice on labels: of texts, single words, pairs of texts, images and videos."""
     if not problem.texts:
         return "images"
@@ -101,7 +107,7 @@ def has_library() -> bool:
     return find_spec("sklearn") is not None
 
 
-def load_library(problem: Problem) -> None:
+def load_library(problem: BaselineProblem) -> None:
     """Import scikit-learn where a baseline needs it, so that the seconds are not in its time."""
     needed = (method.needs_library and method.fits(problem) for method in methods_of(problem))
     if has_library() and problem.rows and any(needed):
@@ -110,13 +116,13 @@ def load_library(problem: Problem) -> None:
             import_module("sklearn.linear_model")
 
 
-def methods_of(problem: Problem) -> tuple[Method, ...]:
+def methods_of(problem: BaselineProblem) -> tuple[Method, ...]:
     """The methods for the output of a problem."""
     return METHODS.get(problem.fields.output.holds, ())
 
 
 def measured(
-    problem: Problem, metrics: Sequence[Metric], budget: Budget
+    problem: BaselineProblem, metrics: Sequence[Metric], budget: TimeBudget
 ) -> tuple[list[Baseline], list[str]]:
     """The baselines that there is time for, and a sentence for each one that is left out.
 
@@ -139,7 +145,7 @@ def measured(
 
 
 def _scored_baseline(
-    method: Method, problem: Problem, metrics: Sequence[Metric], budget: Budget
+    method: Method, problem: BaselineProblem, metrics: Sequence[Metric], budget: TimeBudget
 ) -> Baseline:
     """The scores of a baseline, with the seconds and rows that it took."""
     predicted = method.predict(problem, budget.share(LEARNING))
@@ -154,7 +160,7 @@ def _scored_baseline(
     return Baseline(name, scores, seconds, predicted.rows, topic, errors)
 
 
-def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
+def _named(method: Method, predicted: BaselineOutputs, problem: BaselineProblem) -> str:
     """The name of a method, with the number of its training rows if that is not all."""
     rows = predicted.rows
     fewer = rows is not None and rows < len(problem.learned_from)
@@ -162,7 +168,10 @@ def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
 
 
 def scored(
-    predicted: Predicted, problem: Problem, metrics: Sequence[Metric], budget: Budget
+    predicted: BaselineOutputs,
+    problem: BaselineProblem,
+    metrics: Sequence[Metric],
+    budget: TimeBudget,
 ) -> Iterator[Score]:
     """The metrics that can be computed of a baseline, and that there is time for."""
     has = {"familiar", "given"} | ({"candidates"} if predicted.candidates is not None else set())
@@ -175,7 +184,7 @@ def scored(
 
 
 def errors_of(
-    predicted: Predicted, problem: Problem, metrics: Sequence[Metric]
+    predicted: BaselineOutputs, problem: BaselineProblem, metrics: Sequence[Metric]
 ) -> dict[str, float]:
     """The standard errors of the difference from the model, by metric, where known."""
     model = problem.model
@@ -188,7 +197,9 @@ def errors_of(
     return errors
 
 
-def outcomes_of(predicted: Predicted, problem: Problem, metric: Metric) -> list[Outcome]:
+def outcomes_of(
+    predicted: BaselineOutputs, problem: BaselineProblem, metric: Metric
+) -> list[Outcome]:
     """The outcomes of the model with the outputs of a baseline in their place."""
     outcomes = problem.examples
     if predicted.candidates is not None:
@@ -205,7 +216,7 @@ def outcomes_of(predicted: Predicted, problem: Problem, metric: Metric) -> list[
     return list(outcomes)
 
 
-def _is_quick(metric: Metric, outcomes: Sequence[Outcome], budget: Budget) -> bool:
+def _is_quick(metric: Metric, outcomes: Sequence[Outcome], budget: TimeBudget) -> bool:
     """Whether a metric of all outcomes takes no longer than there is time; a few of them tell."""
     if len(outcomes) <= TRIED:
         return True

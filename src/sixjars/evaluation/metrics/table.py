@@ -10,7 +10,7 @@ from typing import Any, Final
 from sixjars.evaluation.metrics import attention, classes, ngrams, overlap, tours, truth
 from sixjars.evaluation.metrics.ngrams import WORDS
 from sixjars.evaluation.metrics.outcome import Better, Compute, Metric, Need, Outcome, Score, Sums
-from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import SearchSettings
 from sixjars.version import version_of
 from sixjars_runtime.errors import DataError, RecipeError, shown, unknown
@@ -209,7 +209,7 @@ METRICS: Final[dict[str, Metric]] = {
 """`accuracy@1` stands for `accuracy@k` with any k from 1 on."""
 
 
-def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
+def metric_named(name: str, outside: AllowedCode = NOTHING) -> Metric:
     """The metric of that name; one of yours has a path, as `my_package.metrics.LOUDNESS`.
 
     >>> metric_named("accuracy@5").nbest

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sixjars.model.backbones.backbone import Backbone, MapShape
 from sixjars.model.backbones.libraries import network_named, preprocessing_of
-from sixjars.model.backbones.trace import BLANKS, Trace
+from sixjars.model.backbones.trace import BLANKS, NetworkTrace
 from sixjars_runtime.errors import RecipeError
 
 KEPT: ContextVar[dict[str, Tensor] | None] = ContextVar("KEPT", default=None)
@@ -51,7 +51,7 @@ class InstalledBackbone(Backbone):
         self.register_buffer("shift", torch.tensor(preprocessing.shift).view(-1, 1, 1))
         self.model = network_named(name, pretrained=pretrained)
         blank_NCHW = torch.zeros(BLANKS, 3, self.usual_size, self.usual_size)
-        trace = Trace.of(self.model, name, self._ready(blank_NCHW))
+        trace = NetworkTrace.of(self.model, name, self._ready(blank_NCHW))
         maps = trace.last_maps() if layer is None else trace.checked(layer)
         vector = trace.vector(maps)
         if vector.inputs:

@@ -88,7 +88,7 @@ class Convolution(nn.Module):
 
 
 @final
-class Block(nn.Module):
+class InvertedResidual(nn.Module):
     """Widens each cell, mixes each channel over neighbours, narrows; adds its input if it fits."""
 
     def __init__(
@@ -129,7 +129,9 @@ class EfficientNetLite0(Backbone):
         for repeats, kernel, first_stride, expansion, outputs in STAGES:
             for stride in (first_stride, *[1] * (repeats - 1)):
                 name = f"block{len(known) - 1}"
-                block = Block(inputs, outputs, kernel=kernel, stride=stride, expansion=expansion)
+                block = InvertedResidual(
+                    inputs, outputs, kernel=kernel, stride=stride, expansion=expansion
+                )
                 self.add_module(name, block)
                 inputs, cells = outputs, -(-cells // stride)
                 known[name] = (outputs, cells)
@@ -155,7 +157,7 @@ class EfficientNetLite0(Backbone):
         maps_NCHW = late_NCHW
         for name, module in self.named_children():
             late_NCHW = module(late_NCHW)
-            if not isinstance(module, Block):
+            if not isinstance(module, InvertedResidual):
                 late_NCHW = F.relu6(late_NCHW, inplace=True)
             if name == self.layer:
                 maps_NCHW = late_NCHW
@@ -215,7 +217,7 @@ def fingerprint(backbone: Backbone) -> str:
 
 @final
 @dataclass(frozen=True)
-class Features:
+class BackboneExtractor:
     """A feature extractor with a frozen backbone, which is loaded when it is first needed."""
 
     pixels: int

@@ -18,7 +18,7 @@ BLANKS = 2
 
 @final
 @dataclass(frozen=True)
-class Layer:
+class TracedLayer:
     """One submodule and its output."""
 
     path: str
@@ -47,18 +47,18 @@ class Layer:
 
 @final
 @dataclass(frozen=True)
-class Trace:
+class NetworkTrace:
     """All submodules of a network, in the order in which they finished."""
 
     name: str
-    layers: tuple[Layer, ...]
+    layers: tuple[TracedLayer, ...]
     channels_last: bool
     """Whether the network declares that its maps are (N, h, w, C)."""
 
     @staticmethod
-    def of(model: nn.Module, name: str, pixels: Tensor) -> "Trace":
+    def of(model: nn.Module, name: str, pixels: Tensor) -> "NetworkTrace":
         """The trace of pixels of `BLANKS` blank images, (N, 3, H, W), through `model`."""
-        layers: list[Layer] = []
+        layers: list[TracedLayer] = []
         pooled: list[Tensor] = []
 
         def note(path: str, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -71,7 +71,7 @@ class Trace:
             is_pooled = any(output is tensor for tensor in pooled)
             beside = is_pooled or isinstance(module, nn.Softmax | nn.Dropout)
             width = _inputs(module, inputs)
-            layers.append(Layer(path, tuple(output.shape), width, beside, weighted))
+            layers.append(TracedLayer(path, tuple(output.shape), width, beside, weighted))
 
         hooks = [
             module.register_forward_hook(lambda *call, path=path: note(path, *call))
@@ -88,9 +88,11 @@ class Trace:
         finally:
             for hook in hooks:
                 hook.remove()
-        return Trace(name, tuple(layers), str(getattr(model, "output_fmt", "")).endswith("NHWC"))
+        return NetworkTrace(
+            name, tuple(layers), str(getattr(model, "output_fmt", "")).endswith("NHWC")
+        )
 
-    def checked(self, layer: str) -> Layer:
+    def checked(self, layer: str) -> TracedLayer:
         """The layer of this name, which must output maps."""
         layers = {each.path: each for each in self.layers}
         if layer not in layers:
@@ -102,7 +104,7 @@ class Trace:
             raise RecipeError([f"layer {layer!r} of {self.name} {fault}"])
         return layers[layer]
 
-    def last_maps(self) -> Layer:
+    def last_maps(self) -> TracedLayer:
         """The last layer that outputs maps, if they are more than a transformer's first patches."""
         at = self._last_map()
         weighted = [number for number, layer in enumerate(self.layers) if layer.weighted]
@@ -112,7 +114,7 @@ class Trace:
             raise RecipeError([f"{self.name} has no maps (N, C, h, w) at its end; {need}"])
         return self.layers[at]
 
-    def vector(self, maps: Layer) -> Layer:
+    def vector(self, maps: TracedLayer) -> TracedLayer:
         """The last linear layer after the last maps; otherwise the last vector, or those maps."""
         at = self._last_map()
         start = self.layers.index(maps) if at is None else at

@@ -19,7 +19,7 @@ from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.fast import compiled
 from sixjars.model.fast.compiled import used_for
-from sixjars.model.fast.contracts import Sources
+from sixjars.model.fast.contracts import AttentionSources
 from sixjars.model.fast.segments import non_empty, softmax_in_segments
 from sixjars.model.fast.unrolled import has_kernels
 from sixjars.model.layers import (
@@ -41,7 +41,7 @@ AT_ONCE = 1 << 20
 
 
 @final
-class Score(nn.Module):
+class AttentionScore(nn.Module):
     """The fit of a query s and a vector h: additive Vᵀ tanh(U s + W h), dot sᵀ h, general sᵀ W h.
 
     Keys are W h (of dot, h itself), computed once for each source.
@@ -154,7 +154,9 @@ class Attention(Bridge):
         self.context_size = source_size
         self.first = StateProjection(summary_size or source_size, state_size, state_count, start)
         hidden = size or HIDDEN
-        self.score = Score(score, source_size=source_size, state_size=state_size, size=hidden)
+        self.score = AttentionScore(
+            score, source_size=source_size, state_size=state_size, size=hidden
+        )
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
@@ -201,7 +203,9 @@ class Attention(Bridge):
         kernels = used_for(query)
         if prepared.keys is None or (kernels is None and not fusible(query, prepared.mask)):
             return None
-        sources = Sources(prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0])
+        sources = AttentionSources(
+            prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0]
+        )
         if kernels is None:
             from sixjars.model.fast.attention_kernels import attend
 
@@ -268,7 +272,7 @@ class TwoLevelAttention(Bridge):
             )
         self.context_size = source_size
         self.first = StateProjection(summary_size or segment_size, state_size, state_count, start)
-        additive = partial(Score, "additive", state_size=state_size, size=size)
+        additive = partial(AttentionScore, "additive", state_size=state_size, size=size)
         self.segments = additive(source_size=segment_size, tag="att,seg")
         self.words = additive(source_size=source_size, tag="att,word")
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Radius, Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.bridges.attention import HIDDEN, Score
+from sixjars.model.bridges.attention import HIDDEN, AttentionScore
 from sixjars.model.layers import (
     Start,
     StateProjection,
@@ -66,7 +66,9 @@ class LocationAttention(Bridge):
         self.context_size = source_size
         self.radius = radius
         self.first = StateProjection(summary_size or source_size, state_size, state_count, start)
-        self.score = Score("additive", source_size=source_size, state_size=state_size, size=size)
+        self.score = AttentionScore(
+            "additive", source_size=source_size, state_size=state_size, size=size
+        )
         self.location = nn.Linear(2 * (2 * radius + 1), size, bias=False)  # F
 
     @classmethod

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sixjars.flow.contracts import Bridge, Decoder, ModelPlan, Search, StateShape
+from sixjars.flow.contracts import Bridge, Decoder, ModelPlan, OutputChoice, StateShape
 from sixjars.flow.limits import Share, Size
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, StepOutput
@@ -109,7 +109,7 @@ class LabelDecoder(Decoder):
         return self.output(self.dropout(state_BH)), context
 
     def answer(
-        self, encoded: Encoded, search: Search, prefix: Padded | None = None
+        self, encoded: Encoded, search: OutputChoice, prefix: Padded | None = None
     ) -> list[list[Hypothesis]]:
         """The `nbest` most probable labels of each row; with `multi_label` all that apply."""
         output = self.choose(encoded)

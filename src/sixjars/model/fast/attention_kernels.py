@@ -15,8 +15,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.model.fast.contracts import Sources
-from sixjars.model.fast.steps import Attending, dense_sources
+from sixjars.model.fast.contracts import AttentionSources
+from sixjars.model.fast.steps import BatchAttention, dense_sources
 
 LONGEST = 1024
 """The most positions of a source that one program can hold."""
@@ -144,7 +144,7 @@ def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
     }
 
 
-def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
+def attend(query: Tensor, sources: AttentionSources) -> tuple[Tensor, Tensor]:
     """One step of search: contexts (R, D) and weights (R, S) of queries U_att s (R, A)."""
     keys, memory, mask, score = dense_sources(sources)
     (rows, _), (batch, positions, width) = query.shape, memory.shape
@@ -157,10 +157,10 @@ def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
 
 
 @final
-class FusedAdditive(Attending):
+class FusedAdditive(BatchAttention):
     """The additive score, softmax and context of a step as one kernel; all gradients as another."""
 
-    def __init__(self, sources: Sources, steps: int) -> None:
+    def __init__(self, sources: AttentionSources, steps: int) -> None:
         super().__init__(dense_sources(sources), steps)
         flags = self._flags(NUMBERS)
         self.quick, self.positions = flags["QUICK"], flags["POSITIONS"]

@@ -16,16 +16,16 @@ import torch
 from torch import Tensor
 
 from sixjars.model.fast.contracts import (
+    AttentionSources,
     Back,
     Cell,
     LayerState,
     Made,
     Memory,
     Saved,
-    Sources,
     Summands,
 )
-from sixjars.model.fast.steps import Attending, dense_sources, summed
+from sixjars.model.fast.steps import BatchAttention, dense_sources, summed
 from sixjars.model.layers import key_powers
 
 RECORDS = {
@@ -44,10 +44,10 @@ NOWHERE: Place = (0, 0, 0)
 
 
 @final
-class Library:
+class KernelLibrary:
     """The loaded kernels; `ready` is the library of this process, or None."""
 
-    ready: "Library | None" = None
+    ready: "KernelLibrary | None" = None
 
     def __init__(self, path: Path) -> None:
         loaded = ctypes.CDLL(str(path))
@@ -60,13 +60,13 @@ class Library:
         self.calls[name](RECORDS[name].pack(torch.get_num_threads(), *fields))
 
 
-def kernels_for(like: Tensor) -> Library | None:
+def kernels_for(like: Tensor) -> KernelLibrary | None:
     """The kernels, where they are loaded and fit such a tensor; a traced one has no data."""
     fits = like.dtype == torch.float32 and like.device.type == "cpu" and type(like) in _PLAIN
-    return Library.ready if fits else None
+    return KernelLibrary.ready if fits else None
 
 
-def used_for(like: Tensor) -> Library | None:
+def used_for(like: Tensor) -> KernelLibrary | None:
     """The kernels for prediction: without gradients, tracing and casts to fewer bits."""
     traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-untyped-call,attr-defined]
     other = torch.is_grad_enabled() or traced or torch.is_autocast_enabled("cpu")
@@ -119,7 +119,7 @@ class CompiledGRU(Cell):
 
     gives_alike = False
 
-    def __init__(self, kernels: Library) -> None:
+    def __init__(self, kernels: KernelLibrary) -> None:
         self.run = kernels.run
 
     def forward(
@@ -149,7 +149,7 @@ class CompiledGRU(Cell):
 class CompiledLSTM(Cell):
     """An LSTM: one kernel for each step."""
 
-    def __init__(self, kernels: Library) -> None:
+    def __init__(self, kernels: KernelLibrary) -> None:
         self.run = kernels.run
 
     def forward(
@@ -179,7 +179,7 @@ class CompiledLSTM(Cell):
         return None, d_before
 
 
-COMPILED: dict[str, Callable[[Library], Cell]] = {"gru": CompiledGRU, "lstm": CompiledLSTM}
+COMPILED: dict[str, Callable[[KernelLibrary], Cell]] = {"gru": CompiledGRU, "lstm": CompiledLSTM}
 """The cells that have kernels; an RNN's step is one tanh, which torch has."""
 
 
@@ -210,14 +210,14 @@ def compiled_step(
     return after, cell
 
 
-def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]:
+def _attended(sources: AttentionSources, raised: Tensor | None) -> tuple[AttentionSources, Tensor]:
     """Dense sources, and the powers of the keys, or the keys where these are not exact."""
     read = dense_sources(sources)
     return read, read.keys if raised is None else raised.contiguous()
 
 
 def attend(
-    query: Tensor, sources: Sources, raised: Tensor | None, kernels: Library
+    query: Tensor, sources: AttentionSources, raised: Tensor | None, kernels: KernelLibrary
 ) -> tuple[Tensor, Tensor] | None:
     """One step of prediction: contexts (R, D) and weights (R, S) of queries U_att s (R, A).
 
@@ -247,10 +247,10 @@ def attend(
 
 
 @final
-class CompiledAdditive(Attending):
+class CompiledAdditive(BatchAttention):
     """Additive score, softmax and context of a step as one kernel; all gradients as another."""
 
-    def __init__(self, sources: Sources, steps: int, kernels: Library) -> None:
+    def __init__(self, sources: AttentionSources, steps: int, kernels: KernelLibrary) -> None:
         raised = key_powers(sources.keys)
         dense, self.keys = _attended(sources, raised)
         super().__init__(dense, steps)
@@ -294,14 +294,14 @@ class CompiledAdditive(Attending):
         return d_keys.mul_(4.0 * self.score), d_score.sum(0).mul_(-2.0)
 
 
-def compiled_attention(sources: Sources, steps: int) -> Attending | None:
+def compiled_attention(sources: AttentionSources, steps: int) -> BatchAttention | None:
     """The additive attention of a batch, where there are kernels for its tensors."""
     kernels = kernels_for(sources.keys)
     return None if kernels is None else CompiledAdditive(sources, steps, kernels)
 
 
 def gradient(
-    logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float, kernels: Library
+    logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float, kernels: KernelLibrary
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The smoothed and the plain loss, (N,) each; the gradient, (N, V), overwrites the logits."""
     logits, truth, factor = logits.contiguous(), truth.contiguous(), factor.contiguous()

@@ -85,7 +85,7 @@ class Cell(ABC):
 
 
 @final
-class Sources(NamedTuple):
+class AttentionSources(NamedTuple):
     """The positions that are attended to."""
 
     keys: Tensor
@@ -99,7 +99,7 @@ class Sources(NamedTuple):
 
 
 @final
-class Upper(NamedTuple):
+class UpperSources(NamedTuple):
     """The upper level of the positions."""
 
     keys: Tensor
@@ -113,7 +113,7 @@ class Upper(NamedTuple):
 
 
 @final
-class Layer(NamedTuple):
+class CellWeights(NamedTuple):
     """The weights of one cell; of the first, U x + b is computed before the steps."""
 
     inputs: Tensor | None

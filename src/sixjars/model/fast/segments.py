@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from sixjars.flow.values import Prepared, SegmentLevel
-from sixjars.model.fast.contracts import Sources, Upper
-from sixjars.model.fast.steps import Additive, Attending
+from sixjars.model.fast.contracts import AttentionSources, UpperSources
+from sixjars.model.fast.steps import AdditiveAttention, BatchAttention
 from sixjars.model.layers import masked_softmax, wide
 
 
@@ -45,17 +45,17 @@ def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:
     return replace(level, mask=level.mask & (positions_BP > 0))
 
 
-def upper_of(prepared: Prepared, score: Tensor | None) -> Upper:
+def upper_of(prepared: Prepared, score: Tensor | None) -> UpperSources:
     """The prepared upper level with V_att,seg, in whose type everything is computed."""
     assert prepared.segments is not None
     assert prepared.segment_keys is not None
     assert score is not None
     level, keys = prepared.segments, prepared.segment_keys.to(score.dtype)
-    return Upper(keys, level.mask, level.segment_of, score)
+    return UpperSources(keys, level.mask, level.segment_of, score)
 
 
 @final
-class TwoLevel(Attending):
+class TwoLevelSteps(BatchAttention):
     r"""The bridge `two_level` over all steps: α_jt = β_nt γ_jt, where segment n has word j.
 
     β are the weights of the segments, γ those of the words within theirs. A query is that of the
@@ -63,11 +63,11 @@ class TwoLevel(Attending):
     their weights and gradients, but no memory.
     """
 
-    def __init__(self, sources: Sources, upper: Upper, steps: int) -> None:
+    def __init__(self, sources: AttentionSources, upper: UpperSources, steps: int) -> None:
         super().__init__(sources, steps)
-        self.words = Additive(sources._replace(memory=sources.memory[..., :0]), steps)
-        level = Sources(upper.keys, upper.keys[..., :0], upper.mask, upper.score)
-        self.segments = Additive(level, steps)
+        self.words = AdditiveAttention(sources._replace(memory=sources.memory[..., :0]), steps)
+        level = AttentionSources(upper.keys, upper.keys[..., :0], upper.mask, upper.score)
+        self.segments = AdditiveAttention(level, steps)
         self.level = SegmentLevel(upper.keys, upper.mask, upper.segment_of)
         self.features = sources.keys.shape[2]
 

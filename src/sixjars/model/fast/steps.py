@@ -14,7 +14,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sixjars.model.fast.contracts import Back, Cell, Made, Memory, Saved, Sources, Summands
+from sixjars.model.fast.contracts import AttentionSources, Back, Cell, Made, Memory, Saved, Summands
 from sixjars.model.layers import by_onednn, key_powers, masked_softmax, powers, product, wide
 from sixjars.model.processor import FEWEST_STEPS
 
@@ -182,18 +182,18 @@ class PlainLSTM(Cell):
 CELLS: dict[str, Cell] = {"rnn": PlainRNN(), "gru": PlainGRU(), "lstm": PlainLSTM()}
 
 
-def dense_sources(sources: Sources) -> Sources:
+def dense_sources(sources: AttentionSources) -> AttentionSources:
     """The sources of the additive score as a kernel reads them, the mask as bytes."""
     assert sources.score is not None
     mask = sources.mask.contiguous().view(torch.uint8)
     keys, memory = sources.keys.contiguous(), sources.memory.contiguous()
-    return Sources(keys, memory, mask, sources.score.contiguous())
+    return AttentionSources(keys, memory, mask, sources.score.contiguous())
 
 
-class Attending(ABC):
+class BatchAttention(ABC):
     """The attention of one batch, from its first step to the gradients of its inputs."""
 
-    def __init__(self, sources: Sources, steps: int) -> None:
+    def __init__(self, sources: AttentionSources, steps: int) -> None:
         self.sources = sources
         memory = sources.memory
         rows, positions, size = memory.shape
@@ -244,7 +244,7 @@ def _products(rows: Tensor, others: Tensor) -> Tensor:
     return torch.bmm(rows.unsqueeze(1), others.mT).squeeze(1)
 
 
-class Plain(Attending):
+class PlainAttention(BatchAttention):
     """Attention in torch operations: for CPUs, other scores, and to check the kernels."""
 
     @abstractmethod
@@ -269,7 +269,7 @@ class Plain(Attending):
 
 
 @final
-class Product(Plain):
+class ProductAttention(PlainAttention):
     """The dot and general scores."""
 
     def scores(self, query: Tensor) -> Tensor:
@@ -287,14 +287,14 @@ class Product(Plain):
 
 
 @final
-class Additive(Plain):
+class AdditiveAttention(PlainAttention):
     """The additive score, by g = 1 / (1 + e^2q e^2k), of which tanh(q + k) is 1 - 2 g.
 
     So e = ΣV_att - 2 V_attᵀ g, whose first part no softmax sees, and 1 - tanh² = 4 (g - g²). The
     values of g are not kept but computed again.
     """
 
-    def __init__(self, sources: Sources, steps: int) -> None:
+    def __init__(self, sources: AttentionSources, steps: int) -> None:
         super().__init__(sources, steps)
         assert sources.score is not None
         self.score = sources.score

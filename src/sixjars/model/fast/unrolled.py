@@ -19,9 +19,25 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.model.fast.compiled import compiled_attention, compiled_cell
-from sixjars.model.fast.contracts import Back, Cell, Layer, Memory, Saved, Sources, Summands, Upper
-from sixjars.model.fast.segments import TwoLevel
-from sixjars.model.fast.steps import CELLS, Additive, Attending, Factor, Product, summed
+from sixjars.model.fast.contracts import (
+    AttentionSources,
+    Back,
+    Cell,
+    CellWeights,
+    Memory,
+    Saved,
+    Summands,
+    UpperSources,
+)
+from sixjars.model.fast.segments import TwoLevelSteps
+from sixjars.model.fast.steps import (
+    CELLS,
+    AdditiveAttention,
+    BatchAttention,
+    Factor,
+    ProductAttention,
+    summed,
+)
 from sixjars.model.layers import beside, outer_products, summed_rows
 
 
@@ -40,7 +56,7 @@ def cell_of(name: str, like: Tensor) -> Cell:
 
 
 @final
-class Stage:
+class CellStage:
     """One cell at all steps, or K side by side, and what its backward pass needs of them.
 
     Its states before and after each step are (…, T, B, H); W, (…, Q, H), may have U_att below it.
@@ -120,7 +136,7 @@ class Recurrence(torch.autograd.Function):
         recurrences, steps, rows, _ = given.shape
         hidden_KTBH = given.new_empty(recurrences, steps + 1, rows, hidden.shape[-1])
         hidden_KTBH[:, 0] = hidden
-        ctx.stage = stage = Stage(
+        ctx.stage = stage = CellStage(
             cell_of(name, given), weight, bias, hidden_KTBH[:, :-1], hidden_KTBH[:, 1:]
         )
         with torch.autocast(given.device.type, enabled=False):
@@ -152,26 +168,28 @@ def recurrence(
     return cast("Tensor", Recurrence.apply(cell, given, hidden, memory, weight, bias))  # type: ignore[no-untyped-call]
 
 
-def attending(sources: Sources, steps: int, upper: Upper | None = None) -> Attending:
+def attending(
+    sources: AttentionSources, steps: int, upper: UpperSources | None = None
+) -> BatchAttention:
     """The attention of a batch: where the score is additive, one kernel for each step."""
     if upper is not None:
-        return TwoLevel(sources, upper, steps)
+        return TwoLevelSteps(sources, upper, steps)
     if sources.score is None:
-        return Product(sources, steps)
+        return ProductAttention(sources, steps)
     if not has_kernels(sources.keys):
-        return compiled_attention(sources, steps) or Additive(sources, steps)
+        return compiled_attention(sources, steps) or AdditiveAttention(sources, steps)
     from sixjars.model.fast.attention_kernels import LONGEST, FusedAdditive
 
     fused = 0 < sources.mask.shape[1] <= LONGEST
-    return FusedAdditive(sources, steps) if fused else Additive(sources, steps)
+    return FusedAdditive(sources, steps) if fused else AdditiveAttention(sources, steps)
 
 
 def unrolled(
     cell: str,
     given: Tensor,
     first: tuple[Tensor, Tensor | None],
-    sources: tuple[Sources, Upper | None],
-    layers: Sequence[Layer],
+    sources: tuple[AttentionSources, UpperSources | None],
+    layers: Sequence[CellWeights],
     kept: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """States (T, B, H), contexts (T, B, D) and weights (T, B, S).
@@ -196,10 +214,10 @@ class Unrolled(torch.autograd.Function):
         ctx: Any, cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, *rest: Any
     ) -> Any:
         """Compute all steps."""
-        layers = [Layer(*rest[at : at + 4]) for at in range(9, len(rest), 4)]
-        upper = None if rest[4] is None else Upper(*rest[4:8])
-        attends = attending(Sources(*rest[:4]), len(given), upper)
-        ctx.loop = loop = Loop(cell_of(cell, given), given, attends, layers, rest[8])
+        layers = [CellWeights(*rest[at : at + 4]) for at in range(9, len(rest), 4)]
+        upper = None if rest[4] is None else UpperSources(*rest[4:8])
+        attends = attending(AttentionSources(*rest[:4]), len(given), upper)
+        ctx.loop = loop = StepLoop(cell_of(cell, given), given, attends, layers, rest[8])
         ctx.set_materialize_grads(False)
         with torch.autocast(given.device.type, enabled=False):
             loop.forward(given, hidden, [None] * len(hidden) if memory is None else list(memory))
@@ -211,7 +229,7 @@ class Unrolled(torch.autograd.Function):
         ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None
     ) -> Any:
         """Go back over all steps, then compute each weight's gradient at once."""
-        loop: Loop = ctx.loop
+        loop: StepLoop = ctx.loop
         if d_states is None:
             d_states = torch.zeros_like(loop.hidden[-1][1:])
         d_states = d_states.contiguous()
@@ -228,7 +246,7 @@ class Unrolled(torch.autograd.Function):
 
 
 @final
-class Loop:
+class StepLoop:
     """The loop over the steps of one batch and back, with all that it remembers between.
 
     Each layer is a stage. In a conditional decoder the middle cell comes before them: it leads from
@@ -240,14 +258,14 @@ class Loop:
         self,
         cell: Cell,
         given: Tensor,
-        attends: Attending,
-        layers: list[Layer],
+        attends: BatchAttention,
+        layers: list[CellWeights],
         kept: Tensor | None,
     ) -> None:
         steps, rows, _ = given.shape
         self.attending = attends
         self.kept = kept
-        self.middle: Stage | None = None
+        self.middle: CellStage | None = None
         conditional = layers[0].inputs is None
         self.layers = layers[1:] if conditional else layers
         sizes = [layer.recurrent.shape[1] for layer in self.layers]
@@ -256,10 +274,10 @@ class Loop:
         after = [states[1:] for states in self.hidden]
         if conditional:
             between_TBH = torch.empty_like(before[0])
-            self.middle = Stage(cell, *layers[0][2:], before[0], between_TBH)
+            self.middle = CellStage(cell, *layers[0][2:], before[0], between_TBH)
             before[0] = between_TBH
         parts = zip(self.layers, before, after, strict=True)
-        self.stages = [Stage(cell, *layer[2:], *states) for layer, *states in parts]
+        self.stages = [CellStage(cell, *layer[2:], *states) for layer, *states in parts]
         self.below = [Factor(layer.inputs) for layer in self.layers if layer.inputs is not None]
         self.asks = 0 if conditional else len(self.layers) - 1
 
@@ -337,7 +355,7 @@ class Loop:
         return d_query
 
     def weight_gradients(self) -> Iterator[Tensor | None]:
-        """The gradients of every cell in the order of `Layer`, one product or sum each."""
+        """The gradients of every cell in the order of `CellWeights`, one product or sum each."""
         if self.middle is not None:
             yield from (None, None, *self.middle.weight_gradients())
         for number, (stage, layer) in enumerate(zip(self.stages, self.layers, strict=True)):

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, final
 
 from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import RunFolder
-from sixjars.runs.predict import Predictor
-from sixjars.runs.scored_files import file_dataset
+from sixjars.runs.folder.run_folder import RunFolder
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars_runtime.errors import RunError
 
 EXAMPLES = 200
@@ -75,7 +75,7 @@ def compare(
 ) -> Agreement:
     """Compare the answers of the exported run with torch's, by the run's search or another."""
     with examples_of(run, predictor, data) as inputs:
-        ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
+        ours, theirs = predictor.nbest(inputs, search=search), exported_predictions(folder, inputs)
         again = ours[:ALONE]
         # samples depend on the number of an input
         if (search or predictor.recipe.evaluation.search).kind == "sample":
@@ -96,10 +96,10 @@ def compare(
     return Agreement(count, same, difference)
 
 
-def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
-    """The answers of a process without torch: text, whether there is one, and log P.
+def exported_predictions(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
+    """The predictions of a process without torch: text, whether there is one, and log P.
 
-    Behind the answers to all inputs are those to the first of them, each given alone.
+    Behind the predictions for all inputs are those for the first of them, each given alone.
     """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)],
@@ -123,7 +123,7 @@ def examples_of(
     if data is None:
         dataset = scored_dataset(run)
     else:
-        dataset = file_dataset(run, predictor.fields, Path(data))
+        dataset = file_dataset(run.recipe, predictor.fields, Path(data))
     count = min(EXAMPLES, len(dataset))
     if not dataset.fields.inputs:
         yield [" ".join(text.split()[:BEGIN]) for text in dataset.targets[:count]]

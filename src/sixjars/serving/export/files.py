@@ -16,19 +16,19 @@ from sixjars.data.field import Field
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
-from sixjars.recipe.outside import Outside
+from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.card import model_card
-from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.folder.model_card import model_card
+from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.output_file import check_writable
-from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.serving.export.agreement import Agreement, compare
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import Function, Value, exportable, write_graph
 from sixjars.serving.export.int8 import quantise
-from sixjars.serving.export.stages import Stages
+from sixjars.serving.export.stages import NetworkStages
 from sixjars.serving.export.whole import search_inside, write_whole
 from sixjars_runtime.errors import MissingExtra, RecipeError, RunError, unknown
 from sixjars_runtime.exported.inputs import READERS
@@ -88,7 +88,7 @@ def export(
     if target.exists():
         raise RunError(f"{target} is there already; remove it, or choose another name.")
     check_writable(target)
-    opened = open_run(run, Outside(tuple(allow), tuple(components)))
+    opened = open_run(run, AllowedCode(tuple(allow), tuple(components)))
     need_libraries()
     predictor = Predictor(opened, device="cpu")
     _check_fields(predictor.fields)
@@ -180,7 +180,7 @@ def _write_graphs(
     what = " and ".join(f"the {role} {type(part).__name__}" for role, part in components)
     extractors = _extractors(fields)
     if search is not None:
-        write_whole(Stages(network, search, extractors), fields, folder, what=what)
+        write_whole(NetworkStages(network, search, extractors), fields, folder, what=what)
     else:
         _write_backbones(extractors, folder)
         if network.decoder.searches:

@@ -37,7 +37,7 @@ SURE = 200.0
 
 
 @final
-class _Graph(nn.Module):
+class _GraphModule(nn.Module):
     """A function of values as one of tensors, with the modules whose weights it reads."""
 
     def __init__(
@@ -101,8 +101,8 @@ def graph_of(
     given = [flat(example) for example in examples]
     results = [flat(function(example)) for example in examples]
     outputs = [key for key in results[0] if keeps is None or key in keeps]
-    symbols = Symbols(given)
-    model = _exported(_Graph(modules, function, examples[0], outputs), given, symbols)
+    symbols = SymbolicSizes(given)
+    model = _exported(_GraphModule(modules, function, examples[0], outputs), given, symbols)
     graph = model.graph
     symbols.check(name, graph.input, _sizes(given))
     read = {key for node in graph.node for key in node.input}
@@ -116,7 +116,9 @@ def graph_of(
     return model
 
 
-def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], symbols: "Symbols") -> Any:
+def _exported(
+    graph: _GraphModule, given: Sequence[Mapping[str, Tensor]], symbols: "SymbolicSizes"
+) -> Any:
     # copies, for a tensor that is given twice would be a constant
     arguments = tuple(tensor.clone() for tensor in given[0].values())
     dimensions = {size: torch.export.Dim(name) for size, name in symbols.known.items()}
@@ -136,7 +138,7 @@ def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], symbols: "Sy
 
 
 @final
-class Symbols:
+class SymbolicSizes:
     """The names of dimensions that differ between examples."""
 
     def __init__(self, given: Sequence[Mapping[str, Tensor]]) -> None:

@@ -19,7 +19,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.data.dataset import NOTHING
 from sixjars.decoding import KINDS, Searcher, beam_rows, ranking_of, row_ends
 from sixjars.decoding.beam import BeamRunning, best_ends, row_before
-from sixjars.decoding.problem import Problem
+from sixjars.decoding.problem import SearchProblem
 from sixjars.decoding.scores import NEVER
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis
@@ -37,7 +37,7 @@ FORCED = "forced"
 
 @final
 @dataclass(frozen=True)
-class Stages:
+class NetworkStages:
     """The stages of one network and one search."""
 
     network: Network
@@ -147,7 +147,7 @@ class Stages:
         features = self.extractors[name].features(given.values.reshape(-1, 3, side, side))
         return replace(given, values=features.reshape(rows, frames, features.shape[1]))
 
-    def _problem(self, value: Value, state: Rows) -> Problem:
+    def _problem(self, value: Value, state: Rows) -> SearchProblem:
         """The problem of a search from the values of a stage; the state has R rows."""
         rows = beam_rows(self.settings)
         settings = self.settings
@@ -155,7 +155,7 @@ class Stages:
         if prepared is not None and not self.generator.grouped:
             prepared = prepared.repeat(rows)
         prefix: Padded | None = value.get(FORCED)
-        return Problem(
+        return SearchProblem(
             step=self._scored,
             state=state,
             prepared=prepared,

@@ -13,8 +13,8 @@ from sixjars.data.dataset import Fields
 from sixjars.decoding.scores import NEVER
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.predict import Predictor
-from sixjars.runs.requests import search_of
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import search_of
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import (
     ALL,
@@ -26,7 +26,7 @@ from sixjars.serving.export.graphs import (
     outputs_of,
 )
 from sixjars.serving.export.loops import AFTER, MADE, JoinedGraphs
-from sixjars.serving.export.stages import Stages
+from sixjars.serving.export.stages import NetworkStages
 from sixjars_runtime.errors import DataError, RecipeError, RunError, unknown
 from sixjars_runtime.exported.graphs import OnnxGraph
 from sixjars_runtime.exported.settings import PREFIX, WHOLE
@@ -66,7 +66,7 @@ def search_inside(
     return search_of(search, whole, {"nbest": nbest, **given}, predictor.ability, "export")
 
 
-def write_whole(stages: Stages, fields: Fields, folder: Path, *, what: str) -> None:
+def write_whole(stages: NetworkStages, fields: Fields, folder: Path, *, what: str) -> None:
     """Write the graph, and compare it with the toolkit's search at random inputs of four shapes."""
     import onnx
 
@@ -76,7 +76,7 @@ def write_whole(stages: Stages, fields: Fields, folder: Path, *, what: str) -> N
         _compare(stages, given, folder / WHOLE)
 
 
-def _model(stages: Stages, given: Sequence[dict[str, Padded]]) -> Any:
+def _model(stages: NetworkStages, given: Sequence[dict[str, Padded]]) -> Any:
     known = [dict(stages.begin(inputs)) for inputs in given]
     shared = [*known[0], MADE]
     for values, steps in zip(known, STEPS, strict=True):
@@ -134,7 +134,7 @@ def _repeated(stage: Any, value: dict[str, Any], carried: str, times: int, kept:
     return filled(results[0], stacked)
 
 
-def _inputs(stages: Stages, fields: Fields, rows: int, longest: int) -> dict[str, Padded]:
+def _inputs(stages: NetworkStages, fields: Fields, rows: int, longest: int) -> dict[str, Padded]:
     """Random inputs of the whole graph, with pixels for features, or beginnings of outputs."""
     if not fields.inputs:
         prefixes = Fields({PREFIX: fields.output}, fields.output)
@@ -146,7 +146,7 @@ def _inputs(stages: Stages, fields: Fields, rows: int, longest: int) -> dict[str
     return inputs
 
 
-def _compare(stages: Stages, given: Sequence[dict[str, Padded]], path: Path) -> None:
+def _compare(stages: NetworkStages, given: Sequence[dict[str, Padded]], path: Path) -> None:
     """Refuse a graph whose hypotheses are not those of the toolkit's search."""
     graph = OnnxGraph(path, threads=ALL)
     for example in given:
@@ -159,7 +159,7 @@ def _compare(stages: Stages, given: Sequence[dict[str, Padded]], path: Path) -> 
             )
 
 
-def _same(stages: Stages, given: Mapping[str, Padded], outputs: Mapping[str, Any]) -> bool:
+def _same(stages: NetworkStages, given: Mapping[str, Padded], outputs: Mapping[str, Any]) -> bool:
     """Whether hypotheses are as probable as those of torch's search, and each as torch finds it.
 
     Tokens may differ: a model that learned little has many outputs that are equally good.

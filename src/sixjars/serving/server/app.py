@@ -10,8 +10,8 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from pydantic_core import to_json
 
-from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
-from sixjars.serving.server.guard import Guard
+from sixjars.serving.server.batcher import Batcher, QueueClosed, QueueFull, WaitingRequest
+from sixjars.serving.server.guard import RequestGuard
 from sixjars.serving.server.messages import (
     RELOAD_BODY,
     ModelsResponse,
@@ -34,9 +34,9 @@ from sixjars.serving.server.requests import (
     received,
     while_there,
 )
-from sixjars.serving.server.served import Served, sentence_of
+from sixjars.serving.server.served import ServedRun, sentence_of
 from sixjars.serving.server.settings import ServerSettings
-from sixjars.serving.server.streams import Stream
+from sixjars.serving.server.streams import OutputStream
 from sixjars.version import version_of
 from sixjars_runtime.errors import TOO_LARGE, SixJarsError, memory_is_short
 
@@ -80,7 +80,9 @@ def told_as(status: int) -> Iterator[None]:
 class Serving:
     """All runs of a server, each with its batches, which begin with the event loop."""
 
-    def __init__(self, runs: Sequence[Served], settings: ServerSettings, metrics: Metrics) -> None:
+    def __init__(
+        self, runs: Sequence[ServedRun], settings: ServerSettings, metrics: Metrics
+    ) -> None:
         self.settings, self.metrics = settings, metrics
         self.runs = {run.name: run for run in runs}
         self.batchers: dict[str, Batcher] = {}
@@ -91,14 +93,14 @@ class Serving:
         for name, run in self.runs.items():
             self.batchers[name] = Batcher(run.work, self.settings, partial(self._count, name))
 
-    def _count(self, name: str, jobs: Sequence[Job], seconds: float) -> None:
+    def _count(self, name: str, jobs: Sequence[WaitingRequest], seconds: float) -> None:
         """Add a batch to the metrics of a run."""
         count = sum(len(job.request.inputs) for job in jobs)
         self.metrics.inputs.labels(model=name).inc(count)
         self.metrics.compute_seconds.labels(model=name).inc(seconds)
         self.metrics.batch_inputs.labels(model=name).observe(count)
 
-    def named(self, name: str | None) -> Served:
+    def named(self, name: str | None) -> ServedRun:
         """The run of that name; without a name, the only one."""
         if name is None and len(self.runs) == 1:
             return next(iter(self.runs.values()))
@@ -110,7 +112,7 @@ class Serving:
             )
         return self.runs[name]
 
-    async def answer(self, run: Served, request: CheckedRequest) -> Any:
+    async def answer(self, run: ServedRun, request: CheckedRequest) -> Any:
         """The prediction of a run; 503 where too many wait, 504 after the time limit."""
         limit = self.settings.time_limit
         try:
@@ -118,9 +120,9 @@ class Serving:
                 return await self.batchers[run.name].answer(request)
         except TimeoutError:
             raise HTTPException(504, f"this took longer than {limit:g} seconds.") from None
-        except Full:
+        except QueueFull:
             raise _busy("too many inputs wait; try again later.") from None
-        except Closed:
+        except QueueClosed:
             raise _busy("this server is ending; try again later.") from None
         except SixJarsError as error:
             raise HTTPException(422, request.plain(sentence_of(error))) from None
@@ -131,7 +133,7 @@ class Serving:
 
     def checked(
         self, message: PredictRequest, uploads: Uploads, *, streams: bool = False
-    ) -> tuple[Served, CheckedRequest]:
+    ) -> tuple[ServedRun, CheckedRequest]:
         """The run of a message, and its inputs."""
         run = self.named(message.model)
         with told_as(422):
@@ -155,7 +157,7 @@ class Serving:
             raise HTTPException(409, " ".join(faults))
         return [run.name for run in runs]
 
-    async def _reloaded(self, run: Served) -> str | None:
+    async def _reloaded(self, run: ServedRun) -> str | None:
         """Read a run again; return a sentence where it stays as it was."""
         fault = None
         try:
@@ -182,10 +184,10 @@ def _json(values: Any) -> Response:
 
 
 def application(
-    runs: Sequence[Served],
+    runs: Sequence[ServedRun],
     settings: ServerSettings,
     started: Callable[[Serving], None] = lambda serving: None,
-) -> Guard:
+) -> RequestGuard:
     """The application around some runs; `started` is called in its event loop."""
     metrics = Metrics()
     serving = Serving(runs, settings, metrics)
@@ -199,7 +201,7 @@ def application(
 
     about: dict[str, Any] = {"title": "sixjars", "version": version_of(), "responses": REFUSALS}
     app = FastAPI(**about, lifespan=living, docs_url=None, redoc_url=None)
-    guard = Guard(app, settings, metrics)
+    guard = RequestGuard(app, settings, metrics)
     _add_predictions(app, serving)
     _add_information(app, serving, guard)
     return guard
@@ -228,7 +230,7 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
             run, checked = serving.checked(message, uploads, streams=True)
             with told_as(422):
                 run.check_stream(checked)
-            events = Stream(partial(serving.answer, run), checked, stack.pop_all())
+            events = OutputStream(partial(serving.answer, run), checked, stack.pop_all())
         await while_there(request, events.begin())
         headers = {"X-Accel-Buffering": "no"}
         return StreamingResponse(events.lines(), headers=headers, media_type="text/event-stream")
@@ -242,7 +244,7 @@ def _add_predictions(app: FastAPI, serving: Serving) -> None:
         return _json({"reloaded": await serving.reload(name)})
 
 
-def _add_information(app: FastAPI, serving: Serving, guard: Guard) -> None:
+def _add_information(app: FastAPI, serving: Serving, guard: RequestGuard) -> None:
     """Add the paths that inform: models, health, metrics, and the live page."""
 
     @app.get("/v1/models", responses={200: {"model": ModelsResponse}})

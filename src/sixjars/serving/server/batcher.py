@@ -23,18 +23,18 @@ from sixjars.serving.server.settings import ServerSettings
 
 
 @final
-class Full(Exception):
+class QueueFull(Exception):
     """There is no room for another request."""
 
 
 @final
-class Closed(Exception):
+class QueueClosed(Exception):
     """The server is about to end."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Job:
+class WaitingRequest:
     """One request that waits to be computed."""
 
     request: CheckedRequest
@@ -60,9 +60,9 @@ class Job:
             self.answered.get_loop().call_soon_threadsafe(self.answer, result)
 
 
-Results = list[tuple[Job, Any]]
+Results = list[tuple[WaitingRequest, Any]]
 """The answer to each job of a batch; or an exception in its place."""
-Work = Callable[[Sequence[Job], Callable[[], None]], Results]
+Work = Callable[[Sequence[WaitingRequest], Callable[[], None]], Results]
 """Computes a batch; it calls its second argument after each step of streams."""
 
 
@@ -74,11 +74,11 @@ class Batcher:
         self,
         work: Work,
         settings: ServerSettings,
-        report: Callable[[Sequence[Job], float], None],
+        report: Callable[[Sequence[WaitingRequest], float], None],
     ) -> None:
         self._work, self._settings, self._report = work, settings, report
         self._loop = asyncio.get_running_loop()
-        self._line: deque[Job] = deque()
+        self._line: deque[WaitingRequest] = deque()
         self._change = Condition()
         self._closing = self._idle = False
         self._wanted = 0
@@ -103,16 +103,16 @@ class Batcher:
         return self._thread.is_alive() and not self._closing
 
     async def answer(self, request: CheckedRequest) -> Any:
-        """Wait for the answer. Raises `Full` or `Closed` where it is not even taken."""
-        job = Job(request, self._loop.create_future())
+        """Wait for the answer. Raises `QueueFull` or `QueueClosed` where it is not even taken."""
+        job = WaitingRequest(request, self._loop.create_future())
         room = self._settings.queue - len(request.inputs)
         with self._change:
             if self._closing:
-                raise Closed
+                raise QueueClosed
             if self._waiting() > room:
                 self._line = deque(waiting for waiting in self._line if not waiting.given_up)
             if self._waiting() > room:
-                raise Full
+                raise QueueFull
             self._line.append(job)
             if self._idle or len(self._line) >= self._wanted:
                 self._change.notify()
@@ -131,7 +131,7 @@ class Batcher:
                 self._others_from = self._lent = 0.0
                 self._compute_batch(batch, self._others)
 
-    def _compute_batch(self, batch: list[Job], between: Callable[[], None]) -> None:
+    def _compute_batch(self, batch: list[WaitingRequest], between: Callable[[], None]) -> None:
         began = monotonic()
         lent = self._lent
         try:
@@ -160,7 +160,7 @@ class Batcher:
             job.answer(result)
         self._report([job for job, _ in results], seconds)
 
-    def _next(self) -> list[Job] | None:
+    def _next(self) -> list[WaitingRequest] | None:
         """The next batch; empty where all of it was given up, nothing at the end."""
         with self._change:
             while not self._line:
@@ -178,10 +178,10 @@ class Batcher:
             self._wanted = len(batch) if len(batch) > 1 else 0
             return [job for job in batch if not job.given_up]
 
-    def _taken(self, first: Job) -> list[Job]:
+    def _taken(self, first: WaitingRequest) -> list[WaitingRequest]:
         """A job, and the others behind it that can be computed with it; the rest stays in line."""
         batch = [first]
-        rest = deque[Job]()
+        rest = deque[WaitingRequest]()
         room = min(self._settings.batch, first.request.most or self._settings.batch)
         room -= len(first.request.inputs)
         kind = first.request.settings, first.request.streams

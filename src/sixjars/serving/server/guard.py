@@ -44,7 +44,7 @@ HEADERS: Final = [
 
 
 @final
-class Guard:
+class RequestGuard:
     """The guard of the application: it refuses and counts requests, and limits their bodies."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:

@@ -20,9 +20,9 @@ from starlette.requests import ClientDisconnect
 from sixjars.data.field import Field
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.predict import Predictor
-from sixjars.runs.requests import Input, Unreadable, most_together
-from sixjars.runs.stepwise import Written
+from sixjars.runs.prediction.partial_outputs import WrittenToken
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import Input, UnreadableInput, most_together
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import shown
@@ -52,7 +52,7 @@ class CheckedRequest:
     settings: PredictionSettings
     names: Mapping[str, str] = field(default_factory=dict)
     """Paths of uploaded files, and the names that their sender gave them."""
-    tell: Callable[[Written], None] | None = None
+    tell: Callable[[WrittenToken], None] | None = None
     """Called with each step of a stream."""
 
     @property
@@ -95,7 +95,7 @@ class Uploads:
             shutil.copyfileobj(file.file, target)
         self.names[str(path)] = name
 
-    def path(self, name: object) -> str | Unreadable:
+    def path(self, name: object) -> str | UnreadableInput:
         """The path of the file of that name; a sentence where there is none, or several."""
         plain = plain_name(name) if isinstance(name, str) else None
         paths = [path for path, given in self.names.items() if given == plain]
@@ -107,7 +107,7 @@ class Uploads:
             fault = f"is no uploaded file; uploaded are: {', '.join(self.names.values())}"
         else:
             fault = "is no uploaded file; no file was uploaded"
-        return Unreadable(f"{shown(name)} {fault}.")
+        return UnreadableInput(f"{shown(name)} {fault}.")
 
 
 def plain_name(given: str | None) -> str:
@@ -233,7 +233,9 @@ def inputs_of(
 def _input(given: Any, uploads: Uploads, names: list[str], files: list[str], most: int) -> Input:
     """One input; a field that is a file can only be the name of an upload."""
     if (size := _size(given)) > most:
-        return Unreadable(f"has {size} characters, but this server allows {most} (--max-text).")
+        return UnreadableInput(
+            f"has {size} characters, but this server allows {most} (--max-text)."
+        )
     if not isinstance(given, dict):
         given_by_name = {names[0]: given} if len(names) == 1 else {}
     else:
@@ -241,11 +243,11 @@ def _input(given: Any, uploads: Uploads, names: list[str], files: list[str], mos
     values: dict[str, Any] = {}
     for name, value in given_by_name.items():
         values[name] = uploads.path(value) if name in files else value
-        if isinstance(values[name], Unreadable):
-            return Unreadable(f"the {name} {values[name].sentence}")
+        if isinstance(values[name], UnreadableInput):
+            return UnreadableInput(f"the {name} {values[name].sentence}")
     # a path of this machine under another name must not get through
     if files and set(values) != set(names):
-        return Unreadable(f"must name {' and '.join(names)}.")
+        return UnreadableInput(f"must name {' and '.join(names)}.")
     return values if values else given
 
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.compiling import compiled_for
 from sixjars.model.precision import Precision
-from sixjars.runs.predict import Predictor, load
+from sixjars.runs.prediction.predictor import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
     from sixjars.serving.server.app import Serving
-    from sixjars.serving.server.guard import Guard
+    from sixjars.serving.server.guard import RequestGuard
 
 SWITCHING = 0.001
 """Seconds after which the computing thread makes way for the one that reads requests; with Python's
@@ -134,10 +134,10 @@ def listening(settings: ServerSettings) -> socket.socket:
     return listener
 
 
-def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings) -> "Guard":
+def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings) -> "RequestGuard":
     """The application; a signal SIGHUP reads the runs again."""
     from sixjars.serving.server.app import application
-    from sixjars.serving.server.served import Served
+    from sixjars.serving.server.served import ServedRun
 
     def started(serving: "Serving") -> None:
         loop = asyncio.get_running_loop()
@@ -152,7 +152,7 @@ def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings
         with suppress(RuntimeError, ValueError, NotImplementedError, AttributeError):
             loop.add_signal_handler(signal.SIGHUP, again)
 
-    served = [Served(name, opened, settings) for name, opened in runs.items()]
+    served = [ServedRun(name, opened, settings) for name, opened in runs.items()]
     return application(served, settings, started)
 
 
@@ -167,7 +167,7 @@ async def _reloaded(serving: "Serving") -> None:
         logger.error("%s", error.detail)
 
 
-def run_until_told(app: "Guard", listener: socket.socket, settings: ServerSettings) -> None:
+def run_until_told(app: "RequestGuard", listener: socket.socket, settings: ServerSettings) -> None:
     """Answer until a signal says to end; a second one ends at once."""
     import uvicorn
 

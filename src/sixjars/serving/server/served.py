@@ -10,13 +10,13 @@ from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.html.views import fragment
 from sixjars.drawing.view import BY_PROBABILITY, view_of
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.notes import notes_of
-from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Check, search_of
-from sixjars.runs.stepwise import Tell, Written, stepwise
+from sixjars.runs.prediction.input_warnings import notes_of
+from sixjars.runs.prediction.partial_outputs import Tell, WrittenToken, stepwise
+from sixjars.runs.prediction.prediction import Prediction
+from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.prediction.requests import Check, search_of
 from sixjars.serving.pages import titles
-from sixjars.serving.server.batcher import Job, Results
+from sixjars.serving.server.batcher import Results, WaitingRequest
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
 from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
@@ -38,7 +38,7 @@ class _GivenUp(Exception):
 
 
 @final
-class Served:
+class ServedRun:
     """A run with its name; `open` reads it, now and whenever it has changed."""
 
     def __init__(
@@ -126,7 +126,7 @@ class Served:
                 "a stream has one output, of greedy search or sampling; ask /v1/predict for a beam."
             )
 
-    def work(self, jobs: Sequence[Job], between: Callable[[], None]) -> Results:
+    def work(self, jobs: Sequence[WaitingRequest], between: Callable[[], None]) -> Results:
         """Answer a batch; where it fails as a whole, each request is tried alone.
 
         Work ends where nobody waits for it any longer: it would hold up all that come after. Each
@@ -147,7 +147,9 @@ class Served:
                 return [(jobs[0], error)]
             return [result for job in jobs for result in self.work([job], between)]
 
-    def _answers(self, jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
+    def _answers(
+        self, jobs: Sequence[WaitingRequest], check: Check, between: Callable[[], None]
+    ) -> list[Any]:
         """For each request a list of plain values; for a stream one of them, or an exception."""
         requests = [job.request for job in jobs]
         if requests[0].streams:
@@ -157,7 +159,7 @@ class Served:
         inputs = [pair for each in requests for pair in enumerate(each.inputs)]
         prepared = [run.prepare(given, number=at, search=search) for at, given in inputs]
         details = settings.weights or settings.view
-        rows = iter(run.answers(prepared, search, details=details, check=check))
+        rows = iter(run.predictions(prepared, search, details=details, check=check))
         return [[_row(run, each, next(rows)) for _ in each.inputs] for each in requests]
 
 
@@ -174,21 +176,23 @@ def _check_size(request: PredictRequest, search: SearchSettings) -> None:
         )
 
 
-def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
+def _streamed(
+    jobs: Sequence[WaitingRequest], check: Check, between: Callable[[], None]
+) -> list[Any]:
     """The plain values of each stream, or its error; each is answered as soon as it ends."""
     settings = jobs[0].request.settings
-    ended = dict[Job, Any]()
+    ended = dict[WaitingRequest, Any]()
 
-    def teller(job: Job) -> Tell:
+    def teller(job: WaitingRequest) -> Tell:
         request, tell = job.request, job.request.tell
         assert tell is not None
 
-        def handle(event: Written | Prediction | Exception) -> None:
+        def handle(event: WrittenToken | Prediction | Exception) -> None:
             if isinstance(event, Exception):
                 ended[job] = event
             elif job.given_up:
                 raise _GivenUp
-            elif isinstance(event, Written):
+            elif isinstance(event, WrittenToken):
                 return tell(event)
             else:
                 ended[job] = _row(settings.run, request, [event])

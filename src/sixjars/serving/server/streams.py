@@ -9,7 +9,7 @@ from typing import Any, final
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from sixjars.runs.stepwise import Written
+from sixjars.runs.prediction.partial_outputs import WrittenToken
 from sixjars.serving.server.requests import CheckedRequest
 
 LAST = ("end", "error")
@@ -17,7 +17,7 @@ LAST = ("end", "error")
 
 
 @final
-class Stream:
+class OutputStream:
     """The events of one output: `token`s, each with the text so far, then `end`; or `error`.
 
     It is computed together with other streams, and a slow reader holds up nobody. `kept`, the files
@@ -37,7 +37,7 @@ class Stream:
         request = replace(request, tell=self._tell)
         self._task = asyncio.create_task(self._compute(answer, request, kept))
 
-    def _tell(self, step: Written) -> None:
+    def _tell(self, step: WrittenToken) -> None:
         """Add an event; called by the computing thread, for a step again where a batch failed."""
         if step.at < self._told:
             return

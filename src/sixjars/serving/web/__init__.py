@@ -23,12 +23,12 @@ from sixjars.data.field import Field
 from sixjars.decoding.scores import order_in_words
 from sixjars.drawing.view import BY_PROBABILITY
 from sixjars.learning.checkpoints import write_whole
-from sixjars.model.backbones.pretrained import Features
+from sixjars.model.backbones.pretrained import BackboneExtractor
 from sixjars.model.visual import VisualInput
 from sixjars.recipe.sections import Recipe, SearchSettings
-from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import RunFolder, open_run
-from sixjars.runs.predict import Predictor
+from sixjars.runs.data.blueprint import Blueprint
+from sixjars.runs.folder.run_folder import RunFolder, open_run
+from sixjars.runs.prediction.predictor import Predictor
 from sixjars.samples import generate, materialise, sample_columns
 from sixjars.serving.pages import titles
 from sixjars.serving.web.features import features
@@ -116,7 +116,7 @@ def _weights(run: Predictor) -> dict[str, Tensor]:
     extractors = [field.equipment.extractor for field in run.fields.inputs.values()]
     for path, module in run.network.named_modules():
         if isinstance(module, VisualInput) and module.backbone is None:
-            [frozen] = [each.backbone for each in extractors if isinstance(each, Features)]
+            [frozen] = [each.backbone for each in extractors if isinstance(each, BackboneExtractor)]
             for name, tensor in frozen.state_dict().items():
                 weights[f"{path}.backbone.{name}"] = tensor
     return weights

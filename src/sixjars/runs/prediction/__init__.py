@@ -1,0 +1,1 @@
+"""Prediction with a run: requests, the predictor, predictions, and the lines or files of many of them."""

@@ -1,0 +1,145 @@
+"""Warnings about the inputs of predictions: cut, with unknown tokens, or left out for a reason."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from sixjars.runs.prediction.prediction import Prediction
+
+MUCH = 0.05
+"""The share of unknown tokens from which outputs may be poor."""
+PLACES: Final = 2
+"""Inputs that are named for each reason: the first can be looked up, and all are counted."""
+REASONS: Final = 5
+"""Reasons that are named, the most frequent ones: more would not be read in one line."""
+QUOTED: Final = 3
+"""Letters of an input from which a sentence quotes it; a shorter one may be part of any word."""
+NUMBER: Final = re.compile(r"input \d+")
+"""The beginning of a sentence about an input."""
+
+
+@final
+@dataclass(frozen=True)
+class Reason:
+    """One thing that is wrong with some inputs."""
+
+    sentence: str
+    """About the first of them."""
+    count: int
+    places: tuple[str, ...]
+    """The first of them, by file and number."""
+
+    def __add__(self, other: "Reason") -> "Reason":
+        """Both counts; the sentence and the first places are of this one."""
+        places = (self.places + other.places)[:PLACES]
+        return Reason(self.sentence, self.count + other.count, places)
+
+    def __str__(self) -> str:
+        others = self.count - len(self.places)
+        named = (", " if others else " and ").join(self.places)
+        return f"{self.sentence} ({named}{f' and {others:,} more' if others else ''})"
+
+
+@final
+@dataclass(frozen=True)
+class Skipped:
+    """Inputs that have no answer, by reason.
+
+    >>> from sixjars.runs.prediction.prediction import Prediction
+    >>> errors = [f"input {at}: the text is empty." for at in (2, 5, 6)]
+    >>> skipped = Skipped.of([[Prediction("", error=error)] for error in errors])
+    >>> skipped.in_words(615, "answers").partition(": ")[0]
+    '3 of 615 inputs were skipped, and their answers are empty'
+    >>> skipped.in_words(615).partition(": ")[2]
+    'the text is empty (input 2, input 5 and 1 more).'
+    """
+
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, predictions: "Sequence[Sequence[Prediction]]", file: str = "") -> "Skipped":
+        """The inputs without an answer, of the outputs for some inputs of a file."""
+        best = [outputs[0] for outputs in predictions]
+        return cls(_merged(_reason(output, file) for output in best if output.error is not None))
+
+    @property
+    def count(self) -> int:
+        """The number of these inputs."""
+        return sum(reason.count for reason in self.reasons.values())
+
+    def __add__(self, other: "Skipped") -> "Skipped":
+        """The inputs of both."""
+        return Skipped(_merged([*self.reasons.items(), *other.reasons.items()]))
+
+    def to_json(self) -> str:
+        """The reasons as text, for another process."""
+        return json.dumps({key: asdict(reason) for key, reason in self.reasons.items()})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Skipped":
+        """Read what `to_json` gave."""
+        reasons = {}
+        for key, values in json.loads(text).items():
+            reasons[key] = Reason(values["sentence"], values["count"], tuple(values["places"]))
+        return cls(reasons)
+
+    def in_words(self, inputs: int, empty: str = "", *, what: str = "inputs") -> str:
+        """How many inputs were skipped, and why; `empty` are the answers left empty, if any."""
+        ordered = sorted(self.reasons.values(), key=lambda reason: -reason.count)
+        reasons = "; ".join(map(str, ordered[:REASONS]))
+        others = sum(reason.count for reason in ordered[REASONS:])
+        reasons += f"; and {others:,} for other reasons" if others else ""
+        which = f"all {inputs:,}" if self.count == inputs > 1 else f"{self.count:,} of {inputs:,}"
+        if self.count == 1:
+            what = what if inputs > 1 else what.removesuffix("s")
+            blank = f", and its {empty.removesuffix('s')} is empty" if empty else ""
+            return f"{which} {what} was skipped{blank}: {reasons}."
+        blank = f", and their {empty} are empty" if empty else ""
+        return f"{which} {what} were skipped{blank}: {reasons}."
+
+
+def _merged(reasons: Iterable[tuple[str, Reason]]) -> dict[str, Reason]:
+    """The reasons by key, those with the same key as one."""
+    merged: dict[str, Reason] = {}
+    for key, reason in reasons:
+        merged[key] = merged[key] + reason if key in merged else reason
+    return merged
+
+
+def _reason(prediction: "Prediction", file: str) -> tuple[str, Reason]:
+    """A key that errors of the same kind share, and the reason why an input has no answer."""
+    place, _, sentence = str(prediction.error).partition(": ")
+    if not NUMBER.fullmatch(place):
+        place, sentence = "", str(prediction.error)
+    key = sentence
+    for text in sorted(prediction.inputs.values(), key=len, reverse=True):
+        key = key.replace(text, "…") if len(text.strip()) >= QUOTED else key
+    where = ", ".join(part for part in (file, place) if part) or "an input"
+    key = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "…", key)
+    return key, Reason(sentence.removesuffix("."), 1, (where,))
+
+
+def cut_in_words(what: str = "the input") -> str:
+    """A sentence that an input was cut."""
+    return f"{what} was cut, because it is longer than the run reads (max_length)."
+
+
+def unknown_in_words(share: float) -> str:
+    """The share of unknown tokens as a sentence.
+
+    >>> unknown_in_words(0.02)
+    '2 % of the input tokens are unknown to the run (<unk>).'
+    """
+    poor = "; outputs may be poor" if share > MUCH else ""
+    return f"{100 * share:.3g} % of the input tokens are unknown to the run (<unk>){poor}."
+
+
+def notes_of(prediction: "Prediction") -> list[str]:
+    """All sentences about the input of one prediction."""
+    sentences = [cut_in_words()] if prediction.truncated else []
+    if prediction.unknown_tokens:
+        sentences.append(unknown_in_words(prediction.unknown_tokens / prediction.tokens_read))
+    return sentences
