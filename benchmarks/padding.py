@@ -13,9 +13,8 @@ import numpy as np
 
 from sixjars.data.batches import Batches
 from sixjars.flow.values import Segments
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 
 WAYS = ("packed rectangles", "one rectangle", "one block")
 

@@ -36,8 +36,7 @@ from sixjars.recipe.data import FieldSettings
 from sixjars.recipe.files import packaged
 from sixjars.recipe.schema import Settings
 from sixjars.recipe.sections import ModelSettings, Recipe
-from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.runs.recipes import Blueprint, read_recipe, recipe_of
 from sixjars.samples import SAMPLES
 from sixjars.tasks import TASKS, Slot, Task
 

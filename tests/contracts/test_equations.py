@@ -31,8 +31,7 @@ from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import state_shape
 from sixjars.recipe.files import packaged
-from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 
 from .encoder_cases import ngrams
 from .equation_models import Model, all_letters, compare

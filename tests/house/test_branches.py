@@ -80,7 +80,7 @@ ALLOWED = {
     ("runs/training/network.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/recipes.py", "getattr(inner.kind, 'given', ())"): "the same",
     (
-        "runs/data/blueprint.py",
+        "runs/recipes.py",
         "hasattr(inner.kind, 'extractor')",
     ): "a hook: whoever reads files has a feature extractor",
     (

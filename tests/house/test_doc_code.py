@@ -15,9 +15,8 @@ from sixjars.cli import app
 from sixjars.evaluation.score import true_boxes, true_rationales
 from sixjars.model.build import build
 from sixjars.recipe.files import packaged
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars.runs.training.network import add_vectors
 from sixjars.samples import sample_named
 from sixjars.samples.video_files import write_video

@@ -12,10 +12,9 @@ from torch import Tensor, nn
 import sixjars
 from sixjars.errors import RecipeError, RunError
 from sixjars.model.backbones.backbone import Backbone, MapShape
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.evaluate import evaluate
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.samples import sample_folder
 
 FRAMES = 4

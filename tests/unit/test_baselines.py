@@ -37,9 +37,8 @@ from sixjars.evaluation.baselines.table import METHODS, load_library, measured
 from sixjars.evaluation.metrics import METRICS, Score, metric_named
 from sixjars.evaluation.score import groups_of
 from sixjars.recipe.allowed_code import NOTHING
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import Splits, splits_of
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.samples import generate
 from sixjars_runtime.special_tokens import STOP
 

@@ -31,9 +31,9 @@ from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
 from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import file_dataset
 from sixjars.runs.folder.run_folder import open_run
+from sixjars.runs.recipes import Blueprint
 
 FEW = [
     "data.sample.size=64",

@@ -10,8 +10,7 @@ import pytest
 
 import sixjars
 from sixjars.errors import Interrupted
-from sixjars.learning.checkpoints import RunFiles
-from sixjars.learning.cost import FILE, TrainingCost, TrainingPart, read_cost
+from sixjars.learning.checkpoints import FILE, RunFiles, TrainingCost, TrainingPart, read_cost
 from sixjars.learning.loop import Trainer
 from tests.unit.conftest import Tired
 

@@ -6,9 +6,8 @@ import pytest
 
 from sixjars.model.build import build
 from sixjars.recipe.files import packaged
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.explanation.explain import explain
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12"]
 CELLS = {"encoder.cells.weight", "encoder.cells.bias"}

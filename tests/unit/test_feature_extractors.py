@@ -18,8 +18,7 @@ from sixjars.model import visual
 from sixjars.model.backbones import pretrained
 from sixjars.model.backbones.pretrained import LARGEST, BackboneExtractor
 from sixjars.model.visual import Pixels, VisualInput
-from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 
 SIDE = 8
 CPU = torch.device("cpu")

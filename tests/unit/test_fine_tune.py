@@ -17,11 +17,10 @@ from sixjars.loss import Objective, SealedBatch
 from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING
 from sixjars.recipe.sections import LossSettings
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.fine_tune import StartingRun, read_inheriting
 from sixjars.runs.folder.run_folder import open_run
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.runs.training.network import fresh_network
 
 from .tokenizers import vocabulary

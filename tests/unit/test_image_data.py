@@ -18,9 +18,8 @@ from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Encoded
 from sixjars.model.build import Network
 from sixjars.recipe.sections import EvaluationSettings, Recipe, SearchSettings
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import Splits, splits_of
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars.runs.training.network import fresh_network
 
 WIDTH, HEIGHT = 12, 8

@@ -20,9 +20,8 @@ from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.loss import class_weights, token_loss
 from sixjars.recipe.sections import EvaluationSettings, LossSettings, Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars.runs.training.network import fresh_network
 
 TEXTS = ["dog", "cat", "ox", "cat", "dog", "ant", "cat", "Dog"]

@@ -23,10 +23,9 @@ from sixjars.data.tables import Examples
 from sixjars.data.text import files
 from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.duplicates import _first_seen, _hashes, numbered
 from sixjars.runs.data.splits import Splits, splits_of
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from tests.unit.conftest import Server
 from tests.unit.rows import line_numbers, reading, rows_of
 

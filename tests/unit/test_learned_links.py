@@ -18,10 +18,8 @@ from sixjars.data.alignment.learned import learned_links
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.data.splits import Splits, splits_of
-from sixjars.runs.data.warnings import notes_on
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.data.splits import Splits, notes_on, splits_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 
 from .faults import check_fault, entries
 

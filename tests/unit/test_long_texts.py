@@ -16,10 +16,8 @@ from sixjars.data.storage.cache import Examples
 from sixjars.data.text.statistics import longest_of
 from sixjars.errors import DataError
 from sixjars.flow.values import Padded
-from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.data.splits import splits_of
-from sixjars.runs.data.warnings import notes_on
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.data.splits import notes_on, splits_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars_runtime.special_tokens import STOP
 
 LONG, SHORT = "a b c d a b c d", "a b c"

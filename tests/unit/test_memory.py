@@ -11,12 +11,10 @@ from torch.profiler import ProfilerActivity, profile
 import sixjars
 import sixjars_runtime
 from sixjars.errors import DataError, LearningError
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import read_recipe
-from sixjars.runs.training import memory as training_memory
-from sixjars.runs.training.memory import key_of
-from sixjars.runs.training.network import fresh_network
+from sixjars.runs.recipes import Blueprint, read_recipe
+from sixjars.runs.training import network as training_memory
+from sixjars.runs.training.network import fresh_network, key_of
 from sixjars_runtime import memory
 
 SENTENCE = r"^this search needs about .* of memory for 2 x 4,000 rows, a vocabulary of \d+ and up to 12 steps, but 1 MB "

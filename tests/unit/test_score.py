@@ -16,9 +16,9 @@ from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder.run_folder import open_run
+from sixjars.runs.recipes import Blueprint
 
 Counts = Counter[str]
 

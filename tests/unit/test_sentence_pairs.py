@@ -9,9 +9,8 @@ import pytest
 import sixjars
 from sixjars.errors import RecipeError
 from sixjars.model.build import build
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.runs.recipes import Blueprint, read_recipe, recipe_of
 from sixjars.runs.training.network import add_vectors
 
 ROWS = [

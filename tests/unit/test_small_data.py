@@ -19,10 +19,8 @@ from sixjars.loss import class_weights, without_words
 from sixjars.progress import Reporter, Summary
 from sixjars.recipe.sections import LossSettings
 from sixjars.runs import train as training
-from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.data.splits import Splits, splits_of
-from sixjars.runs.data.warnings import notes_on
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.data.splits import Splits, notes_on, splits_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars_runtime.special_tokens import UNK
 
 from .conftest import Call

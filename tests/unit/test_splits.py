@@ -15,11 +15,10 @@ from sixjars.data.storage.cache import Examples
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.duplicates import numbered, paired
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.evaluate import evaluate
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars.runs.training.network import add_vectors
 from sixjars.samples import generate
 from sixjars.samples.video_files import write_video

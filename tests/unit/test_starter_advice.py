@@ -9,9 +9,8 @@ import torch
 from sixjars.model.build import build
 from sixjars.recipe.files import flat, packaged
 from sixjars.runs.baselines import advice
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.runs.training.network import fresh_network
 from sixjars.starter.write import new
 from tests.untidy.files import article, english, german, headline, review, sentiment

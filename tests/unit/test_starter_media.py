@@ -11,10 +11,9 @@ import sixjars
 from sixjars.errors import DataError
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.prepare import generate_sample
 from sixjars.runs.data.splits import Splits, splits_of
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.starter.write import new
 from sixjars.tasks import TASKS
 

@@ -18,9 +18,8 @@ from sixjars.model.encoders.image import ImageEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.visual import VisualInput
 from sixjars.recipe.files import packaged
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.runs.training.network import fresh_network
 
 UNUSED = {

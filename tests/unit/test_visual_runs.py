@@ -13,11 +13,11 @@ import sixjars
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explanation.explain import explain
 from sixjars.runs.folder.run_folder import open_run
+from sixjars.runs.recipes import Blueprint
 from sixjars.samples import sample_folder
 from sixjars_runtime.errors import Interrupted, shown
 

@@ -25,9 +25,8 @@ from sixjars.data.text.wordllama import (
     piece_vectors,
 )
 from sixjars.errors import DataError, MissingExtra
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars.runs.training.network import fresh_network
 from sixjars_runtime.special_tokens import UNK
 

@@ -13,8 +13,8 @@ from threading import Thread
 from typing import Any
 
 import sixjars
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import raw_examples
+from sixjars.runs.recipes import Blueprint
 from tests.unit.browser import Browser
 
 FEW = (

@@ -9,7 +9,7 @@ from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Interval, Metric
 from sixjars.evaluation.metrics.table import widened
-from sixjars.learning.cost import read_cost
+from sixjars.learning.checkpoints import read_cost
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.folder.run_folder import RunFolder
 from sixjars_runtime.errors import RunError

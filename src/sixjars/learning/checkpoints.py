@@ -16,16 +16,79 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, final
 
 import torch
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.learning.cost import FILE, TrainingPart
+from sixjars.progress import duration
 from sixjars_runtime.errors import RunError
+
+FILE: Final = "cost.json"
+_LARGEST: Final = 1 << 20  # bytes
+
+
+@final
+@dataclass(frozen=True)
+class TrainingPart:
+    """One part of a training, from where it was begun or resumed to its end."""
+
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    device: Annotated[str, Field(max_length=200)]
+    """`cpu`, or `cuda` with the name of the GPU."""
+    processes: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def where(self) -> str:
+        """The device, and the number of processes where there are several."""
+        return self.device + (f" × {self.processes} processes" if self.processes > 1 else "")
+
+
+@final
+@dataclass(frozen=True)
+class TrainingCost:
+    """Wall time of training and validation, without reading the data and the final scores.
+
+    >>> parts = TrainingPart(150.0, "cpu"), TrainingPart(9.0, "cuda (NVIDIA A100)", 2), TrainingPart(50.0, "cpu")
+    >>> cost = TrainingCost(parts)
+    >>> cost.seconds, cost.words
+    (209.0, '3 min on cpu, cuda (NVIDIA A100) × 2 processes')
+    """
+
+    parts: tuple[TrainingPart, ...] = ()
+    """One for each time that it was begun or resumed."""
+
+    @property
+    def seconds(self) -> float:
+        """On all devices."""
+        return sum(part.seconds for part in self.parts)
+
+    @property
+    def device(self) -> str:
+        """Every device that was used."""
+        return ", ".join(dict.fromkeys(part.where for part in self.parts))
+
+    @property
+    def words(self) -> str:
+        """Time and devices for a person."""
+        return f"{duration(self.seconds)} on {self.device}"
+
+
+def read_cost(folder: Path) -> TrainingCost | None:
+    """The cost that a run's folder holds; None where the file is missing or damaged."""
+    path = folder / FILE
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return None
+        kind = TypeAdapter(list[TrainingPart])
+        parts: Sequence[TrainingPart] = kind.validate_json(path.read_bytes(), strict=True)
+    except (OSError, ValidationError):
+        return None
+    return TrainingCost(tuple(parts)) if parts else None
+
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision

@@ -20,8 +20,15 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
-from sixjars.learning.checkpoints import RunFiles, TrainingState, packed_optimizer, signals_to
-from sixjars.learning.cost import TrainingCost, TrainingPart, read_cost
+from sixjars.learning.checkpoints import (
+    RunFiles,
+    TrainingCost,
+    TrainingPart,
+    TrainingState,
+    packed_optimizer,
+    read_cost,
+    signals_to,
+)
 from sixjars.learning.engine import Engine, OneDevice, Update, UpdateBatches, Updater, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective

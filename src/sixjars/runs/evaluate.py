@@ -31,7 +31,6 @@ from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines, sentence_of
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.scored_files import (
     Scored,
     are_files,
@@ -43,7 +42,7 @@ from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import Splits, splits_of
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.notebook import baseline_table, score_table, table
-from sixjars.runs.recipes import metrics_of, misfits, named_metrics
+from sixjars.runs.recipes import Blueprint, metrics_of, misfits, named_metrics
 from sixjars.runs.training.folds import note_of_folds
 from sixjars.runs.training.trend import trend_of
 from sixjars_runtime.errors import DataError, RecipeError, RunError, SixJarsError

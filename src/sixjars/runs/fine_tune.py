@@ -19,10 +19,9 @@ from sixjars.model.build import Network, nested
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.run_folder import RunFolder, noted, open_run
 from sixjars.runs.prediction.predictor import Predictor
-from sixjars.runs.recipes import read_recipe, recipe_of
+from sixjars.runs.recipes import Blueprint, read_recipe, recipe_of
 from sixjars.runs.training.resume import kept_recipe
 from sixjars_runtime.errors import RecipeError, RunError
 

@@ -12,7 +12,7 @@ from sixjars.decoding import in_words
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import JudgedOutputs, judged
-from sixjars.learning.cost import read_cost
+from sixjars.learning.checkpoints import read_cost
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Trainer, TrainingHooks
@@ -23,19 +23,16 @@ from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines.run_baselines import BaselineScoring, kept_baselines
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
-from sixjars.runs.data.splits import Splits, splits_of
-from sixjars.runs.data.warnings import notes_on
+from sixjars.runs.data.splits import Splits, notes_on, splits_of
 from sixjars.runs.fine_tune import StartingRun, recipe_and_origin
 from sixjars.runs.folder.run_folder import RunFolder, begin_run, check_free, has_run, was_begun
-from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.recipes import Blueprint, metrics_of, read_recipe
 from sixjars.runs.run import Run
 from sixjars.runs.training.end import sentence_of_end
 from sixjars.runs.training.folds import cross_validate, notes_on_all
 from sixjars.runs.training.learning_curves import draw_curves
-from sixjars.runs.training.memory import check_fits, enough_memory
-from sixjars.runs.training.network import fresh_network
+from sixjars.runs.training.network import check_fits, enough_memory, fresh_network
 from sixjars.runs.training.resume import Extension, extension_of
 from sixjars.runs.training.trend import FEWEST
 from sixjars_runtime.errors import Interrupted, LearningError

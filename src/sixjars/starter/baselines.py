@@ -15,10 +15,9 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import listed_overrides
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.baselines.run_baselines import BaselineScoring, by_importance
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.data.splits import splits_of
-from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.recipes import Blueprint, metrics_of, read_recipe
 from sixjars.runs.training.folds import fold_recipes, mean_baselines
 from sixjars.starter.write import started
 from sixjars_runtime.errors import DataError

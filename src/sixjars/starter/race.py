@@ -26,7 +26,7 @@ from sixjars.progress import Reporter, duration, listening, number_of, usual_rep
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import overridden, read_text, values_from
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.warnings import SMALL_VALIDATION
+from sixjars.runs.data.splits import SMALL_VALIDATION
 from sixjars.runs.folder.run_folder import RunFolder
 from sixjars.runs.recipes import chosen_by, read_recipe, recipe_of
 from sixjars.runs.train import fit

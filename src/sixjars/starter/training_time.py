@@ -24,9 +24,8 @@ from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.progress import Reporter, duration, listening, number_of
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import Splits, raw_examples
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.runs.train import trainer_of
 from sixjars.runs.training.network import fresh_network
 from sixjars_runtime.errors import SixJarsError, memory_is_short

@@ -15,12 +15,13 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path, PurePath
 from threading import Lock
 from typing import BinaryIO, Final, cast, final
+from unicodedata import normalize
 
 from sixjars.data.media.hdf5 import HDF5_ENDINGS, Hdf5File, Stamp, too_large
-from sixjars.data.media.names import in_other_case, spellings
 from sixjars.data.storage.cache import set_aside
 from sixjars.progress import Reporter
 from sixjars_runtime.errors import DataError
@@ -331,3 +332,38 @@ def _hash(file: BinaryIO) -> str:
 
 def _reason(error: BaseException) -> str:
     return str(error).rstrip(".") or type(error).__name__
+
+
+def spellings(name: str) -> list[str]:
+    r"""Other ways to write the same name: / for \, and é as one character or, as on macOS, two.
+
+    >>> spellings("a\\b.jpg"), spellings("a.jpg"), list(map(len, spellings("é.jpg")))
+    (['a/b.jpg'], [], [6])
+    """
+    plain = name.replace("\\", "/")
+    forms = dict.fromkeys((plain, normalize("NFC", plain), normalize("NFD", plain)))
+    return [form for form in forms if form != name]
+
+
+def in_other_case(folder: Path, name: str) -> str | None:
+    """The file whose name differs in case alone, as Windows and macOS would find it."""
+    spelled = ""
+    with suppress(OSError):  # a folder that may not be listed
+        for step in name.replace("\\", "/").split("/"):
+            path = folder / spelled
+            names = _listed(path, path.stat().st_mtime_ns) if path.is_dir() else {}
+            if _folded(step) not in names:
+                return None
+            spelled = os.path.join(spelled, names[_folded(step)])
+        return spelled if (folder / spelled).is_file() else None
+    return None
+
+
+@lru_cache(maxsize=100)
+def _listed(folder: Path, changed: int) -> dict[str, str]:
+    """The names in a folder, by their form without case; listed again when it has changed."""
+    return {_folded(name): name for name in sorted(os.listdir(folder))}
+
+
+def _folded(name: str) -> str:
+    return normalize("NFC", name).casefold()

@@ -11,8 +11,8 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import admitted
+from sixjars.runs.recipes import Blueprint
 from sixjars.samples import SAMPLES, generate, materialise
 from sixjars.tasks import own_name
 from sixjars_runtime.errors import DataError, RecipeError, unknown

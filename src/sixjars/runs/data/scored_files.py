@@ -11,8 +11,8 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
 from sixjars.recipe.data import Files
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import media_places
 from sixjars.runs.data.split_files import read_files
+from sixjars.runs.recipes import media_places
 from sixjars.samples import sample_columns
 from sixjars_runtime.errors import DataError
 

@@ -13,12 +13,11 @@ from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.data import are_learned
 from sixjars.recipe.files import RecipeLike, find, packaged
 from sixjars.recipe.sections import DataSettings, Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.splits import raw_examples
 from sixjars.runs.explanation.sections import Explanation, explanation_of
 from sixjars.runs.folder.archive import is_packed
 from sixjars.runs.folder.run_folder import has_run, open_run
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import Blueprint, read_recipe
 from sixjars.runs.training.network import blank_batch
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import DataError, RecipeError, hint, shown

@@ -15,9 +15,9 @@ from markupsafe import Markup
 
 from sixjars.learning.checkpoints import saved_shapes
 from sixjars.progress import number_of
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.archive import HUB
 from sixjars.runs.folder.run_folder import RunFolder
+from sixjars.runs.recipes import Blueprint
 from sixjars.tasks import TASKS
 from sixjars_runtime.errors import RunError
 from sixjars_runtime.small_files import read_limited

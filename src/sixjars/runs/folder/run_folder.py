@@ -27,10 +27,9 @@ from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.data.split_files import SPLITS
 from sixjars.runs.folder.archive import is_packed, unpacked
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import Blueprint, recipe_of
 from sixjars.version import version_of
 from sixjars_runtime.errors import RunError, SixJarsError, shown
 from sixjars_runtime.small_files import read_limited

@@ -13,12 +13,10 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import Reporter, number_of
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data.blueprint import Blueprint
-from sixjars.runs.data.splits import splits_of
-from sixjars.runs.data.warnings import notes_on
+from sixjars.runs.data.splits import notes_on, splits_of
 from sixjars.runs.folder.baseline_scores import read_entries
 from sixjars.runs.folder.run_folder import RunFolder, best_first
-from sixjars.runs.recipes import chosen_by
+from sixjars.runs.recipes import Blueprint, chosen_by
 from sixjars_runtime.errors import RecipeError, RunError
 
 

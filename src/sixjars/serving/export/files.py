@@ -18,11 +18,11 @@ from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.model_card import model_card
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.output_file import check_writable
 from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.recipes import Blueprint
 from sixjars.serving.export.agreement import Agreement, compare
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import SHAPES, inputs_of

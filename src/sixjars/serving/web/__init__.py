@@ -26,9 +26,9 @@ from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import BackboneExtractor
 from sixjars.model.visual import VisualInput
 from sixjars.recipe.sections import Recipe, SearchSettings
-from sixjars.runs.data.blueprint import Blueprint
 from sixjars.runs.folder.run_folder import RunFolder, open_run
 from sixjars.runs.prediction.predictor import Predictor
+from sixjars.runs.recipes import Blueprint
 from sixjars.samples import generate, materialise, sample_columns
 from sixjars.serving.pages import titles
 from sixjars.serving.web.features import features
