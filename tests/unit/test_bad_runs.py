@@ -17,8 +17,8 @@ import yaml
 import sixjars
 from sixjars.errors import RunError
 from sixjars.recipe.files import overridden
-from sixjars.runs.curves import draw_curves
 from sixjars.runs.folder.run_folder import open_run
+from sixjars.runs.training.learning_curves import draw_curves
 from sixjars_runtime.small_files import read_limited
 
 from .faults import entries

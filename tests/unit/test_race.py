@@ -16,8 +16,7 @@ from sixjars.errors import DataError, LearningError
 from sixjars.model.build import build
 from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
-from sixjars.runs.data.splits import splits_of
-from sixjars.runs.notes import SMALL_VALIDATION
+from sixjars.runs.data.splits import SMALL_VALIDATION, splits_of
 from sixjars.runs.recipes import Blueprint, read_recipe, recipe_of
 from sixjars.starter import race as racing
 from sixjars.starter.candidates import candidates
