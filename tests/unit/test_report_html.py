@@ -24,7 +24,7 @@ from sixjars.reports.values import (
     History,
     Report,
     ShownExample,
-    SummaryMap,
+    SummaryScatter,
 )
 from sixjars.runs.explanation.sections import ExplainedSection, ExplainedWeight, Explanation
 from tests.unit.test_views_html import WEIGHTS, WILD, Reader
@@ -78,13 +78,13 @@ def explanation() -> Explanation:
     )
 
 
-def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryMap:
+def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryScatter:
     vectors = np.random.default_rng(0).normal(size=(count, 16))
     found = projected(vectors)
     assert found is not None
     examples = [example(at, words=2 + at % 9) for at in range(count)]
     classes = [f"class {at % labels} {WILD}" for at in range(count)] if labels else []
-    return SummaryMap(*found, neighbours_of(vectors), examples, lower, classes)
+    return SummaryScatter(*found, neighbours_of(vectors), examples, lower, classes)
 
 
 def report_of(count: int = 30, **changes: Any) -> Report:
@@ -321,7 +321,9 @@ def test_points_that_lie_on_each_other_are_told_of() -> None:
     vectors = np.random.default_rng(0).normal(size=(5, 4))[[0, 1, 2, 3, 4, 0, 0, 1]]
     found = projected(vectors)
     assert found is not None
-    same = SummaryMap(*found, neighbours_of(vectors), [example(at) for at in range(8)], lower=False)
+    same = SummaryScatter(
+        *found, neighbours_of(vectors), [example(at) for at in range(8)], lower=False
+    )
     html = report_page(report_of(summary_map=same))
     assert "The points have 5 places: some lie on each other." in html
     assert "lie on each other" not in report_page(report_of())

@@ -14,7 +14,7 @@ import pytest
 from sixjars.serving.server.batcher import Batcher
 from sixjars.serving.server.guard import RequestGuard
 from sixjars.serving.server.messages import PredictRequest
-from sixjars.serving.server.metrics import Metrics
+from sixjars.serving.server.metrics import ServerMetrics
 from sixjars.serving.server.run import listening
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit.serving import Server, a_request, serving
@@ -161,7 +161,7 @@ def test_runs_are_read_again_once_at_a_time(run: Path) -> None:
 
 
 def test_counters_stay_exact_when_they_are_large() -> None:
-    metrics = Metrics()
+    metrics = ServerMetrics()
     metrics.inputs.labels(model="hi").inc(12_345_678)
     assert b'sixjars_inputs_total{model="hi"} 1.2345678e+07\n' in metrics.text()
 
@@ -184,7 +184,7 @@ def test_lists_without_texts_are_limited_too(server: Server) -> None:
 
 
 def test_with_a_token_a_proxy_may_pass_its_name_on() -> None:
-    guard = RequestGuard(None, ServerSettings(token="x"), Metrics())  # type: ignore[arg-type]
+    guard = RequestGuard(None, ServerSettings(token="x"), ServerMetrics())  # type: ignore[arg-type]
     headers = {"host": "my.server", "authorization": "Bearer x", "origin": "https://my.server"}
     assert guard.refused("POST", "/v1/predict", headers) is None
     assert (

@@ -27,7 +27,7 @@ from sixjars.errors import DataError, RequestError
 from sixjars.serving.client import Answer, Client
 from sixjars.serving.server.batcher import Batcher, QueueClosed, QueueFull, WaitingRequest
 from sixjars.serving.server.guard import RequestGuard
-from sixjars.serving.server.metrics import Metrics
+from sixjars.serving.server.metrics import ServerMetrics
 from sixjars.serving.server.run import named
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit import conftest
@@ -82,12 +82,12 @@ def test_pages_of_others_cannot_write(guarded: Server) -> None:
 
 
 def test_a_name_that_somebody_made_point_here_is_refused() -> None:
-    guard = RequestGuard(None, ServerSettings(), Metrics())  # type: ignore[arg-type]
+    guard = RequestGuard(None, ServerSettings(), ServerMetrics())  # type: ignore[arg-type]
     for host in ("localhost", "127.0.0.1:8000", "[::1]:80"):
         assert guard.refused("GET", "/healthz", {"host": host}) is None
     sentence = "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost."
     assert guard.refused("GET", "/healthz", {"host": "evil.org:80"}) == (403, sentence)
-    open_to_all = RequestGuard(None, ServerSettings(host="0.0.0.0", token="x"), Metrics())  # type: ignore[arg-type]
+    open_to_all = RequestGuard(None, ServerSettings(host="0.0.0.0", token="x"), ServerMetrics())  # type: ignore[arg-type]
     assert open_to_all.refused("GET", "/healthz", {"host": "my.server"}) is None
     open_to_all.in_progress = 2000
     told = open_to_all.refused(

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 import sixjars
-from sixjars.serving.server.messages import FieldMessage, ModelMessage, predict_body, stream_body
+from sixjars.serving.server.messages import (
+    FieldDescription,
+    ModelMessage,
+    predict_body,
+    stream_body,
+)
 from sixjars.serving.server.settings import ServerSettings
 from tests.unit.serving import Server
 
@@ -24,7 +29,7 @@ def server(run: Path) -> Iterator[Server]:
 
 def model(name: str = "hi", *, file: bool = False, searches: bool = True) -> ModelMessage:
     """A run as it is told of."""
-    field = FieldMessage(
+    field = FieldDescription(
         name="source", column="x", kind="text", file=file, describes="", settings={}
     )
     return ModelMessage(

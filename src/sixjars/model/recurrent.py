@@ -22,7 +22,7 @@ from sixjars.flow.contracts import Bridge, StateShape
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import directions, last_states, stacked
 from sixjars.model.fast.compiled import compiled_step, used_for
-from sixjars.model.fast.contracts import AttentionSources, CellWeights, LayerState
+from sixjars.model.fast.contracts import AttentionSources, LayerState, RecurrentCellWeights
 from sixjars.model.fast.segments import upper_of
 from sixjars.model.fast.unrolled import recurrence as unrolled_over
 from sixjars.model.fast.unrolled import unrolled
@@ -194,12 +194,12 @@ class Recurrent(nn.Module):
             if query is not None and number == (self.layers - 1 if middle is None else 0):
                 weight = torch.cat([weight, query.to(dtype)])
             if number == 0 and middle is None:  # U x + b is computed for all steps below
-                layers.append(CellWeights(below[:, width:], None, weight, bias_hh))
+                layers.append(RecurrentCellWeights(below[:, width:], None, weight, bias_hh))
             else:
-                layers.append(CellWeights(below, bias, weight, bias_hh))
+                layers.append(RecurrentCellWeights(below, bias, weight, bias_hh))
         if middle is not None:
             recurrent = (middle._weight(name, 0).to(dtype) for name in LAYER[2:])
-            layers.insert(0, CellWeights(None, None, *recurrent))
+            layers.insert(0, RecurrentCellWeights(None, None, *recurrent))
         by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
         assert prepared.keys is not None
         score, *upper = (None if each is None else each.to(dtype) for each in scores)

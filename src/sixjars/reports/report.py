@@ -36,7 +36,7 @@ from sixjars.reports.examples import (
 )
 from sixjars.reports.page import report_page
 from sixjars.reports.summary_map import neighbours_of, projected
-from sixjars.reports.values import ByLength, Example, History, Report, ShownExample, SummaryMap
+from sixjars.reports.values import ByLength, Example, History, Report, ShownExample, SummaryScatter
 from sixjars.runs.baselines.run_baselines import sentence_of
 from sixjars.runs.data.scored_files import are_files
 from sixjars.runs.data.split_files import SPLITS
@@ -239,7 +239,7 @@ class _Gathering:
 
     def _map(
         self, examples: Sequence[Example], evaluation: Evaluation, *, lower: bool
-    ) -> SummaryMap | None:
+    ) -> SummaryScatter | None:
         """A map of the different inputs, or of some evenly spaced: equal ones have one vector."""
         places = sorted({text: at for at, text in enumerate(self.judged.inputs)}.values())
         chosen = places[:: -(-len(places) // MOST_POINTS)]
@@ -250,7 +250,7 @@ class _Gathering:
         shown = [examples[at] for at in chosen]
         has_classes = evaluation.confusion is not None
         labels = [example.references[0] for example in shown] if has_classes else []
-        return SummaryMap(*plane, neighbours_of(vectors_ND), shown, lower, labels)
+        return SummaryScatter(*plane, neighbours_of(vectors_ND), shown, lower, labels)
 
     def _summaries(self, rows: Sequence[int]) -> NDArray[np.float64]:
         """The summary vector of each row."""

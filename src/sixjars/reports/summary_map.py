@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sixjars.reports.charts import Axis
 from sixjars.reports.tables import map_table, shown_number
-from sixjars.reports.values import SummaryMap
+from sixjars.reports.values import SummaryScatter
 
 NEAREST = 5
 """Neighbours of each example."""
@@ -96,7 +96,7 @@ class Scale:
         return [1.0 - share for share in shares] if self.is_reversed else shares
 
 
-def map_values(summary: SummaryMap, ranked_by: str) -> dict[str, Any]:
+def map_values(summary: SummaryScatter, ranked_by: str) -> dict[str, Any]:
     """The points of the map, what they may be coloured by, where that differs, and their table."""
     lengths = Scale("length of the input", [example.length for example in summary.examples])
     scores = Scale(ranked_by, [example.score for example in summary.examples], summary.lower)
@@ -126,7 +126,10 @@ def map_values(summary: SummaryMap, ranked_by: str) -> dict[str, Any]:
 
 
 def _dots(
-    summary: SummaryMap, lengths: Sequence[float], scores: Sequence[float], frequent: Sequence[str]
+    summary: SummaryScatter,
+    lengths: Sequence[float],
+    scores: Sequence[float],
+    frequent: Sequence[str],
 ) -> list[tuple[float, float, str]]:
     """The place and the style of each point: its length and score from 0 to 1, and its class."""
     low, high = summary.spots.min(0).tolist(), summary.spots.max(0).tolist()

@@ -10,7 +10,7 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
-from sixjars.reports.values import ByLength, History, SummaryMap
+from sixjars.reports.values import ByLength, History, SummaryScatter
 from sixjars.runs.explanation.sections import ExplainedWeight
 
 LONGEST = 160
@@ -132,7 +132,7 @@ def confusion_matrix(matrix: Confusion) -> dict[str, Any]:
     return {"caption": caption, "names": names, "rows": rows}
 
 
-def map_table(summary: SummaryMap, ranked_by: str) -> TextTable:
+def map_table(summary: SummaryScatter, ranked_by: str) -> TextTable:
     """A row for each point of the map, which the script reads too."""
     rows = []
     pairs = zip(summary.examples, summary.neighbours, strict=True)

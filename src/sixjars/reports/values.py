@@ -73,7 +73,7 @@ class ShownExample:
 
 @final
 @dataclass(frozen=True)
-class SummaryMap:
+class SummaryScatter:
     """The summary vectors of examples in two dimensions."""
 
     spots: NDArray[np.float64]
@@ -114,7 +114,7 @@ class Report:
     """The command that makes this report again."""
     history: History | None = None
     by_length: ByLength | None = None
-    summary_map: SummaryMap | None = None
+    summary_map: SummaryScatter | None = None
     classes: Sequence[ClassRow] = ()
     confusion: Confusion | None = None
     unknown: float | None = None

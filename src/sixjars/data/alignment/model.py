@@ -23,7 +23,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.alignment.pairs import Numbers, PairBlock, PairChunk, PairedText
+from sixjars.data.alignment.pairs import Numbers, PairBlock, PairedText, WordPairChunk
 from sixjars.recipe.data import DIAGONAL, STEEPEST
 
 Values = NDArray[np.float64]
@@ -104,7 +104,7 @@ class DiagonalModel:
         part = block.cut(places)
         return part.transpose(0, 2, 1) if self.reverse else part
 
-    def joint(self, chunk: PairChunk) -> tuple[Values, list[tuple[PairBlock, Values, Values]]]:
+    def joint(self, chunk: WordPairChunk) -> tuple[Values, list[tuple[PairBlock, Values, Values]]]:
         """P(y_t, a_t = s) in a chunk (N,), and for each block (K, S, T), with null's (K, T)."""
         joint = self.theta[chunk.pairs][chunk.places]
         blocks = []

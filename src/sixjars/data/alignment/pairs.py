@@ -88,7 +88,7 @@ class PairBlock:
 
 @final
 @dataclass(frozen=True)
-class PairChunk:
+class WordPairChunk:
     """Some blocks, and the word pairs in them."""
 
     blocks: tuple[PairBlock, ...]
@@ -103,7 +103,7 @@ class PairChunk:
 class PairedText:
     """All sentence pairs that have words on both sides."""
 
-    chunks: tuple[PairChunk, ...]
+    chunks: tuple[WordPairChunk, ...]
     first: Numbers
     """The word of the first text in each different word pair, (P,)."""
     second: Numbers
@@ -131,7 +131,7 @@ class PairedText:
         chunks = []
         for block_group, places_N, keys_U in parts:
             pairs_U = np.searchsorted(keys, keys_U).astype(np.int32)
-            chunks.append(PairChunk(block_group, places_N, pairs_U))
+            chunks.append(WordPairChunk(block_group, places_N, pairs_U))
         sides = (keys // second.count).astype(np.int32), (keys % second.count).astype(np.int32)
         return cls(tuple(chunks), *sides, (first.count, second.count))
 

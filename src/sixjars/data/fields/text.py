@@ -23,7 +23,7 @@ from sixjars.data.text.tokenizer import (
     AnyTokenizer,
     TextEncoding,
     TextTokenizer,
-    TokenFile,
+    TokenizerFile,
     Tokens,
     tokenizer_of_file,
 )
@@ -228,7 +228,7 @@ class TextField(Field):
             package_folder()  # raises where it is not installed, before the texts are read
         if self._tokenizer is not None and not self._tokenizer.can_copy:
             return self
-        if isinstance(self.settings.tokens, TokenFile):
+        if isinstance(self.settings.tokens, TokenizerFile):
             file = self._path(self.settings.tokens.file)
             return self._with(tokenizer_of_file(file, f"data.{self.name}.tokens"))
         if self.in_segments:
@@ -259,7 +259,7 @@ class TextField(Field):
 
     def restored(self, text: str) -> Self:
         """The field with a saved tokenizer."""
-        from_file = isinstance(self.settings.tokens, TokenFile)
+        from_file = isinstance(self.settings.tokens, TokenizerFile)
         return self._with((GivenTokenizer if from_file else TextTokenizer).from_json(text))
 
     def _with(self, tokenizer: AnyTokenizer) -> Self:

@@ -59,7 +59,7 @@ from sixjars_runtime.text.tokenizer_files import LARGEST, GivenTokenizer
 _COPIES = 1000  # words in one text for the library: few calls, and no text of much memory
 
 
-class TokenFile(Settings):
+class TokenizerFile(Settings):
     """A tokenizer of the user's own."""
 
     file: FilePath
@@ -72,8 +72,10 @@ class TokenFile(Settings):
 # The brackets make the tags invisible in messages.
 Tokens = Annotated[
     Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")]
-    | Annotated[TokenFile, Tag("[file]")],
-    Discriminator(lambda value: "[file]" if isinstance(value, Mapping | TokenFile) else "[word]"),
+    | Annotated[TokenizerFile, Tag("[file]")],
+    Discriminator(
+        lambda value: "[file]" if isinstance(value, Mapping | TokenizerFile) else "[word]"
+    ),
 ]
 
 

@@ -113,7 +113,7 @@ class UpperSources(NamedTuple):
 
 
 @final
-class CellWeights(NamedTuple):
+class RecurrentCellWeights(NamedTuple):
     """The weights of one cell; of the first, U x + b is computed before the steps."""
 
     inputs: Tensor | None

@@ -23,8 +23,8 @@ from sixjars.model.fast.contracts import (
     AttentionSources,
     Back,
     Cell,
-    CellWeights,
     Memory,
+    RecurrentCellWeights,
     Saved,
     Summands,
     UpperSources,
@@ -189,7 +189,7 @@ def unrolled(
     given: Tensor,
     first: tuple[Tensor, Tensor | None],
     sources: tuple[AttentionSources, UpperSources | None],
-    layers: Sequence[CellWeights],
+    layers: Sequence[RecurrentCellWeights],
     kept: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """States (T, B, H), contexts (T, B, D) and weights (T, B, S).
@@ -214,7 +214,7 @@ class Unrolled(torch.autograd.Function):
         ctx: Any, cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, *rest: Any
     ) -> Any:
         """Compute all steps."""
-        layers = [CellWeights(*rest[at : at + 4]) for at in range(9, len(rest), 4)]
+        layers = [RecurrentCellWeights(*rest[at : at + 4]) for at in range(9, len(rest), 4)]
         upper = None if rest[4] is None else UpperSources(*rest[4:8])
         attends = attending(AttentionSources(*rest[:4]), len(given), upper)
         ctx.loop = loop = StepLoop(cell_of(cell, given), given, attends, layers, rest[8])
@@ -259,7 +259,7 @@ class StepLoop:
         cell: Cell,
         given: Tensor,
         attends: BatchAttention,
-        layers: list[CellWeights],
+        layers: list[RecurrentCellWeights],
         kept: Tensor | None,
     ) -> None:
         steps, rows, _ = given.shape
@@ -355,7 +355,7 @@ class StepLoop:
         return d_query
 
     def weight_gradients(self) -> Iterator[Tensor | None]:
-        """The gradients of every cell in the order of `CellWeights`, one product or sum each."""
+        """The gradients of every cell in the order of `RecurrentCellWeights`, one product or sum each."""
         if self.middle is not None:
             yield from (None, None, *self.middle.weight_gradients())
         for number, (stage, layer) in enumerate(zip(self.stages, self.layers, strict=True)):

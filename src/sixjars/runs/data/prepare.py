@@ -20,7 +20,7 @@ from sixjars_runtime.errors import DataError, RecipeError, unknown
 
 @final
 @dataclass(frozen=True)
-class ExtractedFeatures:
+class ExtractionReport:
     """The number of extracted files, and the folders of their features."""
 
     files: int
@@ -37,7 +37,7 @@ def extract_features(
     device: Device = "auto",
     reporter: Reporter | None = None,
     outside: AllowedCode = NOTHING,
-) -> ExtractedFeatures:
+) -> ExtractionReport:
     """Extract the features of every file that a recipe names, so that training opens none."""
     reporter = reporter or Reporter()
     blueprint = Blueprint.of(recipe, outside, device=device_named(device), reporter=reporter)
@@ -56,7 +56,7 @@ def extract_features(
             keys.update(split.table.column(field.key_column).to_pylist())
     stores = [field.store for field in media]
     folders = tuple(store.folder for store in stores if isinstance(store, FeatureStore))
-    return ExtractedFeatures(len(keys), sum(split.skipped for split in splits.values()), folders)
+    return ExtractionReport(len(keys), sum(split.skipped for split in splits.values()), folders)
 
 
 def generate_sample(

@@ -23,7 +23,7 @@ NUMBER: Final = re.compile(r"input \d+")
 
 @final
 @dataclass(frozen=True)
-class Reason:
+class SkipReason:
     """One thing that is wrong with some inputs."""
 
     sentence: str
@@ -32,10 +32,10 @@ class Reason:
     places: tuple[str, ...]
     """The first of them, by file and number."""
 
-    def __add__(self, other: "Reason") -> "Reason":
+    def __add__(self, other: "SkipReason") -> "SkipReason":
         """Both counts; the sentence and the first places are of this one."""
         places = (self.places + other.places)[:PLACES]
-        return Reason(self.sentence, self.count + other.count, places)
+        return SkipReason(self.sentence, self.count + other.count, places)
 
     def __str__(self) -> str:
         others = self.count - len(self.places)
@@ -57,7 +57,7 @@ class Skipped:
     'the text is empty (input 2, input 5 and 1 more).'
     """
 
-    reasons: Mapping[str, Reason] = field(default_factory=dict)
+    reasons: Mapping[str, SkipReason] = field(default_factory=dict)
 
     @classmethod
     def of(cls, predictions: "Sequence[Sequence[Prediction]]", file: str = "") -> "Skipped":
@@ -83,7 +83,7 @@ class Skipped:
         """Read what `to_json` gave."""
         reasons = {}
         for key, values in json.loads(text).items():
-            reasons[key] = Reason(values["sentence"], values["count"], tuple(values["places"]))
+            reasons[key] = SkipReason(values["sentence"], values["count"], tuple(values["places"]))
         return cls(reasons)
 
     def in_words(self, inputs: int, empty: str = "", *, what: str = "inputs") -> str:
@@ -101,15 +101,15 @@ class Skipped:
         return f"{which} {what} were skipped{blank}: {reasons}."
 
 
-def _merged(reasons: Iterable[tuple[str, Reason]]) -> dict[str, Reason]:
+def _merged(reasons: Iterable[tuple[str, SkipReason]]) -> dict[str, SkipReason]:
     """The reasons by key, those with the same key as one."""
-    merged: dict[str, Reason] = {}
+    merged: dict[str, SkipReason] = {}
     for key, reason in reasons:
         merged[key] = merged[key] + reason if key in merged else reason
     return merged
 
 
-def _reason(prediction: "Prediction", file: str) -> tuple[str, Reason]:
+def _reason(prediction: "Prediction", file: str) -> tuple[str, SkipReason]:
     """A key that errors of the same kind share, and the reason why an input has no answer."""
     place, _, sentence = str(prediction.error).partition(": ")
     if not NUMBER.fullmatch(place):
@@ -119,7 +119,7 @@ def _reason(prediction: "Prediction", file: str) -> tuple[str, Reason]:
         key = key.replace(text, "…") if len(text.strip()) >= QUOTED else key
     where = ", ".join(part for part in (file, place) if part) or "an input"
     key = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "…", key)
-    return key, Reason(sentence.removesuffix("."), 1, (where,))
+    return key, SkipReason(sentence.removesuffix("."), 1, (where,))
 
 
 def cut_in_words(what: str = "the input") -> str:

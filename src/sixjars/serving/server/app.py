@@ -23,7 +23,7 @@ from sixjars.serving.server.messages import (
     predict_body,
     stream_body,
 )
-from sixjars.serving.server.metrics import Metrics
+from sixjars.serving.server.metrics import ServerMetrics
 from sixjars.serving.server.page import page, policy
 from sixjars.serving.server.requests import (
     CheckedRequest,
@@ -81,7 +81,7 @@ class Serving:
     """All runs of a server, each with its batches, which begin with the event loop."""
 
     def __init__(
-        self, runs: Sequence[ServedRun], settings: ServerSettings, metrics: Metrics
+        self, runs: Sequence[ServedRun], settings: ServerSettings, metrics: ServerMetrics
     ) -> None:
         self.settings, self.metrics = settings, metrics
         self.runs = {run.name: run for run in runs}
@@ -189,7 +189,7 @@ def application(
     started: Callable[[Serving], None] = lambda serving: None,
 ) -> RequestGuard:
     """The application around some runs; `started` is called in its event loop."""
-    metrics = Metrics()
+    metrics = ServerMetrics()
     serving = Serving(runs, settings, metrics)
 
     @asynccontextmanager

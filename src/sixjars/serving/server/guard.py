@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sixjars.serving.server.metrics import Metrics
+from sixjars.serving.server.metrics import ServerMetrics
 from sixjars.serving.server.settings import ServerSettings
 
 OPEN: Final = {"/", "/healthz", "/readyz"}
@@ -47,7 +47,7 @@ HEADERS: Final = [
 class RequestGuard:
     """The guard of the application: it refuses and counts requests, and limits their bodies."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: ServerMetrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
         self.in_progress = 0
         self.held = 0

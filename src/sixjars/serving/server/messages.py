@@ -88,7 +88,7 @@ class PredictResponse(Settings):
     predictions: list[PredictionMessage]
 
 
-class FieldMessage(Settings):
+class FieldDescription(Settings):
     """A field of a run, with what a page must know to ask for it."""
 
     name: str
@@ -108,8 +108,8 @@ class ModelMessage(Settings):
     name: str
     task: str
     title: str
-    inputs: list[FieldMessage]
-    output: FieldMessage
+    inputs: list[FieldDescription]
+    output: FieldDescription
     has_attention: bool
     searches: bool
     """Whether outputs are searched for, and can be streamed; or labels chosen."""

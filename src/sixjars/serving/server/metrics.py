@@ -10,10 +10,10 @@ SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 @final
-class Metrics:
+class ServerMetrics:
     """The metrics of one server, in a registry of its own: a process may have several servers.
 
-    >>> metrics = Metrics()
+    >>> metrics = ServerMetrics()
     >>> metrics.inputs.labels(model="en-hi").inc(3)
     >>> 'sixjars_inputs_total{model="en-hi"} 3.0' in metrics.text().decode()
     True

@@ -17,7 +17,7 @@ from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.prediction.requests import Check, search_of
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Results, WaitingRequest
-from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
+from sixjars.serving.server.messages import FieldDescription, ModelMessage, PredictRequest
 from sixjars.serving.server.requests import CheckedRequest, PredictionSettings
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.tasks import TASKS
@@ -205,8 +205,8 @@ def _streamed(
     return [ended[job] for job in jobs]
 
 
-def _field(field: Any, columns: Mapping[str, str]) -> FieldMessage:
-    return FieldMessage(
+def _field(field: Any, columns: Mapping[str, str]) -> FieldDescription:
+    return FieldDescription(
         name=field.name,
         column=columns[field.name],
         kind=field.kind,
