@@ -37,7 +37,7 @@ MADE: dict[str, Callable[..., Bridge]] = {
     "dot": partial(BRIDGES["attention"], score="dot"),
     "general": partial(BRIDGES["attention"], score="general"),
     "pooling_segments": BRIDGES["pooling"],
-    "pooling_join": partial(BRIDGES["pooling"], join_summary=True, scale=20.0),
+    "pooling_join": partial(BRIDGES["pooling"], join_summary=True),
 }
 TWO_LEVELS = ("two_level", "pooling_segments")
 """Those that attend to the upper level."""

@@ -171,7 +171,7 @@ def test_of_very_many_texts_the_share_that_was_cut_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pairs.tsv").write_text("".join(f"{n} a b c\tx\n" for n in range(80)))
-    monkeypatch.setattr("sixjars.runs.prediction.input_warnings.LOOKED_AT", 10)
+    monkeypatch.setattr("sixjars.runs.data.splits.LOOKED_AT", 10)
     data = {
         **{"train": str(tmp_path / "pairs.tsv"), "valid": str(tmp_path / "pairs.tsv")},
         **{"source": {"column": 1, "max_length": 3}, "target": {"column": 2}},
