@@ -1,4 +1,4 @@
-"""Video files of made-up frames.
+"""Video files of synthetic frames.
 
 Dims: F frames, C the colours red, green and blue, H rows, W columns.
 """
