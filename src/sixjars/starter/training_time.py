@@ -30,7 +30,7 @@ from sixjars.runs.train import trainer_of
 from sixjars.runs.training.network import fresh_network
 from sixjars_runtime.errors import SixJarsError, memory_is_short
 
-QUARTER_COSTS: Final = 1.5
+QUARTER_COSTS: Final = 1.4
 """Points that training for a quarter of the planned updates costs: the mean over the rows of
 `benchmarks/results/starters.yaml`. Most lose nothing, and a few up to 8 points."""
 WARM: Final = 3
