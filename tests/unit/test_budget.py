@@ -72,7 +72,7 @@ def test_a_shorter_budget_costs_what_the_table_says() -> None:
     long = TrainingTime(12_000, 0.045, "2 CPU cores")
     assert long.sentences[1:] == [
         "It stops earlier when validation no longer improves.",
-        "`learning.steps=3000` would take 2 min; on our benchmarks that costs about 1.5 points.",
+        "`learning.steps=3000` would take 2 min; on our benchmarks that costs about 1.4 points.",
     ]
     quick = TrainingTime(1_000, 0.002, "1 CPU core", trainings=6, stops=False)
     assert quick.sentences == [

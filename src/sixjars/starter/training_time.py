@@ -58,7 +58,7 @@ class TrainingTime:
     >>> budget.sentences[0].partition(" (")[0]
     'up to 12,000 updates, about 9 min on this machine'
     >>> budget.sentences[2]
-    '`learning.steps=3000` would take 2 min; on our benchmarks that costs about 1.5 points.'
+    '`learning.steps=3000` would take 2 min; on our benchmarks that costs about 1.4 points.'
     """
 
     updates: int
