@@ -12,7 +12,7 @@ QUICK := tests/contracts --ignore-glob '*equation*' tests/house/test_structure.p
 export OMP_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE # the tests start many processes: what they import is compiled once
 
-.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel scale bench bench-gpu clean
+.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel scale bench bench-gpu gpu-check clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
@@ -70,6 +70,11 @@ bench: $(READY)               ## ours against its peers on this CPU: training, d
 # With PEERS=FOLDER nothing is installed: $(PYTHON) has what the package needs, and the folder has the peers.
 bench-gpu: $(if $(PEERS),,$(READY)) ## the same on a CUDA device
 	$(if $(PEERS),$(PYTHON),$(BIN)/python) -m benchmarks.speed --device cuda $(if $(PEERS),--peers $(PEERS)) $(BENCH)
+
+# BEFORE is a revision, or with a folder `build/before` that has its src and runtime, nothing.
+gpu-check: $(if $(LIBS),,$(READY)) ## on a CUDA device: all backends, captured steps, this version beside BEFORE; under ten minutes
+	$(if $(BEFORE),rm -rf build/before && mkdir -p build/before && git archive $(BEFORE) src runtime/src | tar -x -C build/before)
+	$(if $(LIBS),PYTHONPATH=$(LIBS) $(PYTHON),$(BIN)/python) -m benchmarks.speed.gpu_check build/before/src
 
 # With no torch in the environment, the CPU build is installed first: the newest one brings gigabytes of CUDA.
 $(READY): pyproject.toml runtime/pyproject.toml

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
@@ -24,12 +24,18 @@ from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.learning.engine import fabric_for
 from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.loss import Objective
-from sixjars.model.precision import Precision, in_precision
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
 from sixjars_runtime.special_tokens import STOP
 
 from .cases import Case
+
+try:
+    from sixjars.kernels.choose import in_precision, prediction_backend, training_backend
+except ImportError:  # a version without backends, which chose them by itself
+    from sixjars.model.precision import in_precision  # type: ignore[import-not-found,no-redef]
+
+    training_backend = prediction_backend = None  # type: ignore[assignment]
 
 TRAINS: Mapping[str, Literal["32", "bf16", "fp16"]] = {
     "float32": "32",
@@ -37,36 +43,50 @@ TRAINS: Mapping[str, Literal["32", "bf16", "fp16"]] = {
     "bf16": "bf16",
     "fp16": "fp16",
 }
-PREDICTS: Mapping[str, Precision] = {"float32": "32", "tf32": "32", "bf16": "bf16", "int8": "int8"}
+PREDICTS: Mapping[str, Literal["32", "bf16", "int8"]] = {
+    "float32": "32",
+    "tf32": "32",
+    "bf16": "bf16",
+    "int8": "int8",
+}
 """What `learning.precision` and `--precision` call each precision of the benchmark."""
 
 
-def bridge_of(kind: str, encoder: Encoder, size: int) -> Bridge:
+def bridge_of(kind: str, encoder: Encoder, size: int, computes: Mapping[str, Any]) -> Bridge:
     """A bridge by its name in the benchmark."""
-    if kind == "initial":
-        return InitialState(summary_size=encoder.summary_size, state_size=size)
-    if kind == "every_step":
-        return EveryStep(summary_size=encoder.summary_size, state_size=size)
+    options: dict[str, Any] = {"state_size": size, **computes}
+    if kind in {"initial", "every_step"}:
+        plain = InitialState if kind == "initial" else EveryStep
+        return plain(summary_size=encoder.summary_size, **options)
+    options["source_size"] = encoder.output_size
     if kind == "additive":
-        return Attention(source_size=encoder.output_size, state_size=size, size=size)
-    return Attention(
-        source_size=encoder.output_size,
-        state_size=size,
-        score="dot" if kind == "dot" else "general",
-    )
+        return Attention(size=size, **options)
+    return Attention(score="dot" if kind == "dot" else "general", **options)
 
 
 def network_of(case: Case) -> Network:
     """The model of a case; for the dot product, the encoder's two directions together have the size of the state."""
-    sizes = case.sizes
+    sizes, computes = case.sizes, backend_of(case)
     encoder = TextEncoder(
         embedding=WordEmbedding(vocabulary=sizes.vocabulary, size=sizes.embedding),
         size=sizes.hidden // 2 if case.bridge == "dot" else sizes.hidden,
         direction="both",
+        **computes,
     )
     words = WordEmbedding(vocabulary=sizes.vocabulary, size=sizes.embedding)
-    bridge = bridge_of(case.bridge, encoder, sizes.hidden)
-    return Network(encoder, SequenceDecoder(bridge=bridge, embedding=words, size=sizes.hidden))
+    bridge = bridge_of(case.bridge, encoder, sizes.hidden, computes)
+    decoder = SequenceDecoder(bridge=bridge, embedding=words, size=sizes.hidden)
+    return Network(encoder, decoder, **computes)
+
+
+def backend_of(case: Case) -> dict[str, Any]:
+    """The backend that the commands would choose; nothing where a version has none."""
+    if training_backend is None:
+        return {}
+    if case.measurement != "training":
+        return {"backend": prediction_backend(case.device)}
+    options = {"fast": True, "graphs": case.device == "cuda"}
+    return {"backend": training_backend(case.device, TRAINS[case.precision], **options)}
 
 
 def batches_of(case: Case) -> Batches:

@@ -6,20 +6,15 @@ Dims: B batch, T target positions or labels of a row, S source positions, V voca
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast, final
+from typing import final
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
-from sixjars.model.fast.compiled import fits_loss, gradient, kernels_for
-from sixjars.model.fast.steps import Factor
-from sixjars.model.fast.unrolled import has_kernels
-from sixjars.model.layers import by_onednn, computed_in, product, summed_rows, wide
-from sixjars.model.processor import FEWEST_ONCE
+from sixjars.model.layers import wide
 from sixjars.recipe.sections import LossSettings
 from sixjars_runtime.errors import RecipeError, unknown
 from sixjars_runtime.special_tokens import UNK
@@ -120,131 +115,6 @@ def without_words(values: Padded, share: float) -> Padded:
     return replace(values, values=values.values.masked_fill(dropped & values.mask, UNK))
 
 
-CHUNK = {"cpu": 2**23}
-"""Logits in memory at once, by the kind of device; 32 MB on a CPU, about the size of its cache."""
-CHUNK_ELSEWHERE = 2**28
-
-
-def gradient_of(
-    logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The smoothed and plain loss, (N,) each, and the gradient; kernels overwrite the logits."""
-    if has_kernels(logits):
-        from sixjars.model.fast.output_kernels import fused_gradient
-
-        return fused_gradient(logits, truth, factor, smoothing)
-    kernels = kernels_for(logits)
-    if kernels is not None and fits_loss(logits, truth, factor):
-        return gradient(logits, truth, factor, smoothing, kernels)
-    values = wide(logits)
-    shares = torch.softmax(values, 1)
-    total_N = values.amax(1) - shares.amax(1).log()  # the highest share is exp(highest - total)
-    plain_N = total_N - values.gather(1, truth.unsqueeze(1)).squeeze(1)
-    true_N1, loss_N = truth.unsqueeze(1), plain_N
-    if smoothing:
-        loss_N = torch.lerp(plain_N, total_N - values.mean(1), smoothing)
-        shares.sub_(smoothing / values.shape[1])
-    shares.scatter_add_(1, true_N1, torch.full_like(plain_N, smoothing - 1.0).unsqueeze(1))
-    return loss_N * factor, plain_N, shares.mul_(factor.unsqueeze(1)).to(logits.dtype)
-
-
-@final
-class OutputLoss(torch.autograd.Function):
-    r"""The output layer and the cross entropy in one, in chunks, to save memory.
-
-        z = V_out s + b_out,   L = Σ_n f_n Σ_v p_nv (log Σ_u exp z_nu - z_nv),
-        δz = f_n (softmax(z) - p)
-
-    where p is 1 - ε at the true token and ε / V everywhere (label smoothing), and f_n the factor of
-    a token. The loss is a sum, so its gradient is known up to one factor while it is computed: δz
-    takes the place of z.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        states: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        truth: Tensor,
-        factor: Tensor,
-        smoothing: float,
-    ) -> tuple[Tensor, Tensor]:
-        """Both sums; the gradients are computed here and kept for the backward pass."""
-        all_states = states
-        real_N = _counted(factor)
-        if real_N is not None:
-            states, truth, factor = states[real_N], truth[real_N], factor[real_N]
-        rows = max(CHUNK.get(states.device.type, CHUNK_ELSEWHERE) // len(weight), 1)
-        loss, plain = torch.zeros_like(factor[:1]).sum(), torch.zeros_like(factor[:1]).sum()
-        d_states, d_weight, d_bias = [], None, None
-        learns = any(ctx.needs_input_grad)
-        matrix = Factor(weight)
-        with torch.autocast(states.device.type, enabled=False):
-            for at in range(0, len(states), rows):
-                chunk, true, factors = (each[at : at + rows] for each in (states, truth, factor))
-                loss_N, plain_N, d_logits_NV = gradient_of(
-                    matrix.times(chunk, bias=bias), true, factors, smoothing
-                )
-                loss = loss + loss_N.sum()
-                plain = plain + (plain_N * (factors != 0.0)).sum()
-                if learns:
-                    d_states.append(product(d_logits_NV, weight.t()))
-                    d_weight = _added_product(d_weight, d_logits_NV, chunk)
-                    d_bias = _added(d_bias, summed_rows(d_logits_NV))
-        if learns:
-            d_all = torch.cat(d_states)
-            if real_N is not None:
-                d_all = torch.zeros_like(all_states).index_copy_(0, real_N, d_all)
-            ctx.save_for_backward(d_all, d_weight, d_bias)
-            ctx.dtypes = states.dtype, weight.dtype, bias.dtype
-        ctx.mark_non_differentiable(plain)
-        return loss, plain
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_loss: Tensor, _: Tensor) -> Any:
-        """The gradients times the gradient of the loss."""
-        pairs = zip(ctx.saved_tensors, ctx.dtypes, strict=True)
-        return *((d_loss * gradient).to(dtype) for gradient, dtype in pairs), None, None, None
-
-
-def _counted(factor: Tensor) -> Tensor | None:
-    """The tokens that count, on a CPU and where some do not; a GPU would wait for their number."""
-    if factor.device.type != "cpu":
-        return None
-    real_N = factor.nonzero().squeeze(1)
-    return real_N if 0 < len(real_N) < len(factor) else None
-
-
-def _added_product(total: Tensor | None, d_logits: Tensor, states: Tensor) -> Tensor:
-    """The total plus Σ_n δz_n s_nᵀ, (V, H); transposed by oneDNN, whose product is faster so."""
-    if by_onednn(d_logits, FEWEST_ONCE):
-        return product(states.t(), d_logits.t(), total=None if total is None else total.t()).t()
-    if total is not None and total.dtype == d_logits.dtype:
-        return total.addmm_(d_logits.t(), states)
-    return _added(total, d_logits.t() @ states)
-
-
-def _added(total: Tensor | None, part: Tensor) -> Tensor:
-    return wide(part) if total is None else total.add_(part)
-
-
-def output_loss(
-    linear: LinearLogits, truth: Tensor, factor: Tensor, smoothing: float
-) -> tuple[Tensor, Tensor]:
-    """Σ of factor times loss over all tokens, and Σ of the plain -log P where the factor is not 0.
-
-    `truth` (B, T) are the true tokens, `factor` (B, T) is 0 where padded.
-    """
-    dtype = computed_in(linear.states)
-    states_NH = linear.states.flatten(0, 1).to(dtype)
-    weight, bias = linear.weight.to(dtype), linear.bias.to(dtype)
-    factor_N = factor.flatten().to(torch.promote_types(dtype, torch.float32))
-    sums = OutputLoss.apply(states_NH, weight, bias, truth.flatten(), factor_N, smoothing)  # type: ignore[no-untyped-call]
-    return cast("tuple[Tensor, Tensor]", sums)
-
-
 @final
 class SealedBatch:
     """A batch that Fabric passes on: it maps over dataclasses, and refuses frozen ones."""
@@ -269,7 +139,6 @@ class Objective(nn.Module):
         self.network = network
         self.settings = settings
         self.word_dropout = dict(word_dropout or {})
-        self.fast = True
         self.weights: Tensor | None
         self.register_buffer("weights", weights, persistent=False)
 
@@ -285,8 +154,9 @@ class Objective(nn.Module):
 
     def _of_truth(self, output: DecoderOutput, target: Padded) -> tuple[Tensor, Tensor]:
         """The loss of all tokens as it is minimized, and the plain -Σ log P."""
-        if self.fast and self.weights is None and isinstance(output.scores, LinearLogits):
-            return output_loss(output.scores, target.values, target.mask, self.settings.smoothing)
+        if self.weights is None and isinstance(output.scores, LinearLogits):
+            of_tokens = self.network.backend.output_loss
+            return of_tokens(output.scores, target.values, target.mask, self.settings.smoothing)
         loss_BT = truth_loss(output, target, smoothing=self.settings.smoothing)
         total = (loss_BT if self.weights is None else loss_BT * self.weights[target.values]).sum()
         if self.settings.smoothing or self.weights is not None:

@@ -12,13 +12,15 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge, Decoder, Generator
 from sixjars.flow.values import DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
+from sixjars.model.cells import CellName
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.recurrent import CellName
+from sixjars.model.reference import REFERENCE
 from sixjars_runtime.special_tokens import STOP
 
 from .examples import TARGETS, encoded, stretched, words
@@ -41,10 +43,13 @@ MADE: dict[str, Callable[..., Bridge]] = {
 }
 TWO_LEVELS = ("two_level", "pooling_segments")
 """Those that attend to the upper level."""
-Make = Callable[[], Decoder]
+Make = Callable[..., Decoder]
+"""Makes a decoder that computes by a backend, the reference by default."""
 
 
-def _bridge(bridge: str, kind: type[Decoder], settings: Mapping[str, Any]) -> Bridge:
+def _bridge(
+    bridge: str, kind: type[Decoder], settings: Mapping[str, Any], backend: Backend
+) -> Bridge:
     shape = kind.state_shape(settings)
     sizes = {
         "source_size": SIZE,
@@ -52,6 +57,7 @@ def _bridge(bridge: str, kind: type[Decoder], settings: Mapping[str, Any]) -> Br
         "segment_size": SEGMENT if bridge in TWO_LEVELS else 0,
         "state_size": shape.state_size,
         "state_count": shape.state_count,
+        "backend": backend,
     }
     wanted = signature(MADE[bridge]).parameters
     return MADE[bridge](**{name: size for name, size in sizes.items() if name in wanted})
@@ -63,9 +69,11 @@ def _sequence(
     bridge: str,
     matrix: Literal["own", "tied"] = "own",
     **settings: bool,
-) -> Callable[[], Generator]:
-    def make() -> Generator:
-        made = _bridge(bridge, SequenceDecoder, {"cell": cell, "size": SIZE, "layers": layers})
+) -> Callable[..., Generator]:
+    def make(backend: Backend = REFERENCE) -> Generator:
+        made = _bridge(
+            bridge, SequenceDecoder, {"cell": cell, "size": SIZE, "layers": layers}, backend
+        )
         tied = matrix == "tied"
         embedding = words(size=SIZE if tied else SIZE - 1, frozen=settings.get("frozen", False))
         return SequenceDecoder(
@@ -82,18 +90,20 @@ def _sequence(
     return make
 
 
-def _pointer(cell: CellName, layers: int, bridge: str, visits: Visits) -> Callable[[], Generator]:
-    def make() -> Generator:
-        made = _bridge(bridge, PointerDecoder, {"cell": cell, "size": SIZE, "layers": layers})
+def _pointer(cell: CellName, layers: int, bridge: str, visits: Visits) -> Callable[..., Generator]:
+    def make(backend: Backend = REFERENCE) -> Generator:
+        made = _bridge(
+            bridge, PointerDecoder, {"cell": cell, "size": SIZE, "layers": layers}, backend
+        )
         sizes = {"source_size": SIZE, "size": SIZE, "layers": layers, "attention": SIZE + 1}
         return PointerDecoder(bridge=made, cell=cell, dropout=0.2, visits=visits, **sizes)
 
     return make
 
 
-def _label(bridge: str, *, multi_label: bool = False) -> Callable[[], LabelDecoder]:
-    def make() -> LabelDecoder:
-        made = _bridge(bridge, LabelDecoder, {"size": SIZE})
+def _label(bridge: str, *, multi_label: bool = False) -> Callable[..., LabelDecoder]:
+    def make(backend: Backend = REFERENCE) -> LabelDecoder:
+        made = _bridge(bridge, LabelDecoder, {"size": SIZE}, backend)
         return LabelDecoder(
             bridge=made, classes=CLASSES, size=SIZE, dropout=0.2, multi_label=multi_label
         )
@@ -120,7 +130,7 @@ CONDITIONAL, RARE_CONDITIONAL = named(
     matrix=("own", "tied"),
 )
 RARE |= RARE_CONDITIONAL
-GENERATORS: dict[str, Callable[[], Generator]] = {
+GENERATORS: dict[str, Callable[..., Generator]] = {
     "sequence-frozen-vectors": _sequence("gru", 1, "additive", frozen=True),
     "sequence-frozen-vectors-tied": _sequence("gru", 1, "additive", "tied", frozen=True),
     **SEQUENCES,
@@ -138,7 +148,7 @@ EXPORTED = (
     "pointer-some-lstm-stacked",
 )
 """Those whose export is tried in every run of the tests; it takes seconds."""
-LABELS: dict[str, Callable[[], LabelDecoder]] = {
+LABELS: dict[str, Callable[..., LabelDecoder]] = {
     # which needs several steps
     **{f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"},
     "label-multi": _label("additive", multi_label=True),

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.values import Padded
+from sixjars.model.cells import CellName
 from sixjars.model.encoders.bag import BagEncoder, NgramVectors, WideDeepEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
@@ -13,7 +15,8 @@ from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
-from sixjars.model.recurrent import CellName, Direction
+from sixjars.model.recurrent import Direction
+from sixjars.model.reference import REFERENCE
 from sixjars.model.visual import VisualInput
 
 from .examples import (
@@ -44,7 +47,8 @@ LATE = ("backbone.backbone.vector.", "backbone.backbone.even.")
 class Case:
     """An encoder, and three rows of its inputs."""
 
-    make: Callable[[], Encoder]
+    make: Callable[..., Encoder]
+    """Makes it; those with a recurrence compute by a backend, the reference by default."""
     inputs: Callable[[], Inputs]
     positions: str | int = 0
     """The input whose positions the memory has, or how many positions it has whatever the input."""
@@ -54,17 +58,18 @@ class Case:
     """Modules inside it whose weights this make of it has no use for, so that they never learn."""
 
 
-def of_text(make: Callable[[], Encoder]) -> Case:
+def of_text(make: Callable[..., Encoder]) -> Case:
     """An encoder of words that has a position for each."""
     return Case(make, lambda: {"source": texts()}, "source")
 
 
 def _text(cell: CellName, direction: Direction, layers: int) -> Case:
-    return of_text(
-        lambda: TextEncoder(
-            embedding=words(), cell=cell, size=3, layers=layers, direction=direction, dropout=0.2
-        )
-    )
+    settings: dict[str, Any] = {"cell": cell, "size": 3, "layers": layers, "direction": direction}
+
+    def make(backend: Backend = REFERENCE) -> Encoder:
+        return TextEncoder(embedding=words(), dropout=0.2, backend=backend, **settings)
+
+    return of_text(make)
 
 
 def ngrams(*, counted: bool = False) -> NgramVectors:
@@ -85,8 +90,9 @@ def _bag(*, counted: bool) -> Case:
 
 
 def _wide_deep(cell: CellName, direction: Direction) -> Case:
-    def make() -> Encoder:
-        deep = TextEncoder(embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2)
+    def make(backend: Backend = REFERENCE) -> Encoder:
+        settings: dict[str, Any] = {"cell": cell, "size": 3, "direction": direction}
+        deep = TextEncoder(embedding=words(), dropout=0.2, backend=backend, **settings)
         return WideDeepEncoder(deep=deep, ngrams=ngrams(counted=True))
 
     return of_text(make)
@@ -101,9 +107,10 @@ def _hierarchy(
     """The directions of words and segments, and the widths of the rectangles; as many layers."""
     layers = len(widths)
 
-    def make() -> Encoder:
+    def make(backend: Backend = REFERENCE) -> Encoder:
         below = TextEncoder(
             embedding=words(),
+            backend=backend,
             cell=cell,
             size=3,
             layers=layers,
@@ -128,10 +135,9 @@ def _pair(
 ) -> Case:
     """Sentences of different lengths, the second with padding where the first has none."""
 
-    def make() -> Encoder:
-        sentence = TextEncoder(
-            embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2
-        )
+    def make(backend: Backend = REFERENCE) -> Encoder:
+        settings: dict[str, Any] = {"cell": cell, "size": 3, "direction": direction}
+        sentence = TextEncoder(embedding=words(), dropout=0.2, backend=backend, **settings)
         return PairEncoder(sentence=sentence, compare=compare)
 
     def inputs() -> Inputs:
@@ -141,17 +147,19 @@ def _pair(
 
 
 def _points(cell: CellName, direction: Direction, layers: int) -> Case:
-    def make() -> Encoder:
-        sizes = {"dimensions": 2, "embedding": 4, "size": 3, "layers": layers}
+    def make(backend: Backend = REFERENCE) -> Encoder:
+        sizes: dict[str, Any] = {"dimensions": 2, "embedding": 4, "size": 3, "layers": layers}
+        sizes["backend"] = backend
         return PointsEncoder(cell=cell, direction=direction, dropout=0.2, **sizes)
 
     return Case(make, lambda: {"points": ragged(2, pixels=False)}, "points")
 
 
 def _video(reads: Reads, cell: CellName, direction: Direction, layers: int = 1) -> Case:
-    def make() -> Encoder:
+    def make(backend: Backend = REFERENCE) -> Encoder:
         return VideoEncoder(
             backbone=learning(),
+            backend=backend,
             reads=reads,
             cell=cell,
             size=3,

@@ -6,20 +6,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sixjars.flow.backend import AttentionSources
 from sixjars.flow.values import LinearLogits
-from sixjars.loss import gradient_of, output_loss
-from sixjars.model.compiling import load_kernels
-from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.fast import compiled, contracts, steps, unrolled
-from sixjars.model.fast.compiled import COMPILED, CompiledAdditive, KernelLibrary
-from sixjars.model.recurrent import STEPS
+from sixjars.kernels import compiled
+from sixjars.kernels.attention import AdditiveAttention, BatchAttention
+from sixjars.kernels.backends import CompiledBackend
+from sixjars.kernels.cells import CELLS, Cell
+from sixjars.kernels.compiled import COMPILED, CompiledAdditive, CompiledGRU, KernelLibrary
+from sixjars.kernels.output_loss import loss_gradient
+from sixjars.model.cells import STEPS
 
+from . import backend_checks
+from .backend_checks import of_decoder
 from .decoder_cases import CASES as DECODERS
-from .decoder_cases import RARE, source_for
-from .encoder_cases import CASES as ENCODERS
-from .fast_paths import of_decoder
-from .pairwise import params
-from .test_fast import of_encoder
 
 WITHIN = 1e-5
 GATES = {"gru": 3, "lstm": 4}
@@ -29,11 +28,7 @@ SHAPES = [(5, 7), (1, 1), (0, 4), (2, 3, 33), (2, 0, 5), (1, 4, 130)]
 
 @pytest.fixture
 def kernels() -> KernelLibrary:
-    """They stay loaded in this process, as in any that trains."""
-    why = load_kernels(build=True)
-    if KernelLibrary.ready is None:
-        pytest.skip(f"no compiled kernels here: {why}")
-    return KernelLibrary.ready
+    return backend_checks.compiled().library
 
 
 def near(found: Tensor, expected: Tensor) -> None:
@@ -48,7 +43,7 @@ def gapped(*shape: int) -> Tensor:
 
 
 def step_of(
-    cell: contracts.Cell,
+    cell: Cell,
     shape: tuple[int, ...],
     gates: int,
     summands: int,
@@ -82,7 +77,7 @@ def test_cells(
 ) -> None:
     ours, theirs = (
         step_of(cell, shape, GATES[name], summands, make)
-        for cell in (COMPILED[name](kernels), steps.CELLS[name])
+        for cell in (COMPILED[name](kernels), CELLS[name])
     )
     for found, expected in zip(ours, theirs, strict=True):
         near(found, expected)
@@ -104,7 +99,7 @@ def test_more_summands_of_a_gradient(name: str, count: int, kernels: KernelLibra
 
 
 def attention_of(
-    kind: Callable[[contracts.AttentionSources, int], steps.BatchAttention],
+    kind: Callable[[AttentionSources, int], BatchAttention],
     sizes: tuple[int, int, int, int],
     largest: float,
 ) -> list[Tensor]:
@@ -113,7 +108,7 @@ def attention_of(
     rows, positions, size, width = sizes
     keys, memory = largest * torch.randn(rows, positions, size), torch.randn(rows, positions, width)
     mask = torch.arange(positions) < torch.arange(rows).flip(0).mul(2).unsqueeze(1)
-    sources = contracts.AttentionSources(
+    sources = AttentionSources(
         keys, memory.transpose(0, 1).contiguous().transpose(0, 1), mask, torch.randn(size)
     )
     attending, queries = kind(sources, 3), gapped(3, rows, size)
@@ -147,46 +142,37 @@ def test_attention(
     ours = attention_of(
         lambda sources, count: CompiledAdditive(sources, count, kernels), sizes, largest
     )
-    for found, expected in zip(
-        ours, attention_of(steps.AdditiveAttention, sizes, largest), strict=True
-    ):
+    for found, expected in zip(ours, attention_of(AdditiveAttention, sizes, largest), strict=True):
         near(found, expected)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("shape", [(6, 7), (1, 1), (5, 4001), (3, 64)])
-def test_cross_entropy(
-    shape: tuple[int, int], smoothing: float, kernels: KernelLibrary, plain: Callable[[], None]
-) -> None:
+def test_cross_entropy(shape: tuple[int, int], smoothing: float, kernels: KernelLibrary) -> None:
     logits = 5 * torch.randn(shape)
     truth = torch.randint(shape[1], shape[:1])
     factor = torch.rand(shape[0])
-    ours = gradient_of(logits.clone(), truth, factor, smoothing)
-    plain()
-    for found, expected in zip(ours, gradient_of(logits, truth, factor, smoothing), strict=True):
+    results = compiled.loss_gradient(logits.clone(), truth, factor, smoothing, kernels)
+    for found, expected in zip(
+        results, loss_gradient(logits, truth, factor, smoothing), strict=True
+    ):
         near(found, expected)
 
 
-@pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From when it is called on, there are no kernels."""
-    return lambda: monkeypatch.setattr(KernelLibrary, "ready", None)
-
-
 def test_tokens_that_are_not_in_the_vocabulary_are_refused(kernels: KernelLibrary) -> None:
+    backend = CompiledBackend(kernels)
     for token in (-1, 5):
         with pytest.raises(RuntimeError, match="index"):
-            gradient_of(torch.randn(2, 5), torch.tensor([0, token]), torch.ones(2), 0.0)
-    assert [
-        len(part)
-        for part in gradient_of(torch.randn(0, 5), torch.zeros(0).long(), torch.ones(0), 0.0)
-    ] == [0] * 3
+            backend.loss_gradient(torch.randn(2, 5), torch.tensor([0, token]), torch.ones(2), 0.0)
+    nothing = torch.randn(0, 5), torch.zeros(0).long(), torch.ones(0), 0.0
+    assert [len(part) for part in backend.loss_gradient(*nothing)] == [0] * 3
 
 
 def test_what_is_not_a_number_stays_so(kernels: KernelLibrary) -> None:
     for wrong in (float("nan"), float("inf")):
         logits = torch.tensor([[0.0, wrong, 1.0], [0.0, 1.0, 2.0]])
-        loss_N, plain_N, _ = gradient_of(logits, torch.tensor([0, 1]), torch.ones(2), 0.1)
+        truth = torch.tensor([0, 1])
+        loss_N, plain_N, _ = compiled.loss_gradient(logits, truth, torch.ones(2), 0.1, kernels)
         assert not torch.isfinite(loss_N[0])
         assert not torch.isfinite(plain_N[0])
         assert torch.isfinite(loss_N[1])
@@ -204,46 +190,13 @@ def test_large_numbers(kernels: KernelLibrary) -> None:
     given = torch.tensor([[-1e4, -100.0, -30.0, 30.0, 100.0, 1e4] * 4])
     for name, gates in GATES.items():
         ends = []
-        for cell in (COMPILED[name](kernels), steps.CELLS[name]):
+        for cell in (COMPILED[name](kernels), CELLS[name]):
             after, own = torch.empty(1, 6), given[:, : 6 * gates]
             cell.forward(
                 (own,), (torch.zeros_like(own),), torch.ones(1, 6), torch.ones(1, 6), after
             )
             ends.append(after)
         torch.testing.assert_close(*ends)
-
-
-@pytest.mark.parametrize("sources", [3, 1])
-def test_one_step_of_search(sources: int, kernels: KernelLibrary) -> None:
-    """Six rows, two or six of each source."""
-    keys = torch.randn(sources, 5, 4)
-    memory = torch.randn(sources, 5, 7)
-    mask = torch.rand(sources, 5) > 0.3
-    mask[:, 0] = True
-    query, score, many = torch.randn(6, 4), torch.randn(4), 6 // sources
-    found = compiled.attend(
-        query, contracts.AttentionSources(keys, memory, mask, score), None, kernels
-    )
-    assert found is not None
-    context_RD, weights_RS = found
-    keys, memory, mask = (tensor.repeat_interleave(many, dim=0) for tensor in (keys, memory, mask))
-    attending = steps.AdditiveAttention(contracts.AttentionSources(keys, memory, mask, score), 1)
-    near(context_RD, attending.forward(0, query))
-    near(weights_RS, attending.weights[0])
-
-
-@pytest.mark.parametrize("shape", [(6, 7), (1, 1), (5, 4001), (0, 3)])
-def test_log_softmax(
-    shape: tuple[int, int], kernels: KernelLibrary, plain: Callable[[], None]
-) -> None:
-    logits = 5 * torch.randn(shape)
-    logits[:, 1:2] = -torch.inf
-    with torch.no_grad():
-        found = compiled.log_probabilities(logits.clone())
-        plain()
-        torch.testing.assert_close(
-            found, compiled.log_probabilities(logits), rtol=WITHIN, atol=1e-6
-        )
 
 
 @pytest.mark.parametrize("rows", [0, 1, 9])
@@ -255,36 +208,13 @@ def test_steps_in_use(cell: str, rows: int, kernels: KernelLibrary) -> None:
     hidden = gapped(rows, 5)
     memory = gapped(rows, 5)
     before = hidden, memory if cell == "lstm" else None
-    # gradients may be asked for
-    assert compiled.compiled_step(cell, given, recurrent, before) is None
-    with torch.no_grad():
-        made = compiled.compiled_step(cell, given, recurrent, before)
-        expected = STEPS[cell](given, recurrent, before)
+    made = compiled.step(cell, given, recurrent, before, kernels)
+    expected = STEPS[cell](given, recurrent, before)
     assert made is not None
     near(made[0], expected[0])
     assert (made[1] is None) is (expected[1] is None)
     if made[1] is not None and expected[1] is not None:
         near(made[1], expected[1])
-
-
-@pytest.mark.parametrize("cell", GATES)
-def test_whole_decoders_in_use(
-    cell: str, kernels: KernelLibrary, plain: Callable[[], None]
-) -> None:
-    decoder = DECODERS[
-        next(one for one in DECODERS if f"-{cell}" in one and "additive" in one)
-    ]().eval()
-    assert isinstance(decoder, SequenceDecoder)
-    source, found = source_for(), []
-    with torch.no_grad():
-        for _ in range(2):
-            state, prepared = decoder.start(source)
-            output, after = decoder.step(torch.tensor([5] * state.rows), state, prepared)
-            assert output.weights is not None
-            found.append([output.log_probabilities, output.weights, after.hidden])
-            plain()
-    for one, other in zip(*found, strict=True):
-        near(one, other)
 
 
 @pytest.mark.parametrize("cell", GATES)
@@ -298,27 +228,17 @@ def test_whole_decoders(cell: str, kernels: KernelLibrary, monkeypatch: pytest.M
         run(kernel, *fields)
 
     monkeypatch.setattr(kernels, "run", noted)
-    of_decoder(DECODERS[name]().eval(), within=1e-4)
+    of_decoder(DECODERS[name], CompiledBackend(kernels), "32")
     assert used >= {"attend", "attend_back", cell, f"{cell}_back"}
 
 
-@pytest.mark.parametrize("name", params(DECODERS, RARE))
-def test_every_decoder_by_kernels(name: str, kernels: KernelLibrary) -> None:
-    torch.manual_seed(2)
-    of_decoder(DECODERS[name]().eval(), within=1e-4)
-
-
-def test_whole_encoders(kernels: KernelLibrary) -> None:
-    of_encoder(ENCODERS["text-gru-both-2"], within=1e-4)
-
-
 def test_kernels_are_for_32_bits_on_a_cpu(kernels: KernelLibrary) -> None:
-    assert compiled.kernels_for(torch.zeros(1)) is kernels
-    assert compiled.kernels_for(nn.Parameter(torch.zeros(1))) is kernels
-    assert compiled.kernels_for(torch.zeros(1).double()) is None
-    assert compiled.kernels_for(torch.zeros(1, device="meta")) is None
-    assert type(unrolled.cell_of("gru", torch.zeros(1))) is compiled.CompiledGRU
-    assert unrolled.cell_of("rnn", torch.zeros(1)) is steps.CELLS["rnn"]
+    backend = CompiledBackend(kernels)
+    for like in (torch.zeros(1), nn.Parameter(torch.zeros(1))):
+        assert type(backend.cell_for("gru", like)) is CompiledGRU
+    for like in (torch.zeros(1).double(), torch.zeros(1, device="meta")):
+        assert backend.cell_for("gru", like) is CELLS["gru"]
+    assert backend.cell_for("rnn", torch.zeros(1)) is CELLS["rnn"]
 
 
 def test_a_result_does_not_depend_on_the_number_of_threads(kernels: KernelLibrary) -> None:
@@ -336,13 +256,14 @@ def test_a_result_does_not_depend_on_the_number_of_threads(kernels: KernelLibrar
                     )[:5],
                     *step_of(COMPILED["gru"](kernels), (64, 80), 3, 2, torch.randn),
                     *step_of(COMPILED["lstm"](kernels), (64, 80), 4, 2, torch.randn),
-                    compiled.gradient(
+                    compiled.loss_gradient(
                         torch.ones(64, 300).cumsum(1), truth[:, 0], factor[:, 0], 0.1, kernels
                     )[2],
                 ]
             )
     finally:
         torch.set_num_threads(1)
+    output_loss = CompiledBackend(kernels).output_loss
     assert output_loss(LinearLogits(states, weight, bias), truth, factor, 0.0)[0].isfinite()
     for others in found[1:]:
         assert all(torch.equal(one, other) for one, other in zip(found[0], others, strict=True))

@@ -14,7 +14,7 @@ from sixjars import samples
 
 SOURCE = Path(sixjars.__file__).parent
 FEWER_THAN = 46
-KERNELS = {"model/compiling.py", "model/fast/compiled.py"}
+KERNELS = {"kernels/compiling.py", "kernels/compiled.py"}
 """What only stands in for torch operations is not counted, as the kernels for CUDA are not."""
 FEW = [
     *("data.sample.size=16", "data.sample.valid=4", "data.sample.test=4"),

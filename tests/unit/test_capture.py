@@ -168,7 +168,7 @@ def test_a_kernel_of_a_graph_may_read_what_is_never_output(monkeypatch: pytest.M
     def greedy(
         problem: SearchProblem, running: RowsRunning, made: int | Tensor
     ) -> tuple[RowsRunning, SearchStep]:
-        seen.append(weakref.ref(problem.never))
+        seen.append(weakref.ref(problem.choice_rules.never))
         return advanced(problem, running, made)
 
     def recorded(make: Callable[[], None], *_: object) -> Callable[[], None]:

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,11 @@ import sixjars
 from sixjars.data.packing import packed
 from sixjars.decoding.scores import banned, min_length
 from sixjars.errors import LearningError
+from sixjars.flow.backend import ChoiceRules
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Batch, Padded, Segments, StepOutput
+from sixjars.kernels import backends
+from sixjars.kernels.backends import TorchBackend
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, widened
 from sixjars.learning.engine import fabric_for
@@ -30,8 +32,8 @@ from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
-from sixjars_runtime.special_tokens import SpecialTokens
+from sixjars.model.reference import REFERENCE
+from sixjars.recipe.sections import LearningSettings, LossSettings
 from tests.reads import Reads
 
 FEW = (
@@ -172,17 +174,21 @@ def test_every_group_of_a_captured_optimizer_has_its_own_rate(
     assert [float(group["lr"]) for group in made.param_groups] == pytest.approx([0.05, 0.5])
 
 
-def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=12, size=5)
-    network = Network(
-        NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6)
-    )
-    objective = Objective(network, LossSettings())
-    given = SealedBatch(replace(batch(), inputs={"nothing": Padded.of([[], []])}))
-    fast = objective(given)
-    monkeypatch.delattr(sixjars.loss, "output_loss")
-    objective.fast = False
-    torch.testing.assert_close(objective(given), fast)
+def test_the_loss_is_computed_by_the_backend_of_the_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    losses, given = [], SealedBatch(replace(batch(), inputs={"nothing": Padded.of([[], []])}))
+    for backend in (TorchBackend(), REFERENCE):
+        torch.manual_seed(0)
+        bridge = InitialState(summary_size=4, state_size=6, backend=backend)
+        words = WordEmbedding(vocabulary=12, size=5)
+        decoder = SequenceDecoder(bridge=bridge, embedding=words, size=6)
+        network = Network(NothingEncoder(size=4), decoder, backend=backend)
+        losses.append(Objective(network, LossSettings())(given))
+        monkeypatch.delattr(
+            backends, "output_loss", raising=False
+        )  # the reference has no use of it
+    torch.testing.assert_close(*losses)
 
 
 def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -371,7 +377,7 @@ def test_graphs_change_nothing(recipe: str, more: tuple[str, ...], tmp_path: Pat
 def test_the_kernel_of_greedy_search_obeys_the_rules(
     made: int, size: int, dtype: torch.dtype, *, logits: bool
 ) -> None:
-    from sixjars.decoding.choice_kernels import chosen
+    from sixjars.kernels.choice_kernels import chosen
 
     torch.manual_seed(0)
     scores = torch.randn(40, size, device="cuda", dtype=dtype)
@@ -385,10 +391,9 @@ def test_the_kernel_of_greedy_search_obeys_the_rules(
     never, now = torch.tensor([3, 5], device="cuda"), torch.tensor(made, device="cuda")
     output = StepOutput(scores, are_logits=logits)
     ruled = min_length(4, stop=7)(banned(never)(output.log_probabilities, never, now), never, now)
-    settings, special = SearchSettings(min_length=4), SpecialTokens(go=3, stop=7)
-    problem: Any = SimpleNamespace(never=never, special=special, settings=settings, longest=9)
+    rules = ChoiceRules(never, stop=7, fewest=4, longest=9)
     opened, totals = torch.arange(40, device="cuda") % 4 > 0, torch.randn(40, device="cuda")
-    token, gained, still_open, total = chosen(problem, output, opened, totals, now)
+    token, gained, still_open, total = chosen(output, rules, opened, totals, now)
     possible = torch.ones_like(opened)
     possible[20:22] = False
     torch.testing.assert_close(gained[possible], ruled.amax(1)[possible])

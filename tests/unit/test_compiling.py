@@ -11,11 +11,12 @@ import torch
 import sixjars
 from sixjars.data.storage.pruning import MAKING_HERE, contents, prune
 from sixjars.errors import DataError
-from sixjars.model import compiling
-from sixjars.model.compiling import compiled_for, hindrance, load_kernels
-from sixjars.model.fast.compiled import KernelLibrary
-from sixjars.model.fast.steps import CELLS
-from sixjars.model.fast.unrolled import cell_of
+from sixjars.kernels import compiling
+from sixjars.kernels.backends import CompiledBackend, TorchBackend
+from sixjars.kernels.choose import prediction_backend, training_backend
+from sixjars.kernels.compiled import KernelLibrary
+from sixjars.kernels.compiling import hindrance, load_kernels
+from sixjars.model.reference import REFERENCE
 from tests.conftest import Call
 
 needs_compiler = pytest.mark.skipif(
@@ -23,17 +24,24 @@ needs_compiler = pytest.mark.skipif(
 )
 FEW = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
 LOAD = (
-    "from sixjars.model.compiling import load_kernels; print(load_kernels(build=True) or 'loaded')"
+    "from sixjars.kernels.compiling import load_kernels; "
+    "kernels = load_kernels(build=True); print(kernels if isinstance(kernels, str) else 'loaded')"
 )
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own, in a process that has loaded nothing yet."""
-    monkeypatch.setattr(KernelLibrary, "ready", None)
+    """A cache of its own."""
     monkeypatch.delenv("SIXJARS_COMPILE", raising=False)
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "kernels"
+
+
+def why_none(*, build: bool) -> str:
+    """Why there are no kernels; '' where they are loaded."""
+    kernels = load_kernels(build=build)
+    assert isinstance(kernels, str | KernelLibrary)
+    return kernels if isinstance(kernels, str) else ""
 
 
 def compiler(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,15 +56,13 @@ def compiler(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 @needs_compiler
 def test_they_are_compiled_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert load_kernels(build=False) == "they are not compiled yet"
+    assert why_none(build=False) == "they are not compiled yet"
     assert not place.exists()
-    assert load_kernels(build=True) == ""
+    assert why_none(build=True) == ""
     [made] = place.iterdir()
     assert made.stat().st_mode & 0o077 == 0
     monkeypatch.setattr(compiling, "_run", lambda *_, **__: pytest.fail("it is compiled again"))
-    monkeypatch.setattr(KernelLibrary, "ready", None)
-    assert load_kernels(build=False) == ""
-    assert KernelLibrary.ready is not None
+    assert why_none(build=False) == ""
     assert (contents(place.parent).files, contents(place.parent).size) == (1, made.stat().st_size)
 
 
@@ -80,18 +86,18 @@ def test_a_compiler_that_was_killed_leaves_nothing_for_long(place: Path) -> None
 def test_they_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     load_kernels(build=True)
     monkeypatch.setenv("SIXJARS_COMPILE", "0")
-    assert load_kernels(build=True) == "SIXJARS_COMPILE is 0"
-    assert KernelLibrary.ready is None
-    assert cell_of("gru", torch.zeros(1)) is CELLS["gru"]
-    assert compiled_for("cpu", "32") == "; no compiled kernels: SIXJARS_COMPILE is 0"
+    assert why_none(build=True) == "SIXJARS_COMPILE is 0"
+    assert isinstance(prediction_backend("cpu"), TorchBackend)
+    backend = training_backend("cpu", "32", fast=True, graphs=False)
+    assert isinstance(backend, TorchBackend)
+    assert backend.note == "; no compiled kernels: SIXJARS_COMPILE is 0"
 
 
 @pytest.mark.parametrize("value", ["false", "no", "OFF"])
 def test_there_are_several_words_for_no(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     load_kernels(build=True)
     monkeypatch.setenv("SIXJARS_COMPILE", value)
-    assert load_kernels(build=True) == f"SIXJARS_COMPILE is {value}"
-    assert KernelLibrary.ready is None
+    assert why_none(build=True) == f"SIXJARS_COMPILE is {value}"
 
 
 def test_words_for_yes_and_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,19 +112,21 @@ def test_words_for_yes_and_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    monkeypatch.setattr("sixjars.model.compiling.shutil.which", lambda _: None)
-    assert load_kernels(build=True) == "no C compiler (cc, gcc, clang) was found"
+    monkeypatch.setattr("sixjars.kernels.compiling.shutil.which", lambda _: None)
+    assert why_none(build=True) == "no C compiler (cc, gcc, clang) was found"
     assert not place.exists()
 
 
 def test_on_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sixjars.model.compiling.os.name", "nt")
+    monkeypatch.setattr("sixjars.kernels.compiling.os.name", "nt")
     assert hindrance() == "there are none for this system"
 
 
 def test_only_for_32_bits_on_a_cpu(place: Path) -> None:
-    assert compiled_for("cuda", "32") == ""
-    assert compiled_for("cpu", "bf16") == "; no compiled kernels: they have 32 bits"
+    assert training_backend("cuda", "32", fast=True, graphs=True).note == ""
+    backend = training_backend("cpu", "bf16", fast=True, graphs=False)
+    assert backend.note == "; no compiled kernels: they have 32 bits"
+    assert training_backend("cpu", "32", fast=False, graphs=False) is REFERENCE
     assert not place.exists()
 
 
@@ -126,8 +134,7 @@ def test_a_compiler_that_fails(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiler(tmp_path, "echo 'cells.c:1: error: no such option' >&2; exit 1", monkeypatch)
-    assert load_kernels(build=True) == "the C compiler failed (cells.c:1: error: no such option)"
-    assert KernelLibrary.ready is None
+    assert why_none(build=True) == "the C compiler failed (cells.c:1: error: no such option)"
     assert list(place.iterdir()) == []
 
 
@@ -135,12 +142,12 @@ def test_a_compiler_whose_message_is_no_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiler(tmp_path, r"printf 'an \377 error\n' >&2; exit 1", monkeypatch)
-    assert load_kernels(build=True) == "the C compiler failed (an \ufffd error)"
+    assert why_none(build=True) == "the C compiler failed (an \ufffd error)"
 
 
 def test_a_compiler_that_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler(tmp_path, "exit 0", monkeypatch)
-    assert load_kernels(build=True).startswith("they cannot be compiled (")
+    assert why_none(build=True).startswith("they cannot be compiled (")
 
 
 @needs_compiler
@@ -151,7 +158,7 @@ def test_another_compiler_is_tried(
     compiler(tmp_path, "exit 1", monkeypatch)
     monkeypatch.setattr(compiling, "_compilers", lambda: [str(tmp_path / "bin" / "cc"), good])
     monkeypatch.setenv("PATH", os.defpath)
-    assert load_kernels(build=True) == ""
+    assert why_none(build=True) == ""
     assert len(list(place.iterdir())) == 1
 
 
@@ -162,19 +169,22 @@ def test_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "cache_folder", homeless)
     monkeypatch.setattr(compiling, "_compilers", lambda: ["cc"])
     told = "they cannot be compiled (Could not determine home directory.)"
-    assert load_kernels(build=False) == told
+    assert why_none(build=False) == told
 
 
-def test_they_are_put_away_where_they_are_not_used(place: Path) -> None:
-    for wanted, told in (("bf16", "; no compiled kernels: they have 32 bits"), ("32", "")):
-        load_kernels(build=True)
-        assert compiled_for("cpu", wanted, fast=wanted != "32") == told
-        assert KernelLibrary.ready is None
+@needs_compiler
+def test_a_prediction_uses_what_is_compiled(place: Path) -> None:
+    assert isinstance(prediction_backend("cpu"), TorchBackend)
+    assert not place.exists()
+    compiles = training_backend("cpu", "auto", fast=True, graphs=False)
+    assert isinstance(compiles, CompiledBackend)
+    assert compiles.note == "; compiled kernels"
+    assert isinstance(prediction_backend("cpu"), CompiledBackend)
 
 
 def test_a_compiler_that_fails_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler(tmp_path, "exit 1", monkeypatch)
-    assert load_kernels(build=True) == "the C compiler failed"
+    assert why_none(build=True) == "the C compiler failed"
 
 
 def test_a_compiler_that_does_not_end(
@@ -182,14 +192,13 @@ def test_a_compiler_that_does_not_end(
 ) -> None:
     compiler(tmp_path, "exec sleep 60", monkeypatch)
     monkeypatch.setattr(compiling, "LONGEST", 0.2)
-    assert load_kernels(build=True) == "the C compiler took longer than 0 seconds"
+    assert why_none(build=True) == "the C compiler took longer than 0 seconds"
     assert list(place.iterdir()) == []
 
 
 def test_what_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo nothing > "$2"', monkeypatch)
-    assert load_kernels(build=True).startswith("they cannot be loaded (")
-    assert KernelLibrary.ready is None
+    assert why_none(build=True).startswith("they cannot be loaded (")
 
 
 @needs_compiler
@@ -198,14 +207,13 @@ def test_what_was_cut_off_is_compiled_again(
     left: int, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To load it could end the process."""
-    assert load_kernels(build=True) == ""
+    assert why_none(build=True) == ""
     [made] = place.iterdir()
     whole = made.read_bytes()
     made.unlink()  # which is in use
     made.write_bytes(whole[:left])
-    monkeypatch.setattr(KernelLibrary, "ready", None)
-    assert load_kernels(build=False) == "they are not compiled yet"
-    assert load_kernels(build=True) == ""
+    assert why_none(build=False) == "they are not compiled yet"
+    assert why_none(build=True) == ""
     assert [path.read_bytes() for path in place.iterdir()] == [whole]
 
 
@@ -214,37 +222,33 @@ def test_what_was_cut_off_is_compiled_again(
 def test_what_others_may_write_is_not_loaded(
     which: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load_kernels(build=True) == ""
+    assert why_none(build=True) == ""
     [made] = place.iterdir()
     (made if which == "the file" else place).chmod(0o777)
-    monkeypatch.setattr(KernelLibrary, "ready", None)
     told = f"they cannot be loaded (others may write {made if which == 'the file' else place})"
-    assert load_kernels(build=True) == told
-    assert KernelLibrary.ready is None
+    assert why_none(build=True) == told
 
 
 @needs_compiler
 def test_what_lies_where_others_may_write_is_not_loaded(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load_kernels(build=True) == ""
-    monkeypatch.setattr(KernelLibrary, "ready", None)
+    assert why_none(build=True) == ""
     (tmp_path / "cache").chmod(0o777)
     told = f"they cannot be loaded (others may write {tmp_path / 'cache'})"
-    assert load_kernels(build=True) == told
+    assert why_none(build=True) == told
     (tmp_path / "cache").chmod(0o1777)  # where nobody can move what is another's
-    assert load_kernels(build=True) == ""
+    assert why_none(build=True) == ""
 
 
 @needs_compiler
 def test_what_belongs_to_another_user_is_not_loaded(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load_kernels(build=True) == ""
+    assert why_none(build=True) == ""
     [made] = place.iterdir()
-    monkeypatch.setattr(KernelLibrary, "ready", None)
-    monkeypatch.setattr("sixjars.model.compiling.os.geteuid", lambda: 12345)
-    assert load_kernels(build=True) == f"they cannot be loaded ({made} belongs to another user)"
+    monkeypatch.setattr("sixjars.kernels.compiling.os.geteuid", lambda: 12345)
+    assert why_none(build=True) == f"they cannot be loaded ({made} belongs to another user)"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +258,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     wanted = (
         f"they cannot be compiled ([Errno 20] Not a directory: '{tmp_path / 'file' / 'kernels'}')"
     )
-    assert load_kernels(build=True) == wanted
+    assert why_none(build=True) == wanted
 
 
 @needs_compiler
@@ -271,7 +275,6 @@ def test_training_tells_and_computes_the_same(
         said = call("train", recipe, *FEW, "--out", tmp_path / told, "--device", "cpu")
         assert f"(learning.fast); {told}{why}\n" in said.err
         assert f"{means}, {plan}\n" in call("explain", recipe, *FEW).out
-        assert (KernelLibrary.ready is None) is bool(why)
         found.append([*sixjars.load(tmp_path / told, device="cpu").network.parameters()])
         monkeypatch.setenv("SIXJARS_COMPILE", "0")
     for one, other in zip(*found, strict=True):

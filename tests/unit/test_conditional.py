@@ -11,18 +11,22 @@ import torch
 
 import sixjars
 from sixjars.errors import ShapeError
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Encoded, Padded
+from sixjars.kernels.backends import TorchBackend
+from sixjars.kernels.choose import in_precision
+from sixjars.kernels.products import Precision, has_bf16
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.build import Network
+from sixjars.model.cells import CellName, states_of
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.precision import Precision, has_bf16, in_precision
-from sixjars.model.recurrent import CellName, states_of
+from sixjars.model.reference import REFERENCE
 from tests.recipes.using import check_weights, raw
 
 TARGET = [[5, 6, 7, 2], [8, 2], [4, 4, 2]]
@@ -33,9 +37,15 @@ FEW = [
 
 
 def decoder_of(
-    cell: CellName, layers: int = 1, size: int = 6, dropout: float = 0.0
+    cell: CellName,
+    layers: int = 1,
+    size: int = 6,
+    dropout: float = 0.0,
+    backend: Backend = REFERENCE,
 ) -> SequenceDecoder:
-    bridge = Attention(source_size=4, state_size=size, state_count=layers * states_of(cell), size=5)
+    sizes: dict[str, Any] = {"source_size": 4, "state_size": size}
+    sizes["state_count"] = layers * states_of(cell)
+    bridge = Attention(size=5, backend=backend, **sizes)
     words = WordEmbedding(vocabulary=11, size=3)
     stack: dict[str, Any] = {"cell": cell, "size": size, "layers": layers, "dropout": dropout}
     return SequenceDecoder(bridge=bridge, embedding=words, conditional=True, **stack)
@@ -95,7 +105,8 @@ def test_it_predicts_in_other_precisions(cell: CellName, precision: Precision) -
         pytest.skip("this CPU has no bf16")
     torch.manual_seed(0)
     encoder = TextEncoder(embedding=WordEmbedding(vocabulary=11, size=3), size=4)
-    network = Network(encoder, decoder_of(cell, size=128)).eval()
+    backend = TorchBackend()
+    network = Network(encoder, decoder_of(cell, size=128, backend=backend), backend=backend).eval()
     decoder, encoded, token = network.decoder, source(), torch.tensor([5, 6, 7])
     assert isinstance(decoder, SequenceDecoder)
     with torch.no_grad():

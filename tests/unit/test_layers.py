@@ -9,16 +9,15 @@ from torch import Tensor
 
 from sixjars.errors import ShapeError
 from sixjars.flow.values import Encoded, Padded
-from sixjars.model import layers
+from sixjars.kernels import products
+from sixjars.kernels.attention import key_powers, powers
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.layers import (
     StateProjection,
     WordEmbedding,
-    key_powers,
     last_real,
     masked_softmax,
-    powers,
     reordered,
     reversal,
 )
@@ -70,18 +69,20 @@ def test_products_by_onednn_are_those_of_torch(
     count: int, laid: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the order of the numbers in memory; for gradients see contracts/test_fast.py."""
-    monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
+    monkeypatch.setattr(products, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
     rows = laid(torch.randn(count, 5))
     weight = laid(torch.randn(6, 5))
     bias = torch.randn(6)
     total = torch.randn(count, 6)
-    torch.testing.assert_close(layers.product(rows, weight, bias), rows @ weight.t() + bias)
-    torch.testing.assert_close(layers.product(rows, weight, total=total), rows @ weight.t() + total)
+    torch.testing.assert_close(products.product(rows, weight, bias), rows @ weight.t() + bias)
+    torch.testing.assert_close(
+        products.product(rows, weight, total=total), rows @ weight.t() + total
+    )
     nothing = torch.zeros(count, 0), torch.zeros(6, 0)
-    torch.testing.assert_close(layers.product(*nothing, bias, total=total), total + bias)
+    torch.testing.assert_close(products.product(*nothing, bias, total=total), total + bias)
     for left, right in [(rows, total), (total, rows)]:
-        torch.testing.assert_close(layers.outer_products(left, right), left.t() @ right)
+        torch.testing.assert_close(products.outer_products(left, right), left.t() @ right)
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (2, 7, 5), (2, 0, 5)])
@@ -89,14 +90,14 @@ def test_products_by_onednn_are_those_of_torch(
 def test_a_linear_layer_is_that_of_torch(
     learned: tuple[bool, ...], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
+    monkeypatch.setattr(products, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
     given = [
         torch.randn(size).requires_grad_(learns)
         for size, learns in zip([shape, (6, 5), (6,)], learned, strict=True)
     ]
     wanted = [one for one in given if one.requires_grad]
-    made, expected = layers.linear(*given), torch.nn.functional.linear(*given)
+    made, expected = products.linear(*given), torch.nn.functional.linear(*given)
     torch.testing.assert_close(made, expected)
     ours, theirs = (torch.autograd.grad(one.square().sum(), wanted) for one in (made, expected))
     torch.testing.assert_close(ours, theirs)

@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 import sixjars
@@ -19,10 +18,13 @@ from sixjars import (
 )
 from sixjars.errors import RecipeError
 from sixjars.flow.values import Padded, State
-from sixjars.model import precision as own
+from sixjars.kernels import products
+from sixjars.kernels.backends import HandWritten, TorchBackend
+from sixjars.kernels.choose import in_precision
+from sixjars.kernels.products import PackedMatrix, Precision, has_bf16
 from sixjars.model.build import Network
-from sixjars.model.precision import PackedWeight, Precision, in_precision
-from sixjars.model.recurrent import CellName, Recurrent
+from sixjars.model.cells import CellName
+from sixjars.model.recurrent import Recurrent
 from sixjars.samples.transliteration import draw
 
 FAR: dict[Precision, float] = {"32": 1e-6, "bf16": 5e-3, "int8": 1e-2}
@@ -31,13 +33,13 @@ WORDS = [str(draw(Random(number), 6)["roman"]) for number in range(40)]
 
 
 def few_bits() -> list[Precision]:
-    return ["32", "bf16", "int8"] if own.has_bf16() else ["32", "int8"]
+    return ["32", "bf16", "int8"] if has_bf16() else ["32", "int8"]
 
 
 @pytest.fixture(autouse=True)
 def also_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices of any size are packed."""
-    monkeypatch.setattr(own, "FEWEST", 0)
+    monkeypatch.setattr(products, "FEWEST", 0)
 
 
 @pytest.mark.parametrize("bits", few_bits())
@@ -45,19 +47,19 @@ def also_small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_products_are_near(bits: Precision, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     inputs, weight, bias = torch.randn(shape), torch.randn(48, 64), torch.randn(48)
-    packed = PackedWeight(weight, bits)
+    packed = PackedMatrix(weight, bits)
     for added in (bias, None):
         wanted = F.linear(inputs, weight, added)
-        found = F.linear(inputs, packed, added)  # type: ignore[arg-type]
+        found = packed.product(inputs, added)
         assert found.dtype == torch.float32
         assert (found - wanted).norm() / wanted.norm() < FAR[bits]
 
 
-@pytest.mark.parametrize("scales", {own.SCALES, False})
+@pytest.mark.parametrize("scales", {products.SCALES, False})
 def test_a_row_does_not_depend_on_the_others(scales: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "SCALES", scales)
+    monkeypatch.setattr(products, "SCALES", scales)
     torch.manual_seed(0)
-    packed, inputs = PackedWeight(torch.randn(32, 16), "int8"), torch.randn(5, 16)
+    packed, inputs = PackedMatrix(torch.randn(32, 16), "int8"), torch.randn(5, 16)
     inputs[3] *= 1000
     inputs[4] = 0
     alone = torch.cat([packed.product(inputs[row : row + 1], None) for row in range(5)])
@@ -68,27 +70,23 @@ def test_a_row_does_not_depend_on_the_others(scales: bool, monkeypatch: pytest.M
 def test_outputs_may_be_scaled_by_the_product_or_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     inputs, weight, bias = torch.randn(7, 64), torch.randn(48, 64), torch.randn(48)
-    own_way = PackedWeight(weight, "int8").product(inputs, bias)
-    monkeypatch.setattr(own, "SCALES", False)
-    torch.testing.assert_close(PackedWeight(weight, "int8").product(inputs, bias), own_way)
-
-
-def test_nothing_but_products_takes_such_weights() -> None:
-    with pytest.raises(TypeError):
-        torch.add(PackedWeight(torch.randn(4, 4), "int8"), 1)  # type: ignore[call-overload]
+    own_way = PackedMatrix(weight, "int8").product(inputs, bias)
+    monkeypatch.setattr(products, "SCALES", False)
+    torch.testing.assert_close(PackedMatrix(weight, "int8").product(inputs, bias), own_way)
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_recurrence_over_packed_weights(cell: CellName, layers: int) -> None:
     torch.manual_seed(0)
-    stack = Recurrent(cell=cell, input_size=6, size=8, layers=layers).eval()
+    backend = TorchBackend()
+    stack = Recurrent(cell=cell, input_size=6, size=8, layers=layers, backend=backend).eval()
     inputs = torch.randn(3, 5, 6)
     cells = torch.randn(3, layers, 8) if cell == "lstm" else None
     first = State(torch.randn(3, layers, 8), cells)
     with torch.inference_mode():
         wanted = [stack(inputs), stack(inputs, first)]
-        own._pack(stack, "32")
+        backend.pack(stack.modules(), "32")
         found = [stack(inputs), stack(inputs, first)]
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other)
@@ -96,18 +94,19 @@ def test_a_recurrence_over_packed_weights(cell: CellName, layers: int) -> None:
 
 def test_it_can_be_saved_and_trained_as_before() -> None:
     torch.manual_seed(0)
-    attention = Attention(source_size=4, state_size=6, size=5)
-    decoder = SequenceDecoder(
-        bridge=attention, embedding=WordEmbedding(vocabulary=9, size=5), size=6
-    )
-    model = Network(
-        TextEncoder(embedding=WordEmbedding(vocabulary=9, size=5), size=4), decoder
-    ).eval()
+    backend = TorchBackend()
+    attention = Attention(source_size=4, state_size=6, size=5, backend=backend)
+    words = WordEmbedding(vocabulary=9, size=5)
+    decoder = SequenceDecoder(bridge=attention, embedding=words, size=6)
+    source_words = WordEmbedding(vocabulary=9, size=5)
+    encoder = TextEncoder(embedding=source_words, size=4, backend=backend)
+    model = Network(encoder, decoder, backend=backend).eval()
     given = {"source": Padded.of([[5, 6, 7], [8, 4]])}, Padded.of([[5, 6, 2], [7, 2]])
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     with torch.inference_mode():
         wanted = model(*given).logits
         packed = in_precision(model, "32")
+        assert backend.products.packed
         torch.testing.assert_close(packed(*given).logits, wanted)
     after = packed.state_dict()
     assert list(after) == list(before)
@@ -123,13 +122,14 @@ def test_it_can_be_saved_and_trained_as_before() -> None:
 
 def test_a_trained_run_answers_the_same(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as large:
-        large.setattr(own, "FEWEST", 10**9)
+        large.setattr(products, "FEWEST", 10**9)
         plain = sixjars.load(learned)
         wanted = {kind: plain.predict(WORDS, search=kind) for kind in ("greedy", "beam")}
     for bits in few_bits():
         predictor = sixjars.load(learned, precision=bits)
-        packed = [each for each in predictor.network.modules() if isinstance(each, nn.Linear)]
-        assert any(isinstance(each.weight, PackedWeight) for each in packed)
+        backend = predictor.network.backend
+        assert isinstance(backend, HandWritten)
+        assert backend.products.packed
         for kind, others in wanted.items():
             found = predictor.predict(WORDS, search=kind)
             same = sum(one.text == other.text for one, other in zip(found, others, strict=True))
@@ -152,7 +152,7 @@ def test_where_it_cannot_be(bits: Precision, wanted: str) -> None:
 
 
 def test_a_cpu_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "has_bf16", lambda: False)
+    monkeypatch.setattr(products, "has_bf16", lambda: False)
     with pytest.raises(RecipeError) as caught:
         in_precision(network(), "bf16")
     assert str(caught.value) == (

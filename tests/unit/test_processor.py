@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from sixjars.model import processor
+from sixjars.kernels import processor
 
 
 @pytest.mark.parametrize(("maker", "intel"), [("GenuineIntel", True), ("AuthenticAMD", False)])

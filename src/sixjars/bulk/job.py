@@ -20,7 +20,7 @@ from sixjars.bulk.sources import inputs_of
 from sixjars.bulk.worker import Worker, WorkerSettings, WrittenRows
 from sixjars.data.tables import FORMATS
 from sixjars.data.text.files import ending_of
-from sixjars.model.compiling import compiled_for
+from sixjars.kernels.choose import compile_ahead
 from sixjars.progress import number_of, tell
 from sixjars.runs.prediction.predictor import Predictor
 from sixjars.runs.prediction.threads import prediction_threads
@@ -106,7 +106,7 @@ def _tell_empty(plan: BulkPlan) -> None:
 def predicted_here(job: BulkJob, predictor: Predictor) -> Iterator[tuple[WrittenRows, list[str]]]:
     """Answer one part after the other, with all cores; yield each with its notes."""
     worker = Worker(job.order, predictor)
-    compiled_for(predictor.device.type, "32")
+    compile_ahead(predictor.device.type)
     with prediction_threads(predictor) as threads:
         for part in job.left:
             yield worker.predict(part, threads)

@@ -13,8 +13,8 @@ from sixjars.bulk.plan import FilePart
 from sixjars.bulk.remote import InputFolder
 from sixjars.bulk.sources import table_in
 from sixjars.data.tables.table_file import TableFile
+from sixjars.kernels.products import Precision
 from sixjars.learning.engine import Device
-from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.output_file import written_whole
 from sixjars.runs.prediction.input_warnings import Skipped

@@ -7,7 +7,6 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Self, final
 
 import torch
@@ -29,6 +28,7 @@ from sixjars.decoding.problem import (
 )
 from sixjars.decoding.sampling import draw, likely, row_seeds
 from sixjars.decoding.scores import NEVER, HypothesisScoring, best_tokens
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis, Step
 from sixjars.flow.values import Padded, Prepared, Rows
@@ -70,6 +70,8 @@ class Searcher:
     """The number of sources to search; those behind them are padding, without hypotheses."""
     tell: Tell | None = None
     """Called with the output of each step at once; search then uses no CUDA graphs."""
+    backend: Backend | None = None
+    """Chooses the next tokens, where it has a way of its own."""
 
     def find(
         self,
@@ -104,6 +106,7 @@ class Searcher:
             real=self.sources,
             owns_scores=generator.grouped,
             keeps_weights=self.attention,
+            backend=self.backend,
         )
         walk: Walk = walked
         if self.tell is not None:
@@ -274,13 +277,16 @@ def _advanced(
 def _advanced_greedily(
     problem: SearchProblem, running: RowsRunning, steps: int | Tensor
 ) -> tuple[RowsRunning, SearchStep]:
-    """As `_advanced`; one kernel in a CUDA graph, which has no other rules (`can_capture`)."""
-    if not isinstance(steps, Tensor) or not steps.is_cuda or find_spec("triton") is None:
+    """As `_advanced`; in a CUDA graph, which has no other rules (`can_capture`), by the backend."""
+    if problem.backend is None or not isinstance(steps, Tensor) or not steps.is_cuda:
         return _advanced(_likeliest, problem, running, steps)
-    from sixjars.decoding.choice_kernels import chosen
-
     scored, state = problem.stepped(running.token, running.state)
-    token_R, gained_R, open_R, total_R = chosen(problem, scored, running.open, running.total, steps)
+    choice = problem.backend.choose(
+        scored, problem.choice_rules, running.open, running.total, steps
+    )
+    if choice is None:
+        return _advanced(_likeliest, problem, running, steps)
+    token_R, gained_R, open_R, total_R = choice
     after = RowsRunning(token_R, state, open_R, total_R, None, running.each)
     return after, SearchStep(token_R, weights=scored.weights, gained=gained_R)
 

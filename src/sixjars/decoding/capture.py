@@ -100,7 +100,7 @@ class CapturedSteps:
         seeds = None if problem.seeds is None else next(copies)
         problem = replace(problem, prepared=filled(problem.prepared, copies), seeds=seeds)
         # The graph reads tensors of both, which must stay; the problem itself would keep a module.
-        self.rules = problem.rule, problem.never
+        self.rules = problem.rule, problem.choice_rules
         self.running: Any = running.mapped(Tensor.clone)
         self.page: list[Tensor] = []
         self.like: SearchStep

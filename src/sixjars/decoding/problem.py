@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from sixjars.decoding.scores import NEVER, HypothesisScoring, Rule, rule_of
+from sixjars.flow.backend import Backend, ChoiceRules
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
@@ -49,6 +50,8 @@ class SearchProblem:
     """The seeds of sampling, (R,)."""
     prefix: Padded | None = None
     """The beginning that each row must have."""
+    backend: Backend | None = None
+    """Chooses the next tokens, where it has a way of its own."""
 
     def on_device(self) -> "SearchProblem":
         """The same problem with all tensors on the device of the state."""
@@ -71,10 +74,11 @@ class SearchProblem:
         )
 
     @cached_property
-    def never(self) -> Tensor:
-        """The tokens that are never output, for a kernel that has these rules itself."""
-        never = self.special.never(self.settings.unknown)
-        return torch.tensor(never, device=self.state.device)
+    def choice_rules(self) -> ChoiceRules:
+        """The rules of greedy search, for a backend that has them itself."""
+        never = torch.tensor(self.special.never(self.settings.unknown), device=self.state.device)
+        settings = self.settings
+        return ChoiceRules(never, self.special.stop, settings.min_length, self.longest)
 
     @property
     def reads_output(self) -> bool:

@@ -86,7 +86,8 @@ def hypotheses_of(
     with torch.inference_mode():
         encoded = encoded.mapped(lambda x: x.to(dtype) if x.is_floating_point() else x)
         attention = attention or search.unknown == "replace"
-        searcher = Searcher(search, seeds, attention=attention, tell=tell)
+        options: dict[str, Any] = {"attention": attention, "tell": tell}
+        searcher = Searcher(search, seeds, backend=network.backend, **options)
         if encoded.device.type == "cuda" and begun is None and network.decoder.searches:
             from sixjars.decoding.capture import bucketed
 

@@ -268,10 +268,12 @@ class LinearLogits(Tensors):
     states: Tensor
     weight: Tensor
     bias: Tensor
+    multiply: Callable[[Tensor, Tensor, Tensor], Tensor] = torch.nn.functional.linear
+    """The product of the backend."""
 
     def logits(self) -> Tensor:
         """All logits, (B, T, V)."""
-        return torch.nn.functional.linear(self.states, self.weight, self.bias)
+        return self.multiply(self.states, self.weight, self.bias)
 
 
 @final

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, final,
 import torch
 from torch import Tensor, nn, optim
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.values import Batch
+from sixjars.kernels.choose import training_backend
 from sixjars.loss import Objective, SealedBatch
-from sixjars.model.compiling import compiled_for
-from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
 from sixjars_runtime.errors import RecipeError, unknown
 
@@ -216,6 +216,13 @@ def uncaptured(fabric: Engine, settings: LearningSettings) -> str:
     return "" if settings.is_adam else f"the optimizer is {settings.optimizer}"
 
 
+def backend_of_training(fabric: Engine, settings: LearningSettings) -> Backend:
+    """The backend of a training, which its network is built with."""
+    graphs = not uncaptured(fabric, settings)
+    options = {"fast": settings.fast, "graphs": graphs}
+    return training_backend(fabric.device.type, settings.precision, **options)
+
+
 @final
 class Updater:
     """Makes updates; on CUDA as graphs, where they are possible."""
@@ -231,13 +238,7 @@ class Updater:
         self.fabric = fabric
         self.captured: TrainingGraphs | None = None
         self.why = uncaptured(fabric, settings)
-        self.kernels = compiled_for(fabric.device.type, settings.precision, fast=settings.fast)
-        objective.fast = settings.fast
-        for module in objective.modules():
-            if isinstance(module, Recurrent):
-                module.fast = settings.fast
-                # Without graphs a GPU waits for Python; torch's own recurrence is a single call.
-                module.by_hand = settings.fast and (fabric.device.type == "cpu" or not self.why)
+        self.note = objective.network.backend.note
         # Added rows have no influence, except on batch statistics and on the choice of labels.
         batch_norm = nn.modules.batchnorm._NormBase
         normalizes = any(isinstance(module, batch_norm) for module in objective.modules())
@@ -260,7 +261,7 @@ class Updater:
     def means(self) -> str:
         """Whether graphs or compiled kernels are in use, to be printed behind the path."""
         if self.fabric.device.type != "cuda":
-            return self.kernels
+            return self.note
         return f"; no CUDA graphs: {self.why}" if self.why else "; steps as CUDA graphs"
 
     def ready(self, batch: Batch) -> Batch:

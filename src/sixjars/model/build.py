@@ -19,12 +19,14 @@ from pydantic import create_model, model_validator
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge, Component, Decoder, Encoder, ModelPlan
 from sixjars.flow.values import Batch, DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.recurrent import Recurrent
+from sixjars.model.reference import REFERENCE
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.files import checked
 from sixjars.recipe.schema import Settings
@@ -40,8 +42,11 @@ TABLES: Mapping[str, Mapping[str, type[Component]]] = {
 }
 BASES: Mapping[str, Any] = {"encoder": Encoder, "bridge": Bridge, "decoder": Decoder}
 GIVEN: Mapping[str, tuple[str, ...]] = {
-    "encoder": (),
-    "bridge": ("source_size", "summary_size", "segment_size", "state_size", "state_count"),
+    "encoder": ("backend",),
+    "bridge": (
+        *("source_size", "summary_size", "segment_size", "state_size", "state_count"),
+        "backend",
+    ),
     "decoder": ("bridge", "source_size"),
 }
 """Parameters that come from other components, never from a recipe; those of the data are extra."""
@@ -60,10 +65,11 @@ class Network(nn.Module):
     torch.Size([2, 3, 9])
     """
 
-    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+    def __init__(self, encoder: Encoder, decoder: Decoder, *, backend: Backend = REFERENCE) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
+        self.backend = backend
 
     @property
     def device(self) -> torch.device:
@@ -260,11 +266,18 @@ def _made(
     return kind(**arguments)
 
 
-def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
-    """The network of a plan; a `fresh` one starts from a backbone's pretrained weights."""
-    facts = {name: {**known, "pretrained": fresh} for name, known in facts.items()}
+def build(
+    plan: ModelPlan, facts: Facts, *, fresh: bool = True, backend: Backend = REFERENCE
+) -> Network:
+    """The network of a plan; a `fresh` one starts from a backbone's pretrained weights.
+
+    Its components compute by the backend.
+    """
+    extra = {"pretrained": fresh, "backend": backend}
+    facts = {name: {**known, **extra} for name, known in facts.items()}
     named = reversed(plan.encoder.inputs())  # of several inputs, the facts of the first count
-    read = {key: value for name in named for key, value in facts.get(name, {}).items()}
+    read = {"backend": backend}
+    read |= {key: value for name in named for key, value in facts.get(name, {}).items()}
     encoder = _made(plan.encoder, plan.settings["encoder"], read, facts)
     assert isinstance(encoder, Encoder)
     for name in ("output_size", "summary_size"):
@@ -287,12 +300,13 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
         "segment_size": encoder.segment_size,
         "state_size": shape.state_size,
         "state_count": shape.state_count,
+        "backend": backend,
     }
     bridge = _made(plan.bridge, plan.settings["bridge"], sizes, {})
     inputs = {"bridge": bridge, "source_size": encoder.output_size, **facts[plan.output.name]}
     decoder = _made(plan.decoder, plan.settings["decoder"], inputs, {})
     assert isinstance(decoder, Decoder)
-    return Network(encoder, decoder)
+    return Network(encoder, decoder, backend=backend)
 
 
 @final

@@ -3,15 +3,17 @@ r"""A conditional recurrence: attention receives a state that has read the previ
 Dims: B batch, T positions, I input features, H state features, C context features, G gate features.
 """
 
-from typing import final
+from typing import Any, final
 
 from torch import Tensor, nn
 
+from sixjars.flow.backend import Backend, LayerState
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Prepared, State
+from sixjars.model.cells import CellName
 from sixjars.model.equations import raised, recurrence
-from sixjars.model.fast.contracts import LayerState
-from sixjars.model.recurrent import CellName, Recurrent, joined
+from sixjars.model.recurrent import Recurrent, joined
+from sixjars.model.reference import REFERENCE
 
 QUERY = "s′_t"
 """The letter of the state that attention receives."""
@@ -37,13 +39,13 @@ class ConditionalRecurrent(nn.Module):
         size: int,
         layers: int = 1,
         dropout: float = 0.0,
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
-        self.middle = Recurrent(cell=cell, input_size=input_size, size=size)
+        options: dict[str, Any] = {"cell": cell, "size": size, "backend": backend}
+        self.middle = Recurrent(input_size=input_size, **options)
         self.middle.tag = "mid"
-        self.last = Recurrent(
-            cell=cell, input_size=context_size, size=size, layers=layers, dropout=dropout
-        )
+        self.last = Recurrent(input_size=context_size, layers=layers, dropout=dropout, **options)
         self.layers = layers
 
     def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
@@ -54,8 +56,9 @@ class ConditionalRecurrent(nn.Module):
         self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared
     ) -> tuple[Tensor, Context]:
         """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I)."""
-        if (scoring := self.last.scoring_of(bridge, inputs)) is not None:
-            return self.last.unrolled(inputs, state, prepared, scoring, self.middle)
+        unrolled = self.last.unrolled(inputs, state, bridge, prepared, self.middle)
+        if unrolled is not None:
+            return unrolled
         layers, attended = self.last.opened(state), state.attended
         states: list[Tensor] = []
         contexts: list[Context] = []

@@ -5,22 +5,33 @@ Dims: B batch, S source positions, T target positions, E embedding features, K s
       features, O output features.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, cast, final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
-from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.limits import Share, Size
-from sixjars.model.processor import FEWEST_ONCE, HAS_ONEDNN
+from sixjars.model.reference import REFERENCE
 from sixjars_runtime.errors import ShapeError
 
 Start = Literal["linear", "copy"]
-LARGEST = 42.0
-"""The limit of what is raised to a power: e^84 is still a float. Where no key is beyond half of it,
-tanh of its sum with a query that is beyond it is 1 to the last bit."""
+
+
+@final
+class Linear(nn.Linear):
+    """x Wᵀ + b, computed by a backend."""
+
+    def __init__(
+        self, inputs: int, outputs: int, *, bias: bool = True, backend: Backend = REFERENCE
+    ) -> None:
+        super().__init__(inputs, outputs, bias=bias)
+        self.backend = backend
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(…, I) -> (…, O)."""
+        return self.backend.linear(inputs, self.weight, self.bias)
 
 
 def wide(values: Tensor) -> Tensor:
@@ -33,89 +44,6 @@ def wide(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def computed_in(values: Tensor) -> torch.dtype:
-    """The type in which products of these values are computed: autocast may have another."""
-    kind = values.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
-
-
-def by_onednn(weight: Tensor, fewest: int) -> bool:
-    """Whether oneDNN multiplies by this matrix, which needs at least `fewest` numbers."""
-    if not isinstance(weight, Tensor) or weight.dtype != torch.float32:
-        return False
-    return HAS_ONEDNN and weight.device.type == "cpu" and weight.numel() >= fewest
-
-
-def product(
-    rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: Tensor | None = None
-) -> Tensor:
-    """Rows (N, I) times Wᵀ, (O, I), plus b, (O,), plus `total`, (N, O). It has no backward pass."""
-    if not rows.numel():  # oneDNN refuses them
-        zeros = rows.new_zeros(*rows.shape[:-1], weight.shape[0])
-        return sum((each for each in (bias, total) if each is not None), zeros)
-    if not (weight.is_mkldnn or by_onednn(weight, FEWEST_ONCE)):
-        outputs = F.linear(rows, weight, bias)
-        return outputs if total is None else outputs.add_(total)
-    if not (weight.is_mkldnn or weight.is_contiguous() or weight.t().is_contiguous()):
-        weight = weight.contiguous()  # with gaps between rows it takes a thousand times as long
-    multiply = torch.ops.mkldnn._linear_pointwise
-    if total is not None:
-        return cast("Tensor", multiply.binary(rows, total, weight, bias, "add"))
-    return cast("Tensor", multiply.default(rows, weight, bias, "none", [], ""))
-
-
-def outer_products(left: Tensor, right: Tensor) -> Tensor:
-    """Σ_n left_n right_nᵀ, (N, O) and (N, I) -> (O, I): the gradient of a matrix.
-
-    oneDNN transposes the smaller factor.
-    """
-    by_torch = left.device.type == "cpu" and not by_onednn(left, FEWEST_ONCE)
-    if by_torch or left.shape[1] < right.shape[1]:
-        return product(left.t(), right.t())
-    return product(right.t(), left.t()).t()
-
-
-def summed_rows(values: Tensor) -> Tensor:
-    """The sum over all rows, (N, F) -> (F,) or (K, N, F) -> (K, F), as a product in one pass."""
-    ones = values.new_ones(*values.shape[:-2], 1, values.shape[-2])
-    return (ones @ values).squeeze(-2)
-
-
-@final
-class Linear(torch.autograd.Function):
-    """x Wᵀ + b, forwards and back by `product`; use `linear`."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """(N, I) -> (N, O)."""
-        ctx.save_for_backward(rows, weight)
-        return product(rows, weight, bias)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_output: Tensor) -> Any:
-        """The gradients that are needed."""
-        rows, weight = ctx.saved_tensors
-        to_rows, to_weight, to_bias = ctx.needs_input_grad
-        d_rows = product(d_output, weight.t()) if to_rows else None
-        d_weight = outer_products(d_output, rows) if to_weight else None
-        return d_rows, d_weight, summed_rows(d_output) if to_bias else None
-
-
-def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Inputs (…, I) times Wᵀ, plus b, (…, O), with a gradient; by oneDNN where it is faster."""
-    learns = torch.is_grad_enabled() and computed_in(inputs) == torch.float32
-    if torch.compiler.is_compiling() or not (learns and by_onednn(weight, FEWEST_ONCE)):
-        return F.linear(inputs, weight, bias)
-    outputs: Tensor = Linear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
-    return outputs.view(*inputs.shape[:-1], len(weight))
-
-
-def beside(tensors: Sequence[Tensor]) -> Tensor:
-    """As `torch.stack`; one tensor alone is not copied."""
-    return torch.stack(tuple(tensors)) if len(tensors) > 1 else tensors[0].unsqueeze(0)
-
-
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last dimension where `mask` holds; all zeros where it holds nowhere.
 
@@ -124,24 +52,6 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """
     lowest = torch.finfo(scores.dtype).min  # with -inf a row without a place would be NaN
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
-
-
-def powers(values: Tensor) -> Tensor:
-    """e^{2x} of each number x."""
-    return values.clamp(-LARGEST, LARGEST).mul_(2).exp_()
-
-
-def key_powers(keys: Tensor) -> Tensor | None:
-    """The powers of keys k, or None where they would not be exact enough.
-
-    On a CPU they make tanh(q + k) = 1 - 2 / (1 + e^2q e^2k) of many queries q fast.
-
-    >>> keys, query = torch.tensor([0.5, -20.0]), torch.tensor([1.0])
-    >>> torch.allclose(1 - 2 / (1 + powers(query) * key_powers(keys)), torch.tanh(query + keys))
-    True
-    """
-    fits = keys.device.type == "cpu" and keys.dtype.itemsize >= 4 and keys.numel() > 0
-    return powers(keys) if fits and bool(keys.abs().amax() <= LARGEST / 2) else None
 
 
 def by_source(values: Tensor, sources: int) -> Tensor:
@@ -296,12 +206,20 @@ class StateProjection(nn.Module):
 
     letters: ClassVar[Mapping[str, str]] = {"project.weight": "W_0", "project.bias": "b_0"}
 
-    def __init__(self, summary_size: int, state_size: int, state_count: int, start: Start) -> None:
+    def __init__(
+        self,
+        summary_size: int,
+        state_size: int,
+        state_count: int,
+        start: Start,
+        backend: Backend = REFERENCE,
+    ) -> None:
         super().__init__()
         self.state_count = state_count
-        self.project: nn.Linear | None = None
+        self.project: Linear | None = None
         if start == "linear":
-            self.project = nn.Linear(summary_size, state_size * state_count)  # W_0, b_0
+            size = state_size * state_count
+            self.project = Linear(summary_size, size, backend=backend)  # W_0, b_0
         elif summary_size != state_size:
             raise ShapeError(
                 "start: copy needs a summary of the decoder's hidden size, but they have "

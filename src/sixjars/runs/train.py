@@ -13,7 +13,14 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import JudgedOutputs, judged
 from sixjars.learning.checkpoints import read_cost
-from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
+from sixjars.learning.engine import (
+    Device,
+    Engine,
+    backend_of_training,
+    fabric_for,
+    precision_on,
+    together,
+)
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.loss import Objective, class_weights
@@ -245,7 +252,7 @@ def fit(
     if resume:
         run.check_data(splits.fingerprints)
     check_fits(blueprint, splits, fabric.device, shares=fabric.world_size if fabric.shares else 1)
-    network = fresh_network(blueprint, splits)
+    network = fresh_network(blueprint, splits, backend_of_training(fabric, recipe.learning))
     if origin is not None:
         reporter.note(origin.hand_over(network, blueprint, splits.fields))
     hooks = _training_hooks(network, splits, run, reporter, enough)
@@ -383,7 +390,8 @@ def _finished(
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:
         return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ()), None
-    network = run.network(blueprint, splits.fields).to(fabric.device)
+    backend = backend_of_training(fabric, run.recipe.learning)
+    network = run.network(blueprint, splits.fields, backend).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     model = judged(network, scored, recipe.evaluation, metrics, training=splits.train)
     scores = tuple(model.scores(metrics))

@@ -19,7 +19,7 @@ import torch
 from sixjars.data.dataset import Dataset
 from sixjars.data.fields import FIELDS
 from sixjars.data.storage.cache import Examples
-from sixjars.learning.engine import Device, Update, fabric_for
+from sixjars.learning.engine import Device, Update, backend_of_training, fabric_for
 from sixjars.learning.loop import Trainer, TrainingHooks
 from sixjars.progress import Reporter, duration, listening, number_of
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
@@ -169,10 +169,10 @@ def _trainer(recipe: Recipe, outside: AllowedCode, device: Device) -> tuple[Trai
         Dataset.in_memory(fields.admit(split, skip=skip), fields) for split in rows.values()
     )
     splits = Splits(train, valid, None, fields)
-    network = fresh_network(blueprint, splits)
     # Nothing is scored or saved, so that these are not used.
     hooks = TrainingHooks(Path(), dict, "lower", Reporter())
     fabric = fabric_for(device=device, devices=1, precision=recipe.learning.precision)
+    network = fresh_network(blueprint, splits, backend_of_training(fabric, recipe.learning))
     return trainer_of(network, splits, recipe, hooks, fabric), every
 
 

@@ -14,30 +14,18 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
+from sixjars.flow.backend import AttentionSources, Backend
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.fast import compiled
-from sixjars.model.fast.compiled import used_for
-from sixjars.model.fast.contracts import AttentionSources
-from sixjars.model.fast.segments import non_empty, softmax_in_segments
-from sixjars.model.fast.unrolled import has_kernels
-from sixjars.model.layers import (
-    Start,
-    StateProjection,
-    by_source,
-    key_powers,
-    linear,
-    masked_softmax,
-    powers,
-)
+from sixjars.model.layers import Linear, Start, StateProjection, by_source, masked_softmax
+from sixjars.model.reference import REFERENCE
+from sixjars.model.segments import non_empty, softmax_in_segments
 from sixjars_runtime.errors import ShapeError
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
 """Hidden units of the additive score, where a recipe gives none."""
-AT_ONCE = 1 << 20
-"""Products of powers that are computed together; more would leave the cache of a CPU."""
 
 
 @final
@@ -48,11 +36,19 @@ class AttentionScore(nn.Module):
     """
 
     def __init__(
-        self, kind: ScoreName, *, source_size: int, state_size: int, size: int = 0, tag: str = "att"
+        self,
+        kind: ScoreName,
+        *,
+        source_size: int,
+        state_size: int,
+        size: int = 0,
+        tag: str = "att",
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
         self.kind: ScoreName = kind
         self.tag = tag
+        self.backend = backend
         if kind == "dot":
             if source_size != state_size:
                 raise ShapeError(
@@ -62,10 +58,10 @@ class AttentionScore(nn.Module):
             return
         key_size = size if kind == "additive" else state_size
         if kind == "additive":
-            self.query = nn.Linear(state_size, size, bias=False)  # U
-        self.key = nn.Linear(source_size, key_size, bias=False)  # W
+            self.query = Linear(state_size, size, bias=False, backend=backend)  # U
+        self.key = Linear(source_size, key_size, bias=False, backend=backend)  # W
         if kind == "additive":
-            self.score = nn.Linear(size, 1, bias=False)  # V
+            self.score = Linear(size, 1, bias=False, backend=backend)  # V
 
     @property
     def letters(self) -> Mapping[str, str]:
@@ -75,30 +71,21 @@ class AttentionScore(nn.Module):
 
     def keys(self, memory: Tensor) -> Tensor:
         """The keys (B, S, A) of the memory (B, S, D)."""
-        keys_BSA: Tensor = memory if self.kind == "dot" else linear(memory, self.key.weight)
-        return keys_BSA
+        return memory if self.kind == "dot" else self.backend.keys(memory, self.key.weight)
 
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """The scores (B, N, S) of queries (R, H), N for each source."""
+    def queries(self, states: Tensor) -> Tensor:
+        """U s of states (R, H), (R, A); the states themselves where the score has no U."""
+        queries_RA: Tensor = self.query(states) if self.kind == "additive" else states
+        return queries_RA
+
+    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """The scores (B, N, S) of queries (R, A), N for each source."""
         if self.kind != "additive":
-            return torch.bmm(keys, by_source(query, keys.shape[0]).transpose(1, 2)).transpose(1, 2)
-        query_BN1A = by_source(self.query(query), keys.shape[0]).unsqueeze(2)
-        mixed_BNSA = query_BN1A + keys.unsqueeze(1)
-        tanh_BNSA = mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_()
-        scores_BNS1: Tensor = self.score(tanh_BNSA)
+            queries_BNA = by_source(queries, keys.shape[0])
+            return torch.bmm(keys, queries_BNA.transpose(1, 2)).transpose(1, 2)
+        mixed_BNSA = by_source(queries, keys.shape[0]).unsqueeze(2) + keys.unsqueeze(1)
+        scores_BNS1: Tensor = self.score(torch.tanh(mixed_BNSA))
         return scores_BNS1.squeeze(-1)
-
-    def from_powers(self, query: Tensor, raised: Tensor) -> Tensor:
-        """The additive scores less ΣV, which no softmax sees, by 1 - 2 / (1 + e^2a e^2b)."""
-        powers_BN1A = by_source(powers(self.query(query)), raised.shape[0]).unsqueeze(2)
-        count = 1 + powers_BN1A.numel() * raised.shape[1] // AT_ONCE
-        ones = query.new_ones(())
-        scores = []
-        keys = raised.unsqueeze(1).chunk(count)
-        for part, key in zip(powers_BN1A.chunk(count), keys, strict=True):
-            terms_BNSA = torch.addcmul(ones, part, key).reciprocal_()
-            scores.append(self.score(terms_BNSA).squeeze(-1))
-        return torch.cat(scores).mul_(-2)
 
     def equation(self, query: str, vector: str) -> str:
         """The score of a query such as s_{t-1} and a vector such as h_j."""
@@ -107,15 +94,6 @@ class AttentionScore(nn.Module):
             "dot": f"{query}ᵀ {vector}",
             "general": f"{query}ᵀ W_{self.tag} {vector}",
         }[self.kind]
-
-
-def fusible(query: Tensor, mask: Tensor) -> bool:
-    """Whether one kernel can compute a step: on a GPU, for short sources, without gradients."""
-    if not has_kernels(query) or torch.is_grad_enabled():
-        return False
-    from sixjars.model.fast.attention_kernels import LONGEST
-
-    return 0 < mask.shape[1] <= LONGEST
 
 
 @final
@@ -139,7 +117,7 @@ class Attention(Bridge):
     follows_state = True
     grouped = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keys of a recipe, and what the toolkit fills in
         self,
         *,
         source_size: int,
@@ -149,14 +127,19 @@ class Attention(Bridge):
         score: ScoreName = "additive",
         size: Size | None = None,
         start: Start = "linear",
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
+        self.backend = backend
         self.context_size = source_size
-        self.first = StateProjection(summary_size or source_size, state_size, state_count, start)
-        hidden = size or HIDDEN
-        self.score = AttentionScore(
-            score, source_size=source_size, state_size=state_size, size=hidden
-        )
+        read_size = summary_size or source_size
+        self.first = StateProjection(read_size, state_size, state_count, start, backend)
+        sizes: dict[str, Any] = {
+            "source_size": source_size,
+            "state_size": state_size,
+            "size": size or HIDDEN,
+        }
+        self.score = AttentionScore(score, **sizes, backend=backend)
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
@@ -177,41 +160,25 @@ class Attention(Bridge):
         """The initial state and the keys, returned and never kept on the module."""
         first = self.first(encoded.summary)
         keys = self.score.keys(encoded.memory)
-        raised = None
-        if self.score.kind == "additive" and not torch.is_grad_enabled():
-            raised = key_powers(keys)
+        powers = self.backend.key_powers(keys) if self.score.kind == "additive" else None
         return Prepared(
-            first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=raised
+            first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=powers
         )
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
         assert prepared.keys is not None
-        context = self._by_kernel(query, prepared) if self.score.kind == "additive" else None
-        if context is not None:
-            return context
-        if prepared.key_powers is None or torch.is_grad_enabled():
-            scores_BNS = self.score(query, prepared.keys)
-        else:
-            scores_BNS = self.score.from_powers(query, prepared.key_powers)
-        weights_BNS = masked_softmax(scores_BNS, prepared.mask.unsqueeze(1))
-        vectors_BND = torch.bmm(weights_BNS, prepared.memory)
+        queries_RA, memory_BSD, mask_BS = self.score.queries(query), prepared.memory, prepared.mask
+        if self.score.kind == "additive":
+            score_A = self.score.score.weight[0]
+            sources = AttentionSources(prepared.keys, memory_BSD, mask_BS, score_A)
+            attended = self.backend.attend(queries_RA, sources, prepared.key_powers)
+            if attended is not None:
+                return Context(*attended)
+        scores_BNS = self.score(queries_RA, prepared.keys)
+        weights_BNS = masked_softmax(scores_BNS, mask_BS.unsqueeze(1))
+        vectors_BND = torch.bmm(weights_BNS, memory_BSD)
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
-
-    def _by_kernel(self, query: Tensor, prepared: Prepared) -> Context | None:
-        """The step by one kernel of this CPU or of CUDA; None without one, and while learning."""
-        kernels = used_for(query)
-        if prepared.keys is None or (kernels is None and not fusible(query, prepared.mask)):
-            return None
-        sources = AttentionSources(
-            prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0]
-        )
-        if kernels is None:
-            from sixjars.model.fast.attention_kernels import attend
-
-            return Context(*attend(self.score.query(query), sources))
-        outputs = compiled.attend(self.score.query(query), sources, prepared.key_powers, kernels)
-        return None if outputs is None else Context(*outputs)
 
     def scoring(self) -> tuple[Tensor | None, Tensor | None]:
         """The weights of the additive score."""
@@ -253,7 +220,7 @@ class TwoLevelAttention(Bridge):
     follows_state = True
     grouped = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keys of a recipe, and what the toolkit fills in
         self,
         *,
         source_size: int,
@@ -263,16 +230,20 @@ class TwoLevelAttention(Bridge):
         size: Size = 128,
         state_count: int = 1,
         start: Start = "linear",
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
+        self.backend = backend
         if not segment_size:
             raise ShapeError(
                 "bridge: two_level attends to the segments of a text and to the words in them, but "
                 "this encoder has only one level. Use encoder: hierarchy, or bridge: attention."
             )
         self.context_size = source_size
-        self.first = StateProjection(summary_size or segment_size, state_size, state_count, start)
-        additive = partial(AttentionScore, "additive", state_size=state_size, size=size)
+        read_size = summary_size or segment_size
+        self.first = StateProjection(read_size, state_size, state_count, start, backend)
+        sizes: dict[str, Any] = {"state_size": state_size, "size": size, "backend": backend}
+        additive = partial(AttentionScore, "additive", **sizes)
         self.segments = additive(source_size=segment_size, tag="att,seg")
         self.words = additive(source_size=source_size, tag="att,word")
 
@@ -303,9 +274,10 @@ class TwoLevelAttention(Bridge):
         assert prepared.segments is not None
         assert prepared.segment_keys is not None
         level = prepared.segments
-        scores_BNP = self.segments(query, prepared.segment_keys)
+        scores_BNP = self.segments(self.segments.queries(query), prepared.segment_keys)
         shares_BNP = masked_softmax(scores_BNP, level.mask.unsqueeze(1))
-        within_BNS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, level)
+        words_BNS = self.words(self.words.queries(query), prepared.keys)
+        within_BNS = softmax_in_segments(words_BNS, prepared.mask, level)
         segment_of_BNS = level.segment_of.unsqueeze(1).expand_as(within_BNS)
         weights_BNS = shares_BNP.gather(2, segment_of_BNS) * within_BNS
         vectors_BND = torch.bmm(weights_BNS, prepared.memory)

@@ -7,9 +7,11 @@ from typing import final
 
 from torch import Tensor
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.layers import Start, StateProjection, for_queries
+from sixjars.model.reference import REFERENCE
 
 
 @final
@@ -29,11 +31,18 @@ class EveryStep(Bridge):
     grouped = True
 
     def __init__(
-        self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear"
+        self,
+        *,
+        summary_size: int,
+        state_size: int,
+        state_count: int = 1,
+        start: Start = "linear",
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
+        self.backend = backend
         self.context_size = summary_size
-        self.first = StateProjection(summary_size, state_size, state_count, start)
+        self.first = StateProjection(summary_size, state_size, state_count, start, backend)
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state, and the summary to repeat."""

@@ -5,17 +5,19 @@ Dims: B batch, N queries of each source, R = B * N, S source positions, D source
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Radius, Size
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.bridges.attention import HIDDEN, AttentionScore
 from sixjars.model.layers import (
+    Linear,
     Start,
     StateProjection,
     by_source,
@@ -23,6 +25,7 @@ from sixjars.model.layers import (
     masked_softmax,
     wide,
 )
+from sixjars.model.reference import REFERENCE
 
 
 @final
@@ -51,7 +54,7 @@ class LocationAttention(Bridge):
     grouped = True
     letters: ClassVar[Mapping[str, str]] = {"location.weight": "F_att"}
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keys of a recipe, and what the toolkit fills in
         self,
         *,
         source_size: int,
@@ -61,15 +64,18 @@ class LocationAttention(Bridge):
         size: Size = HIDDEN,
         radius: Radius = 3,
         start: Start = "linear",
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
+        self.backend = backend
         self.context_size = source_size
         self.radius = radius
-        self.first = StateProjection(summary_size or source_size, state_size, state_count, start)
-        self.score = AttentionScore(
-            "additive", source_size=source_size, state_size=state_size, size=size
-        )
-        self.location = nn.Linear(2 * (2 * radius + 1), size, bias=False)  # F
+        read_size = summary_size or source_size
+        self.first = StateProjection(read_size, state_size, state_count, start, backend)
+        sizes: dict[str, Any] = {"source_size": source_size, "state_size": state_size, "size": size}
+        self.score = AttentionScore("additive", **sizes, backend=backend)
+        window = 2 * (2 * radius + 1)
+        self.location = Linear(window, size, bias=False, backend=backend)  # F
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:

@@ -10,11 +10,13 @@ import torch
 from pydantic import StrictBool
 from torch import Tensor, nn
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.limits import AboveZero, Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.fast.segments import non_empty, softmax_in_segments
-from sixjars.model.layers import Start, StateProjection, for_queries, masked_softmax
+from sixjars.model.layers import Linear, Start, StateProjection, for_queries, masked_softmax
+from sixjars.model.reference import REFERENCE
+from sixjars.model.segments import non_empty, softmax_in_segments
 
 
 @final
@@ -63,19 +65,21 @@ class AttentionPooling(Bridge):
         start: Start = "linear",
         join_summary: StrictBool = False,
         scale: AboveZero = 1.0,
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
+        self.backend = backend
         self.segment_size = segment_size
         self.reads_summary = join_summary
         pooled_size = segment_size or source_size
-        self.key = nn.Linear(pooled_size, size)  # W_pool, b_pool
-        self.query = nn.Linear(size, 1, bias=False)  # u_pool
+        self.key = Linear(pooled_size, size, backend=backend)  # W_pool, b_pool
+        self.query = Linear(size, 1, bias=False, backend=backend)  # u_pool
         self.scale: Tensor | None
         self.register_buffer("scale", None if scale == 1 else torch.tensor([float(scale)]))
         if scale != 1:
             nn.init.zeros_(self.query.weight)
         first_size = pooled_size + (summary_size if join_summary else 0)
-        self.first = StateProjection(first_size, state_size, state_count, start)
+        self.first = StateProjection(first_size, state_size, state_count, start, backend)
 
     def start(self, encoded: Encoded) -> Prepared:
         """Pool every position or segment; `keys` of the result are the weights of positions."""

@@ -16,7 +16,8 @@ from sixjars.flow.contracts import Bridge, Decoder, ModelPlan, OutputChoice, Sta
 from sixjars.flow.limits import Share, Size
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, StepOutput
-from sixjars.model.layers import wide
+from sixjars.model.layers import Linear, wide
+from sixjars.model.reference import backend_of
 
 LIKELY = 0.5
 """The least probability of each label with `multi_label`."""
@@ -62,12 +63,13 @@ class LabelDecoder(Decoder):
     ) -> None:
         super().__init__()
         self.bridge = bridge
+        backend = backend_of(bridge)
         self.multi_label = multi_label
         self.dropout = nn.Dropout(dropout)
-        self.mix: nn.Linear | None = None
+        self.mix: Linear | None = None
         if bridge.context_size:
-            self.mix = nn.Linear(size + bridge.context_size, size)  # W_c, b_c
-        self.output = nn.Linear(size, classes)  # V_out, b_out
+            self.mix = Linear(size + bridge.context_size, size, backend=backend)  # W_c, b_c
+        self.output = Linear(size, classes, backend=backend)  # V_out, b_out
 
     @staticmethod
     def state_shape(settings: Mapping[str, Any]) -> StateShape:

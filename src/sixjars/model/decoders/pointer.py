@@ -16,8 +16,10 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
-from sixjars.model.layers import by_source, shift_right, wide
-from sixjars.model.recurrent import CellName, Recurrent, state_shape
+from sixjars.model.cells import CellName, state_shape
+from sixjars.model.layers import Linear, by_source, shift_right, wide
+from sixjars.model.recurrent import Recurrent
+from sixjars.model.reference import backend_of
 from sixjars_runtime.special_tokens import GO, PAD, SPECIAL, STOP, UNK, SpecialTokens
 
 
@@ -82,12 +84,14 @@ class PointerDecoder(Generator):
     ) -> None:
         super().__init__()
         self.bridge = bridge
+        backend = backend_of(bridge)
         width = source_size + bridge.context_size
-        self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
+        stack: dict[str, Any] = {"cell": cell, "size": size, "layers": layers, "dropout": dropout}
+        self.rnn = Recurrent(input_size=width, backend=backend, **stack)
         self.dropout = nn.Dropout(dropout)
-        self.key = nn.Linear(source_size, attention, bias=False)  # W_1
-        self.query = nn.Linear(size, attention, bias=False)  # W_2
-        self.score = nn.Linear(attention, 1, bias=False)  # v_ptr
+        self.key = Linear(source_size, attention, bias=False, backend=backend)  # W_1
+        self.query = Linear(size, attention, bias=False, backend=backend)  # W_2
+        self.score = Linear(attention, 1, bias=False, backend=backend)  # v_ptr
         self.go = nn.Parameter(torch.randn(source_size) * source_size**-0.5)  # h_go
         stop = torch.randn(attention) * attention**-0.5 if visits == "some" else None
         self.stop = None if stop is None else nn.Parameter(stop)  # k_stop

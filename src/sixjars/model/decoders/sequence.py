@@ -13,6 +13,7 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import (
@@ -25,10 +26,11 @@ from sixjars.flow.values import (
     State,
     StepOutput,
 )
+from sixjars.model.cells import CellName, state_shape
 from sixjars.model.conditional import QUERY, ConditionalRecurrent
-from sixjars.model.fast.compiled import log_probabilities
-from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
-from sixjars.model.recurrent import CellName, Recurrent, state_shape
+from sixjars.model.layers import Linear, WordEmbedding, by_source, shift_right, wide
+from sixjars.model.recurrent import Recurrent
+from sixjars.model.reference import REFERENCE, backend_of
 from sixjars_runtime.errors import ShapeError
 from sixjars_runtime.special_tokens import GO, PAD, STOP, UNK, SpecialTokens
 
@@ -48,9 +50,9 @@ class CopyGate(nn.Module):
 
     letters: ClassVar[Mapping[str, str]] = {"gate.weight": "w_gen", "gate.bias": "b_gen"}
 
-    def __init__(self, *, inputs: int) -> None:
+    def __init__(self, *, inputs: int, backend: Backend = REFERENCE) -> None:
         super().__init__()
-        self.gate = nn.Linear(inputs, 1)  # w_gen, b_gen
+        self.gate = Linear(inputs, 1, backend=backend)  # w_gen, b_gen
 
     def forward(
         self, logits: Tensor, inputs: Tensor, weights: Tensor | None, copy_ids: Tensor | None
@@ -130,12 +132,14 @@ class SequenceDecoder(Generator):
     ) -> None:
         super().__init__()
         self.bridge = bridge
+        self.backend = backend = backend_of(bridge)
         self.embedding = embedding
         self.embedding.tag = "dec"
         self.tied = tied
         self.conditional = conditional
         width = embedding.size + bridge.context_size
         stack: dict[str, Any] = {"cell": cell, "size": size, "layers": layers, "dropout": dropout}
+        stack["backend"] = backend
         self.rnn: Recurrent | ConditionalRecurrent
         if conditional:
             if not bridge.follows_state:
@@ -148,7 +152,7 @@ class SequenceDecoder(Generator):
         else:
             self.rnn = Recurrent(input_size=width, **stack)
         self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(size, embedding.table.num_embeddings)  # V_out, b_out
+        self.output = Linear(size, embedding.table.num_embeddings, backend=backend)  # V_out, b_out
         if tied:
             if size != embedding.size:
                 raise ShapeError(
@@ -157,7 +161,7 @@ class SequenceDecoder(Generator):
                     "Make them equal, or use tied: false."
                 )
             del self.output.weight
-        self.copy_gate = CopyGate(inputs=size + width) if copying else None
+        self.copy_gate = CopyGate(inputs=size + width, backend=backend) if copying else None
 
     @classmethod
     def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +222,7 @@ class SequenceDecoder(Generator):
         logits_RV = output.logits.flatten(0, 1)
         if logits_RV.is_cuda:  # elsewhere a kernel replaces them by their log softmax
             return StepOutput(logits_RV, context.weights, are_logits=True), after
-        return StepOutput(log_probabilities(logits_RV), context.weights), after
+        return StepOutput(self.backend.log_probabilities(logits_RV), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the last tokens; copied ones outside the vocabulary are `<unk>`."""
@@ -231,7 +235,8 @@ class SequenceDecoder(Generator):
         self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared
     ) -> Tensor | LinearLogits:
         weight = self.embedding.matrix() if self.tied else self.output.weight
-        linear = LinearLogits(self.dropout(states), weight, self.output.bias)
+        multiply = self.backend.linear
+        linear = LinearLogits(self.dropout(states), weight, self.output.bias, multiply)
         if self.copy_gate is None:
             return linear
         inputs_BTI = torch.cat([states, context.vector, embedded], dim=-1)

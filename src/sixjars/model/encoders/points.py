@@ -7,10 +7,13 @@ from typing import Any, final
 
 from torch import nn
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
-from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars.model.cells import CellName
+from sixjars.model.recurrent import Direction, DirectionalRNN
+from sixjars.model.reference import REFERENCE
 
 
 @final
@@ -28,7 +31,7 @@ class PointsEncoder(Encoder):
 
     letters = {"embedding.weight": "W_e", "embedding.bias": "b_e"}
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keys of a recipe, and what the toolkit fills in
         self,
         *,
         dimensions: int,
@@ -38,10 +41,11 @@ class PointsEncoder(Encoder):
         layers: Layers = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
         self.embedding = nn.Linear(dimensions, embedding)  # W_e, b_e
-        self.rnn = DirectionalRNN(embedding, cell, size, layers, direction, dropout)
+        self.rnn = DirectionalRNN(embedding, cell, size, layers, direction, dropout, backend)
         self.output_size = self.summary_size = self.rnn.output_size
 
     @classmethod

@@ -11,11 +11,14 @@ from typing import Any, ClassVar, Literal, final
 import torch
 from torch import Tensor, nn
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded, SegmentLevel, Segments
+from sixjars.model.cells import CellName
 from sixjars.model.layers import WordEmbedding, masked_softmax
-from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars.model.recurrent import Direction, DirectionalRNN
+from sixjars.model.reference import REFERENCE
 from sixjars_runtime.errors import ShapeError
 
 
@@ -43,10 +46,11 @@ class TextEncoder(Encoder):
         layers: Layers = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.rnn = DirectionalRNN(embedding.size, cell, size, layers, direction, dropout)
+        self.rnn = DirectionalRNN(embedding.size, cell, size, layers, direction, dropout, backend)
         self.output_size = self.summary_size = self.rnn.output_size
 
     @classmethod
@@ -138,7 +142,9 @@ class HierarchyEncoder(Encoder):
         super().__init__()
         self.words = words
         self.pool = WordAttention(words.output_size) if pool == "attention" else None
-        self.rnn = DirectionalRNN(words.output_size, cell, size, layers, direction, dropout)
+        self.rnn = DirectionalRNN(
+            words.output_size, cell, size, layers, direction, dropout, words.rnn.backend
+        )
         self.rnn.tag_as("seg")
         self.output_size = words.output_size
         self.summary_size = self.segment_size = self.rnn.output_size

@@ -10,11 +10,14 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
+from sixjars.flow.backend import Backend
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
+from sixjars.model.cells import CellName
 from sixjars.model.equations import NORM
-from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars.model.recurrent import Direction, DirectionalRNN
+from sixjars.model.reference import REFERENCE
 from sixjars.model.visual import VisualInput
 from sixjars_runtime.errors import ShapeError
 
@@ -42,7 +45,7 @@ class VideoEncoder(Encoder):
 
     letters = {"norm.weight": "γ_x", "norm.bias": "δ_x", "clips.weight": "W_3", "clips.bias": "b_3"}
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keys of a recipe, and what the toolkit fills in
         self,
         *,
         backbone: VisualInput,
@@ -52,6 +55,7 @@ class VideoEncoder(Encoder):
         layers: Layers = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
+        backend: Backend = REFERENCE,
     ) -> None:
         super().__init__()
         features = backbone.features
@@ -71,7 +75,7 @@ class VideoEncoder(Encoder):
             self.clips = nn.Conv3d(channels, size, window, padding=(CLIP // 2, 1, 1))  # W_3, b_3
             width += size
         self.norm = nn.LayerNorm(width)  # γ_x, δ_x
-        self.rnn = DirectionalRNN(width, cell, size, layers, direction, dropout)
+        self.rnn = DirectionalRNN(width, cell, size, layers, direction, dropout, backend)
         self.output_size = self.summary_size = self.rnn.output_size
 
     @classmethod

@@ -7,8 +7,8 @@ of K steps in all.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sixjars.kernels.compiling import hindrance
 from sixjars.model.build import Network, path_of
-from sixjars.model.compiling import hindrance
 from sixjars.model.recurrent import Recurrent
 from sixjars.progress import number_of
 from sixjars.recipe.sections import LearningSettings, Recipe

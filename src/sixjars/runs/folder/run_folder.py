@@ -21,8 +21,11 @@ from typing import Any, Final, Literal, final
 import torch
 
 from sixjars.data.dataset import Fields
+from sixjars.flow.backend import Backend
+from sixjars.kernels.choose import prediction_backend
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
+from sixjars.model.reference import REFERENCE
 from sixjars.progress import Reporter
 from sixjars.recipe.allowed_code import NOTHING, AllowedCode
 from sixjars.recipe.files import read_text, values_of
@@ -89,8 +92,10 @@ class RunFolder:
             if field.learns:
                 write_whole(self._kept(name), field.to_json().encode())
 
-    def network(self, blueprint: Blueprint, fields: Fields) -> Network:
-        """The trained network."""
+    def network(
+        self, blueprint: Blueprint, fields: Fields, backend: Backend = REFERENCE
+    ) -> Network:
+        """The trained network, computed by a backend."""
         if not self.weights.is_file():
             raise RunError(
                 f"{self.folder} has no trained weights yet (model.safetensors); they come with the "
@@ -99,7 +104,7 @@ class RunFolder:
             )
         self.check_sizes(blueprint, fields)
         with Unfilled():  # all weights are those of the file
-            network = build(blueprint.plan, fields.facts(), fresh=False)
+            network = build(blueprint.plan, fields.facts(), fresh=False, backend=backend)
         load_weights(network, self.weights)
         return network.eval()
 
@@ -116,7 +121,8 @@ class RunFolder:
         )
         self.check_backbones(blueprint.fingerprints)
         fields = self.restored(blueprint.fields)
-        return blueprint, fields, self.network(blueprint, fields).to(device)
+        network = self.network(blueprint, fields, prediction_backend(device.type))
+        return blueprint, fields, network.to(device)
 
     def check_sizes(self, blueprint: Blueprint, fields: Fields) -> None:
         """Refuse a recipe of other sizes than the weights, if there are any; allocate nothing."""

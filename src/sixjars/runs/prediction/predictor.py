@@ -17,8 +17,9 @@ from sixjars.data.field import Field
 from sixjars.data.storage.cache import Examples
 from sixjars.evaluation.score import encoded_batches, hypotheses_of
 from sixjars.flow.values import Padded
+from sixjars.kernels.choose import in_precision
+from sixjars.kernels.products import Precision
 from sixjars.learning.engine import Device, device_named
-from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.allowed_code import AllowedCode
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.folder.run_folder import RunFolder, open_run

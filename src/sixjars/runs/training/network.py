@@ -11,9 +11,11 @@ from torch import nn
 from sixjars.data.dataset import NOTHING as NO_INPUT
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.decoding.memory import free_on
+from sixjars.flow.backend import Backend
 from sixjars.flow.values import Batch
 from sixjars.learning.parameters import belongs_to, freeze_named
 from sixjars.model.build import Network, Unfilled, build, freeze_unused, nested
+from sixjars.model.reference import REFERENCE
 from sixjars.recipe.sections import LearningSettings
 from sixjars.runs.data.pretrained_vectors import token_vectors
 from sixjars.runs.data.splits import Splits
@@ -37,12 +39,12 @@ def add_vectors(blueprint: Blueprint, fields: Fields, facts: dict[str, dict[str,
             facts[inner.field]["vectors"] = torch.tensor(ids), torch.from_numpy(values)
 
 
-def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
+def fresh_network(blueprint: Blueprint, splits: Splits, backend: Backend = REFERENCE) -> Network:
     """A network with initial weights; those that no output depends on are frozen."""
     torch.manual_seed(blueprint.recipe.learning.seed)
     facts = splits.fields.facts()
     add_vectors(blueprint, splits.fields, facts)
-    network = build(blueprint.plan, facts)
+    network = build(blueprint.plan, facts, backend=backend)
     network.encoder.count(counted_batches(splits.train))
     freeze_unused(network, blank_batch(splits.fields))
     if blueprint.recipe.learning.freeze:

@@ -258,8 +258,6 @@ def exportable(module: nn.Module) -> None:
         for name, inner in list(owner.named_children()):
             if isinstance(inner, nn.RNN) and inner.nonlinearity == "tanh":
                 setattr(owner, name, as_gru(inner))
-                # networks of the toolkit compute by hand else, and not by torch's own stack
-                owner.by_hand = False  # type: ignore[assignment]
 
 
 def as_gru(rnn: nn.RNN) -> nn.GRU:

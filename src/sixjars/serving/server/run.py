@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sixjars.kernels.choose import compile_ahead
+from sixjars.kernels.products import Precision
 from sixjars.learning.engine import Device, device_named
-from sixjars.model.compiling import compiled_for
-from sixjars.model.precision import Precision
 from sixjars.runs.prediction.predictor import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
 from sixjars_runtime.errors import DataError, MissingExtra
@@ -63,7 +63,7 @@ def serve(
     )  # the response names the fault of a form
     options: dict[str, Any] = {"device": device, "precision": precision}
     options |= {"allow": tuple(allow), "components": tuple(components)}
-    compiled_for(device_named(device).type, "32")  # it will answer for long
+    compile_ahead(device_named(device).type)
     with listening(checked) as listener:
         openers = {name: partial(load, place, **options) for name, place in places.items()}
         app = app_of(openers, checked)

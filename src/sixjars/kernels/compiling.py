@@ -1,4 +1,4 @@
-"""Compiles the C kernels of `model/fast` for this processor, once, into the cache; loads them.
+"""Compiles the C kernels of this package for this processor, once, into the cache; loads them.
 
 Without a C compiler, on Windows, or with SIXJARS_COMPILE=0, torch operations are used instead.
 Training compiles, and so does long prediction: a server, a folder of files. Other predictions use
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.storage.cache import cache_folder, made_whole, touch
-from sixjars.model.fast.compiled import KernelLibrary
+from sixjars.kernels.compiled import KernelLibrary
 from sixjars_runtime.errors import DataError, shown
 
-FOLDER: Final = Path(__file__).parent / "fast"
+FOLDER: Final = Path(__file__).parent
 SOURCES: Final = ("cells.c", "attention.c")
 HEADER: Final = "kernels.h"
 COMPILERS: Final = ("cc", "gcc", "clang")
@@ -34,25 +34,9 @@ LONGEST: Final = 60.0
 _SHOWN: Final = 120
 
 
-def compiled_for(device: str, precision: str, *, fast: bool = True) -> str:
-    """Load the kernels for training on such a device, or unload them; return a note to print."""
-    if device != "cpu":
-        return ""
-    why = hindrance(precision) if fast else "learning.fast is false"
-    why = why or load_kernels(build=True)
-    if not why:
-        return "; compiled kernels"
-    KernelLibrary.ready = None
-    return f"; no compiled kernels: {why}" if fast else ""
-
-
-def load_kernels(*, build: bool) -> str:
-    """Load the kernels, compiled first if missing and `build`; return why there are none, or ''."""
-    if KernelLibrary.ready is not None and not _turned_off():
-        return ""
-    KernelLibrary.ready = None
-    why = hindrance()
-    if why:
+def load_kernels(*, build: bool) -> KernelLibrary | str:
+    """The kernels, compiled first if they are missing and `build`; or why there are none."""
+    if why := hindrance():
         return why
     doing = "compiled"
     try:
@@ -61,13 +45,13 @@ def load_kernels(*, build: bool) -> str:
             return "they are not compiled yet"
         doing = "loaded"
         _check_own(path)
-        KernelLibrary.ready = KernelLibrary(path)
+        library = KernelLibrary(path)
         touch(path)
     except subprocess.SubprocessError as error:
         return _reason(error)
     except (OSError, AttributeError, RuntimeError) as error:  # RuntimeError: no home folder
         return f"they cannot be {doing} ({error})"
-    return ""
+    return library
 
 
 def hindrance(precision: str = "32") -> str:

@@ -2,7 +2,7 @@
 
 Dims: R rows (K recurrences times B batch), B batch, H state features, G gate features.
 
-`contracts` has the equations. Everything is computed in 32 bits, whatever it is stored in.
+`cells` has the equations. Everything is computed in 32 bits, whatever it is stored in.
 """
 
 from typing import Any, final
@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.model.fast.contracts import Back, Cell, Made, Memory, Saved, Summands
+from sixjars.kernels.cells import Back, Cell, Made, Memory, Saved, Summands
 
 
 @triton.jit

@@ -3,11 +3,12 @@
 Dims: B batch, R rows open in search, S source positions, T steps, A attention features, D source
       features.
 
-`contracts` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where
+`cells` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where
 torch operations would write the tanh of every position and feature to memory at each step, these
 kernels compute it again.
 """
 
+import os
 from typing import Any, final
 
 import torch
@@ -15,11 +16,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.model.fast.contracts import AttentionSources
-from sixjars.model.fast.steps import BatchAttention, dense_sources
+from sixjars.flow.backend import AttentionSources
+from sixjars.kernels.attention import BatchAttention, dense_sources
 
 LONGEST = 1024
 """The most positions of a source that one program can hold."""
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+"""Whether the kernels run on a CPU, by Triton's interpreter, which knows no instructions of a GPU."""
 NUMBERS = 2**14
 """The size of a block of positions and features that a program holds: its sums cost the most."""
 
@@ -136,12 +139,17 @@ def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
     return {
         "A": keys.shape[2],
         "D": memory.shape[2],
-        "QUICK": keys.dtype in {torch.bfloat16, torch.float16},
+        "QUICK": keys.dtype in {torch.bfloat16, torch.float16} and not INTERPRETED,
         "POSITIONS": positions,
         "A_CHUNK": _chunk(keys.shape[2], NUMBERS // positions),
         "D_CHUNK": _chunk(memory.shape[2], numbers // positions),
         "num_warps": 4,
     }
+
+
+def holds(mask: Tensor) -> bool:
+    """Whether one program can hold the positions of a source, (B, S)."""
+    return 0 < mask.shape[1] <= LONGEST
 
 
 def attend(query: Tensor, sources: AttentionSources) -> tuple[Tensor, Tensor]:

@@ -9,50 +9,39 @@ each weight in every one. Here the loop back over the steps only carries what th
 the gradient of each weight is one product of all steps after it: δW = Σ_t δr_t h_{t-1}ᵀ.
 """
 
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
-from typing import Any, cast, final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast, final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
+from torch.utils import _pytree as pytree
 
-from sixjars.model.fast.compiled import compiled_attention, compiled_cell
-from sixjars.model.fast.contracts import (
-    AttentionSources,
-    Back,
-    Cell,
-    Memory,
-    RecurrentCellWeights,
-    Saved,
-    Summands,
-    UpperSources,
-)
-from sixjars.model.fast.segments import TwoLevelSteps
-from sixjars.model.fast.steps import (
-    CELLS,
-    AdditiveAttention,
+from sixjars.flow.backend import AttendedRecurrence, AttentionSources
+from sixjars.flow.values import Context, State
+from sixjars.kernels.attention import (
     BatchAttention,
-    Factor,
     ProductAttention,
-    summed,
+    TwoLevelSteps,
+    UpperSources,
+    upper_of,
 )
-from sixjars.model.layers import beside, outer_products, summed_rows
+from sixjars.kernels.cells import Back, Cell, Memory, Saved, Summands, summed
+from sixjars.kernels.products import (
+    Factor,
+    beside,
+    computed_in,
+    linear,
+    outer_products,
+    summed_rows,
+)
+from sixjars.model.cells import layer_weights
 
-
-def has_kernels(like: Tensor) -> bool:
-    """Whether Triton kernels can run where a tensor is: on CUDA, with Triton installed."""
-    return like.is_cuda and find_spec("triton") is not None
-
-
-def cell_of(name: str, like: Tensor) -> Cell:
-    """A cell by name, as kernels where it has them."""
-    if not has_kernels(like):
-        return compiled_cell(name, like) or CELLS[name]
-    from sixjars.model.fast.cell_kernels import FUSED
-
-    return FUSED.get(name, CELLS[name])
+CellKind = Callable[[Tensor], Cell]
+"""Makes the cell for tensors such as the given one."""
+AdditiveKind = Callable[[AttentionSources, int], BatchAttention]
+"""Makes the additive attention of a batch for so many steps."""
 
 
 @final
@@ -120,12 +109,12 @@ class CellStage:
 
 @final
 class Recurrence(torch.autograd.Function):
-    """All states of K recurrences; use `recurrence`."""
+    """The states (K, T, B, H) of K recurrences from g (K, T, B, G); use `recurrences`."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        name: str,
+        cell: Cell,
         given: Tensor,
         hidden: Tensor,
         memory: Tensor | None,
@@ -136,9 +125,8 @@ class Recurrence(torch.autograd.Function):
         recurrences, steps, rows, _ = given.shape
         hidden_KTBH = given.new_empty(recurrences, steps + 1, rows, hidden.shape[-1])
         hidden_KTBH[:, 0] = hidden
-        ctx.stage = stage = CellStage(
-            cell_of(name, given), weight, bias, hidden_KTBH[:, :-1], hidden_KTBH[:, 1:]
-        )
+        states = hidden_KTBH[:, :-1], hidden_KTBH[:, 1:]
+        ctx.stage = stage = CellStage(cell, weight, bias, *states)
         with torch.autocast(given.device.type, enabled=False):
             for at, given_KBG in enumerate(given.unbind(1)):
                 memory = stage.forward((given_KBG,), stage.recur(at), at, memory)
@@ -161,66 +149,138 @@ class Recurrence(torch.autograd.Function):
             return None, stage.d_given, d_hidden, d_memory, *stage.weight_gradients()
 
 
-def recurrence(
-    cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor
-) -> Tensor:
-    """The states (K, T, B, H) from g (K, T, B, G), initial states (K, B, H), W and b'."""
-    return cast("Tensor", Recurrence.apply(cell, given, hidden, memory, weight, bias))  # type: ignore[no-untyped-call]
+def recurrences(
+    cell: CellKind, stacks: Sequence[nn.RNNBase], inputs: Sequence[Tensor], first: State | None
+) -> list[Tensor]:
+    """The states (B, T, H) of stacks of one shape, each over its own inputs (B, T, I)."""
+    dtype = computed_in(inputs[0])
+    rows, steps, _ = inputs[0].shape
+    shape = stacks[0]
+    begins = [None, None] if first is None else [first.hidden, first.cell]
+    values_KTBF = beside([values.transpose(0, 1) for values in inputs]).to(dtype)
+    for layer in range(shape.num_layers):
+        weights = zip(*(layer_weights(stack, layer) for stack in stacks), strict=True)
+        below, bias, weight, bias_hh = (beside(each).to(dtype) for each in weights)
+        drops = layer > 0 and shape.training
+        values_KNF = F.dropout(values_KTBF, shape.dropout, drops).flatten(1, 2)
+        given_KNG = beside([linear(*of) for of in zip(values_KNF, below, bias, strict=True)])
+        given_KTBG = given_KNG.view(len(stacks), steps, rows, below.shape[1])
+        zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, shape.hidden_size)
+        hidden, memory = (
+            zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins
+        )
+        kept = memory if isinstance(shape, nn.LSTM) else None
+        values_KTBF = Recurrence.apply(cell(given_KTBG), given_KTBG, hidden, kept, weight, bias_hh)  # type: ignore[no-untyped-call]
+    return [states_TBH.transpose(0, 1) for states_TBH in values_KTBF]
 
 
-def attending(
-    sources: AttentionSources, steps: int, upper: UpperSources | None = None
-) -> BatchAttention:
-    """The attention of a batch: where the score is additive, one kernel for each step."""
-    if upper is not None:
-        return TwoLevelSteps(sources, upper, steps)
-    if sources.score is None:
-        return ProductAttention(sources, steps)
-    if not has_kernels(sources.keys):
-        return compiled_attention(sources, steps) or AdditiveAttention(sources, steps)
-    from sixjars.model.fast.attention_kernels import LONGEST, FusedAdditive
+@final
+class RecurrentCellWeights(NamedTuple):
+    """The weights of one cell; of the first, U x + b is computed before the steps."""
 
-    fused = 0 < sources.mask.shape[1] <= LONGEST
-    return FusedAdditive(sources, steps) if fused else AdditiveAttention(sources, steps)
+    inputs: Tensor | None
+    """U_c (G, D) of the cell that reads the context, U (G, H) above it; None of a middle cell."""
+    bias: Tensor | None
+    """b (G,) of all cells but the first."""
+    recurrent: Tensor
+    """W (G, H); with U_att of the additive score below it where the state is the query, (Q, H)."""
+    recurrent_bias: Tensor
+    """b' (G,)."""
+
+
+@final
+class LoopTensors(NamedTuple):
+    """All that the loop over the steps of a decoder reads; or the gradients of it."""
+
+    given: Tensor
+    """U x + b of the first cell, (T, B, G)."""
+    hidden: Tensor
+    """The states before the first step, (L, B, H)."""
+    memory: Tensor | None
+    """The memory cells of an LSTM, (L, B, H)."""
+    sources: AttentionSources
+    upper: UpperSources | None
+    """The upper level of attention at two levels."""
+    kept: Tensor | None
+    """The factors of dropout for the states between layers, (T, L - 1, B, H)."""
+    layers: tuple[RecurrentCellWeights, ...]
+    """Where the first has no inputs, it is the middle cell of a conditional decoder."""
+
+
+def loop_tensors(recurrence: AttendedRecurrence) -> LoopTensors:
+    """The tensors of a recurrence with attention, in the type that products are computed in."""
+    stack, middle, inputs, state, prepared, scoring = recurrence
+    dtype = computed_in(inputs)
+    query, *scores = scoring
+    width = inputs.shape[-1]
+    layers = []
+    for number in range(stack.num_layers):
+        below, bias, weight, bias_hh = (each.to(dtype) for each in layer_weights(stack, number))
+        if query is not None and number == (stack.num_layers - 1 if middle is None else 0):
+            weight = torch.cat([weight, query.to(dtype)])
+        if number == 0 and middle is None:  # U x + b is computed for all steps below
+            layers.append(RecurrentCellWeights(below[:, width:], None, weight, bias_hh))
+        else:
+            layers.append(RecurrentCellWeights(below, bias, weight, bias_hh))
+    if middle is not None:
+        recurrent = (each.to(dtype) for each in layer_weights(middle, 0)[2:])
+        layers.insert(0, RecurrentCellWeights(None, None, *recurrent))
+    assert prepared.keys is not None
+    score, *upper = (None if each is None else each.to(dtype) for each in scores)
+    keys, memory = prepared.keys.to(dtype), prepared.memory.to(dtype)
+    weight_ih, bias_ih, _, _ = layer_weights(stack if middle is None else middle, 0)
+    by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
+    drops = stack.training and stack.dropout
+    return LoopTensors(
+        linear(inputs.transpose(0, 1), weight_ih[:, :width], bias_ih).to(dtype),
+        by_layer.hidden,
+        by_layer.cell,
+        AttentionSources(keys, memory, prepared.mask, score),
+        upper_of(prepared, *upper) if upper else None,
+        _kept(stack.dropout, inputs.shape[1], by_layer.hidden) if drops else None,
+        tuple(layers),
+    )
+
+
+def _kept(dropout: float, steps: int, hidden_LBH: Tensor) -> Tensor:
+    """The dropout factors of the states between layers, (T, L - 1, B, H), drawn by step."""
+    ones_BH = torch.ones_like(hidden_LBH[0])
+    rows = [[F.dropout(ones_BH, dropout) for _ in hidden_LBH[1:]] for _ in range(steps)]
+    return torch.stack([torch.stack(row) for row in rows])
 
 
 def unrolled(
-    cell: str,
-    given: Tensor,
-    first: tuple[Tensor, Tensor | None],
-    sources: tuple[AttentionSources, UpperSources | None],
-    layers: Sequence[RecurrentCellWeights],
-    kept: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """States (T, B, H), contexts (T, B, D) and weights (T, B, S).
-
-    `given`, (T, B, G), is U x + b of the first cell; `first` the states before, (L, B, H); `kept`,
-    (T, L - 1, B, H), what dropout multiplies the states between layers by. Where the first of the
-    layers has no inputs, it is the middle cell of a conditional decoder, whose states attention
-    receives.
-    """
-    flat = [tensor for layer in layers for tensor in layer]
-    attended = [*sources[0], *(sources[1] or [None] * 4)]
-    outputs = Unrolled.apply(cell, given, *first, *attended, kept, *flat)  # type: ignore[no-untyped-call]
-    return cast("tuple[Tensor, Tensor, Tensor]", outputs)
+    cell: CellKind, additive: AdditiveKind, recurrence: AttendedRecurrence
+) -> tuple[Tensor, Context]:
+    """The states (B, T, H), and contexts (B, T, C) with weights (B, T, S), of all steps."""
+    tensors = loop_tensors(recurrence)
+    leaves, structure = pytree.tree_flatten(tensors)
+    outputs = Unrolled.apply(cell(tensors.given), additive, structure, *leaves)  # type: ignore[no-untyped-call]
+    states_BTH, vectors_BTC, weights_BTS = (each.transpose(0, 1).contiguous() for each in outputs)
+    return states_BTH, Context(vectors_BTC, weights_BTS)
 
 
 @final
 class Unrolled(torch.autograd.Function):
-    """`unrolled` as a function of autograd, with the same arguments, flattened."""
+    """`LoopTensors`, flattened, to states (T, B, H), contexts (T, B, D) and weights (T, B, S)."""
 
     @staticmethod
     def forward(
-        ctx: Any, cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, *rest: Any
+        ctx: Any, cell: Cell, additive: AdditiveKind, structure: Any, *leaves: Tensor | None
     ) -> Any:
         """Compute all steps."""
-        layers = [RecurrentCellWeights(*rest[at : at + 4]) for at in range(9, len(rest), 4)]
-        upper = None if rest[4] is None else UpperSources(*rest[4:8])
-        attends = attending(AttentionSources(*rest[:4]), len(given), upper)
-        ctx.loop = loop = StepLoop(cell_of(cell, given), given, attends, layers, rest[8])
+        tensors: LoopTensors = pytree.tree_unflatten(leaves, structure)
+        given, sources = tensors.given, tensors.sources
+        if tensors.upper is not None:
+            attends: BatchAttention = TwoLevelSteps(sources, tensors.upper, len(given))
+        else:
+            kind = ProductAttention if sources.score is None else additive
+            attends = kind(sources, len(given))
+        ctx.loop = loop = StepLoop(cell, given, attends, list(tensors.layers), tensors.kept)
         ctx.set_materialize_grads(False)
+        memory = [None] * len(loop.layers) if tensors.memory is None else list(tensors.memory)
         with torch.autocast(given.device.type, enabled=False):
-            loop.forward(given, hidden, [None] * len(hidden) if memory is None else list(memory))
+            loop.forward(given, tensors.hidden, memory)
         return loop.hidden[-1][1:], attends.contexts.view_as(attends.contexts), attends.weights[:]
 
     @staticmethod
@@ -234,15 +294,8 @@ class Unrolled(torch.autograd.Function):
             d_states = torch.zeros_like(loop.hidden[-1][1:])
         d_states = d_states.contiguous()
         with torch.autocast(d_states.device.type, enabled=False):
-            d_hidden, d_memory = loop.backward(d_states, d_contexts, d_weights)
-            d_keys, d_score = loop.attending.key_gradients(loop.queries)
-            d_upper_keys, d_upper_score = loop.attending.upper_gradients(loop.queries)
-            d_sources = d_keys, loop.attending.memory_gradient(), None, d_score
-            d_upper = d_upper_keys, None, None, d_upper_score
-            has_cells = d_memory[0] is not None
-            d_cells = torch.stack(cast("list[Tensor]", d_memory)) if has_cells else None
-            d_first = (loop.middle or loop.stages[0]).d_given, torch.stack(d_hidden), d_cells
-            return None, *d_first, *d_sources, *d_upper, None, *loop.weight_gradients()
+            gradients = loop.gradients(d_states, d_contexts, d_weights)
+        return None, None, None, *pytree.tree_leaves(gradients)
 
 
 @final
@@ -354,12 +407,34 @@ class StepLoop:
         self.attending.backward(at, queries, None if d_weights is None else d_weights[at], d_query)
         return d_query
 
-    def weight_gradients(self) -> Iterator[Tensor | None]:
-        """The gradients of every cell in the order of `RecurrentCellWeights`, one product or sum each."""
+    def gradients(
+        self, d_states: Tensor, d_contexts: Tensor | None, d_weights: Tensor | None
+    ) -> LoopTensors:
+        """The gradients of all that the loop read."""
+        d_hidden, d_memory = self.backward(d_states, d_contexts, d_weights)
+        d_keys, d_score = self.attending.key_gradients(self.queries)
+        d_upper_keys, d_upper_score = self.attending.upper_gradients(self.queries)
+        has_cells = d_memory[0] is not None
+        has_upper = isinstance(self.attending, TwoLevelSteps)
+        d_upper: Any = (d_upper_keys, None, None, d_upper_score) if has_upper else None
+        d_sources: Any = d_keys, self.attending.memory_gradient(), None, d_score
+        return LoopTensors(
+            (self.middle or self.stages[0]).d_given,
+            torch.stack(d_hidden),
+            torch.stack(cast("list[Tensor]", d_memory)) if has_cells else None,
+            AttentionSources(*d_sources),
+            None if d_upper is None else UpperSources(*d_upper),
+            None,
+            tuple(self._weight_gradients()),
+        )
+
+    def _weight_gradients(self) -> Iterator[RecurrentCellWeights]:
+        """The gradients of every cell, one product or sum each."""
         if self.middle is not None:
-            yield from (None, None, *self.middle.weight_gradients())
+            yield RecurrentCellWeights(None, None, *self.middle.weight_gradients())
         for number, (stage, layer) in enumerate(zip(self.stages, self.layers, strict=True)):
             d_given_NG = stage.d_given.flatten(0, 1)
-            yield outer_products(d_given_NG, self._inputs(number, slice(None)).flatten(0, 1))
-            yield None if layer.bias is None else summed_rows(d_given_NG)
-            yield from stage.weight_gradients()
+            inputs_NI = self._inputs(number, slice(None)).flatten(0, 1)
+            d_bias = None if layer.bias is None else summed_rows(d_given_NG)
+            d_inputs = outer_products(d_given_NG, inputs_NI)
+            yield RecurrentCellWeights(d_inputs, d_bias, *stage.weight_gradients())

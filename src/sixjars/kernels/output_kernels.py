@@ -36,7 +36,7 @@ def _gradient_kernel(logits, truth, factor, losses, plains, smoothing, V, BLOCK:
 def fused_gradient(
     logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As `loss.gradient_of`: both losses, and the gradient in place of the logits (N, V)."""
+    """As `output_loss.loss_gradient`; the gradient is in place of the logits (N, V)."""
     losses, plains = (torch.empty_like(factor, dtype=torch.float32) for _ in range(2))
     block = min(triton.next_power_of_2(logits.shape[1]), 4096)
     _gradient_kernel[len(logits),](

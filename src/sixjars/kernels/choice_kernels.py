@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.decoding.problem import SearchProblem
+from sixjars.flow.backend import ChoiceRules
 from sixjars.flow.values import StepOutput
 
 
@@ -60,12 +60,11 @@ def _chosen_kernel(
 
 
 def chosen(
-    problem: SearchProblem, scored: StepOutput, opened: Tensor, totals: Tensor, steps: Tensor
+    scored: StepOutput, rules: ChoiceRules, opened: Tensor, totals: Tensor, steps: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """After `steps` steps: each row's token, log probability, whether it goes on, total, (R,) each.
+    """As `Backend.choose`: none of the tokens that are never output, and `<stop>` where it may be.
 
-    None of the tokens that are never output; and no `<stop>` before `min_length` of them, unless
-    nothing else may follow: what `scores.banned` and `scores.min_length` leave.
+    What the rules leave is what `scores.banned` and `scores.min_length` leave.
     """
     scores_RV = scored.scores.contiguous()
     rows, size = scores_RV.shape
@@ -73,9 +72,9 @@ def chosen(
     gained, new_totals = torch.empty_like(totals), torch.empty_like(totals)
     still_open = torch.empty_like(opened)
     _chosen_kernel[rows,](
-        scores_RV, problem.never, steps, opened.view(torch.uint8), totals, tokens, gained,
-        still_open.view(torch.uint8), new_totals, problem.special.stop, problem.settings.min_length,
-        problem.longest, size, BANNED=len(problem.never), LOGITS=scored.are_logits,
+        scores_RV, rules.never, steps, opened.view(torch.uint8), totals, tokens, gained,
+        still_open.view(torch.uint8), new_totals, rules.stop, rules.fewest, rules.longest, size,
+        BANNED=len(rules.never), LOGITS=scored.are_logits,
         BLOCK=min(triton.next_power_of_2(size), 4096), num_warps=8,
     )  # fmt: skip
     return tokens, gained, still_open, new_totals

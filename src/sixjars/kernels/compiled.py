@@ -3,7 +3,7 @@ r"""The kernels of `cells.c` and `attention.c` for 32-bit floats on a CPU: cells
 Dims: K recurrences, B batch, R rows (K times B, or of search), H state features, S source
       positions, T steps, A attention features, D source features, V vocabulary, N tokens.
 
-`steps` has the equations. `model.compiling` compiles and loads them; without it, none is used.
+`cells` has the equations, `compiling` compiles and loads the kernels.
 """
 
 import ctypes
@@ -15,18 +15,9 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sixjars.model.fast.contracts import (
-    AttentionSources,
-    Back,
-    Cell,
-    LayerState,
-    Made,
-    Memory,
-    Saved,
-    Summands,
-)
-from sixjars.model.fast.steps import BatchAttention, dense_sources, summed
-from sixjars.model.layers import key_powers
+from sixjars.flow.backend import AttentionSources, LayerState
+from sixjars.kernels.attention import BatchAttention, dense_sources, key_powers
+from sixjars.kernels.cells import Back, Cell, Made, Memory, Saved, Summands, summed
 
 RECORDS = {
     "gru": Struct("4q 18q q"),
@@ -45,9 +36,7 @@ NOWHERE: Place = (0, 0, 0)
 
 @final
 class KernelLibrary:
-    """The loaded kernels; `ready` is the library of this process, or None."""
-
-    ready: "KernelLibrary | None" = None
+    """The loaded kernels."""
 
     def __init__(self, path: Path) -> None:
         loaded = ctypes.CDLL(str(path))
@@ -60,17 +49,14 @@ class KernelLibrary:
         self.calls[name](RECORDS[name].pack(torch.get_num_threads(), *fields))
 
 
-def kernels_for(like: Tensor) -> KernelLibrary | None:
-    """The kernels, where they are loaded and fit such a tensor; a traced one has no data."""
-    fits = like.dtype == torch.float32 and like.device.type == "cpu" and type(like) in _PLAIN
-    return KernelLibrary.ready if fits else None
+def fits(like: Tensor) -> bool:
+    """Whether the kernels can read such a tensor; a traced one has no data."""
+    return like.dtype == torch.float32 and like.device.type == "cpu" and type(like) in _PLAIN
 
 
-def used_for(like: Tensor) -> KernelLibrary | None:
-    """The kernels for prediction: without gradients, tracing and casts to fewer bits."""
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-untyped-call,attr-defined]
-    other = torch.is_grad_enabled() or traced or torch.is_autocast_enabled("cpu")
-    return None if other else kernels_for(like)
+def predicts(like: Tensor) -> bool:
+    """Whether they fit, and nothing learns: they have no backward pass, and no casts."""
+    return fits(like) and not torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 
 _PLAIN = (Tensor, torch.nn.Parameter)
@@ -183,19 +169,14 @@ COMPILED: dict[str, Callable[[KernelLibrary], Cell]] = {"gru": CompiledGRU, "lst
 """The cells that have kernels; an RNN's step is one tanh, which torch has."""
 
 
-def compiled_cell(name: str, like: Tensor) -> Cell | None:
-    """A cell by name, where it has kernels for such a tensor."""
-    kernels = kernels_for(like)
-    return None if kernels is None or name not in COMPILED else COMPILED[name](kernels)
-
-
-def compiled_step(
-    name: str, given: Tensor, recurrent: Tensor, before: LayerState
+def step(
+    name: str, given: Tensor, recurrent: Tensor, before: LayerState, kernels: KernelLibrary
 ) -> LayerState | None:
-    """The state (B, H) after a step of prediction, from g and r (B, G); None without a kernel."""
-    kernels = used_for(given)
-    # First of all: an exported graph would be fixed to the number of rows that `len` asks for.
-    if kernels is None or name not in COMPILED or given.shape != recurrent.shape:
+    """The state (B, H) after a step of prediction, from g and r (B, G).
+
+    None without a kernel, and where the tensors do not fit together.
+    """
+    if name not in COMPILED or given.shape != recurrent.shape:
         return None
     hidden, memory = before
     states = [state for state in before if state is not None]
@@ -294,16 +275,10 @@ class CompiledAdditive(BatchAttention):
         return d_keys.mul_(4.0 * self.score), d_score.sum(0).mul_(-2.0)
 
 
-def compiled_attention(sources: AttentionSources, steps: int) -> BatchAttention | None:
-    """The additive attention of a batch, where there are kernels for its tensors."""
-    kernels = kernels_for(sources.keys)
-    return None if kernels is None else CompiledAdditive(sources, steps, kernels)
-
-
-def gradient(
+def loss_gradient(
     logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float, kernels: KernelLibrary
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The smoothed and the plain loss, (N,) each; the gradient, (N, V), overwrites the logits."""
+    """As `output_loss.loss_gradient`; the gradient overwrites the logits."""
     logits, truth, factor = logits.contiguous(), truth.contiguous(), factor.contiguous()
     rows, vocabulary = logits.shape
     loss_N, plain_N = logits.new_empty(rows), logits.new_empty(rows)
@@ -321,11 +296,7 @@ def fits_loss(logits: Tensor, truth: Tensor, factor: Tensor) -> bool:
     return 0 <= int(truth.amin()) and int(truth.amax()) < logits.shape[1]
 
 
-def log_probabilities(logits: Tensor) -> Tensor:
-    """The log softmax of each row (R, V), in 32 bits at least; a kernel overwrites the logits."""
-    kernels = used_for(logits)
-    if kernels is None or not logits.is_contiguous() or logits.dim() != 2:
-        dtype = torch.promote_types(logits.dtype, torch.float32)
-        return torch.log_softmax(logits, dim=-1, dtype=dtype)
+def log_softmax(logits: Tensor, kernels: KernelLibrary) -> Tensor:
+    """The log softmax of each row (R, V), which overwrites the logits."""
     kernels.run("log_softmax", *logits.shape, logits.data_ptr())
     return logits

@@ -1,0 +1,307 @@
+"""The backends with hand-written backward passes: torch operations, C kernels, Triton kernels.
+
+Dims: B batch, R rows open in search, T steps, S source positions, V vocabulary, N tokens.
+
+Each computes what `model.reference` does, up to rounding. All share the loop over steps
+(`unrolled`), the loss in chunks (`output_loss`) and packed matrices (`products`); they differ in
+what computes one step. Tensors that a kernel does not fit are left to torch operations.
+"""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from sixjars.flow.backend import (
+    AttendedRecurrence,
+    AttentionSources,
+    Backend,
+    ChoiceRules,
+    LayerState,
+)
+from sixjars.flow.values import Context, LinearLogits, State, StepOutput
+from sixjars.kernels import attention, compiled, unrolled
+from sixjars.kernels.attention import AdditiveAttention, BatchAttention
+from sixjars.kernels.cells import CELLS, Cell
+from sixjars.kernels.compiled import COMPILED, CompiledAdditive, KernelLibrary
+from sixjars.kernels.output_loss import loss_gradient, output_loss
+from sixjars.kernels.products import Products, linear
+from sixjars.model.cells import STEPS, layer_weights
+from sixjars.model.reference import REFERENCE, by_torch
+
+
+class HandWritten(Backend):
+    """What the three backends share; a subclass says what computes one step."""
+
+    def __init__(self, *, note: str = "", unrolls_stacks: bool = True) -> None:
+        self.note = note
+        self.products = Products()
+        self.unrolls_stacks = unrolls_stacks
+        """Whether recurrences without attention are unrolled in training, or left to torch."""
+
+    @abstractmethod
+    def cell_for(self, name: str, like: Tensor) -> Cell:
+        """The step of a cell and its backward pass, for such tensors."""
+
+    @abstractmethod
+    def attention_for(self, sources: AttentionSources, steps: int) -> BatchAttention:
+        """The additive attention of a batch for so many steps."""
+
+    @abstractmethod
+    def loss_gradient(
+        self, logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `output_loss.loss_gradient`; the gradient may overwrite the logits."""
+
+    def unrolls(self, inputs: Tensor) -> bool:
+        """Whether all steps of such inputs are one call: it pays where gradients are needed."""
+        return torch.is_grad_enabled() and not torch.compiler.is_compiling()
+
+    def linear(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """As the interface says; by the packed matrix where there is one."""
+        return self.products.linear(inputs, weight, bias)
+
+    def pack(self, modules: Iterable[nn.Module], precision: str) -> None:
+        """As the interface says, on a CPU."""
+        self.products.pack(modules, precision)
+
+    def recurrences(
+        self, stacks: Sequence[nn.RNNBase], inputs: Sequence[Tensor], first: State | None = None
+    ) -> list[Tensor]:
+        """As the interface says; without gradients torch's own call is as fast."""
+        name = _name_of(stacks[0])
+        if self.unrolls_stacks and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            return unrolled.recurrences(partial(self.cell_for, name), stacks, inputs, first)
+        return [
+            by_torch(stack, values, first)
+            if self.products.packed_form(layer_weights(stack, 0)[2]) is None
+            else self._by_steps(name, stack, values, first)
+            for stack, values in zip(stacks, inputs, strict=True)
+        ]
+
+    def _by_steps(
+        self, name: str, stack: nn.RNNBase, inputs: Tensor, first: State | None
+    ) -> Tensor:
+        """The states (B, T, H) step by step: torch's own call takes no packed matrices."""
+        zeros_BH = inputs.new_zeros(len(inputs), stack.hidden_size)
+        layers: list[LayerState] = []
+        for layer in range(stack.num_layers):
+            hidden_BH = zeros_BH if first is None else first.hidden[:, layer]
+            cell_BH = zeros_BH if first is None or first.cell is None else first.cell[:, layer]
+            layers.append((hidden_BH, cell_BH if name == "lstm" else None))
+        weight, bias, _, _ = layer_weights(stack, 0)
+        states = []
+        for given_BG in self.linear(inputs, weight, bias).unbind(1):
+            layers = self._advanced(name, stack, given_BG, layers)
+            states.append(layers[-1][0])
+        return torch.stack(states, dim=1)
+
+    def _advanced(
+        self, name: str, stack: nn.RNNBase, given: Tensor, layers: list[LayerState]
+    ) -> list[LayerState]:
+        """All layers after one step, from U x + b of the first."""
+        after: list[LayerState] = []
+        for layer, before in enumerate(layers):
+            below, bias, weight, bias_hh = layer_weights(stack, layer)
+            if layer > 0:
+                given = self.linear(after[-1][0], below, bias)
+            after.append(self.cell(name, given, self.linear(before[0], weight, bias_hh), before))
+        return after
+
+    def cell(self, name: str, given: Tensor, recurrent: Tensor, before: LayerState) -> LayerState:
+        """As the interface says."""
+        return STEPS[name](given, recurrent, before)
+
+    def step(self, name: str, stack: nn.RNNBase, inputs: Tensor, before: LayerState) -> LayerState:
+        """As the interface says; by torch's own cell, unless matrices are packed."""
+        below, bias, weight, bias_hh = layer_weights(stack, 0)
+        if name == "gru" and self.products.packed_form(weight) is None:
+            return REFERENCE.step(name, stack, inputs, before)
+        recurrent_BG = self.linear(before[0], weight, bias_hh)
+        return self.cell(name, self.linear(inputs, below, bias), recurrent_BG, before)
+
+    def unroll(self, recurrence: AttendedRecurrence) -> tuple[Tensor, Context] | None:
+        """As the interface says."""
+        if not self.unrolls(recurrence.inputs):
+            return None
+        cell = partial(self.cell_for, _name_of(recurrence.stack))
+        return unrolled.unrolled(cell, self.attention_for, recurrence)
+
+    def keys(self, memory: Tensor, weight: Tensor) -> Tensor:
+        """As the interface says; in training by oneDNN where it is faster."""
+        if self.products.packed_form(weight) is None:
+            return linear(memory, weight)
+        return self.products.linear(memory, weight, None)
+
+    def key_powers(self, keys: Tensor) -> Tensor | None:
+        """As the interface says; None where they are not exact, or where gradients are needed."""
+        return None if torch.is_grad_enabled() else attention.key_powers(keys)
+
+    def attend(
+        self, query: Tensor, sources: AttentionSources, powers: Tensor | None
+    ) -> tuple[Tensor, Tensor] | None:
+        """As the interface says, by powers of queries and keys."""
+        if powers is None or torch.is_grad_enabled():
+            return None
+        return attention.attend_by_powers(query, sources, powers)
+
+    def output_loss(
+        self, linear: LinearLogits, truth: Tensor, factor: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        """As the interface says, in chunks of tokens."""
+        return output_loss(self.loss_gradient, linear, truth, factor, smoothing)
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """As the interface says."""
+        return REFERENCE.log_probabilities(logits)
+
+    def choose(
+        self, scored: StepOutput, rules: ChoiceRules, opened: Tensor, totals: Tensor, steps: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
+        """None: the operations are those of search."""
+        return None
+
+
+@final
+class TorchBackend(HandWritten):
+    """Every step in torch operations, on any device."""
+
+    def cell_for(self, name: str, like: Tensor) -> Cell:
+        """The cell of this name."""
+        return CELLS[name]
+
+    def attention_for(self, sources: AttentionSources, steps: int) -> BatchAttention:
+        """Additive attention in torch operations."""
+        return AdditiveAttention(sources, steps)
+
+    def loss_gradient(
+        self, logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """In torch operations."""
+        return loss_gradient(logits, truth, factor, smoothing)
+
+
+@final
+class CompiledBackend(HandWritten):
+    """Steps as C kernels, for 32-bit floats on a CPU."""
+
+    def __init__(self, library: KernelLibrary, *, note: str = "") -> None:
+        super().__init__(note=note)
+        self.library = library
+
+    def cell_for(self, name: str, like: Tensor) -> Cell:
+        """A kernel, where the cell has one for such tensors."""
+        has_kernel = name in COMPILED and compiled.fits(like)
+        return COMPILED[name](self.library) if has_kernel else CELLS[name]
+
+    def attention_for(self, sources: AttentionSources, steps: int) -> BatchAttention:
+        """A kernel for each step and its gradients."""
+        if not compiled.fits(sources.keys):
+            return AdditiveAttention(sources, steps)
+        return CompiledAdditive(sources, steps, self.library)
+
+    def loss_gradient(
+        self, logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """By a kernel, which overwrites the logits."""
+        if compiled.fits(logits) and compiled.fits_loss(logits, truth, factor):
+            return compiled.loss_gradient(logits, truth, factor, smoothing, self.library)
+        return loss_gradient(logits, truth, factor, smoothing)
+
+    def cell(self, name: str, given: Tensor, recurrent: Tensor, before: LayerState) -> LayerState:
+        """By a kernel in prediction."""
+        after = None
+        if compiled.predicts(given):
+            after = compiled.step(name, given, recurrent, before, self.library)
+        return STEPS[name](given, recurrent, before) if after is None else after
+
+    def step(self, name: str, stack: nn.RNNBase, inputs: Tensor, before: LayerState) -> LayerState:
+        """By two products and a kernel in prediction."""
+        if not compiled.predicts(inputs):
+            return super().step(name, stack, inputs, before)
+        below, bias, weight, bias_hh = layer_weights(stack, 0)
+        recurrent_BG = self.linear(before[0], weight, bias_hh)
+        return self.cell(name, self.linear(inputs, below, bias), recurrent_BG, before)
+
+    def attend(
+        self, query: Tensor, sources: AttentionSources, powers: Tensor | None
+    ) -> tuple[Tensor, Tensor] | None:
+        """By a kernel in prediction."""
+        attended = None
+        if compiled.predicts(query):
+            attended = compiled.attend(query, sources, powers, self.library)
+        return super().attend(query, sources, powers) if attended is None else attended
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """By a kernel in prediction, which overwrites the logits."""
+        if compiled.predicts(logits) and logits.is_contiguous() and logits.dim() == 2:
+            return compiled.log_softmax(logits, self.library)
+        return REFERENCE.log_probabilities(logits)
+
+
+@final
+class TritonBackend(HandWritten):
+    """Steps as Triton kernels, on CUDA; a network that is not there yet is computed by torch."""
+
+    def unrolls(self, inputs: Tensor) -> bool:
+        """Also without gradients: few large kernels are faster than many small ones."""
+        return super().unrolls(inputs) or _on_cuda(inputs)
+
+    def cell_for(self, name: str, like: Tensor) -> Cell:
+        """A kernel, where the cell has one."""
+        if not _on_cuda(like):
+            return CELLS[name]
+        from sixjars.kernels.cell_kernels import FUSED
+
+        return FUSED.get(name, CELLS[name])
+
+    def attention_for(self, sources: AttentionSources, steps: int) -> BatchAttention:
+        """A kernel for each step and its gradients, where one program can hold a source."""
+        if not _on_cuda(sources.keys):
+            return AdditiveAttention(sources, steps)
+        from sixjars.kernels.attention_kernels import FusedAdditive, holds
+
+        kind = FusedAdditive if holds(sources.mask) else AdditiveAttention
+        return kind(sources, steps)
+
+    def loss_gradient(
+        self, logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """By a kernel, which overwrites the logits."""
+        if not _on_cuda(logits):
+            return loss_gradient(logits, truth, factor, smoothing)
+        from sixjars.kernels.output_kernels import fused_gradient
+
+        return fused_gradient(logits, truth, factor, smoothing)
+
+    def attend(
+        self, query: Tensor, sources: AttentionSources, powers: Tensor | None
+    ) -> tuple[Tensor, Tensor] | None:
+        """By a kernel in prediction, where one program can hold a source."""
+        if torch.is_grad_enabled() or not _on_cuda(query):
+            return super().attend(query, sources, powers)
+        from sixjars.kernels.attention_kernels import attend, holds
+
+        return attend(query, sources) if holds(sources.mask) else None
+
+    def choose(
+        self, scored: StepOutput, rules: ChoiceRules, opened: Tensor, totals: Tensor, steps: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
+        """By one kernel."""
+        from sixjars.kernels.choice_kernels import chosen
+
+        return chosen(scored, rules, opened, totals, steps)
+
+
+def _on_cuda(like: Tensor) -> bool:
+    """Whether Triton's kernels can read such a tensor: on CUDA, or in its interpreter."""
+    return like.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def _name_of(stack: nn.RNNBase) -> str:
+    """The name of the cell of a stack."""
+    return {"RNN_TANH": "rnn", "GRU": "gru", "LSTM": "lstm"}[stack.mode]
