@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sixjars.errors import DataError
 from sixjars.samples import SAMPLES, Row, generate, materialise, tours, vectors
-from sixjars.samples.hull import hull
+from sixjars.samples.points import hull
 
 Point = tuple[float, ...]
 KINDS = ("tours", "hull", "sorting")

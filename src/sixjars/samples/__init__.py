@@ -7,7 +7,6 @@ them all. The name of an image or a video describes it completely: rows hold nam
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -21,14 +20,12 @@ from sixjars.samples import (
     dialog,
     documents,
     entailment,
-    hull,
     language_model,
     motions,
+    points,
     quantities,
     questions,
     scenes,
-    shapes,
-    sorting,
     summarization,
     tours,
     translation,
@@ -58,14 +55,14 @@ SAMPLES: dict[str, SyntheticCorpus] = {
     "dialog": dialog.SAMPLE,
     "document_classification": documents.SAMPLE,
     "entailment": entailment.SAMPLE,
-    "image_captioning": scenes.SAMPLE,
-    "image_classification": shapes.SAMPLE,
+    "image_captioning": scenes.CAPTIONING,
+    "image_classification": scenes.CLASSIFICATION,
     "image_question_answering": questions.SAMPLE,
     "language_model": language_model.SAMPLE,
     "pointing": tours.SAMPLE,
     "pointing/tours": tours.SAMPLE,
-    "pointing/hull": hull.SAMPLE,
-    "pointing/sorting": sorting.SAMPLE,
+    "pointing/hull": points.HULL,
+    "pointing/sorting": points.SORTING,
     "sentence_pair": quantities.SAMPLE,
     "summarization": summarization.SAMPLE,
     "summarization/articles": articles.SAMPLE,
@@ -76,8 +73,8 @@ SAMPLES: dict[str, SyntheticCorpus] = {
 }
 """The corpora by task, or by `task/kind`; the task alone is the first of its kinds."""
 
-SHARES = {"test": 1, "valid": 1, "train": 8}
-"""How many of ten sources are in each split."""
+SPLITS = ("test", "valid", *["train"] * 8)
+"""Of ten sources, the split that each is in."""
 PATIENCE = 5_000
 """Draws in a row without a new row after which there are no more."""
 SPREAD = 0.3
@@ -214,18 +211,23 @@ def _rows(sample: SyntheticCorpus, name: str, count: int, limit: int, seed: int)
         return [sample.draw(rng, limit) for _ in range(count)]
     rows: dict[tuple[str, ...], Row] = {}
     if sample.headline and count and name == "train":
-        rows[_inputs(sample, sample.headline)] = sample.headline
+        rows[sample.inputs_of(sample.headline)] = sample.headline
     missed = 0
     for row in _drawn(sample, rng, limit):
         if len(rows) >= count:
             break
-        inputs = _inputs(sample, row)
-        missed += 1
-        if inputs not in rows and _split_of(sample, inputs[0]) == name:
+        inputs = sample.inputs_of(row)
+        is_new = inputs not in rows and _split_of(sample, inputs[0]) == name
+        missed = 0 if is_new else missed + 1
+        if is_new:
             rows[inputs] = row
-            missed = 0
         if missed > PATIENCE:
-            raise DataError(_too_few(sample, name, len(rows), count, limit))
+            least = f"The {name} split of the {sample.task} sample has no more than {len(rows)}"
+            within = f" with at most {limit} {sample.tokens}" if sample.longest else ""
+            longer = ", or for a greater 'longest'" if sample.longest else ""
+            raise DataError(
+                f"{least} different rows{within}, but {count} are asked for. Ask for fewer{longer}."
+            )
     return list(rows.values())
 
 
@@ -239,27 +241,11 @@ def _drawn(sample: SyntheticCorpus, rng: Random, limit: int) -> Iterator[Row]:
             yield sample.again(rng, row)
 
 
-def _inputs(sample: SyntheticCorpus, row: Row) -> tuple[str, ...]:
-    return tuple(row[column] for column in sample.inputs)
-
-
-def _too_few(sample: SyntheticCorpus, name: str, rows: int, count: int, limit: int) -> str:
-    least = f"The {name} split of the {sample.task} sample has no more than {rows} different rows"
-    if sample.longest is None:
-        return f"{least}, but {count} are asked for. Ask for fewer."
-    return (
-        f"{least} with at most {limit} {sample.tokens}, but {count} are asked for. "
-        "Ask for fewer, or for a greater 'longest'."
-    )
-
-
 def _split_of(sample: SyntheticCorpus, source: str) -> str:
     """The one split that this source text, image or video can be in."""
     if sample.headline and source == sample.headline[sample.inputs[0]]:
         return "train"
-    number = crc32(source.encode()) % sum(SHARES.values())
-    ends = zip(SHARES, accumulate(SHARES.values()), strict=True)
-    return next(name for name, end in ends if number < end)
+    return SPLITS[crc32(source.encode()) % len(SPLITS)]
 
 
 def sample_examples(recipe: "Recipe", splits: Mapping[str, str]) -> "dict[str, Examples]":

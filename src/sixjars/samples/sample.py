@@ -60,11 +60,14 @@ class SyntheticCorpus:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The columns that an encoder reads; the first alone decides on the split of a row."""
-        columns = (self.source, self.second, self.media, self.question)
-        return tuple(column for column in columns if column is not None)
+        return tuple(filter(None, (self.source, self.second, self.media, self.question)))
+
+    def inputs_of(self, row: Row) -> tuple[str, ...]:
+        """What an encoder reads of a row."""
+        return tuple(row[column] for column in self.inputs)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Every column of a row."""
         truths = (self.alignment, self.boxes, self.rationale)
-        return (*self.inputs, self.target, *(column for column in truths if column is not None))
+        return (*self.inputs, self.target, *filter(None, truths))

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.samples.hull import as_text, places
+from sixjars.samples.points import as_text, places
 from sixjars.samples.sample import Row, SyntheticCorpus
 
 FEWEST, MOST = 5, 20

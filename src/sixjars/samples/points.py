@@ -1,12 +1,13 @@
-"""Points of the plane, and the corners of their convex hull, the smallest polygon around them."""
+"""Points of the plane and the corners of their convex hull, and numbers to be put in order."""
 
 from random import Random
 
 from sixjars.samples.sample import Row, SyntheticCorpus
 
 STEPS = 10_000
-"""Points lie on a grid of 0.0000, 0.0001, … 0.9999, so that integers decide on sides of lines."""
-FEWEST = 5
+"""Numbers are 0.0000, 0.0001, … 0.9999, so that integers decide on sides of lines."""
+CORNERS, NUMBERS = 5, 3
+"""The fewest points of a hull, and the fewest numbers to be sorted."""
 
 Place = tuple[int, int]
 
@@ -38,19 +39,16 @@ def hull(points: list[Place]) -> list[int]:
     [1, 3, 4, 2]
     """
     ordered = sorted(range(len(points)), key=points.__getitem__)
-    corners = [*_turning_left(points, ordered), *_turning_left(points, ordered[::-1])]
+    corners: list[int] = []
+    for way in (ordered, ordered[::-1]):
+        kept: list[int] = []
+        for place in way:
+            while len(kept) > 1 and _turn(points[kept[-2]], points[kept[-1]], points[place]) <= 0:
+                kept.pop()
+            kept.append(place)
+        corners += kept[:-1]  # the last begins the way back
     first = corners.index(min(corners))
     return corners[first:] + corners[:first]
-
-
-def _turning_left(points: list[Place], way: list[int]) -> list[int]:
-    """The places of a way at which it turns left, its first included, its last left out."""
-    kept: list[int] = []
-    for place in way:
-        while len(kept) > 1 and _turn(points[kept[-2]], points[kept[-1]], points[place]) <= 0:
-            kept.pop()
-        kept.append(place)
-    return kept[:-1]
 
 
 def _turn(a: Place, b: Place, c: Place) -> int:
@@ -58,19 +56,42 @@ def _turn(a: Place, b: Place, c: Place) -> int:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
-def draw(rng: Random, longest: int) -> Row:
+def draw_hull(rng: Random, longest: int) -> Row:
     """From 5 to `longest` points, and the corners of their hull."""
-    points = places(rng, rng.randint(FEWEST, longest))
-    return {"points": as_text(points), "order": " ".join(str(corner) for corner in hull(points))}
+    points = places(rng, rng.randint(CORNERS, longest))
+    return {"points": as_text(points), "order": " ".join(map(str, hull(points)))}
 
 
-SAMPLE = SyntheticCorpus(
+def draw_sorted(rng: Random, longest: int) -> Row:
+    """From 3 to `longest` different numbers, and their places from the smallest to the largest.
+
+    >>> draw_sorted(Random(0), 5)
+    {'points': '0.6890 0.0663 0.4242 0.8376', 'order': '1 2 0 3'}
+    """
+    numbers = rng.sample(range(STEPS), rng.randint(NUMBERS, longest))
+    order = sorted(range(len(numbers)), key=numbers.__getitem__)
+    points = " ".join(f"0.{number:04d}" for number in numbers)
+    return {"points": points, "order": " ".join(map(str, order))}
+
+
+HULL = SyntheticCorpus(
     task="pointing",
     description="Points in a square, and the corners of their convex hull, counter-clockwise.",
-    draw=draw,
+    draw=draw_hull,
     source="points",
     target="order",
     tokens="points",
-    shortest=FEWEST,
+    shortest=CORNERS,
     longest=10,
+)
+SORTING = SyntheticCorpus(
+    task="pointing",
+    description="Numbers between 0 and 1 to be put in order, the smallest first.",
+    draw=draw_sorted,
+    source="points",
+    target="order",
+    tokens="points",
+    shortest=NUMBERS,
+    longest=8,
+    most=STEPS,
 )
