@@ -115,7 +115,7 @@ def test_headlines_follow_from_their_documents(corpora: dict[str, list[Row]]) ->
 )
 def test_responses_by_hand(utterance: str, response: str) -> None:
     rng = Random(2)
-    drawn = (dialog.draw(rng, 8) for _ in range(100_000))
+    drawn = (dialog.dialog.draw(rng, 8) for _ in range(100_000))
     assert next(row["response"] for row in drawn if row["utterance"] == utterance) == response
 
 

@@ -12,7 +12,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from sixjars.data.annotations import ANNOTATIONS
 from sixjars.progress import Reporter
 from sixjars.samples import (
     articles,
@@ -51,25 +50,25 @@ __all__ = [
 ]
 
 SAMPLES: dict[str, SyntheticCorpus] = {
-    "conversation": conversations.SAMPLE,
-    "dialog": dialog.SAMPLE,
-    "document_classification": documents.SAMPLE,
-    "entailment": entailment.SAMPLE,
-    "image_captioning": scenes.CAPTIONING,
-    "image_classification": scenes.CLASSIFICATION,
-    "image_question_answering": questions.SAMPLE,
-    "language_model": language_model.SAMPLE,
-    "pointing": tours.SAMPLE,
-    "pointing/tours": tours.SAMPLE,
-    "pointing/hull": points.HULL,
-    "pointing/sorting": points.SORTING,
-    "sentence_pair": quantities.SAMPLE,
-    "summarization": summarization.SAMPLE,
-    "summarization/articles": articles.SAMPLE,
-    "translation": translation.SAMPLE,
-    "transliteration": transliteration.SAMPLE,
-    "video_captioning": motions.CAPTIONING,
-    "video_classification": motions.CLASSIFICATION,
+    "conversation": conversations.conversation,
+    "dialog": dialog.dialog,
+    "document_classification": documents.document,
+    "entailment": entailment.entailment,
+    "image_captioning": scenes.captioned,
+    "image_classification": scenes.classified,
+    "image_question_answering": questions.question,
+    "language_model": language_model.sentence,
+    "pointing": tours.tour,
+    "pointing/tours": tours.tour,
+    "pointing/hull": points.hulls,
+    "pointing/sorting": points.sorting,
+    "sentence_pair": quantities.quantified,
+    "summarization": summarization.news,
+    "summarization/articles": articles.article,
+    "translation": translation.translation,
+    "transliteration": transliteration.transliteration,
+    "video_captioning": motions.captioned,
+    "video_classification": motions.classified,
 }
 """The corpora by task, or by `task/kind`; the task alone is the first of its kinds."""
 
@@ -273,8 +272,7 @@ def sample_columns(recipe: "Recipe") -> dict[str, str]:
     task = TASKS[recipe.task]
     columns = {slot.name: column for slot, column in zip(task.inputs, sample.inputs, strict=True)}
     columns[task.output.name] = sample.target
-    truths = {key: getattr(sample, key) for key in ANNOTATIONS}
-    return columns | {key: column for key, column in truths.items() if column is not None}
+    return columns | {truth: truth for truth in sample.truths}
 
 
 def sample_folder(task: str) -> Path:

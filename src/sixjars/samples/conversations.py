@@ -7,6 +7,7 @@ relative, or of the other person, so that the speaker matters.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import final
 
@@ -40,15 +41,17 @@ class Fact:
         return pattern.format(*self.values, **gaps)
 
 
-def draw(rng: Random, longest: int) -> Row:
-    r"""A conversation of at most `longest` turns, and the answer to the last.
-
-    >>> print("\n".join(draw(Random(11), 4).values()))
-    my horse is called coco .
-    my mother lives in lima and i have five black hats .
-    my mother lives in tokyo . where does your mother live ?
-    my mother lives in lima .
-    """
+@partial(
+    SyntheticCorpus,
+    "conversation",
+    source="turns",
+    target="response",
+    tokens="turns",
+    shortest=2,
+    longest=8,
+)
+def conversation(rng: Random, longest: int) -> Row:
+    """Two people state facts and talk of other things; the last turn asks for one of the facts."""
     turns = rng.randint(2, longest)
     facts = _facts(rng, turns)
     asked = rng.choice([fact for fact in facts[:2] if fact.turn < turns - 1])
@@ -97,16 +100,3 @@ def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:
 def _stated(facts: Sequence[Fact]) -> str:
     statements = (fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts)
     return f"{' and '.join(statements)} ."
-
-
-SAMPLE = SyntheticCorpus(
-    task="conversation",
-    description="Two people state facts and talk of other things; "
-    "the last turn asks for one of the facts.",
-    draw=draw,
-    source="turns",
-    target="response",
-    tokens="turns",
-    shortest=2,
-    longest=8,
-)

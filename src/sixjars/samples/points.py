@@ -1,5 +1,6 @@
 """Points of the plane and the corners of their convex hull, and numbers to be put in order."""
 
+from functools import partial
 from random import Random
 
 from sixjars.samples.sample import Row, SyntheticCorpus
@@ -56,38 +57,24 @@ def _turn(a: Place, b: Place, c: Place) -> int:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
-def draw_hull(rng: Random, longest: int) -> Row:
-    """From 5 to `longest` points, and the corners of their hull."""
-    points = places(rng, rng.randint(CORNERS, longest))
-    return {"points": as_text(points), "order": " ".join(map(str, hull(points)))}
-
-
-def draw_sorted(rng: Random, longest: int) -> Row:
-    """From 3 to `longest` different numbers, and their places from the smallest to the largest.
-
-    >>> draw_sorted(Random(0), 5)
-    {'points': '0.6890 0.0663 0.4242 0.8376', 'order': '1 2 0 3'}
-    """
-    numbers = rng.sample(range(STEPS), rng.randint(NUMBERS, longest))
-    order = sorted(range(len(numbers)), key=numbers.__getitem__)
-    points = " ".join(f"0.{number:04d}" for number in numbers)
-    return {"points": points, "order": " ".join(map(str, order))}
-
-
-HULL = SyntheticCorpus(
-    task="pointing",
-    description="Points in a square, and the corners of their convex hull, counter-clockwise.",
-    draw=draw_hull,
+@partial(
+    SyntheticCorpus,
+    "pointing",
     source="points",
     target="order",
     tokens="points",
     shortest=CORNERS,
     longest=10,
 )
-SORTING = SyntheticCorpus(
-    task="pointing",
-    description="Numbers between 0 and 1 to be put in order, the smallest first.",
-    draw=draw_sorted,
+def hulls(rng: Random, longest: int) -> Row:
+    """Points in a square, and the corners of their convex hull, counter-clockwise."""
+    points = places(rng, rng.randint(CORNERS, longest))
+    return {"points": as_text(points), "order": " ".join(map(str, hull(points)))}
+
+
+@partial(
+    SyntheticCorpus,
+    "pointing",
     source="points",
     target="order",
     tokens="points",
@@ -95,3 +82,9 @@ SORTING = SyntheticCorpus(
     longest=8,
     most=STEPS,
 )
+def sorting(rng: Random, longest: int) -> Row:
+    """Numbers between 0 and 1 to be put in order, the smallest first."""
+    numbers = rng.sample(range(STEPS), rng.randint(NUMBERS, longest))
+    order = sorted(range(len(numbers)), key=numbers.__getitem__)
+    points = " ".join(f"0.{number:04d}" for number in numbers)
+    return {"points": points, "order": " ".join(map(str, order))}

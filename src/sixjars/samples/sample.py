@@ -1,7 +1,7 @@
 """The declaration of a synthetic corpus."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from random import Random
 from typing import Literal, final
@@ -10,15 +10,18 @@ Row = dict[str, str]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SyntheticCorpus:
-    """One synthetic corpus: its columns, and the function that draws a row of it."""
+    """One synthetic corpus: its columns, and the function that draws a row of it.
+
+    Such a function is declared by `@partial(SyntheticCorpus, task, …)`; its docstring describes the
+    corpus in lists of them.
+    """
 
     task: str
-    description: str
-    """One sentence for a list of corpora."""
     draw: Callable[[Random, int], Row]
     """A row whose source is at most so many tokens long."""
+    _: KW_ONLY
     source: str | None = None
     """The column of text or points that an encoder reads."""
     media: Literal["image", "video"] | None = None
@@ -31,13 +34,11 @@ class SyntheticCorpus:
     """The bytes of an image or a video, from its name alone."""
     target: str
     """The column that a decoder generates or predicts."""
-    alignment: str | None = None
-    """The column of true links, `0-0 1-2`: source token, target token, both counted from 0."""
-    boxes: str | None = None
-    """The column of true bounding boxes, `1:0.1,0.1,0.4,0.3`: target token counted from 0, then
-    left, top, right and bottom as shares of the image; empty without a single decisive object."""
-    rationale: str | None = None
-    """The column of the true evidence in the source: sentence and word."""
+    truths: Sequence[Literal["alignment", "boxes", "rationale"]] = ()
+    """Columns of annotations: true links, `0-0 1-2`, of source and target token, both counted from
+    0; true bounding boxes, `1:0.1,0.1,0.4,0.3`, of target token (from 0), left, top, right and
+    bottom as shares of the image, empty without a single decisive object; the true evidence in the
+    source, sentence and word."""
     again: Callable[[Random, Row], Row] | None = field(default=None, repr=False)
     """Another row about the same image; nothing where each has one row."""
     each: int = 1
@@ -69,5 +70,9 @@ class SyntheticCorpus:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Every column of a row."""
-        truths = (self.alignment, self.boxes, self.rationale)
-        return (*self.inputs, self.target, *filter(None, truths))
+        return (*self.inputs, self.target, *self.truths)
+
+    @property
+    def description(self) -> str:
+        """A sentence or two for a list of corpora."""
+        return " ".join((self.draw.__doc__ or "").split())

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, final
 from zlib import crc32
@@ -250,8 +251,16 @@ def relation(thing: ColouredShape, other: ColouredShape) -> str | None:
     return None
 
 
-def draw_captioned(rng: Random, _longest: int) -> Row:
-    """One image by its name, its caption, and boxes of the words for colours and shapes."""
+@partial(
+    SyntheticCorpus,
+    "image_captioning",
+    media="image",
+    paint=paint,
+    target="caption",
+    truths=["boxes"],
+)
+def captioned(rng: Random, _longest: int) -> Row:
+    """Images of one or two coloured shapes; the caption relates them, the larger one first."""
     if rng.random() < ALONE:
         thing = _alone(rng)
         caption = f"a {thing.colour} {thing.shape}"
@@ -302,31 +311,15 @@ def _in_line(rng: Random, first: float, second: float) -> tuple[int, int]:
     return middle, rng.randint(math.ceil(middle + between), end)
 
 
-def draw_classified(rng: Random, _longest: int) -> Row:
-    """One image by its name, the shape of the only thing in it, and its bounding box.
-
-    Colour, size and position are drawn apart from the shape, so they are no evidence.
-    """
-    thing = _alone(rng)
-    return {"image": name_of([thing]), "label": thing.shape, "boxes": box_of(thing, 0)}
-
-
-CAPTIONING = SyntheticCorpus(
-    task="image_captioning",
-    description="Images of one or two coloured shapes; "
-    "the caption gives their relation, the larger one first.",
-    draw=draw_captioned,
-    media="image",
-    paint=paint,
-    target="caption",
-    boxes="boxes",
-)
-CLASSIFICATION = SyntheticCorpus(
-    task="image_classification",
-    description="Images of one coloured shape; the shape is the class.",
-    draw=draw_classified,
+@partial(
+    SyntheticCorpus,
+    "image_classification",
     media="image",
     paint=paint,
     target="label",
-    boxes="boxes",
+    truths=["boxes"],
 )
+def classified(rng: Random, _longest: int) -> Row:
+    """Images of one coloured shape; the shape is the class."""
+    thing = _alone(rng)
+    return {"image": name_of([thing]), "label": thing.shape, "boxes": box_of(thing, 0)}

@@ -10,6 +10,7 @@ I, you, we and they are taken as masculine. *My* becomes `apna` when the subject
 """
 
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import final
 
@@ -35,12 +36,6 @@ class Subject:
     """The number that an English verb agrees with: `I`, `one` or `many`."""
     head: str
     """The pronoun or noun itself."""
-
-
-def draw(rng: Random, longest: int) -> Row:
-    """One sentence of at most `longest` words and its translation."""
-    pair = joined(rng, longest, shortest=SAMPLE.shortest, clause=clause, conjunction=_conjunction)
-    return pair.row("english", "hindi")
 
 
 def clause(rng: Random, room: int) -> Pair:
@@ -267,16 +262,22 @@ HEADLINE = {
     "hindi": "mein ghar ja raha hoon",
     "alignment": "0-0 1-4 2-2 2-3 3-1",
 }
-SAMPLE = SyntheticCorpus(
-    task="translation",
-    description="English sentences to romanised Hindi: "
-    "other word order, agreement, true alignments.",
-    draw=draw,
+
+
+@partial(
+    SyntheticCorpus,
+    "translation",
     source="english",
     target="hindi",
-    alignment="alignment",
+    truths=["alignment"],
     shortest=3,
     longest=12,
     headline=HEADLINE,
     categories=_categories,
 )
+def translation(rng: Random, longest: int) -> Row:
+    """English sentences to romanised Hindi: other word order, agreement, true alignments."""
+    pair = joined(
+        rng, longest, shortest=translation.shortest, clause=clause, conjunction=_conjunction
+    )
+    return pair.row("english", "hindi")
