@@ -259,28 +259,17 @@ def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     np.testing.assert_array_equal(again.take("b"), record("b"))
 
 
-@pytest.mark.parametrize(
-    ("number", "reason"),
-    [
-        (
-            errno.ENOSPC,
-            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE "
-            "elsewhere.",
-        ),
-        (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
-    ],
-)
-def test_trouble_with_the_disk(
-    number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trouble_with_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of it is read in the tests of the cache."""
+
     def refuse(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     kept = FeatureStore(tmp_path, PLAN)
     monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(DataError) as caught:
+    told = f"^Pixels and features cannot be kept in {kept.folder}: Read-only file system; set "
+    with pytest.raises(DataError, match=told):
         fill(kept, "a")
-    assert str(caught.value) == f"Pixels and features cannot be kept in {kept.folder}: {reason}"
     assert list(kept.folder.iterdir()) == []
 
 

@@ -212,12 +212,6 @@ def test_without_copying_there_are_no_source_words() -> None:
 def test_only_words_of_a_text_with_the_same_tokens_are_copied() -> None:
     target = text("target", "a b")
     assert target.copy_misfits(text("source", "a b")) == []
-    told = "data.source and data.target must have the same tokens and lowercase."
-    assert target.copy_misfits(text("source", "a", tokens="characters", lowercase=True)) == [told]
-    told = "copies words or characters, but data.target.tokens is bpe."
-    assert text("target", "a b", tokens="bpe").copy_misfits(text("source", "a", tokens="bpe")) == [
-        told
-    ]
     none = ["there is no source text to copy from."]
     assert (
         target.copy_misfits(None)
@@ -280,21 +274,6 @@ def test_normalized_texts_keep_their_segments() -> None:
     source = text("source", "> < yes no", segments="turns", lowercase=True)
     assert source.normalize(" Yes  no \n\n NO") == "< yes no\n> no"
     assert text("target", "yes no", lowercase=True).normalize("Yes\n NO") == "yes no"
-
-
-def test_only_the_text_that_is_attended_to_has_segments() -> None:
-    in_lines, plain = text("source", "a", segments="lines"), text("source", "a")
-    told = ["data.source.segments: only a source has segments; remove it."]
-    assert (
-        in_lines.misfits(is_output=False, is_first=True)
-        == plain.misfits(is_output=True, is_first=False)
-        == []
-    )
-    assert (
-        in_lines.misfits(is_output=True, is_first=True)
-        == in_lines.misfits(is_output=False, is_first=False)
-        == told
-    )
 
 
 def test_a_list_in_a_file_is_segments_or_several_answers() -> None:

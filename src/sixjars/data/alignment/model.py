@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from sixjars.data.alignment.pairs import Numbers, PairBlock, PairedText, WordPairChunk
@@ -47,19 +48,9 @@ def diagonal(steepness: float, size_S: int, size_T: int) -> Values:
     return prior_ST
 
 
-def digamma(values: Values) -> Values:
-    """ψ(x) of positive numbers, by its recurrence and its asymptotic series.
-
-    >>> digamma(np.array([1.0, 0.5])).round(9).tolist()
-    [-0.577215665, -1.963510026]
-    """
-    far = values + 6.0
-    below = sum(1.0 / (values + step) for step in range(6))
-    square = 1.0 / (far * far)
-    series = square * (
-        1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132)))
-    )
-    return np.log(far) - 0.5 / far - series - below
+def _digamma(values: Values) -> Values:
+    psi: Values = torch.digamma(torch.from_numpy(values)).numpy()
+    return psi
 
 
 @final
@@ -134,10 +125,10 @@ class DiagonalModel:
     def maximize(self, expected: _Expected) -> None:
         """The M-step: θ under its Dirichlet prior (variational), and λ."""
         totals = np.bincount(self.given, expected.pairs, self.sizes[0]).astype(np.float64)
-        below = digamma(totals + SPREAD * self.sizes[1])
-        self.theta = np.exp(digamma(expected.pairs + SPREAD) - below[self.given])
+        below = _digamma(totals + SPREAD * self.sizes[1])
+        self.theta = np.exp(_digamma(expected.pairs + SPREAD) - below[self.given])
         null = np.array(expected.null.sum() + SPREAD * self.sizes[1])
-        self.null = np.exp(digamma(expected.null + SPREAD) - digamma(null))
+        self.null = np.exp(_digamma(expected.null + SPREAD) - _digamma(null))
         if self.steepness:
             self.steepness = best_steepness(self.steepness, expected.near, expected.mass)
 
