@@ -15,6 +15,7 @@ from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.packing import SegmentColumn
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars.flow.values import Batch
 from sixjars_runtime.special_tokens import STOP, UNK
 from sixjars_runtime.text.segments import latest
 
@@ -47,6 +48,18 @@ def test_a_large_vocabulary_is_written_as_all_numbers_are() -> None:
     words = text("source", " ".join(f"w{n}" for n in range(2000)), size=1212)
     assert words.facts()["vocabulary"] == 1212
     assert words.describe() == "words, a vocabulary of 1,212"
+
+
+def only_batch(data: Dataset) -> Batch:
+    [rows] = data.batches().in_order(1)
+    return data.batches().collate(rows)
+
+
+def copies(data: Dataset) -> list[int]:
+    """What can be copied of the only row."""
+    copied = only_batch(data).inputs["source"].copy_ids
+    assert copied is not None
+    return list(copied[0].tolist())
 
 
 # Encoding
@@ -144,10 +157,7 @@ def test_copied_names_come_back(copying: Fields) -> None:
     """Through the numbers of a batch: `size` and the first position of the word."""
     data = dataset(copying, source=["he met Zed\nZed went to Ur"], target=["Zed met Ann"])
     size = copying.output.facts()["vocabulary"]
-    batch = next(data.batches().collate(rows) for rows in data.batches().in_order(1))
-    copied = batch.inputs["source"].copy_ids
-    assert copied is not None
-    ids = copied[0].tolist()
+    batch, ids = only_batch(data), copies(data)
     assert ids[1:4] == [size + 1, size + 2, size + 2]
     assert ids[6] == size + 6
     words = data.source_words(0)
@@ -176,10 +186,7 @@ def test_what_is_copied_from_a_conversation_that_was_cut(limit: int, left: str) 
     data = dataset(
         Fields({"source": source}, target), source=["he met Zed\nUr\nhe met Ann Lu"], target=["he"]
     )
-    [rows] = data.batches().in_order(1)
-    copied = data.batches().collate(rows).inputs["source"].copy_ids
-    assert copied is not None
-    assert " ".join(target.tokens(copied[0].tolist(), data.source_words(0))) == left
+    assert " ".join(target.tokens(copies(data), data.source_words(0))) == left
 
 
 def test_names_keep_their_spaces_between_signs() -> None:
@@ -189,11 +196,8 @@ def test_names_keep_their_spaces_between_signs() -> None:
     data = dataset(
         Fields({"source": source}, target), source=["He won (Zed), Ur. Zed won."], target=["He"]
     )
-    [rows] = data.batches().in_order(1)
-    copied = data.batches().collate(rows).inputs["source"].copy_ids
-    assert copied is not None
     words = data.source_words(0)
-    zed, ur = (int(copied[0, words.index(name)]) for name in ("Zed", "Ur"))
+    zed, ur = (copies(data)[words.index(name)] for name in ("Zed", "Ur"))
     he, won = target.tokenizer.encode("He won")
     assert target.decode([zed, won, STOP], words) == "Zed won"
     assert target.decode([he, won, ur, STOP], words) == "He won Ur"
