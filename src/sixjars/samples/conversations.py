@@ -73,7 +73,7 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
     first = rng.choice(WORDS["kinds"])
     kinds = [first, first, *rng.choices(WORDS["kinds"], k=len(places) - 2)]
     left = {
-        kind: [_shuffled(rng, line) for line in WORDS.table(kind)["values"]]
+        kind: [rng.sample(line.split(), len(line.split())) for line in WORDS.table(kind)["values"]]
         for kind in WORDS["kinds"]
     }
     facts: list[Fact] = []
@@ -86,11 +86,6 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
         subject = rng.choice(other if other and rng.random() < 0.5 else free)
         facts.append(Fact(turn, kind, subject, tuple(values.pop() for values in left[kind])))
     return facts
-
-
-def _shuffled(rng: Random, line: str) -> list[str]:
-    words = line.split()
-    return rng.sample(words, len(words))
 
 
 def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:

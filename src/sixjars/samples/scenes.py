@@ -127,7 +127,8 @@ def painted(frames: Sequence[Sequence[ColouredShape]], side: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     fine = side * FINE, side * FINE
     background = Image.fromarray(_background(side, rng)).resize(fine, Image.Resampling.NEAREST)
-    shades = [_shade(thing.colour, rng) for thing in frames[0]]
+    near = [COLOURS[thing.colour] + rng.integers(-JITTER, JITTER + 1, 3) for thing in frames[0]]
+    shades = [tuple(shade_3.tolist()) for shade_3 in near]
     pixels = np.empty((len(frames), side, side, 3), dtype=np.uint8)
     for number, things in enumerate(frames):
         canvas = background.copy()
@@ -149,13 +150,7 @@ def _background(side: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
     return background_HW3
 
 
-def _shade(colour: str, rng: "np.random.Generator") -> Shade:
-    jitter = rng.integers(-JITTER, JITTER + 1, 3)
-    red, green, blue = (np.array(COLOURS[colour]) + jitter).tolist()
-    return red, green, blue
-
-
-def _draw(pen: "ImageDraw", thing: ColouredShape, shade: Shade) -> None:
+def _draw(pen: "ImageDraw", thing: ColouredShape, shade: tuple[int, ...]) -> None:
     """The whole shape in a darker shade, then its inside."""
     inside = 1 - EDGE / thing.size
     for share, fill in ((1.0, tuple(part * 3 // 4 for part in shade)), (inside, shade)):

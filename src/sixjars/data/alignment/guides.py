@@ -118,7 +118,12 @@ def learned_links(
     first, second = as_array(sources), as_array(targets)
     words = WordIds.of(first), WordIds.of(second)
     sizes = len(words[1].ids), len(words[0].ids)
-    path = cache_folder() / _key(diagonal, sources, targets)
+    # The file name is a hash of all that the links depend on.
+    constants = _VERSION, ITERATIONS, model.NULL, model.SPREAD, float(diagonal), *model.LIMITS
+    digest = hashlib.sha256(f"alignment {constants}".encode())
+    for side in (sources, targets):
+        digest.update(f"\n{len(side)}\n".encode() + "\n".join(side).encode())
+    path = cache_folder() / digest.hexdigest()
     best = None
     with suppress(OSError, ValueError, EOFError):  # not there, or damaged
         best = np.load(path)
@@ -156,12 +161,3 @@ def unspaced(words: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[str]:
             f"data.alignment: learn links the words between spaces, but most texts of {names} are "
             "one word; separate the words by spaces, or say tokens: characters for both sides."
         )
-
-
-def _key(diagonal: float, *texts: Sequence[str]) -> str:
-    """The file name of the links: a hash of all that they depend on."""
-    constants = _VERSION, ITERATIONS, model.NULL, model.SPREAD, float(diagonal), *model.LIMITS
-    digest = hashlib.sha256(f"alignment {constants}".encode())
-    for side in texts:
-        digest.update(f"\n{len(side)}\n".encode() + "\n".join(side).encode())
-    return digest.hexdigest()

@@ -18,7 +18,7 @@ they make a few steps of gradient ascent.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 import torch
@@ -90,17 +90,13 @@ class DiagonalModel:
         """The words of a block on the explained side, (K, T)."""
         return block.first if self.reverse else block.second
 
-    def _turned(self, block: PairBlock, places: NDArray[Any]) -> NDArray[Any]:
-        """The part of an array that belongs to a block, as (K, S, T) with S given words."""
-        part = block.cut(places)
-        return part.transpose(0, 2, 1) if self.reverse else part
-
     def joint(self, chunk: WordPairChunk) -> tuple[Values, list[tuple[PairBlock, Values, Values]]]:
         """P(y_t, a_t = s) in a chunk (N,), and for each block (K, S, T), with null's (K, T)."""
         joint = self.theta[chunk.pairs][chunk.places]
         blocks = []
         for block in chunk.blocks:
-            joint_KST = self._turned(block, joint)
+            part = block.cut(joint)
+            joint_KST = part.transpose(0, 2, 1) if self.reverse else part
             joint_KST *= (1.0 - NULL) * diagonal(self.steepness, *joint_KST.shape[1:])
             blocks.append((block, joint_KST, NULL * self.null[self._explained(block)]))
         return joint, blocks
