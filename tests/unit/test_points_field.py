@@ -138,12 +138,9 @@ def test_orders_and_tokens_are_each_other_s_opposite(places: list[int]) -> None:
 
 
 def test_whether_every_order_visits_all_points() -> None:
-    assert OrderField.decoder_options({"points": ["1 2 3", "4 5"], "order": ["2 0 1", "1 0"]}) == {
-        "visits": "all"
-    }
-    assert OrderField.decoder_options({"points": ["1 2 3", "4 5"], "order": ["2 0 1", "1"]}) == {
-        "visits": "some"
-    }
+    for last, visits in (("1 0", "all"), ("1", "some")):
+        columns = {"points": ["1 2 3", "4 5"], "order": ["2 0 1", last]}
+        assert OrderField.decoder_options(columns) == {"visits": visits}
 
 
 # The encoder

@@ -15,11 +15,8 @@ def corpora() -> dict[str, list[Row]]:
     return {task: generate(task, size=1500, valid=0, test=0)["train"] for task in TASKS}
 
 
-def links(row: Row) -> list[tuple[int, int]]:
-    return [
-        (int(source), int(target))
-        for source, target in re.findall(r"(\d+)-(\d+)", row["alignment"])
-    ]
+def links(row: Row) -> list[list[int]]:
+    return [[int(place) for place in link.split("-")] for link in row["alignment"].split()]
 
 
 @pytest.mark.parametrize("task", ["dialog", "summarization"])
@@ -80,13 +77,8 @@ def headline(document: str) -> str:
     assert what
     assert where
     people = re.sub("^an? ", "", who[1])
-    verb = {
-        "found": "find",
-        "built": "build",
-        "saved": "save",
-        "sold": "sell",
-        "repaired": "repair",
-    }[what[2]]
+    pairs = "found:find built:build saved:save sold:sell repaired:repair"
+    verb = dict(pair.split(":") for pair in pairs.split())[what[2]]
     return f"{people} {verb}{'' if people.startswith(('two', 'three')) else 's'} {what[1]} in {where[1]}"
 
 
