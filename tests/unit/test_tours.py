@@ -61,12 +61,7 @@ def test_long_tours_are_near_the_shortest() -> None:
     apart = np.hypot(*(cities[:, :, None] - cities[:, None]).transpose(3, 0, 1, 2))
     near = tours.nearest(apart)
     best, good, begun = (
-        np.array(
-            [
-                length(points.tolist(), one.tolist())
-                for points, one in zip(cities, orders, strict=True)
-            ]
-        )
+        np.array([length(*pair) for pair in zip(cities.tolist(), orders.tolist(), strict=True)])
         for orders in (tours.shortest(apart), tours.exchanged(near, apart), near)
     )
     assert (best <= good + 1e-9).all()
@@ -158,6 +153,5 @@ def test_the_task_alone_is_tours() -> None:
     whole = generate("pointing", size=5, valid=2, test=2)
     assert whole == generate("pointing", kind="tours", size=5, valid=2, test=2)
     assert whole == generate("pointing/tours", size=5, valid=2, test=2)
-    assert (
-        len({str(generate("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS}) == 3
-    )
+    made = [str(generate("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS]
+    assert len(set(made)) == 3
