@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from sixjars.samples import Row, SyntheticCorpus, articles, conversations, documents, generate
+from sixjars.samples import Corpus, Row, articles, conversations, documents, generate
 
 SAMPLES = {
     "document_classification": documents.document,
@@ -22,8 +22,8 @@ def corpora() -> dict[str, list[Row]]:
     return {task: generate(task, size=4000, valid=0, test=0)["train"] for task in SAMPLES}
 
 
-def lines(sample: SyntheticCorpus, row: Row) -> list[list[str]]:
-    return [line.split(" ") for line in row[str(sample.source)].split("\n")]
+def lines(sample: Corpus, row: Row) -> list[list[str]]:
+    return [line.split(" ") for line in row[sample.inputs[0]].split("\n")]
 
 
 # All three
@@ -62,7 +62,7 @@ def test_each_word_of_a_document_is_in_one_list(corpora: dict[str, list[Row]]) -
 def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) -> None:
     sample, rng = SAMPLES[task], Random(0)
     assert sample.longest is not None
-    drawn = {sample.draw(rng, sample.longest)[str(sample.source)] for _ in range(wanted * 5 // 4)}
+    drawn = {sample.draw(rng, sample.longest)[sample.inputs[0]] for _ in range(wanted * 5 // 4)}
     assert len(drawn) >= wanted
 
 

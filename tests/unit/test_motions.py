@@ -175,7 +175,7 @@ def test_painting_without_av_names_what_to_install(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("task", [task for task, sample in SAMPLES.items() if sample.media])
 def test_files_are_what_paint_gives(task: str, tmp_path: Path) -> None:
     folder, painter = tmp_path / "new" / "folder", SAMPLES[task].paint
-    name = generate(task, size=1, valid=0, test=0)["train"][0][str(SAMPLES[task].media)]
+    name = generate(task, size=1, valid=0, test=0)["train"][0][SAMPLES[task].inputs[0]]
     materialise(task, [name], folder)
     assert painter is not None
     assert [path.name for path in folder.iterdir()] == [name]

@@ -14,17 +14,19 @@ import pytest
 
 from sixjars.errors import DataError
 from sixjars.recipe.files import overridden
-from sixjars.samples import SAMPLES, Row, SyntheticCorpus, generate, vectors
+from sixjars.samples import SAMPLES, Corpus, Row, generate, vectors
 
 from .faults import entries
 
-PAIRED = sorted(task for task, sample in SAMPLES.items() if sample.source and not sample.second)
+PAIRED = sorted(
+    task for task, sample in SAMPLES.items() if len(sample.inputs) == 1 and not sample.media
+)
 VISUAL = sorted(task for task, sample in SAMPLES.items() if sample.media)
 ALIGNED = [task for task in PAIRED if "alignment" in SAMPLES[task].truths]
 WITH_VECTORS = ["translation", "transliteration"]
 
 
-def tokens(sample: SyntheticCorpus, text: str) -> list[str]:
+def tokens(sample: Corpus, text: str) -> list[str]:
     if sample.tokens in ("sentences", "turns"):
         return text.split("\n")
     return list(text) if sample.tokens == "characters" else text.replace("?", " ?").split()
@@ -55,8 +57,7 @@ def test_rows_have_the_declared_columns_and_single_spaces(
     task: str, corpora: dict[str, list[Row]]
 ) -> None:
     sample = SAMPLES[task]
-    inputs = (sample.source, sample.second, sample.media, sample.question)
-    columns = [*filter(None, inputs), sample.target, *sample.truths]
+    columns = [*sample.inputs, sample.target, *sample.truths]
     assert list(sample.columns) == columns
     for row in corpora[task]:
         assert list(row) == columns
@@ -126,12 +127,11 @@ def test_every_process_makes_the_same_corpus_without_torch() -> None:
 @pytest.mark.parametrize("task", PAIRED)
 def test_one_source_has_one_target(task: str) -> None:
     sample, rng = SAMPLES[task], Random(5)
-    assert sample.source is not None
     assert sample.longest is not None
     seen: dict[str, Row] = {}
     for _ in range(3000):
         row = sample.draw(rng, sample.longest)
-        assert seen.setdefault(row[sample.source], row) == row
+        assert seen.setdefault(row[sample.inputs[0]], row) == row
 
 
 @pytest.mark.parametrize("task", PAIRED)
@@ -140,9 +140,7 @@ def test_inputs_keep_to_longest_and_come_near_it(task: str, more: int) -> None:
     sample = SAMPLES[task]
     longest = sample.shortest + more
     rng = Random(0)
-    lengths = [
-        len(tokens(sample, sample.draw(rng, longest)[str(sample.source)])) for _ in range(400)
-    ]
+    lengths = [len(tokens(sample, sample.draw(rng, longest)[sample.inputs[0]])) for _ in range(400)]
     assert max(lengths) <= longest
     assert max(lengths) >= longest - 12
 
@@ -156,7 +154,7 @@ def test_alignments_are_in_range_and_sorted_and_cover_the_target(
         "yes no , . ? i do not am a lot at all of course will that nice to meet you how is".split()
     )
     for row in corpora[task]:
-        source, target = tokens(sample, row[str(sample.source)]), tokens(sample, row[sample.target])
+        source, target = tokens(sample, row[sample.inputs[0]]), tokens(sample, row[sample.target])
         pairs = links(row)
         assert pairs == sorted(set(pairs))
         assert all(s < len(source) and t < len(target) for s, t in pairs)
@@ -171,7 +169,7 @@ def test_a_hundred_thousand_sentences_and_fifty_thousand_words() -> None:
         assert sample.longest is not None
         distinct: set[str] = set()
         for _ in range(3 * wanted):
-            distinct.add(sample.draw(rng, sample.longest)[str(sample.source)])
+            distinct.add(sample.draw(rng, sample.longest)[sample.inputs[0]])
             if len(distinct) == wanted:
                 break
         assert len(distinct) == wanted

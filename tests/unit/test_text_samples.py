@@ -32,7 +32,7 @@ def test_a_copied_word_is_linked_to_itself(task: str, corpora: dict[str, list[Ro
     sample = SAMPLES[task]
     count = 0
     for row in corpora[task]:
-        source, target = row[str(sample.source)].split(), row[sample.target].split()
+        source, target = row[sample.inputs[0]].split(), row[sample.target].split()
         for t, word in enumerate(target):
             if word in copied[task]:
                 count += 1

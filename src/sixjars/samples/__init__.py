@@ -30,7 +30,7 @@ from sixjars.samples import (
     translation,
     transliteration,
 )
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
 from sixjars_runtime.errors import DataError, unknown
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SAMPLES",
+    "Corpus",
     "Row",
-    "SyntheticCorpus",
     "generate",
     "materialise",
     "sample_named",
     "vectors",
 ]
 
-SAMPLES: dict[str, SyntheticCorpus] = {
+SAMPLES: dict[str, Corpus] = {
     "conversation": conversations.conversation,
     "dialog": dialog.dialog,
     "document_classification": documents.document,
@@ -168,7 +168,7 @@ def materialise(
         ) from error
 
 
-def sample_named(task: str, kind: str | None = None) -> SyntheticCorpus:
+def sample_named(task: str, kind: str | None = None) -> Corpus:
     """The synthetic corpus of a task, or the one of that kind where it has several."""
     if task not in SAMPLES:
         raise DataError(unknown("sample", task, [name for name in SAMPLES if "/" not in name]))
@@ -184,7 +184,7 @@ def sample_named(task: str, kind: str | None = None) -> SyntheticCorpus:
     return SAMPLES[f"{task}/{kind}"]
 
 
-def _limit(sample: SyntheticCorpus, longest: int | None) -> int:
+def _limit(sample: Corpus, longest: int | None) -> int:
     """The greatest length of a source, in tokens."""
     if sample.longest is None:
         if longest is not None:
@@ -203,7 +203,7 @@ def _limit(sample: SyntheticCorpus, longest: int | None) -> int:
     return limit
 
 
-def _rows(sample: SyntheticCorpus, name: str, count: int, limit: int, seed: int) -> list[Row]:
+def _rows(sample: Corpus, name: str, count: int, limit: int, seed: int) -> list[Row]:
     """The rows of one split, before `solve`."""
     rng = Random(f"{sample.task} {name} {seed}")
     if not sample.inputs:
@@ -230,7 +230,7 @@ def _rows(sample: SyntheticCorpus, name: str, count: int, limit: int, seed: int)
     return list(rows.values())
 
 
-def _drawn(sample: SyntheticCorpus, rng: Random, limit: int) -> Iterator[Row]:
+def _drawn(sample: Corpus, rng: Random, limit: int) -> Iterator[Row]:
     """Endless rows; those about the same image one after another."""
     while True:
         row = sample.draw(rng, limit)
@@ -240,7 +240,7 @@ def _drawn(sample: SyntheticCorpus, rng: Random, limit: int) -> Iterator[Row]:
             yield sample.again(rng, row)
 
 
-def _split_of(sample: SyntheticCorpus, source: str) -> str:
+def _split_of(sample: Corpus, source: str) -> str:
     """The one split that this source text, image or video can be in."""
     if sample.headline and source == sample.headline[sample.inputs[0]]:
         return "train"

@@ -9,22 +9,14 @@ from functools import partial
 from random import Random
 from string import Formatter
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("articles")
 SYLLABLES = 3
 
 
-@partial(
-    SyntheticCorpus,
-    "summarization",
-    source="article",
-    target="summary",
-    tokens="sentences",
-    shortest=3,
-    longest=6,
-)
+@partial(Corpus, "summarization", ["article"], "summary", tokens="sentences", lengths=(3, 6))
 def article(rng: Random, longest: int) -> Row:
     """Articles full of names that are in no vocabulary, and what happened in one sentence."""
     event = WORDS.table(rng.choice(WORDS["events"]))

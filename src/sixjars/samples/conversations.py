@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 from typing import final
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("conversations")
@@ -41,15 +41,7 @@ class Fact:
         return pattern.format(*self.values, **gaps)
 
 
-@partial(
-    SyntheticCorpus,
-    "conversation",
-    source="turns",
-    target="response",
-    tokens="turns",
-    shortest=2,
-    longest=8,
-)
+@partial(Corpus, "conversation", ["turns"], "response", tokens="turns", lengths=(2, 8))
 def conversation(rng: Random, longest: int) -> Row:
     """Two people state facts and talk of other things; the last turn asks for one of the facts."""
     turns = rng.randint(2, longest)

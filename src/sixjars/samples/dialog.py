@@ -7,7 +7,7 @@ numbers, says words backwards, or names where things of a kind are kept.
 from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Clause, Lexicon, Pair, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("dialog")
@@ -123,15 +123,7 @@ TOPICS: dict[Clause, int] = {
 """The topics, and how often each is drawn."""
 
 
-@partial(
-    SyntheticCorpus,
-    "dialog",
-    source="utterance",
-    target="response",
-    truths=["alignment"],
-    shortest=5,
-    longest=20,
-)
+@partial(Corpus, "dialog", ["utterance"], "response", truths=["alignment"], lengths=(5, 20))
 def dialog(rng: Random, longest: int) -> Row:
     """Questions, sums, favours and greetings, each with the one right answer."""
     topics, shares = [*TOPICS], [*TOPICS.values()]

@@ -9,7 +9,7 @@ that are absent.
 from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("documents")
@@ -20,14 +20,13 @@ FEWEST_WORDS, MOST_WORDS = 4, 9
 
 
 @partial(
-    SyntheticCorpus,
+    Corpus,
     "document_classification",
-    source="document",
-    target="topic",
+    ["document"],
+    "topic",
     truths=["rationale"],
     tokens="sentences",
-    shortest=FEWEST_SENTENCES,
-    longest=10,
+    lengths=(FEWEST_SENTENCES, 10),
 )
 def document(rng: Random, longest: int) -> Row:
     """Documents of a few sentences, each with one word that decides the topic."""

@@ -10,7 +10,7 @@ hypernym, modifiers are dropped, and two groups of people are counted together.
 from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon, Pair, Word, copied, joined, linked, words
 
 WORDS = Lexicon("entailment")
@@ -18,15 +18,7 @@ PLAIN = 7
 """With less room than this a scene has no place, manner and time."""
 
 
-@partial(
-    SyntheticCorpus,
-    "entailment",
-    source="premise",
-    target="hypothesis",
-    truths=["alignment"],
-    shortest=4,
-    longest=16,
-)
+@partial(Corpus, "entailment", ["premise"], "hypothesis", truths=["alignment"], lengths=(4, 16))
 def entailment(rng: Random, longest: int) -> Row:
     """A scene to the same scene in general words: kinds for things, and no modifiers."""
     pair = joined(

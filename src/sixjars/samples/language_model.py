@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache, partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("language_model")
@@ -46,7 +46,7 @@ def _words(table: str) -> dict[str, tuple[Rule, ...]]:
     return rules
 
 
-@partial(SyntheticCorpus, "language_model", target="text")
+@partial(Corpus, "language_model", [], "text")
 def sentence(rng: Random, _longest: int) -> Row:
     """Sentences of a grammar with agreement at a distance, whose true perplexity is known."""
     return {"text": " ".join(_drawn("S", rng))}

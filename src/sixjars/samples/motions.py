@@ -14,7 +14,7 @@ from functools import partial
 from random import Random
 from zlib import crc32
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.scenes import COLOURS, ColouredShape, painted, reach
 from sixjars_runtime.errors import DataError
 
@@ -142,14 +142,14 @@ def _video(rng: Random, classes: Mapping[str, str]) -> tuple[str, str, str, str]
     return name_of(colour, shape, _path(rng, shape, classes[label])), colour, shape, label
 
 
-@partial(SyntheticCorpus, "video_captioning", media="video", paint=paint, target="caption")
+@partial(Corpus, "video_captioning", ["video"], "caption", media="video", paint=paint)
 def captioned(rng: Random, _longest: int) -> Row:
     """Videos of a coloured shape that moves, grows or shrinks; the caption describes its action."""
     name, colour, shape, action = _video(rng, {action: action for action in ACTIONS})
     return {"video": name, "caption": f"a {colour} {shape} {action}"}
 
 
-@partial(SyntheticCorpus, "video_classification", media="video", paint=paint, target="label")
+@partial(Corpus, "video_classification", ["video"], "label", media="video", paint=paint)
 def classified(rng: Random, _longest: int) -> Row:
     """Videos of a shape that moves, grows or shrinks; classes differ in the order of frames."""
     name, _, _, label = _video(rng, CLASSES)

@@ -3,7 +3,7 @@
 from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 
 STEPS = 10_000
 """Numbers are 0.0000, 0.0001, … 0.9999, so that integers decide on sides of lines."""
@@ -57,31 +57,14 @@ def _turn(a: Place, b: Place, c: Place) -> int:
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
-@partial(
-    SyntheticCorpus,
-    "pointing",
-    source="points",
-    target="order",
-    tokens="points",
-    shortest=CORNERS,
-    longest=10,
-)
+@partial(Corpus, "pointing", ["points"], "order", tokens="points", lengths=(CORNERS, 10))
 def hulls(rng: Random, longest: int) -> Row:
     """Points in a square, and the corners of their convex hull, counter-clockwise."""
     points = places(rng, rng.randint(CORNERS, longest))
     return {"points": as_text(points), "order": " ".join(map(str, hull(points)))}
 
 
-@partial(
-    SyntheticCorpus,
-    "pointing",
-    source="points",
-    target="order",
-    tokens="points",
-    shortest=NUMBERS,
-    longest=8,
-    most=STEPS,
-)
+@partial(Corpus, "pointing", ["points"], "order", tokens="points", lengths=(NUMBERS, 8), most=STEPS)
 def sorting(rng: Random, longest: int) -> Row:
     """Numbers between 0 and 1 to be put in order, the smallest first."""
     numbers = rng.sample(range(STEPS), rng.randint(NUMBERS, longest))

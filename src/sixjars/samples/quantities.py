@@ -17,7 +17,7 @@ whatever the label.
 from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("quantities")
@@ -32,16 +32,7 @@ UNRELATED = ((True, False), (False, True), (True, True))
 """Whether the kinds, and the activities, of a neutral pair are unrelated, or reversed."""
 
 
-@partial(
-    SyntheticCorpus,
-    "sentence_pair",
-    source="premise",
-    second="hypothesis",
-    target="label",
-    shortest=4,
-    longest=9,
-    most=9,
-)
+@partial(Corpus, "sentence_pair", ["premise", "hypothesis"], "label", lengths=(4, 9), most=9)
 def quantified(rng: Random, longest: int) -> Row:
     """Two sentences on what some or no things do; the second follows, may, or cannot."""
     label = rng.choice((ENTAILMENT, NEUTRAL, CONTRADICTION))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.scenes import (
     GAP,
     SHAPES,
@@ -78,12 +78,12 @@ def another(rng: Random, row: Row) -> Row:
 
 
 @partial(
-    SyntheticCorpus,
+    Corpus,
     "image_question_answering",
+    ["image", "question"],
+    "answer",
     media="image",
-    question="question",
     paint=paint,
-    target="answer",
     truths=["boxes"],
     again=another,
     each=3,

@@ -11,29 +11,26 @@ Row = dict[str, str]
 
 @final
 @dataclass(frozen=True)
-class SyntheticCorpus:
+class Corpus:
     """One synthetic corpus: its columns, and the function that draws a row of it.
 
-    Such a function is declared by `@partial(SyntheticCorpus, task, …)`; its docstring describes the
-    corpus in lists of them.
+    Such a function is declared by `@partial(Corpus, task, inputs, target, …)`; its docstring
+    describes the corpus in lists of them.
     """
 
     task: str
+    inputs: Sequence[str]
+    """The columns that an encoder reads: texts, points, names of files, questions about them. The
+    first alone decides on the split of a row."""
+    target: str
+    """The column that a decoder generates or predicts."""
     draw: Callable[[Random, int], Row]
     """A row whose source is at most so many tokens long."""
     _: KW_ONLY
-    source: str | None = None
-    """The column of text or points that an encoder reads."""
     media: Literal["image", "video"] | None = None
-    """The column of names of image or video files that an encoder reads."""
-    question: str | None = None
-    """The column of questions about the image."""
-    second: str | None = None
-    """The column of the second text, where an encoder reads two."""
+    """What the first input names, where it names files."""
     paint: Callable[[str], bytes] | None = field(default=None, repr=False)
     """The bytes of an image or a video, from its name alone."""
-    target: str
-    """The column that a decoder generates or predicts."""
     truths: Sequence[Literal["alignment", "boxes", "rationale"]] = ()
     """Columns of annotations: true links, `0-0 1-2`, of source and target token, both counted from
     0; true bounding boxes, `1:0.1,0.1,0.4,0.3`, of target token (from 0), left, top, right and
@@ -46,11 +43,10 @@ class SyntheticCorpus:
     solve: Callable[[list[Row]], list[Row]] | None = field(default=None, repr=False)
     """Completes the rows of a split, for targets that are computed faster for many rows."""
     tokens: Literal["words", "characters", "points", "sentences", "turns"] = "words"
-    """The unit of `shortest`, `longest` and `most`."""
-    shortest: int = 1
-    """The smallest `longest` that leaves something to draw."""
-    longest: int | None = None
-    """The default of `longest`; nothing where rows may not be chosen by length."""
+    """The unit of `lengths` and `most`."""
+    lengths: tuple[int, int] | None = None
+    """The smallest `longest` that leaves something to draw, and its default; nothing where rows may
+    not be chosen by length."""
     most: int | None = None
     """The greatest `longest`; nothing where any will do."""
     categories: Callable[[], Mapping[str, tuple[str, ...]]] | None = field(default=None, repr=False)
@@ -58,10 +54,15 @@ class SyntheticCorpus:
     headline: Row | None = None
     """A row that every training set opens with, and no other split has."""
 
-    @cached_property
-    def inputs(self) -> tuple[str, ...]:
-        """The columns that an encoder reads; the first alone decides on the split of a row."""
-        return tuple(filter(None, (self.source, self.second, self.media, self.question)))
+    @property
+    def shortest(self) -> int:
+        """The smallest `longest`."""
+        return self.lengths[0] if self.lengths else 1
+
+    @property
+    def longest(self) -> int | None:
+        """The default of `longest`."""
+        return self.lengths[1] if self.lengths else None
 
     def inputs_of(self, row: Row) -> tuple[str, ...]:
         """What an encoder reads of a row."""

@@ -21,7 +21,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.images import need_pillow
 
@@ -247,12 +247,7 @@ def relation(thing: ColouredShape, other: ColouredShape) -> str | None:
 
 
 @partial(
-    SyntheticCorpus,
-    "image_captioning",
-    media="image",
-    paint=paint,
-    target="caption",
-    truths=["boxes"],
+    Corpus, "image_captioning", ["image"], "caption", media="image", paint=paint, truths=["boxes"]
 )
 def captioned(rng: Random, _longest: int) -> Row:
     """Images of one or two coloured shapes; the caption relates them, the larger one first."""
@@ -307,12 +302,7 @@ def _in_line(rng: Random, first: float, second: float) -> tuple[int, int]:
 
 
 @partial(
-    SyntheticCorpus,
-    "image_classification",
-    media="image",
-    paint=paint,
-    target="label",
-    truths=["boxes"],
+    Corpus, "image_classification", ["image"], "label", media="image", paint=paint, truths=["boxes"]
 )
 def classified(rng: Random, _longest: int) -> Row:
     """Images of one coloured shape; the shape is the class."""

@@ -8,7 +8,7 @@ subject that stands in another sentence than the verb does.
 from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon, Pair, Target, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("summarization")
@@ -16,15 +16,7 @@ WORDS_OF_A_SENTENCE = 12
 """About; it limits the number of sentences of an item."""
 
 
-@partial(
-    SyntheticCorpus,
-    "summarization",
-    source="document",
-    target="summary",
-    truths=["alignment"],
-    shortest=35,
-    longest=60,
-)
+@partial(Corpus, "summarization", ["document"], "summary", truths=["alignment"], lengths=(35, 60))
 def news(rng: Random, longest: int) -> Row:
     """A short news item to a headline: who, what and where from three sentences among others."""
     return fitting(rng, longest, _item).row("document", "summary")

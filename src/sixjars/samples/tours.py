@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.samples.points import as_text, places
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 
 FEWEST, MOST = 5, 20
 OPTIMAL_UP_TO: Final = 12
@@ -140,14 +140,13 @@ def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
 
 
 @partial(
-    SyntheticCorpus,
+    Corpus,
     "pointing",
-    source="points",
-    target="order",
+    ["points"],
+    "order",
     solve=solve,
     tokens="points",
-    shortest=FEWEST,
-    longest=10,
+    lengths=(FEWEST, 10),
     most=MOST,
 )
 def tour(rng: Random, longest: int) -> Row:

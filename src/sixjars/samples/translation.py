@@ -16,7 +16,7 @@ from typing import final
 
 from sixjars.samples import hindi
 from sixjars.samples.hindi import WORDS, Noun, Verb, VerbForms, in_hindi
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Pair, Target, Word, joined, linked, words
 
 BE = {"I": ("am", "was"), "one": ("is", "was"), "many": ("are", "were")}
@@ -265,15 +265,14 @@ HEADLINE = {
 
 
 @partial(
-    SyntheticCorpus,
+    Corpus,
     "translation",
-    source="english",
-    target="hindi",
+    ["english"],
+    "hindi",
     truths=["alignment"],
-    shortest=3,
-    longest=12,
     headline=HEADLINE,
     categories=_categories,
+    lengths=(3, 12),
 )
 def translation(rng: Random, longest: int) -> Row:
     """English sentences to romanised Hindi: other word order, agreement, true alignments."""

@@ -11,7 +11,7 @@ from functools import partial
 from random import Random
 from typing import final
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 from sixjars_runtime.errors import DataError
 
@@ -90,15 +90,14 @@ def _signs(letter: str, before: str, after: str) -> str:
 
 
 @partial(
-    SyntheticCorpus,
+    Corpus,
     "transliteration",
-    source="roman",
-    target="devanagari",
+    ["roman"],
+    "devanagari",
     truths=["alignment"],
     tokens="characters",
-    shortest=4,
-    longest=16,
     categories=lambda: WORDS.table("categories"),
+    lengths=(4, 16),
 )
 def transliteration(rng: Random, longest: int) -> Row:
     """Random words in Roman letters to Devanagari; the rules depend on neighbouring letters."""
