@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sixjars.data.alignment.pairs import Numbers, PairBlock, PairedText, WordPairChunk
+from sixjars.data.alignment.pairs import PairBlock, PairedText, WordPairChunk
 from sixjars.recipe.data import DIAGONAL, STEEPEST
 
 Values = NDArray[np.float64]
@@ -86,10 +86,6 @@ class DiagonalModel:
         self.theta: Values = np.full(len(self.given), 1.0)
         self.null: Values = np.full(self.sizes[1], 1.0)
 
-    def _explained(self, block: PairBlock) -> Numbers:
-        """The words of a block on the explained side, (K, T)."""
-        return block.first if self.reverse else block.second
-
     def joint(self, chunk: WordPairChunk) -> tuple[Values, list[tuple[PairBlock, Values, Values]]]:
         """P(y_t, a_t = s) in a chunk (N,), and for each block (K, S, T), with null's (K, T)."""
         joint = self.theta[chunk.pairs][chunk.places]
@@ -98,7 +94,8 @@ class DiagonalModel:
             part = block.cut(joint)
             joint_KST = part.transpose(0, 2, 1) if self.reverse else part
             joint_KST *= (1.0 - NULL) * diagonal(self.steepness, *joint_KST.shape[1:])
-            blocks.append((block, joint_KST, NULL * self.null[self._explained(block)]))
+            explained_KT = block.first if self.reverse else block.second
+            blocks.append((block, joint_KST, NULL * self.null[explained_KT]))
         return joint, blocks
 
     def expect(self) -> _Expected:
@@ -110,7 +107,7 @@ class DiagonalModel:
                 total_KT = joint_KST.sum(axis=1) + null_KT
                 joint_KST /= total_KT[:, None]
                 null_KT /= total_KT
-                np.add.at(expected.null, self._explained(block), null_KT)
+                np.add.at(expected.null, block.first if self.reverse else block.second, null_KT)
                 shape = joint_KST.shape[1:]
                 links_ST = joint_KST.sum(axis=0)
                 expected.near += float((links_ST * distances(*shape)).sum())
