@@ -1,7 +1,10 @@
 """Jar 1: the systems, one declaration each. Loads no torch, so that listing them is instant."""
 
-from dataclasses import dataclass, replace
-from typing import final
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, final
+
+import yaml
 
 
 @final
@@ -17,40 +20,6 @@ class Slot:
     """Its letter in the equations."""
     columns: tuple[str, ...] = ()
     """Usual names of its column; the first is used where there is no data yet."""
-
-    def called(self, *columns: str) -> "Slot":
-        """The same field with the column names of another task."""
-        return replace(self, columns=columns)
-
-
-SOURCE = Slot("source", "text", "x", ("source", "src", "input"))
-QUESTION = Slot("question", "text", "x", ("question",))
-IMAGE = Slot(
-    "image", "image", "I", ("image", "file_name", "filename", "file", "path", "picture", "photo")
-)
-VIDEO = Slot(
-    "video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path")
-)
-_FIRST = "sentence1 premise text_a question1 text1 sentence_a s1 first left query"
-SENTENCE1 = Slot("sentence1", "text", "x_1", tuple(_FIRST.split()))
-_SECOND = "sentence2 hypothesis text_b question2 text2 sentence_b s2 second right passage"
-SENTENCE2 = Slot("sentence2", "text", "x_2", tuple(_SECOND.split()))
-POINTS = Slot("points", "points", "p", ("points",))
-TARGET = Slot("target", "text", "y", ("target", "tgt", "trg", "output"))
-CAPTIONS = TARGET.called("captions", "caption", "sentences", "description")
-_LABELS = (
-    "label labels class category answer activity topic topics sentiment intent emotion tag tags "
-    "type rating stars"
-)
-LABEL = Slot("label", "label", "y", tuple(_LABELS.split()))
-ORDER = Slot("order", "order", "y", ("order",))
-
-
-_RELATIONS = "gold_label relation entailment judgment entailment_judgment is_duplicate paraphrase"
-_DOCUMENTS = (
-    "document text sentences paragraphs article review body content message comment tweet "
-    "sentence post source"
-)
 
 
 @final
@@ -103,178 +72,35 @@ class Task:
         return f"{self.name} reads {reads} and outputs {article} {self.output.name}"
 
 
-_TEXT = ("text", "attention", "sequence")
-_CAPTION_METRICS = ("bleu4", "cider_d", "rougeL_coco")
+def _slot(name: str, columns: str) -> Slot:
+    field = _DECLARED["fields"][name]
+    every = columns.replace("…", field["columns"])
+    return Slot(name, field["kind"], field["letter"], tuple(every.split()))
 
-TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        Task(
-            "language_model",
-            "S1",
-            "a sentence from nothing, or the continuation of a prefix",
-            (),
-            TARGET.called("text", "sentence", "target", "content"),
-            *("none", "initial", "sequence"),
-            metrics=("perplexity",),
-            bridges=("initial",),
-            pipeline="text-generation",
-        ),
-        Task(
-            "image_captioning",
-            "S2",
-            "an image in, a sentence about it out",
-            (IMAGE,),
-            CAPTIONS,
-            *("image", "attention", "sequence"),
-            metrics=_CAPTION_METRICS,
-            captioned=True,
-            pipeline="image-to-text",
-        ),
-        Task(
-            "entailment",
-            "S3",
-            "writes a hypothesis that follows from a premise (to label two sentences: "
-            "sentence_pair)",
-            (SOURCE.called("premise", "sentence1"),),
-            TARGET.called("hypothesis", "sentence2"),
-            *_TEXT,
-            metrics=("bleu", "rougeL", "exact_match"),
-        ),
-        Task(
-            "translation",
-            "S4",
-            "a sentence of one language in, of another out",
-            (SOURCE,),
-            TARGET,
-            *_TEXT,
-            metrics=("bleu", "chrf"),
-            pipeline="translation",
-        ),
-        Task(
-            "transliteration",
-            "S5",
-            "a word of one script in, of another out, character by character",
-            (SOURCE,),
-            TARGET,
-            *_TEXT,
-            metrics=("exact_match", "character_error_rate"),
-            tokens="characters",
-        ),
-        Task(
-            "image_question_answering",
-            "S6",
-            "an image and a question in, the answer out",
-            (IMAGE, QUESTION),
-            LABEL.called("answer", *LABEL.columns),
-            *("image_question", "initial", "label"),
-            metrics=("accuracy@1", "accuracy@3", "macro_f1"),
-            bridges=("attention", "initial"),
-            pipeline="visual-question-answering",
-        ),
-        Task(
-            "summarization",
-            "S7",
-            "a document in, a headline or summary out",
-            (SOURCE.called("document", "article", "text", "body", "content", "story", "source"),),
-            TARGET.called("summary", "headline", "highlights", "title", "abstract", "target"),
-            *_TEXT,
-            metrics=("rouge1", "rouge2", "rougeL"),
-            longer_source=True,
-            pipeline="summarization",
-        ),
-        Task(
-            "video_captioning",
-            "S8",
-            "a video in, a sentence about it out",
-            (VIDEO,),
-            CAPTIONS,
-            *("video", "attention", "sequence"),
-            metrics=_CAPTION_METRICS,
-        ),
-        Task(
-            "video_classification",
-            "S9",
-            "a video in, its activity out",
-            (VIDEO,),
-            LABEL,
-            *("video", "initial", "label"),
-            metrics=("accuracy@1", "macro_f1"),
-            bridges=("pooling", "initial"),
-            pipeline="video-classification",
-        ),
-        Task(
-            "dialog",
-            "S10",
-            "an utterance in, a response out",
-            (SOURCE.called("utterance", "question", "prompt", "message", "input", "source"),),
-            TARGET.called("response", "answer", "reply", "output", "target"),
-            *_TEXT,
-            metrics=("bleu", "distinct1", "distinct2"),
-            pipeline="text-generation",
-        ),
-        Task(
-            "conversation",
-            "S11",
-            "a conversation so far in, a response out",
-            (SOURCE.called("turns", "context", "history", "dialog", "dialogue", "utterances"),),
-            TARGET.called("response", "responses", "reply"),
-            *("hierarchy", "two_level", "sequence"),
-            metrics=("bleu", "distinct1", "distinct2", "perplexity"),
-            bridges=("two_level", "initial", "attention"),
-            segments="turns",
-            conversation=True,
-            pipeline="text-generation",
-        ),
-        Task(
-            "document_classification",
-            "S12",
-            "a document in, its class out",
-            (SOURCE.called(*_DOCUMENTS.split()),),
-            LABEL,
-            *("hierarchy", "pooling", "label"),
-            metrics=("accuracy@1", "macro_f1"),
-            bridges=("pooling", "initial"),
-            segments="sentences",
-            flat="text",
-            starter="bag",
-            also=("text_classification",),
-            pipeline="text-classification",
-        ),
-        Task(
-            "pointing",
-            "S13",
-            "points in, some of them in the right order out: sorting, convex hulls, tours",
-            (POINTS,),
-            ORDER,
-            *("points", "initial", "pointer"),
-            metrics=("exact_match",),
-            bridges=("initial", "attention"),
-        ),
-        Task(
-            "sentence_pair",
-            "S14",
-            "two sentences in, their relation out: entailment, paraphrase, duplicate",
-            (SENTENCE1, SENTENCE2),
-            LABEL.called(*LABEL.columns, *_RELATIONS.split()),
-            *("pair", "attention", "label"),
-            metrics=("accuracy@1", "macro_f1"),
-            bridges=("attention", "initial"),
-            pipeline="text-classification",
-        ),
-        Task(
-            "image_classification",
-            "S15",
-            "an image in, its class out",
-            (IMAGE,),
-            LABEL,
-            *("image", "initial", "label"),
-            metrics=("accuracy@1", "macro_f1"),
-            bridges=("initial", "pooling"),
-            pipeline="image-classification",
-        ),
+
+def _task(name: str, keys: dict[str, Any]) -> Task:
+    inputs, output = (
+        [_slot(*slot) for slot in keys.pop(key).items()] for key in ("inputs", "output")
     )
-}
+    encoder, bridge, decoder = keys.pop("model").split()
+    lists = {key: tuple(value) for key, value in keys.items() if isinstance(value, list)}
+    return Task(
+        name,
+        inputs=tuple(inputs),
+        output=output[0],
+        encoder=encoder,
+        bridge=bridge,
+        decoder=decoder,
+        **keys | lists,
+    )
+
+
+_FILE = files("sixjars") / "recipes" / "tasks.yaml"
+_DECLARED = yaml.load(
+    _FILE.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+)
+TASKS = {name: _task(name, keys) for name, keys in _DECLARED["tasks"].items()}
+"""The systems by name; they are declared in `recipes/tasks.yaml`."""
 TASK_NAMED = TASKS | {other: task for task in TASKS.values() for other in task.also}
 """Tasks by all names that people type for them."""
 

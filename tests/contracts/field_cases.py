@@ -226,7 +226,13 @@ of_points = Case(
             "1,2 3",
             "a point has 1 coordinate and the first has 2 coordinates; all must have as many",
         ),
-        ("1,nan", "'nan' of point '1,nan' is not a finite 32-bit number."),
+        ("1,2,3 4", "a point has 1 coordinate and the first has 3 coordinates; all must have"),
+        ("3,,4", "'' of point '3,,4' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        ("1,½", "'½' of point '1,½' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        *(
+            (f"1,{number}", f"{number!r} of point '1,{number}' is not a finite 32-bit number.")
+            for number in ("nan", "1e300", "3.4001e38")
+        ),
         ([[1, [2]]], "has [2] in it."),
         ([True], "has True in it."),
         ({"x": 1}, NO_POINTS),

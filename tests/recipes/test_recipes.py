@@ -52,7 +52,7 @@ SHOWN["summarization"] = {**BRIDGES, "copy": "two_level", "hierarchy": "two_leve
 
 def test_they_are_all_found() -> None:
     folder = Path(sixjars.__file__).parent / "recipes"
-    assert len(RECIPES) == len(list(folder.rglob("*.yaml"))) >= 80
+    assert len(RECIPES) == len(list(folder.glob("*/*.yaml"))) >= 80
     assert {name.split("/")[0] for name in RECIPES} == set(TASKS)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from sixjars.data.alignment import pairs
 from sixjars.data.alignment.aligner import aligned
-from sixjars.data.alignment.model import NULL, SPREAD, DiagonalModel, best_steepness, digamma
+from sixjars.data.alignment.model import NULL, SPREAD, DiagonalModel, best_steepness
 from sixjars.data.alignment.pairs import PairedText, WordIds
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, grow_diag, symmetrized
 from sixjars.data.annotations import Links
@@ -214,13 +214,6 @@ def test_without_the_diagonal_all_places_are_alike() -> None:
     model = DiagonalModel(paired(FIRST, SECOND), steepness=0.0)
     model.iterate()
     assert model.steepness == 0.0
-
-
-def test_digamma() -> None:
-    values = [0.01, 0.3, 1.0, 4.5, 100.0]
-    assert digamma(np.array(values)).tolist() == pytest.approx(
-        [slope_of(x) for x in values], rel=1e-4
-    )
 
 
 def test_steepness_stays_within_its_limits() -> None:

@@ -25,7 +25,9 @@ def names_in(text: str) -> list[str]:
 @pytest.mark.parametrize("longest", [3, 4, 6, 30])
 def test_articles_have_three_sentences_or_more(longest: int) -> None:
     rng = Random(0)
-    counts = Counter(articles.draw(rng, longest)["article"].count("\n") + 1 for _ in range(1000))
+    counts = Counter(
+        articles.article.draw(rng, longest)["article"].count("\n") + 1 for _ in range(1000)
+    )
     assert set(counts) == set(range(3, longest + 1))
 
 

@@ -38,17 +38,14 @@ def examples(sources: list[str] = SOURCES) -> Examples:
     return Examples.of(columns, where="a test")
 
 
-def made(folder: Path, **more: Any) -> ExampleTable:
-    given: dict[str, Any] = {
-        "examples": examples(),
-        "tokens": TOKENS,
-        "limits": LIMITS,
-        "folder": folder,
-    }
-    given |= more
-    return cached(
-        given["examples"], encoders(given["tokens"], given["limits"]), folder=given["folder"]
-    )
+def made(
+    folder: Path,
+    rows: Examples | None = None,
+    *,
+    tokens: dict[str, TextTokenizer] = TOKENS,
+    limits: dict[str, int] = LIMITS,
+) -> ExampleTable:
+    return cached(rows or examples(), encoders(tokens, limits), folder=folder)
 
 
 def encoders(tokens: dict[str, TextTokenizer], limits: dict[str, int]) -> dict[str, TextEncoding]:
@@ -123,7 +120,7 @@ def test_chunks_do_not_change_the_key(tmp_path: Path) -> None:
     parts = pyarrow.concat_tables(
         [whole.table.slice(0, 1), whole.table.slice(1, 0), whole.table.slice(1)]
     )
-    table = made(tmp_path, examples=Examples(parts, 0, "a test"))
+    table = made(tmp_path, Examples(parts, 0, "a test"))
     assert len(entries(tmp_path)) == 1
     assert table.texts("source") == SOURCES
 
@@ -131,20 +128,17 @@ def test_chunks_do_not_change_the_key(tmp_path: Path) -> None:
 def test_every_input_changes_the_key(tmp_path: Path) -> None:
     tables = [
         made(tmp_path),
-        made(tmp_path, examples=examples([*SOURCES[:3], "a"])),
-        made(
-            tmp_path,
-            examples=examples([SOURCES[0] + SOURCES[1][:1], SOURCES[1][1:] or " ", *SOURCES[2:]]),
-        ),
+        made(tmp_path, examples([*SOURCES[:3], "a"])),
+        made(tmp_path, examples([SOURCES[0] + SOURCES[1][:1], " ", *SOURCES[2:]])),
         made(tmp_path, tokens=TOKENS | {"source": words(["a b"])}),
         made(tmp_path, tokens={"target": TOKENS["target"]}),
         made(tmp_path, limits=LIMITS | {"source": 3}),
     ]
     assert len(entries(tmp_path)) == len(tables)
     renamed = examples().table.rename_columns(["source", "target", "links", "line"])
-    made(tmp_path, examples=Examples(renamed, 0, "a test"))
+    made(tmp_path, Examples(renamed, 0, "a test"))
     later = examples().table.set_column(3, "line", pyarrow.array([5, 6, 7, 8]))
-    assert made(tmp_path, examples=Examples(later, 0, "a test")).line(0) == 5
+    assert made(tmp_path, Examples(later, 0, "a test")).line(0) == 5
     assert len(entries(tmp_path)) == len(tables) + 2
 
 
@@ -167,15 +161,8 @@ def test_whatever_is_damaged_is_made_again(tmp_path: Path) -> None:
         middle = len(whole) // 2
         changed = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
         (entry / name).unlink()  # what is mapped from it stays as it is
-        for content in (
-            b"",
-            b"[]",
-            b"{}",
-            whole[:middle],
-            whole[:-1],
-            changed,
-            (another / name).read_bytes(),
-        ):
+        parts_of_it = whole[:middle], whole[:-1], changed
+        for content in (b"", b"[]", b"{}", *parts_of_it, (another / name).read_bytes()):
             (entry / name).write_bytes(content)
             table = made(tmp_path)
             assert row_ids(table, "source") == want, name

@@ -110,10 +110,8 @@ def test_copied_words_are_joined_as_a_reader_would(source: str, target: str) -> 
 
 
 def test_copied_words_at_spaces_and_copied_characters() -> None:
-    assert (
-        rewritten(trained("went to", kind="spaces"), "(Ann , Paris", "Paris went to (Ann")
-        == "Paris went to (Ann"
-    )
+    tokens, target = trained("went to", kind="spaces"), "Paris went to (Ann"
+    assert rewritten(tokens, "(Ann , Paris", target) == target
     assert rewritten(trained("a b c", kind="characters"), "xay", "y a x") == "y a x"
 
 
@@ -180,11 +178,8 @@ def test_segments_of_few_shapes_have_as_many_places_to_copy_from() -> None:
     source, words = (
         SegmentColumn(flattened([[5, STOP, one, 6, STOP], [one, STOP]])) for one in (UNK, 70)
     )
-    batches = Batches(
-        {"source": source},
-        IdColumn(flattened([[70], [5]]), stop=STOP),
-        joint=Copying(words, SIZE, "source"),
-    )
+    target = IdColumn(flattened([[70], [5]]), stop=STOP)
+    batches = Batches({"source": source}, target, joint=Copying(words, SIZE, "source"))
     batches.have_few_shapes()
     read = batches.collate(torch.tensor([0, 1])).inputs["source"]
     assert read.copy_ids is not None
@@ -212,17 +207,12 @@ def test_a_batch_from_texts_to_a_text() -> None:
 
 
 def test_an_input_that_is_split_otherwise_is_refused() -> None:
-    source, words = IdColumn(flattened([[5], [5, 6]])), IdColumn(flattened([[5], [5, 6, 7]]))
+    source, words, target = (IdColumn(flattened([[5], row])) for row in ([5, 6], [5, 6, 7], [5]))
     with pytest.raises(DataError) as caught:
-        Batches(
-            {"source": source},
-            IdColumn(flattened([[5], [5]])),
-            joint=Copying(words, SIZE, "source"),
-        )
+        Batches({"source": source}, target, joint=Copying(words, SIZE, "source"))
     assert str(caught.value) == (
         "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, "
-        "give both the same "
-        "tokens, split and lowercase."
+        "give both the same tokens, split and lowercase."
     )
 
 

@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from sixjars.samples import Row, SyntheticCorpus, articles, conversations, documents, generate
+from sixjars.samples import Corpus, Row, articles, conversations, documents, generate
 
 SAMPLES = {
-    "document_classification": documents.SAMPLE,
-    "conversation": conversations.SAMPLE,
-    "summarization/articles": articles.SAMPLE,
+    "document_classification": documents.document,
+    "conversation": conversations.conversation,
+    "summarization/articles": articles.article,
 }
 
 
@@ -22,8 +22,8 @@ def corpora() -> dict[str, list[Row]]:
     return {task: generate(task, size=4000, valid=0, test=0)["train"] for task in SAMPLES}
 
 
-def lines(sample: SyntheticCorpus, row: Row) -> list[list[str]]:
-    return [line.split(" ") for line in row[str(sample.source)].split("\n")]
+def lines(sample: Corpus, row: Row) -> list[list[str]]:
+    return [line.split(" ") for line in row[sample.inputs[0]].split("\n")]
 
 
 # All three
@@ -41,18 +41,6 @@ def test_every_number_of_segments_up_to_longest_is_common(
     assert min(counts.values()) > 0.5 * 1200 / (more + 1)
 
 
-@pytest.mark.parametrize("task", SAMPLES)
-def test_segments_are_words_with_single_spaces_in_small_letters(
-    task: str, corpora: dict[str, list[Row]]
-) -> None:
-    for row in corpora[task]:
-        for column, text in row.items():
-            segments = text.split("\n")
-            assert all(segments) or column == SAMPLES[task].rationale  # of a document about nothing
-            assert text == "\n".join(" ".join(line.lower().split()) for line in segments)
-        assert "\n" not in row[SAMPLES[task].target]
-
-
 @pytest.mark.parametrize("task", ["document_classification", "conversation"])
 def test_the_vocabulary_is_small(task: str, corpora: dict[str, list[Row]]) -> None:
     used = {word for row in corpora[task] for line in lines(SAMPLES[task], row) for word in line}
@@ -60,17 +48,11 @@ def test_the_vocabulary_is_small(task: str, corpora: dict[str, list[Row]]) -> No
 
 
 def test_each_word_of_a_document_is_in_one_list(corpora: dict[str, list[Row]]) -> None:
-    listed = [
-        word
-        for table in documents.WORDS.tables.values()
-        for words in table.values()
-        for word in words
-    ]
+    lists = (words for table in documents.WORDS.tables.values() for words in table.values())
+    listed = [word for words in lists for word in words]
     assert len(set(listed)) == len(listed)
     rows = corpora["document_classification"]
-    assert set(listed) == {
-        word for row in rows for line in lines(documents.SAMPLE, row) for word in line
-    }
+    assert set(listed) == {word for row in rows for word in row["document"].split()}
 
 
 @pytest.mark.slow
@@ -80,7 +62,7 @@ def test_each_word_of_a_document_is_in_one_list(corpora: dict[str, list[Row]]) -
 def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) -> None:
     sample, rng = SAMPLES[task], Random(0)
     assert sample.longest is not None
-    drawn = {sample.draw(rng, sample.longest)[str(sample.source)] for _ in range(wanted * 5 // 4)}
+    drawn = {sample.draw(rng, sample.longest)[sample.inputs[0]] for _ in range(wanted * 5 // 4)}
     assert len(drawn) >= wanted
 
 
@@ -93,7 +75,7 @@ TOPIC_OF = {
 
 def masked(row: Row) -> list[list[str]]:
     there, place = map(int, row["rationale"].split())
-    sentences = lines(documents.SAMPLE, row)
+    sentences = lines(documents.document, row)
     sentences[there][place] = "_"
     return sentences
 
@@ -113,7 +95,7 @@ def test_some_documents_are_about_nothing(corpora: dict[str, list[Row]]) -> None
 
 def test_the_rationale_is_the_one_topic_word(decided: list[Row]) -> None:
     for row in decided:
-        sentences = lines(documents.SAMPLE, row)
+        sentences = lines(documents.document, row)
         assert all(4 <= len(words) <= 9 for words in sentences)
         found = [
             (s, w)
@@ -130,13 +112,8 @@ def test_topic_words_are_at_every_place_and_as_frequent_as_each_other(decided: l
     places = [tuple(map(int, row["rationale"].split())) for row in rows]
     assert {sentence for sentence, _ in places} == set(range(10))
     assert {word for _, word in places} == set(range(9))
-    used = Counter(
-        word
-        for row in rows
-        for line in lines(documents.SAMPLE, row)
-        for word in line
-        if word in TOPIC_OF
-    )
+    every = (word for row in rows for word in row["document"].split())
+    used = Counter(word for word in every if word in TOPIC_OF)
     assert set(used) == set(TOPIC_OF)
     assert len(TOPIC_OF) == 25
     assert abs(min(used.values()) - 133) < 50
@@ -145,17 +122,15 @@ def test_topic_words_are_at_every_place_and_as_frequent_as_each_other(decided: l
 
 def test_the_rest_is_drawn_before_the_topic() -> None:
     """The same draws with another topic at the end: only topic and topic word change."""
-    seeds = [seed for seed in range(350) if documents.draw(Random(seed), 10)["rationale"]]
-    originals = [documents.draw(Random(seed), 10) for seed in seeds]
+    seeds = [seed for seed in range(350) if documents.document.draw(Random(seed), 10)["rationale"]]
+    originals = [documents.document.draw(Random(seed), 10) for seed in seeds]
     turned = dict(reversed(documents.WORDS.table("topics").items()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(documents.WORDS.tables, "topics", turned)
-        others = [documents.draw(Random(seed), 10) for seed in seeds]
-    assert (
-        sum(one["topic"] != other["topic"] for one, other in zip(originals, others, strict=True))
-        > 200
-    )
-    for one, other in zip(originals, others, strict=True):
+        others = [documents.document.draw(Random(seed), 10) for seed in seeds]
+    pairs = list(zip(originals, others, strict=True))
+    assert sum(one["topic"] != other["topic"] for one, other in pairs) > 200
+    for one, other in pairs:
         assert one["rationale"] == other["rationale"]
         assert masked(one) == masked(other)
 

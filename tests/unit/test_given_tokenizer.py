@@ -22,7 +22,7 @@ import sixjars
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.flat import segment_ids
 from sixjars.data.text.tokenizer import flat_ids, tokenizer_of_file
-from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
+from sixjars.errors import DataError, MissingExtra, RunError
 from sixjars_runtime.special_tokens import PAD, SPECIAL, STOP, UNK
 from sixjars_runtime.text.tokenizer_files import GivenTokenizer
 
@@ -169,28 +169,6 @@ def test_damaged_runs(damage: dict[str, Any], tmp_path: Path) -> None:
     whole = json.loads(read(tmp_path, wordpiece()).to_json())
     with pytest.raises(RunError, match=r"^The saved tokenizer is damaged or of another version: "):
         GivenTokenizer.from_json(json.dumps(whole | damage))
-
-
-@pytest.mark.parametrize(
-    ("tokens", "message"),
-    [
-        (
-            "charakters",
-            "tokens: should be 'words', 'characters', 'bpe' or 'unigram', but is 'charakters'. "
-            "Did you mean",
-        ),
-        (
-            {"fiel": "x"},
-            "data.source.tokens: key 'fiel' is unknown. Did you mean 'file'? Known: file.",
-        ),
-        ({"file": 3}, "data.source.tokens.file: should be a valid string, but is 3."),
-    ],
-)
-def test_faults_in_a_recipe(tokens: Any, message: str) -> None:
-    data = {"sample": {}, "source": {"tokens": tokens}, "target": {}}
-    with pytest.raises(RecipeError) as caught:
-        sixjars.read_recipe({"task": "translation", "data": data})
-    assert message in str(caught.value)
 
 
 # SentencePiece

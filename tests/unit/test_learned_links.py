@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import sixjars
-from sixjars.data.alignment import learned
+from sixjars.data.alignment import guides
 from sixjars.data.alignment.aligner import DirectedLinks, aligned
-from sixjars.data.alignment.guides import Guides
-from sixjars.data.alignment.learned import learned_links
+from sixjars.data.alignment.guides import Guides, learned_links
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
@@ -197,7 +196,7 @@ def test_links_that_were_learned_are_found_again(
         calls.append(first)
         return aligned(first, second, diagonal=diagonal)
 
-    monkeypatch.setattr(learned, "aligned", align)
+    monkeypatch.setattr(guides, "aligned", align)
     again = learned_links(FIRST, SECOND)
     assert not calls
     assert [again.links(line) for line in range(80)] == [found.links(line) for line in range(80)]

@@ -4,34 +4,12 @@ from importlib.resources import files
 
 import pytest
 
-from sixjars.samples import (
-    articles,
-    conversations,
-    dialog,
-    documents,
-    entailment,
-    hindi,
-    language_model,
-    quantities,
-    summarization,
-    transliteration,
-)
+from sixjars import samples
+from sixjars.samples import articles, dialog, entailment, hindi, transliteration
 from sixjars.samples.texts import Lexicon
 
-LEXICONS = {
-    module.WORDS.name: module.WORDS
-    for module in (
-        articles,
-        conversations,
-        dialog,
-        documents,
-        entailment,
-        hindi,
-        language_model,
-        quantities,
-        summarization,
-        transliteration,
-    )
+LEXICONS: dict[str, Lexicon] = {
+    module.WORDS.name: module.WORDS for module in vars(samples).values() if hasattr(module, "WORDS")
 }
 
 

@@ -72,16 +72,11 @@ def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) ->
         for n in range(60)
     ]
     (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
+    source = {"segments": "none", "max_length": 5, "on_long": "drop"}
+    files = dict.fromkeys(["train", "valid"], str(tmp_path / "texts.tsv"))
     made = {
         "task": "document_classification",
-        "data": {
-            **{
-                "train": str(tmp_path / "texts.tsv"),
-                "valid": str(tmp_path / "texts.tsv"),
-                "label": {"min_count": 2},
-            },
-            "source": {"segments": "none", "max_length": 5, "on_long": "drop"},
-        },
+        "data": {**files, "label": {"min_count": 2}, "source": source},
         "model": {"encoder": {"kind": "text", "size": 4}, "decoder": {"size": 4}},
         "learning": {"steps": 1},
     }
@@ -89,8 +84,7 @@ def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) ->
     said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "run")
     assert said.out.splitlines()[0] == (
         "4 training rows were left out: 3 with more tokens than data.source.max_length (5), 1 "
-        "because its label has "
-        "1 row (data.label.min_count): 'odd'"
+        "because its label has 1 row (data.label.min_count): 'odd'"
     )
 
 
@@ -112,8 +106,7 @@ def test_a_long_target_may_be_an_error() -> None:
         data.batches(training=True)
     assert str(error.value) == (
         "rows.tsv: the target of line 2 has 8 tokens, but data.target.max_length is 4; raise it, "
-        "or say on_long: "
-        "cut or drop."
+        "or say on_long: cut or drop."
     )
     assert len(scored_on(data)[1]) == 9
 
@@ -172,13 +165,10 @@ def test_of_very_many_texts_the_share_that_was_cut_is_told(
 ) -> None:
     (tmp_path / "pairs.tsv").write_text("".join(f"{n} a b c\tx\n" for n in range(80)))
     monkeypatch.setattr("sixjars.runs.data.splits.LOOKED_AT", 10)
-    data = {
-        **{"train": str(tmp_path / "pairs.tsv"), "valid": str(tmp_path / "pairs.tsv")},
-        **{"source": {"column": 1, "max_length": 3}, "target": {"column": 2}},
-    }
-    found = notes_on(
-        splits_of(Blueprint.of(recipe_of({"task": "translation", "data": data}, "a test")))
-    )
+    files = dict.fromkeys(["train", "valid"], str(tmp_path / "pairs.tsv"))
+    data = {**files, "source": {"column": 1, "max_length": 3}, "target": {"column": 2}}
+    recipe = recipe_of({"task": "translation", "data": data}, "a test")
+    found = notes_on(splits_of(Blueprint.of(recipe)))
     assert [note.partition(" cut ")[0] for note in found if "cut" in note] == [
         "about 100 % of 80 training inputs were"
     ]
@@ -195,11 +185,8 @@ def test_the_ends_of_segments_count_as_they_do_where_a_text_is_cut() -> None:
 def test_alignments_reach_as_far_as_what_is_trained_on(how: Any, length: int) -> None:
     source, target = text("source", max_length=length), text("target", options={}, on_long=how)
     links = " ".join(f"{place}-{place}" for place in range(8))
-    columns = {
-        "source": [LONG, SHORT],
-        "target": [LONG, SHORT],
-        "alignment": [links, "0-0 1-1 2-2"],
-    }
+    both = [LONG, SHORT]
+    columns = {"source": both, "target": both, "alignment": [links, "0-0 1-1 2-2"]}
     data = Dataset.in_memory(
         Examples.of(columns, where="rows.tsv"), Fields({"source": source}, target)
     )
@@ -217,12 +204,8 @@ def written(folder: Path, lines: list[str], **target: Any) -> dict[str, Any]:
     (folder / "rows.tsv").write_text(
         "source\ttarget\n" + "".join(f"{line}\t{line}\n" for line in lines)
     )
-    data = {
-        "folder": str(folder),
-        "train": "rows.tsv",
-        "valid": "rows.tsv",
-        "source": {"column": "source"},
-    }
+    files = {"folder": str(folder), "train": "rows.tsv", "valid": "rows.tsv"}
+    data = {**files, "source": {"column": "source"}}
     return {
         "task": "translation",
         "data": {**data, "target": {"column": "target", "max_length": 4, **target}},

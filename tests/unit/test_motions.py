@@ -41,9 +41,8 @@ def poses(frames: NDArray[np.int64]) -> NDArray[np.float64]:
     found = []
     for frame in frames:
         rows, columns = np.nonzero(frame.min(axis=-1) < 190)
-        found.append(
-            ((columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2, len(rows))
-        )
+        middles = [(places.min() + places.max()) / 2 for places in (columns, rows)]
+        found.append((*middles, len(rows)))
     return np.array(found)
 
 
@@ -94,18 +93,8 @@ def test_one_video_has_one_caption_and_every_word_is_frequent(
     rows = corpora["video_captioning"]
     assert len({row["video"] for row in rows}) == len(rows)
     words = Counter(word for row in rows for word in row["caption"].split())
-    assert set(words) == {
-        "a",
-        *COLOURS,
-        *motions.SHAPES,
-        "moves",
-        "left",
-        "right",
-        "up",
-        "down",
-        "grows",
-        "shrinks",
-    }
+    actions = "moves left right up down grows shrinks".split()
+    assert set(words) == {"a", *COLOURS, *motions.SHAPES, *actions}
     assert min(words.values()) > 0.1 * len(rows)
 
 
@@ -186,7 +175,7 @@ def test_painting_without_av_names_what_to_install(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("task", [task for task, sample in SAMPLES.items() if sample.media])
 def test_files_are_what_paint_gives(task: str, tmp_path: Path) -> None:
     folder, painter = tmp_path / "new" / "folder", SAMPLES[task].paint
-    name = generate(task, size=1, valid=0, test=0)["train"][0][str(SAMPLES[task].media)]
+    name = generate(task, size=1, valid=0, test=0)["train"][0][SAMPLES[task].inputs[0]]
     materialise(task, [name], folder)
     assert painter is not None
     assert [path.name for path in folder.iterdir()] == [name]

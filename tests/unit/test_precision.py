@@ -25,11 +25,11 @@ from sixjars.kernels.products import PackedMatrix, Precision, has_bf16
 from sixjars.model.build import Network
 from sixjars.model.cells import CellName
 from sixjars.model.recurrent import Recurrent
-from sixjars.samples.transliteration import draw
+from sixjars.samples.transliteration import transliteration
 
 FAR: dict[Precision, float] = {"32": 1e-6, "bf16": 5e-3, "int8": 1e-2}
 """How far products may be from those in 32 bits, as a share of their size."""
-WORDS = [str(draw(Random(number), 6)["roman"]) for number in range(40)]
+WORDS = [str(transliteration.draw(Random(number), 6)["roman"]) for number in range(40)]
 
 
 def few_bits() -> list[Precision]:

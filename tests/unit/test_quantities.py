@@ -76,15 +76,6 @@ def test_one_sentence_alone_is_no_evidence(
     assert 0.28 < right / len(guesses) < 0.39
 
 
-def test_no_premise_is_in_two_splits(splits: dict[str, list[Row]]) -> None:
-    train, valid, test = (
-        {row["premise"] for row in splits[name]} for name in ("train", "valid", "test")
-    )
-    assert not train & valid
-    assert not train & test
-    assert not valid & test
-
-
 @pytest.mark.parametrize("longest", [4, 6, 9])
 def test_sentences_keep_to_longest(longest: int) -> None:
     rows = generate("sentence_pair", size=200, valid=0, test=0, longest=longest)["train"]

@@ -81,6 +81,13 @@ summarization model.bridge.kind=initial  loss.coverage=0.5
     loss.coverage: needs a bridge of kind attention, location or two_level, but it is initial.
 summarization model.bridge.kind=pooling  loss.coverage=0.5
     loss.coverage: needs a bridge of kind attention, location or two_level, but it is pooling.
+summarization data.source.tokens=charakters
+    data.source.tokens: should be 'words', 'characters', 'bpe' or 'unigram', but is 'charakters'.
+    Did you mean 'characters'?
+summarization data.source.tokens={file: a, fiel: x}
+    data.source.tokens: key 'fiel' is unknown. Did you mean 'file'? Known: file.
+summarization data.source.tokens={file: 3}
+    data.source.tokens.file: should be a valid string, but is 3.
 summarization loss.coverage=-1
     loss.coverage: should be greater than or equal to 0, but is -1.
 conversation model.bridge.kind=initial  evaluation.search.coverage_penalty=0.2

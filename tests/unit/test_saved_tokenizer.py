@@ -55,24 +55,14 @@ def without(whole: dict[str, Any], key: str) -> dict[str, Any]:
 def test_what_a_stranger_adds_is_not_used(name: str) -> None:
     """Each makes the library itself abort, panic, or give other ids when it loads the file."""
     whole = saved(name)
+    padding = {"strategy": {"Fixed": 10**9}, "pad_id": 10**9, "pad_token": "x"}
+    truncation = {"max_length": 2, "stride": 5, "strategy": "LongestFirst"}
+    framed = [{"SpecialToken": {"id": "x", "type_id": 0}}]
     foreign = {
-        "padding": {
-            "strategy": {"Fixed": 10**9},
-            "direction": "Right",
-            "pad_id": 10**9,
-            "pad_token": "x",
-        },
-        "truncation": {
-            "max_length": 2,
-            "stride": 5,
-            "strategy": "LongestFirst",
-            "direction": "Right",
-        },
+        "padding": {**padding, "direction": "Right"},
+        "truncation": {**truncation, "direction": "Right"},
         "added_tokens": [{"id": 10**6, "content": "the", "special": True}],
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [{"SpecialToken": {"id": "x", "type_id": 0}}],
-        },
+        "post_processor": {"type": "TemplateProcessing", "single": framed},
         "normalizer": {"type": "Prepend", "prepend": "x"},
         "model": {"type": "BPE", "dropout": 1.0, "vocab": {"x": 10**9}},
         "size": 10**18,
@@ -157,28 +147,10 @@ def test_nested_ten_thousand_deep(deep: str) -> None:
     assert message(deep) == "The saved tokenizer is damaged: it is nested too deep."
 
 
+SCALARS = [None, True, 0, -1, 10**9, 2**70, 1e308, float("nan")]
+TEXT_VALUES = ["", "a", "▁", "￭", "￭.￭", " <stop>", "\ud800"]
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
-    [
-        None,
-        True,
-        0,
-        -1,
-        10**9,
-        2**70,
-        1e308,
-        float("nan"),
-        "",
-        "a",
-        "▁",
-        "￭",
-        "￭.￭",
-        " <stop>",
-        "\ud800",
-        [],
-        {},
-        [["a", "b"]],
-        ["a", "a"],
-    ]
+    [*SCALARS, *TEXT_VALUES, [], {}, [["a", "b"]], ["a", "a"]]
 )
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 import sixjars
-from sixjars.errors import RecipeError
 from sixjars.model.build import build
+from sixjars.recipe.files import overridden
 from sixjars.runs.data.splits import splits_of
 from sixjars.runs.recipes import Blueprint, read_recipe, recipe_of
 from sixjars.runs.training.network import add_vectors
+
+from .faults import entries, faults_of
 
 ROWS = [
     ("a cat sleeps", "an animal rests", "entailment"),
@@ -24,6 +26,7 @@ SMALL = {
     "decoder": {"size": 5},
 }
 BOTH = "sentence1", "sentence2"
+OBJECT = '{"premise": "...", "hypothesis": "..."}'
 
 
 def values(**data: Any) -> dict[str, Any]:
@@ -96,28 +99,19 @@ def test_a_vocabulary_grows_for_both_when_a_run_goes_on(run: Path) -> None:
     assert 3 not in one[0]
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        (
-            {"sentence2": {"column": "hypothesis", "tokens": "characters", "min_count": 2}},
-            "data.sentence1 and data.sentence2 have one vocabulary; give them the same tokens and "
-            "min_count.",
-        ),
-        (
-            {"sentence2": {"kind": "points", "column": "hypothesis"}},
-            "data.sentence2: must be a text, as data.sentence1 is; they have one vocabulary.",
-        ),
-        (
-            {"sentence1": {"kind": "points", "column": "premise"}},
-            "data.sentence1: must be a text, but is of kind points.",
-        ),
-    ],
-)
-def test_fields_that_cannot_have_one_vocabulary(changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(RecipeError) as raised:
-        recipe_of(values(**changes), "a test")
-    assert sentence in raised.value.faults
+FAULTS = """
+data.sentence2.tokens=characters  data.sentence2.min_count=2
+    data.sentence1 and data.sentence2 have one vocabulary; give them the same tokens and min_count.
+data.sentence2.kind=points
+    data.sentence2: must be a text, as data.sentence1 is; they have one vocabulary.
+data.sentence1.kind=points
+    data.sentence1: must be a text, but is of kind points.
+"""
+
+
+@pytest.mark.parametrize(("overrides", "sentence"), entries(FAULTS))
+def test_fields_that_cannot_have_one_vocabulary(overrides: str, sentence: str) -> None:
+    assert sentence in faults_of(overridden(values(), overrides.split("  ")))
 
 
 def test_attention_is_over_the_second_sentence(run: Path) -> None:
@@ -166,10 +160,9 @@ def test_two_texts_are_one_input(run: Path, call: Any) -> None:
 def test_one_text_is_not_enough(run: Path, call: Any) -> None:
     said = call("predict", run, "a cat sleeps")
     assert (said.code, said.out) == (2, "")
-    wanted = '{"premise": "...", "hypothesis": "..."}'
     assert said.err == (
         "sixjars: sentence_pair reads sentence1 and sentence2: give 2 texts for each input, not 1; "
-        f"or an object each: {wanted}.\n"
+        f"or an object each: {OBJECT}.\n"
     )
     assert call("predict", run, '["a cat sleeps", "nobody rests"]').err == said.err
 
@@ -179,8 +172,7 @@ def test_lines_have_a_tab_between_both(run: Path, call: Any) -> None:
     said = call("predict", run, "--input", "lines.txt")
     assert said.code == 0
     assert [bool(line) for line in said.out.splitlines()] == [True, False]
-    wanted = '{"premise": "...", "hypothesis": "..."}'
-    told = f"must be sentence1 and sentence2 with a tab between them, or {wanted} (input 2)."
+    told = f"must be sentence1 and sentence2 with a tab between them, or {OBJECT} (input 2)."
     assert told in said.err
 
 

@@ -15,6 +15,7 @@ from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.packing import SegmentColumn
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars.flow.values import Batch
 from sixjars_runtime.special_tokens import STOP, UNK
 from sixjars_runtime.text.segments import latest
 
@@ -47,6 +48,18 @@ def test_a_large_vocabulary_is_written_as_all_numbers_are() -> None:
     words = text("source", " ".join(f"w{n}" for n in range(2000)), size=1212)
     assert words.facts()["vocabulary"] == 1212
     assert words.describe() == "words, a vocabulary of 1,212"
+
+
+def only_batch(data: Dataset) -> Batch:
+    [rows] = data.batches().in_order(1)
+    return data.batches().collate(rows)
+
+
+def copies(data: Dataset) -> list[int]:
+    """What can be copied of the only row."""
+    copied = only_batch(data).inputs["source"].copy_ids
+    assert copied is not None
+    return list(copied[0].tolist())
 
 
 # Encoding
@@ -144,10 +157,7 @@ def test_copied_names_come_back(copying: Fields) -> None:
     """Through the numbers of a batch: `size` and the first position of the word."""
     data = dataset(copying, source=["he met Zed\nZed went to Ur"], target=["Zed met Ann"])
     size = copying.output.facts()["vocabulary"]
-    batch = next(data.batches().collate(rows) for rows in data.batches().in_order(1))
-    copied = batch.inputs["source"].copy_ids
-    assert copied is not None
-    ids = copied[0].tolist()
+    batch, ids = only_batch(data), copies(data)
     assert ids[1:4] == [size + 1, size + 2, size + 2]
     assert ids[6] == size + 6
     words = data.source_words(0)
@@ -176,10 +186,7 @@ def test_what_is_copied_from_a_conversation_that_was_cut(limit: int, left: str) 
     data = dataset(
         Fields({"source": source}, target), source=["he met Zed\nUr\nhe met Ann Lu"], target=["he"]
     )
-    [rows] = data.batches().in_order(1)
-    copied = data.batches().collate(rows).inputs["source"].copy_ids
-    assert copied is not None
-    assert " ".join(target.tokens(copied[0].tolist(), data.source_words(0))) == left
+    assert " ".join(target.tokens(copies(data), data.source_words(0))) == left
 
 
 def test_names_keep_their_spaces_between_signs() -> None:
@@ -189,11 +196,8 @@ def test_names_keep_their_spaces_between_signs() -> None:
     data = dataset(
         Fields({"source": source}, target), source=["He won (Zed), Ur. Zed won."], target=["He"]
     )
-    [rows] = data.batches().in_order(1)
-    copied = data.batches().collate(rows).inputs["source"].copy_ids
-    assert copied is not None
     words = data.source_words(0)
-    zed, ur = (int(copied[0, words.index(name)]) for name in ("Zed", "Ur"))
+    zed, ur = (copies(data)[words.index(name)] for name in ("Zed", "Ur"))
     he, won = target.tokenizer.encode("He won")
     assert target.decode([zed, won, STOP], words) == "Zed won"
     assert target.decode([he, won, ur, STOP], words) == "He won Ur"
@@ -212,12 +216,6 @@ def test_without_copying_there_are_no_source_words() -> None:
 def test_only_words_of_a_text_with_the_same_tokens_are_copied() -> None:
     target = text("target", "a b")
     assert target.copy_misfits(text("source", "a b")) == []
-    told = "data.source and data.target must have the same tokens and lowercase."
-    assert target.copy_misfits(text("source", "a", tokens="characters", lowercase=True)) == [told]
-    told = "copies words or characters, but data.target.tokens is bpe."
-    assert text("target", "a b", tokens="bpe").copy_misfits(text("source", "a", tokens="bpe")) == [
-        told
-    ]
     none = ["there is no source text to copy from."]
     assert (
         target.copy_misfits(None)
@@ -280,21 +278,6 @@ def test_normalized_texts_keep_their_segments() -> None:
     source = text("source", "> < yes no", segments="turns", lowercase=True)
     assert source.normalize(" Yes  no \n\n NO") == "< yes no\n> no"
     assert text("target", "yes no", lowercase=True).normalize("Yes\n NO") == "yes no"
-
-
-def test_only_the_text_that_is_attended_to_has_segments() -> None:
-    in_lines, plain = text("source", "a", segments="lines"), text("source", "a")
-    told = ["data.source.segments: only a source has segments; remove it."]
-    assert (
-        in_lines.misfits(is_output=False, is_first=True)
-        == plain.misfits(is_output=True, is_first=False)
-        == []
-    )
-    assert (
-        in_lines.misfits(is_output=True, is_first=True)
-        == in_lines.misfits(is_output=False, is_first=False)
-        == told
-    )
 
 
 def test_a_list_in_a_file_is_segments_or_several_answers() -> None:

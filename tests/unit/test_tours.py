@@ -3,16 +3,14 @@
 import math
 import time
 from itertools import combinations, permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.errors import DataError
-from sixjars.samples import SAMPLES, Row, generate, materialise, tours, vectors
-from sixjars.samples.hull import hull
+from sixjars.samples import Row, generate, tours
+from sixjars.samples.points import hull
 
 Point = tuple[float, ...]
 KINDS = ("tours", "hull", "sorting")
@@ -63,12 +61,7 @@ def test_long_tours_are_near_the_shortest() -> None:
     apart = np.hypot(*(cities[:, :, None] - cities[:, None]).transpose(3, 0, 1, 2))
     near = tours.nearest(apart)
     best, good, begun = (
-        np.array(
-            [
-                length(points.tolist(), one.tolist())
-                for points, one in zip(cities, orders, strict=True)
-            ]
-        )
+        np.array([length(*pair) for pair in zip(cities.tolist(), orders.tolist(), strict=True)])
         for orders in (tours.shortest(apart), tours.exchanged(near, apart), near)
     )
     assert (best <= good + 1e-9).all()
@@ -160,55 +153,5 @@ def test_the_task_alone_is_tours() -> None:
     whole = generate("pointing", size=5, valid=2, test=2)
     assert whole == generate("pointing", kind="tours", size=5, valid=2, test=2)
     assert whole == generate("pointing/tours", size=5, valid=2, test=2)
-    assert (
-        len({str(generate("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS}) == 3
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_have_points_and_an_order_and_splits_share_nothing(kind: str) -> None:
-    made = generate("pointing", kind=kind, size=200, valid=50, test=50)
-    every: list[Row] = [row for split in made.values() for row in split]
-    assert all(list(row) == ["points", "order"] for row in every)
-    assert SAMPLES[f"pointing/{kind}"].columns == ("points", "order")
-    assert len({row["points"] for row in every}) == len(every) == 300
-    assert all(
-        len(number) == 6 and number.startswith("0.")
-        for number in " ".join(row["points"].replace(",", " ") for row in every).split()
-    )
-
-
-def test_kinds_that_are_not_there() -> None:
-    message = "^kind of the pointing sample 'tour' is unknown. Did you mean 'tours'\\? Known: hull, sorting, tours\\.$"
-    with pytest.raises(DataError, match=message):
-        generate("pointing", kind="tour", size=1, valid=1, test=1)
-    message = (
-        "^The translation sample is of one kind, but kind 'tours' is asked for. Remove `kind`.$"
-    )
-    with pytest.raises(DataError, match=message):
-        generate("translation", kind="tours", size=1, valid=1, test=1)
-    told = r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"
-    with pytest.raises(DataError, match=told):
-        generate("pointin", size=1, valid=1, test=1)
-
-
-def test_what_points_do_not_have(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"^The pointing sample has no word vectors\."):
-        vectors("pointing", size=3)
-    with pytest.raises(DataError, match=r"^The pointing sample has no images or videos to paint;"):
-        materialise("pointing", ["x"], tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("kind", "longest", "fault"),
-    [
-        ("tours", 4, "must be 5 points or more, but is 4."),
-        ("tours", 21, "must be 20 points or fewer, but is 21."),
-        ("hull", 4, "must be 5 points or more, but is 4."),
-        ("sorting", 2, "must be 3 points or more, but is 2."),
-    ],
-)
-def test_too_few_and_too_many_points(kind: str, longest: int, fault: str) -> None:
-    with pytest.raises(DataError) as error:
-        generate("pointing", kind=kind, size=1, valid=1, test=1, longest=longest)
-    assert str(error.value) == f"'longest' of the pointing sample {fault}"
+    made = [str(generate("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS]
+    assert len(set(made)) == 3

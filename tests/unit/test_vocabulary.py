@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -122,9 +122,7 @@ def test_a_vocabulary_of_nothing(
 def test_plain_words_for_vector_files() -> None:
     tokens = trained(['the ("the") cat'], **KINDS["words, punctuation"])
     ids = vocabulary(tokens)
-    assert (
-        tokens.plain("￭(￭") == tokens.plain("(￭") == tokens.plain("￭(") == tokens.plain("(") == "("
-    )
+    assert {tokens.plain(token) for token in ("￭(￭", "(￭", "￭(", "(")} == {"("}
     words = tokens.by_word()
     assert words["the"] == [ids["the"]]  # before it is a space, then a quotation mark
     assert words["cat"] == [ids["cat"]]
@@ -156,12 +154,8 @@ assert "torch" not in sys.modules, "text does not need it"
 
 
 def test_training_is_the_same_in_every_process_and_loads_no_torch() -> None:
-    texts = [
-        f"{one}{two}{three} {three}{one}, {two}"
-        for one in "abcde"
-        for two in "xyz"
-        for three in "mno"
-    ]
+    letters = product("abcde", "xyz", "mno")
+    texts = [f"{one}{two}{three} {three}{one}, {two}" for one, two, three in letters]
     texts.append("sixjumpedoverlazyquickfowlbght")  # letters that are rare
     kinds = [kind | {"size": size} for kind in KINDS.values() for size in (25, 60)]
     want = []

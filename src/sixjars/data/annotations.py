@@ -24,12 +24,11 @@ class Annotation:
     """Its name in messages."""
 
 
-_ANNOTATIONS = (
-    Annotation("alignment", "source", "links", "true alignments"),
-    Annotation("boxes", "image", "focus", "true boxes"),
-    Annotation("rationale", "source", "rationale", "true rationales"),
-)
-ANNOTATIONS = {annotation.key: annotation for annotation in _ANNOTATIONS}
+ANNOTATIONS = {
+    "alignment": Annotation("alignment", "source", "links", "true alignments"),
+    "boxes": Annotation("boxes", "image", "focus", "true boxes"),
+    "rationale": Annotation("rationale", "source", "rationale", "true rationales"),
+}
 
 
 @final

@@ -83,13 +83,16 @@ def packed(lengths_M: Numbers, counts_B: Numbers, *, few: bool = False) -> Segme
     >>> [tuple(pack.shape) for pack in segments.packs], segments.segment_index.tolist()
     ([(1, 9), (3, 4)], [[1, 3, 2], [0, -1, -1]])
     """
-    starts_M, totals_B = _starts(lengths_M, counts_B)
+    ends_M = np.concatenate([[0], np.cumsum(lengths_M)])
+    borders_B = np.concatenate([[0], np.cumsum(counts_B)])
+    starts_M = ends_M[:-1] - np.repeat(ends_M[borders_B[:-1]], counts_B)  # each in its row
+    totals_B = np.diff(ends_M[borders_B])
     width, most = int(totals_B.max(initial=0)), max(int(counts_B.max(initial=0)), 1)
     if few:
         width = padded_size(width, least=LONG, parts=2)
         most = padded_size(most, least=SHORT // 4, parts=2)
     rows_M = np.repeat(np.arange(len(counts_B)), counts_B)
-    places_M = np.arange(len(lengths_M)) - np.repeat(np.cumsum(counts_B) - counts_B, counts_B)
+    places_M = np.arange(len(lengths_M)) - np.repeat(borders_B[:-1], counts_B)
     order_M = np.argsort(-lengths_M, kind="stable")
     of_BS = np.zeros((len(counts_B), width), dtype=np.int64)
     of_BS[np.arange(width) < totals_B[:, None]] = np.repeat(places_M, lengths_M)
@@ -100,14 +103,6 @@ def packed(lengths_M: Numbers, counts_B: Numbers, *, few: bool = False) -> Segme
     tensors = tuple(torch.from_numpy(pack_NL) for pack_NL in packs)
     places_BS = torch.from_numpy(back.reshape(len(counts_B), width))
     return Segments(tensors, torch.from_numpy(index_BP), places_BS, torch.from_numpy(of_BS))
-
-
-def _starts(lengths_M: Numbers, counts_B: Numbers) -> tuple[Numbers, Numbers]:
-    """At which position of its row each segment begins, and how many positions each row has."""
-    ends_M = np.concatenate([[0], np.cumsum(lengths_M)])
-    borders_B = np.concatenate([[0], np.cumsum(counts_B)])
-    begins_B = ends_M[borders_B[:-1]]
-    return ends_M[:-1] - np.repeat(begins_B, counts_B), ends_M[borders_B[1:]] - begins_B
 
 
 def _packs(

@@ -14,12 +14,11 @@ FilePath = StrictStr
 Files = FilePath | dict[str, FilePath]
 
 
-def _as_written(value: Any) -> Any:
-    """A value as files have it: `true`, not `True`."""
-    return json.dumps(value) if isinstance(value, int | float) else value
-
-
-Written = Annotated[str, BeforeValidator(_as_written)]
+Written = Annotated[
+    str,
+    BeforeValidator(lambda value: json.dumps(value) if isinstance(value, int | float) else value),
+]
+"""A value as files have it: `true`, not `True`."""
 
 
 class TrainingFile(Settings):
@@ -98,18 +97,16 @@ class LinkFiles(Settings):
             yield f"needs true alignments, but data.alignment.{split} names no file{learn}."
 
 
-def _as_link_files(value: Any) -> Any:
-    """Take `learn` alone for the links of the training set."""
-    return {"train": LEARN} if value == LEARN else value
-
-
 def are_learned(links: "Column | LinkFiles | None") -> bool:
     """Whether the links of the training set are learned, and so not known to be true."""
     return isinstance(links, LinkFiles) and links.train == LEARN
 
 
-Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
-"""The source of links: a column, or files of their own."""
+Links = Annotated[
+    Column | LinkFiles | None,
+    BeforeValidator(lambda value: {"train": LEARN} if value == LEARN else value),
+]
+"""The source of links: a column, or files of their own; `learn` alone is for the training set."""
 
 
 class SampleSettings(Settings):

@@ -43,14 +43,14 @@ def find(name: str) -> Path:
     """The file of a recipe, given its path or the name of one that comes with the package."""
     path = Path(name)
     shipped = packaged()
-    if _is(path, "file"):
+    if os.path.isfile(name):  # an impossible name is none, where `Path.is_file` may raise
         return path
     if (known := name if name in shipped else own_name(name)) in shipped:
         return shipped[known]
-    if name and _is(path, "dir"):
+    if name and os.path.isdir(name):
         raise DataError(f"{name} is a folder, not a recipe file.")
     if path.suffix in {".yaml", ".yml"}:
-        files_there = path.parent.glob("*.y*ml") if _is(path.parent, "dir") else ()
+        files_there = path.parent.glob("*.y*ml") if os.path.isdir(path.parent) else ()
         beside = [str(file) for file in sorted(files_there)]
         raise DataError(f"recipe file {shown(name)[1:-1]} does not exist.{file_hint(name, beside)}")
     message = f"recipe {shown(name)} is unknown.{hint(name, list(shipped))}"
@@ -89,14 +89,6 @@ def _as_read(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:
         kinds = "a text, a number, a list or a section"
         faults.append(f"{where}: must be {kinds}, but is {shown(value)}.")
     return value
-
-
-def _is(path: Path, what: str) -> bool:
-    """Whether there is such a file or folder; an impossible name is neither."""
-    try:
-        return path.is_file() if what == "file" else path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def read_text(path: Path) -> str:

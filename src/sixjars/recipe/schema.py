@@ -56,7 +56,11 @@ def _hidden(
     rest = deepcopy(section)
     wrong = {str(fault["loc"][-1]) for fault in faults if fault["loc"]}
     for fault in faults:
-        _take_out(rest, fault["loc"])
+        inside: Any = rest
+        for key in fault["loc"][:-1]:
+            inside = inside.get(key) if isinstance(inside, dict) else None
+        if fault["loc"] and isinstance(inside, dict):
+            inside.pop(fault["loc"][-1], None)
     try:
         schema.model_validate(rest)
     except ValidationError as error:
@@ -65,14 +69,6 @@ def _hidden(
             for keys, sentence in _misfits(fault):
                 if not wrong.intersection(keys):  # the right value of a removed key is unknown
                     yield f"{place}: {sentence}"
-
-
-def _take_out(section: Any, place: tuple[int | str, ...]) -> None:
-    """Remove the value at a place, if there is one."""
-    for key in place[:-1]:
-        section = section.get(key) if isinstance(section, dict) else None
-    if place and isinstance(section, dict):
-        section.pop(place[-1], None)
 
 
 def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
@@ -105,14 +101,9 @@ def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list
         return [f"{place}: key {last!r} is missing."]
     message = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
     message = PLAINLY.get(fault["type"], re.sub(r", unable to .*", "", message))
-    return [f"{full}: {message}, but is {shown(fault['input'])}.{_nearest(fault)}"]
-
-
-def _nearest(fault: ErrorDetails) -> str:
-    """A hint to the nearest right word."""
-    if fault["type"] != "literal_error" or not isinstance(fault["input"], str):
-        return ""
-    return hint(fault["input"], re.findall(r"'([^']*)'", fault["msg"]))
+    is_word = fault["type"] == "literal_error" and isinstance(fault["input"], str)
+    nearest = hint(fault["input"], re.findall(r"'([^']*)'", fault["msg"])) if is_word else ""
+    return [f"{full}: {message}, but is {shown(fault['input'])}.{nearest}"]
 
 
 def _unexpected(place: str, key: str, schema: type[BaseModel] | None) -> str:

@@ -173,15 +173,13 @@ class LossSettings(Settings):
     attention."""
 
 
-def _as_tuple(value: Any) -> Any:
-    """Take a name alone for a list of one."""
-    return (value,) if isinstance(value, str) else value
-
-
 class LearningSettings(RecipeSection):
     """Jar 5: the optimizer and its hyperparameters."""
 
-    freeze: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = ()
+    freeze: Annotated[
+        tuple[str, ...],
+        BeforeValidator(lambda names: (names,) if isinstance(names, str) else names),
+    ] = ()
     """Parts that training leaves as they are, by name: `encoder`, `bridge`, `decoder.embedding`, or
     any beginning of a name that `explain` prints."""
     rates: dict[str, AboveZero] = {}

@@ -329,7 +329,7 @@ def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> It
         learn = "; name one, or say data.alignment: learn, which aligns the words"
         lack = f"but data.{truth.key} names no column{learn if is_guide else ''}."
         yield f"needs {truth.called}, {lack}"
-    elif data.sample and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
+    elif data.sample and truth.key not in sample_named(recipe.task, data.sample.kind).truths:
         yield f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none."
     elif truth.key == "rationale" and getattr(source, "segments", "none") in ("none", "turns"):
         yield "needs sentences; say data.source.segments: sentences or lines."

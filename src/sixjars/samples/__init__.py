@@ -7,13 +7,11 @@ them all. The name of an image or a video describes it completely: rows hold nam
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from sixjars.data.annotations import ANNOTATIONS
 from sixjars.progress import Reporter
 from sixjars.samples import (
     articles,
@@ -21,20 +19,18 @@ from sixjars.samples import (
     dialog,
     documents,
     entailment,
-    hull,
     language_model,
     motions,
+    points,
     quantities,
     questions,
     scenes,
-    shapes,
-    sorting,
     summarization,
     tours,
     translation,
     transliteration,
 )
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
 from sixjars_runtime.errors import DataError, unknown
@@ -45,39 +41,39 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SAMPLES",
+    "Corpus",
     "Row",
-    "SyntheticCorpus",
     "generate",
     "materialise",
     "sample_named",
     "vectors",
 ]
 
-SAMPLES: dict[str, SyntheticCorpus] = {
-    "conversation": conversations.SAMPLE,
-    "dialog": dialog.SAMPLE,
-    "document_classification": documents.SAMPLE,
-    "entailment": entailment.SAMPLE,
-    "image_captioning": scenes.SAMPLE,
-    "image_classification": shapes.SAMPLE,
-    "image_question_answering": questions.SAMPLE,
-    "language_model": language_model.SAMPLE,
-    "pointing": tours.SAMPLE,
-    "pointing/tours": tours.SAMPLE,
-    "pointing/hull": hull.SAMPLE,
-    "pointing/sorting": sorting.SAMPLE,
-    "sentence_pair": quantities.SAMPLE,
-    "summarization": summarization.SAMPLE,
-    "summarization/articles": articles.SAMPLE,
-    "translation": translation.SAMPLE,
-    "transliteration": transliteration.SAMPLE,
-    "video_captioning": motions.CAPTIONING,
-    "video_classification": motions.CLASSIFICATION,
+SAMPLES: dict[str, Corpus] = {
+    "conversation": conversations.conversation,
+    "dialog": dialog.dialog,
+    "document_classification": documents.document,
+    "entailment": entailment.entailment,
+    "image_captioning": scenes.captioned,
+    "image_classification": scenes.classified,
+    "image_question_answering": questions.question,
+    "language_model": language_model.sentence,
+    "pointing": tours.tour,
+    "pointing/tours": tours.tour,
+    "pointing/hull": points.hulls,
+    "pointing/sorting": points.sorting,
+    "sentence_pair": quantities.quantified,
+    "summarization": summarization.news,
+    "summarization/articles": articles.article,
+    "translation": translation.translation,
+    "transliteration": transliteration.transliteration,
+    "video_captioning": motions.captioned,
+    "video_classification": motions.classified,
 }
 """The corpora by task, or by `task/kind`; the task alone is the first of its kinds."""
 
-SHARES = {"test": 1, "valid": 1, "train": 8}
-"""How many of ten sources are in each split."""
+SPLITS = ("test", "valid", *["train"] * 8)
+"""Of ten sources, the split that each is in."""
 PATIENCE = 5_000
 """Draws in a row without a new row after which there are no more."""
 SPREAD = 0.3
@@ -172,7 +168,7 @@ def materialise(
         ) from error
 
 
-def sample_named(task: str, kind: str | None = None) -> SyntheticCorpus:
+def sample_named(task: str, kind: str | None = None) -> Corpus:
     """The synthetic corpus of a task, or the one of that kind where it has several."""
     if task not in SAMPLES:
         raise DataError(unknown("sample", task, [name for name in SAMPLES if "/" not in name]))
@@ -188,7 +184,7 @@ def sample_named(task: str, kind: str | None = None) -> SyntheticCorpus:
     return SAMPLES[f"{task}/{kind}"]
 
 
-def _limit(sample: SyntheticCorpus, longest: int | None) -> int:
+def _limit(sample: Corpus, longest: int | None) -> int:
     """The greatest length of a source, in tokens."""
     if sample.longest is None:
         if longest is not None:
@@ -207,29 +203,34 @@ def _limit(sample: SyntheticCorpus, longest: int | None) -> int:
     return limit
 
 
-def _rows(sample: SyntheticCorpus, name: str, count: int, limit: int, seed: int) -> list[Row]:
+def _rows(sample: Corpus, name: str, count: int, limit: int, seed: int) -> list[Row]:
     """The rows of one split, before `solve`."""
     rng = Random(f"{sample.task} {name} {seed}")
     if not sample.inputs:
         return [sample.draw(rng, limit) for _ in range(count)]
     rows: dict[tuple[str, ...], Row] = {}
     if sample.headline and count and name == "train":
-        rows[_inputs(sample, sample.headline)] = sample.headline
+        rows[sample.inputs_of(sample.headline)] = sample.headline
     missed = 0
     for row in _drawn(sample, rng, limit):
         if len(rows) >= count:
             break
-        inputs = _inputs(sample, row)
-        missed += 1
-        if inputs not in rows and _split_of(sample, inputs[0]) == name:
+        inputs = sample.inputs_of(row)
+        is_new = inputs not in rows and _split_of(sample, inputs[0]) == name
+        missed = 0 if is_new else missed + 1
+        if is_new:
             rows[inputs] = row
-            missed = 0
         if missed > PATIENCE:
-            raise DataError(_too_few(sample, name, len(rows), count, limit))
+            least = f"The {name} split of the {sample.task} sample has no more than {len(rows)}"
+            within = f" with at most {limit} {sample.tokens}" if sample.longest else ""
+            longer = ", or for a greater 'longest'" if sample.longest else ""
+            raise DataError(
+                f"{least} different rows{within}, but {count} are asked for. Ask for fewer{longer}."
+            )
     return list(rows.values())
 
 
-def _drawn(sample: SyntheticCorpus, rng: Random, limit: int) -> Iterator[Row]:
+def _drawn(sample: Corpus, rng: Random, limit: int) -> Iterator[Row]:
     """Endless rows; those about the same image one after another."""
     while True:
         row = sample.draw(rng, limit)
@@ -239,27 +240,11 @@ def _drawn(sample: SyntheticCorpus, rng: Random, limit: int) -> Iterator[Row]:
             yield sample.again(rng, row)
 
 
-def _inputs(sample: SyntheticCorpus, row: Row) -> tuple[str, ...]:
-    return tuple(row[column] for column in sample.inputs)
-
-
-def _too_few(sample: SyntheticCorpus, name: str, rows: int, count: int, limit: int) -> str:
-    least = f"The {name} split of the {sample.task} sample has no more than {rows} different rows"
-    if sample.longest is None:
-        return f"{least}, but {count} are asked for. Ask for fewer."
-    return (
-        f"{least} with at most {limit} {sample.tokens}, but {count} are asked for. "
-        "Ask for fewer, or for a greater 'longest'."
-    )
-
-
-def _split_of(sample: SyntheticCorpus, source: str) -> str:
+def _split_of(sample: Corpus, source: str) -> str:
     """The one split that this source text, image or video can be in."""
     if sample.headline and source == sample.headline[sample.inputs[0]]:
         return "train"
-    number = crc32(source.encode()) % sum(SHARES.values())
-    ends = zip(SHARES, accumulate(SHARES.values()), strict=True)
-    return next(name for name, end in ends if number < end)
+    return SPLITS[crc32(source.encode()) % len(SPLITS)]
 
 
 def sample_examples(recipe: "Recipe", splits: Mapping[str, str]) -> "dict[str, Examples]":
@@ -287,8 +272,7 @@ def sample_columns(recipe: "Recipe") -> dict[str, str]:
     task = TASKS[recipe.task]
     columns = {slot.name: column for slot, column in zip(task.inputs, sample.inputs, strict=True)}
     columns[task.output.name] = sample.target
-    truths = {key: getattr(sample, key) for key in ANNOTATIONS}
-    return columns | {key: column for key, column in truths.items() if column is not None}
+    return columns | {truth: truth for truth in sample.truths}
 
 
 def sample_folder(task: str) -> Path:

@@ -5,18 +5,20 @@ only a model that copies can write the summary. One or two sentences report the 
 several phrasings; the others have names too.
 """
 
+from functools import partial
 from random import Random
 from string import Formatter
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("articles")
 SYLLABLES = 3
 
 
-def draw(rng: Random, longest: int) -> Row:
-    """One article of at most `longest` sentences, and its summary."""
+@partial(Corpus, "summarization", ["article"], "summary", tokens="sentences", lengths=(3, 6))
+def article(rng: Random, longest: int) -> Row:
+    """Articles full of names that are in no vocabulary, and what happened in one sentence."""
     event = WORDS.table(rng.choice(WORDS["events"]))
     (summary,) = event["summary"]
     report = rng.choice(event["phrasings"])
@@ -51,16 +53,3 @@ def _filled(rng: Random, text: str) -> dict[str, str]:
         known = gap in words
         filling[gap] = rng.choice(words[gap]) if known else name(rng, gap.rpartition("_")[2])
     return filling
-
-
-SAMPLE = SyntheticCorpus(
-    task="summarization",
-    description="Articles full of names that are in no vocabulary, "
-    "and what happened in one sentence.",
-    draw=draw,
-    source="article",
-    target="summary",
-    tokens="sentences",
-    shortest=3,
-    longest=6,
-)

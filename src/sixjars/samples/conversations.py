@@ -7,10 +7,11 @@ relative, or of the other person, so that the speaker matters.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import final
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("conversations")
@@ -40,15 +41,9 @@ class Fact:
         return pattern.format(*self.values, **gaps)
 
 
-def draw(rng: Random, longest: int) -> Row:
-    r"""A conversation of at most `longest` turns, and the answer to the last.
-
-    >>> print("\n".join(draw(Random(11), 4).values()))
-    my horse is called coco .
-    my mother lives in lima and i have five black hats .
-    my mother lives in tokyo . where does your mother live ?
-    my mother lives in lima .
-    """
+@partial(Corpus, "conversation", ["turns"], "response", tokens="turns", lengths=(2, 8))
+def conversation(rng: Random, longest: int) -> Row:
+    """Two people state facts and talk of other things; the last turn asks for one of the facts."""
     turns = rng.randint(2, longest)
     facts = _facts(rng, turns)
     asked = rng.choice([fact for fact in facts[:2] if fact.turn < turns - 1])
@@ -70,7 +65,7 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
     first = rng.choice(WORDS["kinds"])
     kinds = [first, first, *rng.choices(WORDS["kinds"], k=len(places) - 2)]
     left = {
-        kind: [_shuffled(rng, line) for line in WORDS.table(kind)["values"]]
+        kind: [rng.sample(line.split(), len(line.split())) for line in WORDS.table(kind)["values"]]
         for kind in WORDS["kinds"]
     }
     facts: list[Fact] = []
@@ -85,11 +80,6 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
     return facts
 
 
-def _shuffled(rng: Random, line: str) -> list[str]:
-    words = line.split()
-    return rng.sample(words, len(words))
-
-
 def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:
     return _stated(facts) if facts else rng.choice(WORDS["small_talk" if at else "openings"])
 
@@ -97,16 +87,3 @@ def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:
 def _stated(facts: Sequence[Fact]) -> str:
     statements = (fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts)
     return f"{' and '.join(statements)} ."
-
-
-SAMPLE = SyntheticCorpus(
-    task="conversation",
-    description="Two people state facts and talk of other things; "
-    "the last turn asks for one of the facts.",
-    draw=draw,
-    source="turns",
-    target="response",
-    tokens="turns",
-    shortest=2,
-    longest=8,
-)

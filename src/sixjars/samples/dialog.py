@@ -4,9 +4,10 @@ The response repeats or transforms the utterance: it copies a phrase, turns my i
 numbers, says words backwards, or names where things of a kind are kept.
 """
 
+from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Clause, Lexicon, Pair, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("dialog")
@@ -122,20 +123,9 @@ TOPICS: dict[Clause, int] = {
 """The topics, and how often each is drawn."""
 
 
-def draw(rng: Random, longest: int) -> Row:
-    """One utterance of at most `longest` words, and its response."""
+@partial(Corpus, "dialog", ["utterance"], "response", truths=["alignment"], lengths=(5, 20))
+def dialog(rng: Random, longest: int) -> Row:
+    """Questions, sums, favours and greetings, each with the one right answer."""
     topics, shares = [*TOPICS], [*TOPICS.values()]
     pair = fitting(rng, longest, lambda rng, room: rng.choices(topics, shares)[0](rng, room))
     return pair.row("utterance", "response")
-
-
-SAMPLE = SyntheticCorpus(
-    task="dialog",
-    description="Questions, sums, favours and greetings, each with the one right answer.",
-    draw=draw,
-    source="utterance",
-    target="response",
-    alignment="alignment",
-    shortest=5,
-    longest=20,
-)

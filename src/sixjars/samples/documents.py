@@ -6,9 +6,10 @@ Some documents have none and are about nothing: otherwise a topic could be predi
 that are absent.
 """
 
+from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("documents")
@@ -18,8 +19,17 @@ FEWEST_SENTENCES = 4
 FEWEST_WORDS, MOST_WORDS = 4, 9
 
 
-def draw(rng: Random, longest: int) -> Row:
-    """One document of at most `longest` sentences, its topic, and the place of its topic word."""
+@partial(
+    Corpus,
+    "document_classification",
+    ["document"],
+    "topic",
+    truths=["rationale"],
+    tokens="sentences",
+    lengths=(FEWEST_SENTENCES, 10),
+)
+def document(rng: Random, longest: int) -> Row:
+    """Documents of a few sentences, each with one word that decides the topic."""
     sentences = [sentence(rng) for _ in range(rng.randint(FEWEST_SENTENCES, longest))]
     there = rng.randrange(len(sentences))
     place = rng.choice([at for at, word in enumerate(sentences[there]) if word in WORDS["nouns"]])
@@ -63,16 +73,3 @@ def _noun_phrase(rng: Random) -> list[str]:
     if rng.random() < 0.4:
         phrase.append(rng.choice(WORDS["adjectives"]))
     return [*phrase, rng.choice(WORDS["nouns"])]
-
-
-SAMPLE = SyntheticCorpus(
-    task="document_classification",
-    description="Documents of a few sentences, each with one word that decides the topic.",
-    draw=draw,
-    source="document",
-    target="topic",
-    rationale="rationale",
-    tokens="sentences",
-    shortest=FEWEST_SENTENCES,
-    longest=10,
-)

@@ -7,9 +7,10 @@ hypernym, modifiers are dropped, and two groups of people are counted together.
     two people      are         playing a game   outside
 """
 
+from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon, Pair, Word, copied, joined, linked, words
 
 WORDS = Lexicon("entailment")
@@ -17,9 +18,12 @@ PLAIN = 7
 """With less room than this a scene has no place, manner and time."""
 
 
-def draw(rng: Random, longest: int) -> Row:
-    """One premise of at most `longest` words, and what follows from it."""
-    pair = joined(rng, longest, shortest=SAMPLE.shortest, clause=clause, conjunction=_conjunction)
+@partial(Corpus, "entailment", ["premise"], "hypothesis", truths=["alignment"], lengths=(4, 16))
+def entailment(rng: Random, longest: int) -> Row:
+    """A scene to the same scene in general words: kinds for things, and no modifiers."""
+    pair = joined(
+        rng, longest, shortest=entailment.shortest, clause=clause, conjunction=_conjunction
+    )
     return pair.row("premise", "hypothesis")
 
 
@@ -89,15 +93,3 @@ def _place(rng: Random) -> Pair:
     place = Word(rng.choice(WORDS[general]))
     scenery = words(rng.choice(WORDS["scenery"]) if rng.random() < 0.25 else "")
     return Pair((*words("in the"), *scenery, place), linked(general, place))
-
-
-SAMPLE = SyntheticCorpus(
-    task="entailment",
-    description="A scene to the same scene in general words: kinds for things, and no modifiers.",
-    draw=draw,
-    source="premise",
-    target="hypothesis",
-    alignment="alignment",
-    shortest=4,
-    longest=16,
-)

@@ -7,10 +7,10 @@ has one derivation.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("language_model")
@@ -46,8 +46,9 @@ def _words(table: str) -> dict[str, tuple[Rule, ...]]:
     return rules
 
 
-def draw(rng: Random, _longest: int) -> Row:
-    """One sentence, of any length that the grammar gives."""
+@partial(Corpus, "language_model", [], "text")
+def sentence(rng: Random, _longest: int) -> Row:
+    """Sentences of a grammar with agreement at a distance, whose true perplexity is known."""
     return {"text": " ".join(_drawn("S", rng))}
 
 
@@ -57,12 +58,3 @@ def _drawn(symbol: str, rng: Random) -> list[str]:
     choices = grammar()[symbol]
     parts = rng.choices([parts for _, parts in choices], [p for p, _ in choices])[0]
     return [word for part in parts for word in _drawn(part, rng)]
-
-
-SAMPLE = SyntheticCorpus(
-    task="language_model",
-    description="Sentences of a grammar with agreement at a distance, "
-    "whose true perplexity is known.",
-    draw=draw,
-    target="text",
-)

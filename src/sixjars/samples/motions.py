@@ -10,10 +10,11 @@ backwards is a video of shrinking, frame by frame the same, and both are drawn a
 import io
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 from zlib import crc32
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.scenes import COLOURS, ColouredShape, painted, reach
 from sixjars_runtime.errors import DataError
 
@@ -141,33 +142,15 @@ def _video(rng: Random, classes: Mapping[str, str]) -> tuple[str, str, str, str]
     return name_of(colour, shape, _path(rng, shape, classes[label])), colour, shape, label
 
 
-def draw_captioned(rng: Random, _longest: int) -> Row:
-    """A video by its name, and its caption."""
+@partial(Corpus, "video_captioning", ["video"], "caption", media="video", paint=paint)
+def captioned(rng: Random, _longest: int) -> Row:
+    """Videos of a coloured shape that moves, grows or shrinks; the caption describes its action."""
     name, colour, shape, action = _video(rng, {action: action for action in ACTIONS})
     return {"video": name, "caption": f"a {colour} {shape} {action}"}
 
 
-def draw_classified(rng: Random, _longest: int) -> Row:
-    """A video by its name, and its class."""
+@partial(Corpus, "video_classification", ["video"], "label", media="video", paint=paint)
+def classified(rng: Random, _longest: int) -> Row:
+    """Videos of a shape that moves, grows or shrinks; classes differ in the order of frames."""
     name, _, _, label = _video(rng, CLASSES)
     return {"video": name, "label": label}
-
-
-CAPTIONING = SyntheticCorpus(
-    task="video_captioning",
-    description="Videos of a coloured shape that moves, grows or shrinks; "
-    "the caption describes its action.",
-    draw=draw_captioned,
-    media="video",
-    paint=paint,
-    target="caption",
-)
-CLASSIFICATION = SyntheticCorpus(
-    task="video_classification",
-    description="Videos of a moving, growing or shrinking shape, "
-    "in six classes that differ in the order of frames.",
-    draw=draw_classified,
-    media="video",
-    paint=paint,
-    target="label",
-)

@@ -14,9 +14,10 @@ first sentence each word is the one that says more with probability 3/4, of the 
 whatever the label.
 """
 
+from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("quantities")
@@ -31,8 +32,9 @@ UNRELATED = ((True, False), (False, True), (True, True))
 """Whether the kinds, and the activities, of a neutral pair are unrelated, or reversed."""
 
 
-def draw(rng: Random, longest: int) -> Row:
-    """Two sentences of at most `longest` words each, and the relation between them."""
+@partial(Corpus, "sentence_pair", ["premise", "hypothesis"], "label", lengths=(4, 9), most=9)
+def quantified(rng: Random, longest: int) -> Row:
+    """Two sentences on what some or no things do; the second follows, may, or cannot."""
     label = rng.choice((ENTAILMENT, NEUTRAL, CONTRADICTION))
     same = label == ENTAILMENT or (label == NEUTRAL and rng.random() < 0.5)
     quantities = WORDS["quantities"] if rng.random() < 0.5 else WORDS["quantities"][::-1]
@@ -40,7 +42,7 @@ def draw(rng: Random, longest: int) -> Row:
     wrong = rng.choice(UNRELATED) if label == NEUTRAL else (False, False)
     kinds = _words(rng, "kinds", pair, wrong=wrong[0])
     activities = _words(rng, "activities", pair, wrong=wrong[1])
-    around = _around(rng, longest - SAMPLE.shortest)
+    around = _around(rng, longest - quantified.shortest)
     sentences = [
         f"{quantity} {kind} are {activity} {around}".strip()
         for quantity, kind, activity in zip(pair, kinds, activities, strict=True)
@@ -73,17 +75,3 @@ def _words(rng: Random, table: str, quantities: tuple[str, str], *, wrong: bool)
     if general[0] == general[1]:
         return first, first
     return first, group if general[1] else rng.choice(groups[group])
-
-
-SAMPLE = SyntheticCorpus(
-    task="sentence_pair",
-    description="Two sentences on what some or no animals, people or toys do; "
-    "the second follows, may, or cannot.",
-    draw=draw,
-    source="premise",
-    second="hypothesis",
-    target="label",
-    shortest=4,
-    longest=9,
-    most=9,
-)

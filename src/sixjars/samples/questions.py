@@ -8,9 +8,10 @@ shape, and none lies near the middle of the image.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.scenes import (
     GAP,
     SHAPES,
@@ -76,8 +77,19 @@ def another(rng: Random, row: Row) -> Row:
     return {"image": row["image"], "question": question, "answer": answer, "boxes": boxes}
 
 
-def draw(rng: Random, _longest: int) -> Row:
-    """A new image by its name, with a question about it."""
+@partial(
+    Corpus,
+    "image_question_answering",
+    ["image", "question"],
+    "answer",
+    media="image",
+    paint=paint,
+    truths=["boxes"],
+    again=another,
+    each=3,
+)
+def question(rng: Random, _longest: int) -> Row:
+    """Images of one or two coloured shapes; questions on colours, shapes and sides."""
     return another(rng, {"image": name_of(scene(rng))})
 
 
@@ -119,16 +131,3 @@ def _sides(_rng: Random, things: Sequence[ColouredShape]) -> list[Question]:
 Kind = Callable[[Random, Sequence[ColouredShape]], list[Question]]
 """A function that gives all questions of its kind about an image."""
 KINDS: tuple[Kind, ...] = (_colours, _shapes, _presence, _sides)
-
-SAMPLE = SyntheticCorpus(
-    task="image_question_answering",
-    description="Images of one or two coloured shapes; questions on colours, shapes and sides.",
-    draw=draw,
-    media="image",
-    question="question",
-    paint=paint,
-    target="answer",
-    boxes="boxes",
-    again=another,
-    each=3,
-)

@@ -1,7 +1,7 @@
 """The declaration of a synthetic corpus."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from random import Random
 from typing import Literal, final
@@ -10,34 +10,32 @@ Row = dict[str, str]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class SyntheticCorpus:
-    """One synthetic corpus: its columns, and the function that draws a row of it."""
+@dataclass(frozen=True)
+class Corpus:
+    """One synthetic corpus: its columns, and the function that draws a row of it.
+
+    Such a function is declared by `@partial(Corpus, task, inputs, target, …)`; its docstring
+    describes the corpus in lists of them.
+    """
 
     task: str
-    description: str
-    """One sentence for a list of corpora."""
-    draw: Callable[[Random, int], Row]
-    """A row whose source is at most so many tokens long."""
-    source: str | None = None
-    """The column of text or points that an encoder reads."""
-    media: Literal["image", "video"] | None = None
-    """The column of names of image or video files that an encoder reads."""
-    question: str | None = None
-    """The column of questions about the image."""
-    second: str | None = None
-    """The column of the second text, where an encoder reads two."""
-    paint: Callable[[str], bytes] | None = field(default=None, repr=False)
-    """The bytes of an image or a video, from its name alone."""
+    inputs: Sequence[str]
+    """The columns that an encoder reads: texts, points, names of files, questions about them. The
+    first alone decides on the split of a row."""
     target: str
     """The column that a decoder generates or predicts."""
-    alignment: str | None = None
-    """The column of true links, `0-0 1-2`: source token, target token, both counted from 0."""
-    boxes: str | None = None
-    """The column of true bounding boxes, `1:0.1,0.1,0.4,0.3`: target token counted from 0, then
-    left, top, right and bottom as shares of the image; empty without a single decisive object."""
-    rationale: str | None = None
-    """The column of the true evidence in the source: sentence and word."""
+    draw: Callable[[Random, int], Row]
+    """A row whose source is at most so many tokens long."""
+    _: KW_ONLY
+    media: Literal["image", "video"] | None = None
+    """What the first input names, where it names files."""
+    paint: Callable[[str], bytes] | None = field(default=None, repr=False)
+    """The bytes of an image or a video, from its name alone."""
+    truths: Sequence[Literal["alignment", "boxes", "rationale"]] = ()
+    """Columns of annotations: true links, `0-0 1-2`, of source and target token, both counted from
+    0; true bounding boxes, `1:0.1,0.1,0.4,0.3`, of target token (from 0), left, top, right and
+    bottom as shares of the image, empty without a single decisive object; the true evidence in the
+    source, sentence and word."""
     again: Callable[[Random, Row], Row] | None = field(default=None, repr=False)
     """Another row about the same image; nothing where each has one row."""
     each: int = 1
@@ -45,11 +43,10 @@ class SyntheticCorpus:
     solve: Callable[[list[Row]], list[Row]] | None = field(default=None, repr=False)
     """Completes the rows of a split, for targets that are computed faster for many rows."""
     tokens: Literal["words", "characters", "points", "sentences", "turns"] = "words"
-    """The unit of `shortest`, `longest` and `most`."""
-    shortest: int = 1
-    """The smallest `longest` that leaves something to draw."""
-    longest: int | None = None
-    """The default of `longest`; nothing where rows may not be chosen by length."""
+    """The unit of `lengths` and `most`."""
+    lengths: tuple[int, int] | None = None
+    """The smallest `longest` that leaves something to draw, and its default; nothing where rows may
+    not be chosen by length."""
     most: int | None = None
     """The greatest `longest`; nothing where any will do."""
     categories: Callable[[], Mapping[str, tuple[str, ...]]] | None = field(default=None, repr=False)
@@ -57,14 +54,26 @@ class SyntheticCorpus:
     headline: Row | None = None
     """A row that every training set opens with, and no other split has."""
 
-    @cached_property
-    def inputs(self) -> tuple[str, ...]:
-        """The columns that an encoder reads; the first alone decides on the split of a row."""
-        columns = (self.source, self.second, self.media, self.question)
-        return tuple(column for column in columns if column is not None)
+    @property
+    def shortest(self) -> int:
+        """The smallest `longest`."""
+        return self.lengths[0] if self.lengths else 1
+
+    @property
+    def longest(self) -> int | None:
+        """The default of `longest`."""
+        return self.lengths[1] if self.lengths else None
+
+    def inputs_of(self, row: Row) -> tuple[str, ...]:
+        """What an encoder reads of a row."""
+        return tuple(row[column] for column in self.inputs)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Every column of a row."""
-        truths = (self.alignment, self.boxes, self.rationale)
-        return (*self.inputs, self.target, *(column for column in truths if column is not None))
+        return (*self.inputs, self.target, *self.truths)
+
+    @property
+    def description(self) -> str:
+        """A sentence or two for a list of corpora."""
+        return " ".join((self.draw.__doc__ or "").split())

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, final
 from zlib import crc32
@@ -20,7 +21,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars_runtime.errors import DataError
 from sixjars_runtime.images import need_pillow
 
@@ -126,7 +127,8 @@ def painted(frames: Sequence[Sequence[ColouredShape]], side: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     fine = side * FINE, side * FINE
     background = Image.fromarray(_background(side, rng)).resize(fine, Image.Resampling.NEAREST)
-    shades = [_shade(thing.colour, rng) for thing in frames[0]]
+    near = [COLOURS[thing.colour] + rng.integers(-JITTER, JITTER + 1, 3) for thing in frames[0]]
+    shades = [tuple(shade_3.tolist()) for shade_3 in near]
     pixels = np.empty((len(frames), side, side, 3), dtype=np.uint8)
     for number, things in enumerate(frames):
         canvas = background.copy()
@@ -148,13 +150,7 @@ def _background(side: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
     return background_HW3
 
 
-def _shade(colour: str, rng: "np.random.Generator") -> Shade:
-    jitter = rng.integers(-JITTER, JITTER + 1, 3)
-    red, green, blue = (np.array(COLOURS[colour]) + jitter).tolist()
-    return red, green, blue
-
-
-def _draw(pen: "ImageDraw", thing: ColouredShape, shade: Shade) -> None:
+def _draw(pen: "ImageDraw", thing: ColouredShape, shade: tuple[int, ...]) -> None:
     """The whole shape in a darker shade, then its inside."""
     inside = 1 - EDGE / thing.size
     for share, fill in ((1.0, tuple(part * 3 // 4 for part in shade)), (inside, shade)):
@@ -170,16 +166,13 @@ def _draw(pen: "ImageDraw", thing: ColouredShape, shade: Shade) -> None:
 
 def _corners(thing: ColouredShape, share: float) -> list[Point]:
     """The corners on the fine canvas, with the shape shrunk to a share about their middle."""
-    outline = OUTLINES[thing.shape]
-    wide, high = thing.half
-    middle_x, middle_y = (sum(ends) / len(outline) for ends in zip(*outline, strict=True))
-    corners = []
-    for x, y in outline:
-        right, down = middle_x + share * (x - middle_x), middle_y + share * (y - middle_y)
-        corners.append(
-            ((thing.x + wide * right) * FINE - 0.5, (thing.y + high * down) * FINE - 0.5)
-        )
-    return corners
+    sides = []
+    ends = zip(*OUTLINES[thing.shape], strict=True)
+    for middle, half, places in zip((thing.x, thing.y), thing.half, ends, strict=True):
+        mean = sum(places) / len(places)
+        shrunk = (mean + share * (place - mean) for place in places)
+        sides.append([(middle + half * place) * FINE - 0.5 for place in shrunk])
+    return list(zip(*sides, strict=True))
 
 
 _THING = rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})-(\d{{1,2}})-(\d{{1,2}})-([1-9]\d?)"
@@ -253,10 +246,13 @@ def relation(thing: ColouredShape, other: ColouredShape) -> str | None:
     return None
 
 
-def draw(rng: Random, _longest: int) -> Row:
-    """One image by its name, its caption, and boxes of the words for colours and shapes."""
+@partial(
+    Corpus, "image_captioning", ["image"], "caption", media="image", paint=paint, truths=["boxes"]
+)
+def captioned(rng: Random, _longest: int) -> Row:
+    """Images of one or two coloured shapes; the caption relates them, the larger one first."""
     if rng.random() < ALONE:
-        thing = somewhere(rng, *appearance(rng), rng.randint(SMALL[0], LARGE[1]))
+        thing = _alone(rng)
         caption = f"a {thing.colour} {thing.shape}"
         return {"image": name_of([thing]), "caption": caption, "boxes": box_of(thing, 1, 2)}
     large, small = _pair(rng)
@@ -267,33 +263,32 @@ def draw(rng: Random, _longest: int) -> Row:
     return {"image": name_of((large, small)), "caption": caption, "boxes": boxes}
 
 
-def appearance(rng: Random) -> tuple[str, str]:
-    """A colour and a shape."""
+def _appearance(rng: Random) -> tuple[str, str]:
     return rng.choice(list(COLOURS)), rng.choice(list(SHAPES))
 
 
-def somewhere(rng: Random, colour: str, shape: str, size: int) -> ColouredShape:
-    """A thing anywhere in the image."""
-    wide, high = ColouredShape(colour, shape, 0, 0, size).half
-    return ColouredShape(colour, shape, rng.randint(*reach(wide)), rng.randint(*reach(high)), size)
+def _alone(rng: Random) -> ColouredShape:
+    """A thing of any size, anywhere in the image."""
+    thing = ColouredShape(*_appearance(rng), 0, 0, rng.randint(SMALL[0], LARGE[1]))
+    wide, high = thing.half
+    return replace(thing, x=rng.randint(*reach(wide)), y=rng.randint(*reach(high)))
 
 
 def _pair(rng: Random) -> tuple[ColouredShape, ColouredShape]:
     """A large thing and a small one of another appearance, in an unambiguous relation."""
-    first_look, second_look = appearance(rng), appearance(rng)
+    first_look = second_look = _appearance(rng)
     while second_look == first_look:
-        second_look = appearance(rng)
-    size = rng.randint(*LARGE)
-    pair = (
-        ColouredShape(*first_look, 0, 0, size),
-        ColouredShape(*second_look, 0, 0, rng.randint(*SMALL)),
-    )
+        second_look = _appearance(rng)
+    sizes = rng.randint(*LARGE), rng.randint(*SMALL)
+    looks = zip((first_look, second_look), sizes, strict=True)
+    pair = [ColouredShape(*look, 0, 0, size) for look, size in looks]
     axis, turned = rng.randrange(2), rng.random() < 0.5
     first, second = (thing.half for thing in (pair[::-1] if turned else pair))
     along = _in_line(rng, first[axis], second[axis])
-    beside = [rng.randint(*reach(half[1 - axis])) for half in (first, second)]
-    while CLEAR * abs(beside[1] - beside[0]) > along[1] - along[0]:
+    while True:
         beside = [rng.randint(*reach(half[1 - axis])) for half in (first, second)]
+        if CLEAR * abs(beside[1] - beside[0]) <= along[1] - along[0]:
+            break
     places = list(zip(beside, along, strict=True) if axis else zip(along, beside, strict=True))
     large, small = places[::-1] if turned else places
     return replace(pair[0], x=large[0], y=large[1]), replace(pair[1], x=small[0], y=small[1])
@@ -306,13 +301,10 @@ def _in_line(rng: Random, first: float, second: float) -> tuple[int, int]:
     return middle, rng.randint(math.ceil(middle + between), end)
 
 
-SAMPLE = SyntheticCorpus(
-    task="image_captioning",
-    description="Images of one or two coloured shapes; "
-    "the caption gives their relation, the larger one first.",
-    draw=draw,
-    media="image",
-    paint=paint,
-    target="caption",
-    boxes="boxes",
+@partial(
+    Corpus, "image_classification", ["image"], "label", media="image", paint=paint, truths=["boxes"]
 )
+def classified(rng: Random, _longest: int) -> Row:
+    """Images of one coloured shape; the shape is the class."""
+    thing = _alone(rng)
+    return {"image": name_of([thing]), "label": thing.shape, "boxes": box_of(thing, 0)}

@@ -5,9 +5,10 @@ order, among sentences about other people and other places; the verb of the head
 subject that stands in another sentence than the verb does.
 """
 
+from functools import partial
 from random import Random
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon, Pair, Target, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("summarization")
@@ -15,8 +16,9 @@ WORDS_OF_A_SENTENCE = 12
 """About; it limits the number of sentences of an item."""
 
 
-def draw(rng: Random, longest: int) -> Row:
-    """One news item of at most `longest` words, and its headline."""
+@partial(Corpus, "summarization", ["document"], "summary", truths=["alignment"], lengths=(35, 60))
+def news(rng: Random, longest: int) -> Row:
+    """A short news item to a headline: who, what and where from three sentences among others."""
     return fitting(rng, longest, _item).row("document", "summary")
 
 
@@ -66,16 +68,3 @@ def _beside(rng: Random) -> tuple[Word, ...]:
     pattern = rng.choice(WORDS["beside"])
     gaps = {gap: rng.choice(WORDS[gap]) for gap in ("cities", "days", "skies", "people")}
     return words(pattern.format(**gaps))
-
-
-SAMPLE = SyntheticCorpus(
-    task="summarization",
-    description="A short news item to a headline: "
-    "who, what and where from three sentences among others.",
-    draw=draw,
-    source="document",
-    target="summary",
-    alignment="alignment",
-    shortest=35,
-    longest=60,
-)

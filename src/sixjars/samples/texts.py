@@ -14,6 +14,8 @@ from importlib.resources import files
 from random import Random
 from typing import final
 
+import yaml
+
 from sixjars.samples.sample import Row
 
 Lists = dict[str, tuple[str, ...]]
@@ -43,8 +45,6 @@ class Lexicon:
     @cached_property
     def tables(self) -> dict[str, Lists]:
         """All tables; the one without a name has the lists that are in no table."""
-        import yaml
-
         path = files("sixjars.samples") / "words" / f"{self.name}.yaml"
         text = path.read_text(encoding="utf-8")
         # Everything is text to the base loader; to the others `no` and `on` are truth values.

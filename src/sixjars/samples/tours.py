@@ -8,14 +8,15 @@ two edges makes it shorter. All rows of a corpus have the same number of cities,
 so all tours are found at once.
 """
 
+from functools import partial
 from random import Random
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.samples.hull import as_text, places
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.points import as_text, places
+from sixjars.samples.sample import Corpus, Row
 
 FEWEST, MOST = 5, 20
 OPTIMAL_UP_TO: Final = 12
@@ -27,15 +28,6 @@ GAIN: Final = 1e-9
 
 Orders = NDArray[np.int64]
 Distances = NDArray[np.float64]
-
-
-def draw(rng: Random, longest: int) -> Row:
-    """A row of cities; `solve` adds the tour.
-
-    >>> draw(Random(0), 2)
-    {'points': '0.6311,0.6890 0.0663,0.4242'}
-    """
-    return {"points": as_text(places(rng, longest))}
 
 
 def solve(rows: list[Row]) -> list[Row]:
@@ -147,16 +139,19 @@ def exchanged(orders: Orders, distances_BCC: Distances) -> Orders:
     return orders
 
 
-SAMPLE = SyntheticCorpus(
-    task="pointing",
-    description="Exactly `longest` points in a square, and a closed tour over all of them: "
-    "up to 12 the shortest, beyond 12 one that no exchange of two edges makes shorter.",
-    draw=draw,
-    source="points",
-    target="order",
+@partial(
+    Corpus,
+    "pointing",
+    ["points"],
+    "order",
     solve=solve,
     tokens="points",
-    shortest=FEWEST,
-    longest=10,
+    lengths=(FEWEST, 10),
     most=MOST,
 )
+def tour(rng: Random, longest: int) -> Row:
+    """Exactly `longest` points in a square, and a closed tour over all of them.
+
+    Up to 12 the tour is the shortest, beyond 12 one that no exchange of two edges makes shorter.
+    """
+    return {"points": as_text(places(rng, longest))}

@@ -10,12 +10,13 @@ I, you, we and they are taken as masculine. *My* becomes `apna` when the subject
 """
 
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import final
 
 from sixjars.samples import hindi
 from sixjars.samples.hindi import WORDS, Noun, Verb, VerbForms, in_hindi
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Pair, Target, Word, joined, linked, words
 
 BE = {"I": ("am", "was"), "one": ("is", "was"), "many": ("are", "were")}
@@ -35,12 +36,6 @@ class Subject:
     """The number that an English verb agrees with: `I`, `one` or `many`."""
     head: str
     """The pronoun or noun itself."""
-
-
-def draw(rng: Random, longest: int) -> Row:
-    """One sentence of at most `longest` words and its translation."""
-    pair = joined(rng, longest, shortest=SAMPLE.shortest, clause=clause, conjunction=_conjunction)
-    return pair.row("english", "hindi")
 
 
 def clause(rng: Random, room: int) -> Pair:
@@ -267,16 +262,21 @@ HEADLINE = {
     "hindi": "mein ghar ja raha hoon",
     "alignment": "0-0 1-4 2-2 2-3 3-1",
 }
-SAMPLE = SyntheticCorpus(
-    task="translation",
-    description="English sentences to romanised Hindi: "
-    "other word order, agreement, true alignments.",
-    draw=draw,
-    source="english",
-    target="hindi",
-    alignment="alignment",
-    shortest=3,
-    longest=12,
+
+
+@partial(
+    Corpus,
+    "translation",
+    ["english"],
+    "hindi",
+    truths=["alignment"],
     headline=HEADLINE,
     categories=_categories,
+    lengths=(3, 12),
 )
+def translation(rng: Random, longest: int) -> Row:
+    """English sentences to romanised Hindi: other word order, agreement, true alignments."""
+    pair = joined(
+        rng, longest, shortest=translation.shortest, clause=clause, conjunction=_conjunction
+    )
+    return pair.row("english", "hindi")

@@ -7,10 +7,11 @@ above the letter before. Tokens are code points, so a mark and a virama are char
 """
 
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import final
 
-from sixjars.samples.sample import Row, SyntheticCorpus
+from sixjars.samples.sample import Corpus, Row
 from sixjars.samples.texts import Lexicon
 from sixjars_runtime.errors import DataError
 
@@ -88,10 +89,20 @@ def _signs(letter: str, before: str, after: str) -> str:
     return sign + VIRAMA if after in consonants else sign
 
 
-def draw(rng: Random, longest: int) -> Row:
-    """One word of at most `longest` characters, and the same word in Devanagari."""
-    assert SAMPLE.longest is not None
-    most = max(2, longest * SYLLABLES_OF_DEFAULT // SAMPLE.longest)
+@partial(
+    Corpus,
+    "transliteration",
+    ["roman"],
+    "devanagari",
+    truths=["alignment"],
+    tokens="characters",
+    categories=lambda: WORDS.table("categories"),
+    lengths=(4, 16),
+)
+def transliteration(rng: Random, longest: int) -> Row:
+    """Random words in Roman letters to Devanagari; the rules depend on neighbouring letters."""
+    assert transliteration.longest is not None
+    most = max(2, longest * SYLLABLES_OF_DEFAULT // transliteration.longest)
     while len(roman := _word(rng, rng.randint(2, most))) > longest:
         pass
     written, alignment = devanagari(roman)
@@ -109,18 +120,3 @@ def _word(rng: Random, syllables: int) -> str:
     if rng.random() < 0.05 and parts[-1] == "" and parts[-2] in ("aa", "oo"):
         parts.append(rng.choice(("i", "e", "o")))
     return "".join(parts)
-
-
-SAMPLE = SyntheticCorpus(
-    task="transliteration",
-    description="Random words in Roman letters to Devanagari, "
-    "by rules that depend on the neighbouring letters.",
-    draw=draw,
-    source="roman",
-    target="devanagari",
-    alignment="alignment",
-    tokens="characters",
-    shortest=4,
-    longest=16,
-    categories=lambda: WORDS.table("categories"),
-)

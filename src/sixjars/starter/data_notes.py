@@ -12,7 +12,7 @@ from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.storage.cache import Examples
 from sixjars.data.tables.headers import is_number
-from sixjars.data.text.label_lists import hold_lists
+from sixjars.data.text.statistics import hold_lists
 from sixjars.progress import number_of
 from sixjars_runtime.errors import DataError, MissingExtra, SixJarsError, shown
 from sixjars_runtime.images import IMAGE_ENDINGS, need_pillow, read_image, size_of

@@ -18,12 +18,13 @@ they make a few steps of gradient ascent.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from sixjars.data.alignment.pairs import Numbers, PairBlock, PairedText, WordPairChunk
+from sixjars.data.alignment.pairs import PairBlock, PairedText, WordPairChunk
 from sixjars.recipe.data import DIAGONAL, STEEPEST
 
 Values = NDArray[np.float64]
@@ -47,19 +48,9 @@ def diagonal(steepness: float, size_S: int, size_T: int) -> Values:
     return prior_ST
 
 
-def digamma(values: Values) -> Values:
-    """ψ(x) of positive numbers, by its recurrence and its asymptotic series.
-
-    >>> digamma(np.array([1.0, 0.5])).round(9).tolist()
-    [-0.577215665, -1.963510026]
-    """
-    far = values + 6.0
-    below = sum(1.0 / (values + step) for step in range(6))
-    square = 1.0 / (far * far)
-    series = square * (
-        1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132)))
-    )
-    return np.log(far) - 0.5 / far - series - below
+def _digamma(values: Values) -> Values:
+    psi: Values = torch.digamma(torch.from_numpy(values)).numpy()
+    return psi
 
 
 @final
@@ -95,23 +86,16 @@ class DiagonalModel:
         self.theta: Values = np.full(len(self.given), 1.0)
         self.null: Values = np.full(self.sizes[1], 1.0)
 
-    def _explained(self, block: PairBlock) -> Numbers:
-        """The words of a block on the explained side, (K, T)."""
-        return block.first if self.reverse else block.second
-
-    def _turned(self, block: PairBlock, places: NDArray[Any]) -> NDArray[Any]:
-        """The part of an array that belongs to a block, as (K, S, T) with S given words."""
-        part = block.cut(places)
-        return part.transpose(0, 2, 1) if self.reverse else part
-
     def joint(self, chunk: WordPairChunk) -> tuple[Values, list[tuple[PairBlock, Values, Values]]]:
         """P(y_t, a_t = s) in a chunk (N,), and for each block (K, S, T), with null's (K, T)."""
         joint = self.theta[chunk.pairs][chunk.places]
         blocks = []
         for block in chunk.blocks:
-            joint_KST = self._turned(block, joint)
+            part = block.cut(joint)
+            joint_KST = part.transpose(0, 2, 1) if self.reverse else part
             joint_KST *= (1.0 - NULL) * diagonal(self.steepness, *joint_KST.shape[1:])
-            blocks.append((block, joint_KST, NULL * self.null[self._explained(block)]))
+            explained_KT = block.first if self.reverse else block.second
+            blocks.append((block, joint_KST, NULL * self.null[explained_KT]))
         return joint, blocks
 
     def expect(self) -> _Expected:
@@ -123,7 +107,7 @@ class DiagonalModel:
                 total_KT = joint_KST.sum(axis=1) + null_KT
                 joint_KST /= total_KT[:, None]
                 null_KT /= total_KT
-                np.add.at(expected.null, self._explained(block), null_KT)
+                np.add.at(expected.null, block.first if self.reverse else block.second, null_KT)
                 shape = joint_KST.shape[1:]
                 links_ST = joint_KST.sum(axis=0)
                 expected.near += float((links_ST * distances(*shape)).sum())
@@ -134,10 +118,10 @@ class DiagonalModel:
     def maximize(self, expected: _Expected) -> None:
         """The M-step: θ under its Dirichlet prior (variational), and λ."""
         totals = np.bincount(self.given, expected.pairs, self.sizes[0]).astype(np.float64)
-        below = digamma(totals + SPREAD * self.sizes[1])
-        self.theta = np.exp(digamma(expected.pairs + SPREAD) - below[self.given])
+        below = _digamma(totals + SPREAD * self.sizes[1])
+        self.theta = np.exp(_digamma(expected.pairs + SPREAD) - below[self.given])
         null = np.array(expected.null.sum() + SPREAD * self.sizes[1])
-        self.null = np.exp(digamma(expected.null + SPREAD) - digamma(null))
+        self.null = np.exp(_digamma(expected.null + SPREAD) - _digamma(null))
         if self.steepness:
             self.steepness = best_steepness(self.steepness, expected.near, expected.mass)
 

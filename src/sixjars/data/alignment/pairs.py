@@ -8,6 +8,7 @@ end. A chunk numbers its own word pairs: what is looked up for each place is the
 the cache of a processor.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -75,15 +76,10 @@ class PairBlock:
     begin: int
     """Its first place in the chunk's array of word pairs."""
 
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """The sizes (K, S, T)."""
-        return len(self.lines), self.first.shape[1], self.second.shape[1]
-
     def cut(self, places: NDArray[Any]) -> NDArray[Any]:
         """A view of this block's part of an array over the chunk's word pairs, as (K, S, T)."""
-        size = self.lines.size * self.first.shape[1] * self.second.shape[1]
-        return places[self.begin : self.begin + size].reshape(self.shape)
+        shape = len(self.lines), self.first.shape[1], self.second.shape[1]
+        return places[self.begin : self.begin + math.prod(shape)].reshape(shape)
 
 
 @final

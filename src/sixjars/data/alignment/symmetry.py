@@ -43,9 +43,16 @@ def symmetrized(forward: Links, backward: Links, method: Symmetrization) -> Link
     if method == "intersection":
         return forward & backward
     grown = grow_diag(forward, backward)
-    if method != "grow-diag":
-        for direction in (forward, backward):
-            _finish(grown, direction, both=method == "grow-diag-final-and")
+    if method == "grow-diag":
+        return frozenset(grown)
+    # Of each direction, links of which a word (or, with `and`, both words) has no link yet.
+    enough = all if method == "grow-diag-final-and" else any
+    firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
+    for first, second in (*sorted(forward), *sorted(backward)):
+        if enough((first not in firsts, second not in seconds)):
+            grown.add((first, second))
+            firsts.add(first)
+            seconds.add(second)
     return frozenset(grown)
 
 
@@ -70,14 +77,3 @@ def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
         grown.update(added)
         last = sorted(added)
     return grown
-
-
-def _finish(grown: set[tuple[int, int]], direction: Links, *, both: bool) -> None:
-    """Add the links of a direction of which a word (or `both` words) has no link yet."""
-    firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
-    for first, second in sorted(direction):
-        free = first not in firsts, second not in seconds
-        if all(free) if both else any(free):
-            grown.add((first, second))
-            firsts.add(first)
-            seconds.add(second)

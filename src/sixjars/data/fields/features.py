@@ -7,7 +7,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Self, final
@@ -29,7 +28,6 @@ from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FilePath
 from sixjars_runtime.errors import DataError, RunError
 
-READERS = 4  # threads that read files
 WIDEST = 8  # bytes of the largest kind of number
 HEADER = 1 << 16  # bytes that a file may have besides its numbers
 ASSUMED = FeatureShape(2048, (None,))  # the shape where there is no file yet
@@ -62,6 +60,7 @@ class FeaturesField(FileField):
     learns = True
     endings = ARRAY_ENDINGS
     archive_endings = ARRAY_ARCHIVES
+    readers = 4
 
     def __init__(self, name: str, settings: Any, shape: FeatureShape | None = None) -> None:
         super().__init__(name, settings)
@@ -89,15 +88,8 @@ class FeaturesField(FileField):
 
         Where none is known yet, the commonest is the right one.
         """
-        sizes: dict[str, tuple[int, ...]] = {}
-        with ThreadPoolExecutor(READERS) as pool:
-            read = zip(names, pool.map(self._size, names), strict=True)
-            for done, (name, size) in enumerate(read, start=1):
-                self.equipment.reporter.preparing("reading features", done=done, total=len(names))
-                if isinstance(size, str):
-                    faults[name] = size
-                else:
-                    sizes[name] = size
+        what = "reading features"
+        sizes = dict(self._each(names, lambda name: self._read(name).shape, faults, what))
         shapes = {name: FeatureShape.of(size) for name, size in sizes.items()}
         expected = self.shape
         other = "the training set"
@@ -108,13 +100,6 @@ class FeaturesField(FileField):
             if expected and shape != expected:
                 faults[name] = _differ(name, shape, other, expected)
         return {name: json.dumps(size) for name, size in sizes.items()}
-
-    def _size(self, name: str) -> tuple[int, ...] | str:
-        """The size of an array, or what is wrong with its file."""
-        try:
-            return self._read(name).shape
-        except DataError as error:
-            return str(error)
 
     def _read(self, name: str) -> NDArray[np.float32]:
         with self.files.open(name) as file:

@@ -4,14 +4,14 @@ Dims: F frames of a file, X frames of several, H and W pixels, C channels, N num
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from glob import glob, has_magic
 from os.path import isdir, isfile
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, ClassVar, Literal, Self, final
+from typing import Annotated, Any, BinaryIO, ClassVar, Literal, Self, TypeVar, final
 
 import numpy as np
 import pyarrow
@@ -34,8 +34,8 @@ from sixjars_runtime.errors import DataError
 from sixjars_runtime.images import IMAGE_ENDINGS, placed, read_image, upright
 
 FORMAT = 2  # of the numbers: a new one makes all older ones unread
-READERS = 8  # threads that decode files while the backbone computes
 Pixels = NDArray[np.uint8]
+T = TypeVar("T")
 
 
 class FileSettings(FieldSettings):
@@ -51,6 +51,8 @@ class FileField(Field):
     is_media = True
     endings: ClassVar[frozenset[str]]
     """Endings of such files, lowercased."""
+    readers: ClassVar[int]
+    """Threads that read files."""
 
     def equipped(self, equipment: Equipment) -> Self:
         """The field with files and a store of its own, not those of this one."""
@@ -95,6 +97,30 @@ class FileField(Field):
     @abstractmethod
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         """The columns to keep, each from name to value; and a fault for each bad file."""
+
+    def _each(
+        self, names: Sequence[str], use: Callable[[str], T], faults: dict[str, str], what: str = ""
+    ) -> Iterator[tuple[str, T]]:
+        """What `use` makes of files, several at once; what is wrong with bad ones goes to `faults`.
+
+        `what` names it where progress is reported.
+        """
+
+        def tried(name: str) -> T | DataError:
+            try:
+                return use(name)
+            except DataError as error:
+                return error
+
+        with ThreadPoolExecutor(self.readers) as pool:
+            pairs = zip(names, pool.map(tried, names), strict=True)
+            for done, (name, value) in enumerate(pairs, start=1):
+                if what:
+                    self.equipment.reporter.preparing(what, done=done, total=len(names))
+                if isinstance(value, DataError):
+                    faults[name] = str(value)
+                else:
+                    yield name, value
 
     def arguments(self, argument: str) -> list[Any]:
         """The files of a path, or those of a known ending in a folder or glob."""
@@ -144,6 +170,7 @@ class MediaField(FileField):
     """Files between two saves: what a kill can cost."""
     taken: ClassVar[tuple[str, ...]] = ()
     """Settings that say which of its frames are taken."""
+    readers = 8  # while the backbone computes
 
     @property
     def extractor(self) -> FeatureExtractor:
@@ -192,31 +219,13 @@ class MediaField(FileField):
         what = f"{self.extractor.name} of {self.kind} files"
         for begin in range(0, len(names), self.block):
             block = names[begin : begin + self.block]
-            if decoded := dict(self._decoded(block, faults)):
+            if decoded := dict(self._each(block, self.unpacked, faults)):
                 numbers = self._numbers(list(decoded.values()))
                 self.store.add([keys[name] for name in decoded], numbers)
             reporter.preparing(what, done=begin + len(block), total=len(names))
         broken = {keys[name]: sentence for name, sentence in faults.items() if name in keys}
         faults |= {name: broken[key] for name, key in keys.items() if key in broken}
         return {self.key_column: keys}, faults
-
-    def _decoded(
-        self, names: Sequence[str], faults: dict[str, str]
-    ) -> Iterator[tuple[str, Pixels]]:
-        """Files in order, several decoded at once; what is wrong with bad ones goes to `faults`."""
-
-        def tried(name: str) -> Pixels | str:
-            try:
-                return self.unpacked(name)
-            except DataError as error:
-                return str(error)
-
-        with ThreadPoolExecutor(READERS) as pool:
-            for name, frames in zip(names, pool.map(tried, names), strict=True):
-                if isinstance(frames, str):
-                    faults[name] = frames
-                else:
-                    yield name, frames
 
     def _numbers(self, files: Sequence[Pixels]) -> list[NDArray[Any]]:
         """The stored numbers of each file, (F, N); those kept for another run have 16 bits."""

@@ -15,7 +15,7 @@ from pydantic import StrictBool
 from sixjars.data.batches import FieldValues, IdColumn
 from sixjars.data.field import Field, are_text_lists
 from sixjars.data.storage.cache import ExampleTable, FieldEncoder, IdEncoder
-from sixjars.data.text.label_lists import hold_lists
+from sixjars.data.text.statistics import hold_lists
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
@@ -177,19 +177,15 @@ class LabelField(Field):
         """Their labels are too rare, or too many; the first of them."""
         least = self.settings.min_count
         counts = Counter(label for text in table.texts(self.name) for label in self.unknown(text))
-        own = (
-            label for text in table.texts(self.name, rows.tolist()) for label in self.unknown(text)
-        )
-        labels = [*dict.fromkeys(own)]
-        rare = self.settings.size is None and all(counts[label] < least for label in labels)
-        one = len(rows) == 1
-        they = "because its label" if one else "because their labels"
-        have, are = ("has", "is") if one else ("have", "are")
-        if rare:
+        texts = table.texts(self.name, rows.tolist())
+        labels = [*dict.fromkeys(label for text in texts for label in self.unknown(text))]
+        if self.settings.size is None and all(counts[label] < least for label in labels):
+            have = "its label has" if len(rows) == 1 else "their labels have"
             few = "1 row" if least == 2 else f"fewer than {least} rows"
-            said = f"{they} {have} {few} (data.{self.name}.min_count)"
+            said = f"because {have} {few} (data.{self.name}.min_count)"
         else:
-            said = f"{they} {are} not in the list (data.{self.name}.min_count, size)"
+            are = "its label is" if len(rows) == 1 else "their labels are"
+            said = f"because {are} not in the list (data.{self.name}.min_count, size)"
         more = f" and {len(labels) - NAMED:,} more" if len(labels) > NAMED else ""
         return f"{said}: {', '.join(map(shown, labels[:NAMED]))}{more}" if labels else said
 

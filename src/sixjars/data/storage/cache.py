@@ -216,7 +216,14 @@ def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> ExampleTab
 def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Path) -> ExampleTable:
     """The examples with the ids of each encoder, by its name; made now or found in the cache."""
     fingerprint = _fingerprint(examples)
-    entry = folder / _key(fingerprint, examples.table.column_names, encoders)
+    plan = {
+        "format": FORMAT,
+        "fields": list(examples.table.column_names),
+        "texts": fingerprint,
+        "encoders": {name: [encoder.column, encoder.key()] for name, encoder in encoders.items()},
+    }
+    # The name of an entry is all that its content depends on.
+    entry = folder / hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
     with disk_faults("Encoded data", folder):
         if (table := _opened(entry, encoders, fingerprint)) is None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -229,17 +236,6 @@ def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Pat
             f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
         )
     return table
-
-
-def _key(fingerprint: str, fields: Sequence[str], encoders: Mapping[str, IdEncoder]) -> str:
-    """The name of an entry: all that its content depends on."""
-    plan = {
-        "format": FORMAT,
-        "fields": list(fields),
-        "texts": fingerprint,
-        "encoders": {name: [encoder.column, encoder.key()] for name, encoder in encoders.items()},
-    }
-    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
 
 def _fingerprint(examples: Examples) -> str:

@@ -198,21 +198,16 @@ class _Shard:
     def record(self, row: int) -> NDArray[Any]:
         """The record of a row (F, N), compared with its check sum the first time."""
         record: NDArray[Any] = self._values[self._starts[row] : self._starts[row + 1]]
-        if row in self._unchecked:
-            if zlib.crc32(record.data) != self._sums[row]:
-                self._give_up()
-            self._unchecked.discard(row)
+        if row in self._unchecked and zlib.crc32(record.data) != self._sums[row]:
+            self.damaged = True  # its keys are missing again
+            try:
+                self.path.unlink(missing_ok=True)
+                removed = "was damaged on the disk and is removed; start again"
+            except OSError:
+                removed = "is damaged and cannot be removed; remove it and start again"
+            raise DataError(f"{self.path} {removed}, and what it held is computed anew.")
+        self._unchecked.discard(row)
         return record
-
-    def _give_up(self) -> None:
-        """Remove a damaged file, so that its keys are missing again."""
-        self.damaged = True
-        try:
-            self.path.unlink(missing_ok=True)
-            removed = "was damaged on the disk and is removed; start again"
-        except OSError:
-            removed = "is damaged and cannot be removed; remove it and start again"
-        raise DataError(f"{self.path} {removed}, and what it held is computed anew.")
 
 
 def _hash(text: str) -> str:

@@ -79,18 +79,6 @@ Tokens = Annotated[
 ]
 
 
-def learned(texts: Iterable[str], settings: TokenSettings, what: str) -> Vocabulary:
-    """The vocabulary of the texts; `what` names them in messages."""
-    words, spaces = _counted(texts, prepared_of(settings))
-    vocabulary = KINDS[settings.tokens](words, spaces, settings)
-    if not set(vocabulary.tokens) - {MARK, " "}:
-        raise DataError(
-            f"{what}: no token is left for the vocabulary with min_count {settings.min_count} and "
-            f"size {settings.size}; lower min_count or raise size."
-        )
-    return vocabulary
-
-
 def _counted(texts: Iterable[str], normalizer: normalizers.Normalizer) -> tuple[Counter[str], int]:
     """How often each word was seen, prepared to be split, and how many spaces there were.
 
@@ -235,7 +223,14 @@ class TextTokenizer(Spelling):
     @classmethod
     def trained(cls, texts: Iterable[str], settings: TokenSettings, what: str) -> Self:
         """Learn a vocabulary from training texts; `what` names the field in messages."""
-        return cls(learned(texts, settings, what), settings)
+        words, spaces = _counted(texts, prepared_of(settings))
+        vocabulary = KINDS[settings.tokens](words, spaces, settings)
+        if not set(vocabulary.tokens) - {MARK, " "}:
+            raise DataError(
+                f"{what}: no token is left for the vocabulary with min_count {settings.min_count} "
+                f"and size {settings.size}; lower min_count or raise size."
+            )
+        return cls(vocabulary, settings)
 
     def grown(self, other: Self, settings: TokenSettings, *, extra: int = 0) -> Self:
         """The same with tokens of another after its own, as many as `size` and `extra` allow."""

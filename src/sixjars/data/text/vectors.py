@@ -30,17 +30,10 @@ def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[i
     # field begins one of them.
     firsts = {word.split(None, 1)[0] for word in useful if word.strip()}
     vectors: dict[bytes, Vectors] = {}
-    width = 0
-    _check_is_text(path)
-    for number, line in lines_of(path):
-        if number == 1:
-            width, is_header = _width(line, path)
-            if is_header:
-                continue
+    for where, line, width in _lines(path):
         first = line.split(None, 1)[:1]
         if first and first[0] not in firsts and line.count(b" ") + line.count(b"\t") >= width:
             continue
-        where = f"{path}, line {number}"
         word, fields = _fields(line, width, where)
         if word in useful and word not in vectors:
             vectors[word] = _vector(fields, where)
@@ -52,15 +45,8 @@ def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[i
 
 def words_in(path: Path) -> Iterator[str]:
     """The words of a file in its own order, which is by frequency in those that people share."""
-    width = 0
-    _check_is_text(path)
-    for number, line in lines_of(path):
-        if number == 1:
-            width, is_header = _width(line, path)
-            if is_header:
-                continue
-        word, _ = _fields(line, width, f"{path}, line {number}")
-        yield word.decode(errors="replace")
+    for where, line, width in _lines(path):
+        yield _fields(line, width, where)[0].decode(errors="replace")
 
 
 def projected(values: Vectors, size: int) -> Vectors:
@@ -78,15 +64,21 @@ def projected(values: Vectors, size: int) -> Vectors:
     return components
 
 
-def _check_is_text(path: Path) -> None:
-    """Refuse the binary formats of vectors: their numbers have zero bytes, as no text has."""
+def _lines(path: Path) -> Iterator[tuple[str, bytes, int]]:
+    """Each line but a header: where it is, the line, and how many numbers a vector has."""
     with opened(path) as stream:
-        if b"\0" not in stream.read(BEGINNING):
-            return
-    raise DataError(
-        f"{path} is binary, but vectors are read as text: of fastText take the .vec file beside "
-        "the .bin, of word2vec save with binary=False."
-    )
+        if b"\0" in stream.read(BEGINNING):  # numbers in binary have such bytes, texts none
+            raise DataError(
+                f"{path} is binary, but vectors are read as text: of fastText take the .vec file "
+                "beside the .bin, of word2vec save with binary=False."
+            )
+    width = 0
+    for number, line in lines_of(path):
+        is_header = False
+        if number == 1:
+            width, is_header = _width(line, path)
+        if not is_header:
+            yield f"{path}, line {number}", line, width
 
 
 def _width(line: bytes, path: Path) -> tuple[int, bool]:

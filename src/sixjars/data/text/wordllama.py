@@ -7,7 +7,8 @@ gets the vector of its pieces.
 Dims: P pieces, E numbers of a vector.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +33,7 @@ equal, 0.06 (that of an embedding without vectors) was a point worse. One factor
 vector is a word that tells much, and stays longer than one that tells little."""
 _BLANK: Final = "▁"  # begins a piece that follows a blank
 _BLANKS: Final = (_BLANK, "Ġ")
+_EMPTY: Final = re.compile(f"{_BLANK}|<0x..>", re.DOTALL)
 _AT_ONCE: Final = 4096
 """Tokens that are composed at once: the pieces of all of them would be hundreds of megabytes."""
 _INSIDE: Final = "##"
@@ -71,7 +73,8 @@ class PieceVectors:
         self._numbers: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
         added = tokenizer.get_added_tokens_decoder().items()
         special = {number for number, token in added if token.special}
-        empty = {piece for piece in self._numbers if piece == _BLANK or _is_byte(piece)}
+        # A byte of a letter that has no piece of its own is spelled so: <0x0A>.
+        empty = {piece for piece in self._numbers if _EMPTY.fullmatch(piece)}
         self._left_out = special | {self._numbers[piece] for piece in empty}
         # Blanks are spelled here, so that the inside of a word can be looked up too.
         tokenizer.normalizer = normalizers.Sequence([])
@@ -153,11 +156,6 @@ def _fewest(spellings: Sequence[tuple[int, list[int]]]) -> list[list[int]]:
     return [pieces for count, pieces in usable if count == least]
 
 
-def _is_byte(piece: str) -> bool:
-    """Whether a piece is one byte of a letter that has no piece of its own: `<0x0A>`."""
-    return len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">")
-
-
 def _unread(folder: Path, reason: str) -> DataError:
     return DataError(
         f"the package {NAME} in {folder} cannot be read ({reason}). "
@@ -174,13 +172,13 @@ def _spellings(tokens: Sequence[str]) -> list[tuple[str, ...]]:
     plain = [_spelled(token, begins=begins) for token, begins in pairs]
     if any(token != token.lower() for token in plain):
         return [(token,) for token in plain]
-    return [tuple(dict.fromkeys(_cased(token))) for token in plain]
-
-
-def _cased(token: str) -> Iterator[str]:
-    """A token in lowercase, with a capital, and in capitals."""
-    mark, word = (_BLANK, token[1:]) if token.startswith(_BLANK) else ("", token)
-    yield from (mark + word, mark + word.capitalize(), mark + word.upper())
+    split = [
+        (_BLANK if token.startswith(_BLANK) else "", token.removeprefix(_BLANK)) for token in plain
+    ]
+    return [
+        tuple(dict.fromkeys(mark + case for case in (word, word.capitalize(), word.upper())))
+        for mark, word in split
+    ]
 
 
 def _begin_words(tokens: Sequence[str]) -> list[bool]:

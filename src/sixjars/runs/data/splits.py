@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from sixjars.data.alignment.learned import unspaced
+from sixjars.data.alignment.guides import unspaced
 from sixjars.data.bad_rows import remedied
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.storage.cache import Examples
