@@ -99,10 +99,13 @@ class Ours:
         trainer = Trainer(objective, batches_of(case), settings, around, fabric)
         [group] = trainer.batches.plan(epoch=0)
         load = trainer._load(group)
+        make = (
+            getattr(trainer, "update", None) or trainer._update
+        )  # an older version has the latter
 
         def update() -> object:
             trainer.state.step += 1
-            return trainer._update(load)
+            return make(load)
 
         return update
 
