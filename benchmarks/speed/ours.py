@@ -99,9 +99,8 @@ class Ours:
         trainer = Trainer(objective, batches_of(case), settings, around, fabric)
         [group] = trainer.batches.plan(epoch=0)
         load = trainer._load(group)
-        make = (
-            getattr(trainer, "update", None) or trainer._update
-        )  # an older version has the latter
+        name = "update" if hasattr(trainer, "update") else "_update"  # of an older version
+        make = getattr(trainer, name)
 
         def update() -> object:
             trainer.state.step += 1

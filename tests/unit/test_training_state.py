@@ -28,6 +28,7 @@ from sixjars.learning.checkpoints import (
     unpacked_optimizer,
 )
 from sixjars.learning.engine import fabric_for
+from sixjars.recipe.sections import LearningSettings
 
 VALUES = st.floats(-5, 5).map(lambda value: round(value, 1))
 SCORES = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
@@ -160,7 +161,7 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def keep_all(checkpoints: Checkpoints, state: TrainingState) -> None:
-    checkpoints.validated({}, state, is_best=True, average=2)
+    checkpoints.validated({}, state, is_best=True)
     checkpoints.save(state)
     checkpoints.settle()
 
@@ -174,6 +175,7 @@ def test_nothing_is_written_behind_what_could_not_be(
         fabric=fabric_for(device="cpu", devices=1, precision="32"),
         optimizer=optim.SGD(network.parameters(), lr=0.1),
         scaler=None,
+        settings=LearningSettings(average=2),
     )
     training = Checkpoints(tmp_path, network, updates)
     state = TrainingState()

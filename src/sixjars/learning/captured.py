@@ -122,7 +122,7 @@ class GradientGraph:
         self.factor = torch.ones((), device=self.places[0].device)
         self.graph = KernelGraph(lambda: learn(self.batch, self.factor), pool)
 
-    def learned(self, batch: Batch, factor: float) -> Tensor:
+    def learned(self, batch: Batch, factor: Tensor | float) -> Tensor:
         """The loss of another batch of the same shape."""
         for place, tensor in zip(self.places, batch.tensors(), strict=True):
             place.copy_(tensor, non_blocking=True)
@@ -156,7 +156,8 @@ class TrainingGraphs:
 
     def forward(self, share: BatchShare) -> tuple[Tensor, Tensor]:
         """The loss of a batch from the CPU, twice; its gradients are added to the weights' own."""
-        loss = self._learned(share.batch, float(share.factor))
+        graph = self._graph(share.batch)
+        loss = (self._learn if graph is None else graph.learned)(share.batch, share.factor)
         return loss, loss
 
     def backward(self, loss: Tensor) -> None:
@@ -164,37 +165,6 @@ class TrainingGraphs:
 
     def clip(self) -> None:
         """Nothing: the graph of the step begins with it."""
-
-    def _learned(self, batch: Batch, factor: float) -> Tensor:
-        shape = tuple(tuple(tensor.shape) for tensor in batch.tensors())
-        recorded = self.recorded.get(shape)
-        is_known = shape in self.met
-        self.met.add(shape)
-        if recorded is not None:
-            return recorded.learned(batch, factor)
-        batch = batch.to(torch.device("cuda", torch.cuda.current_device()))
-        # The first time compiles kernels, and the first update shows which weights learn.
-        if is_known and self.updates > 0 and not self.is_full and self._records(shape, batch):
-            return self.recorded[shape].learned(batch, factor)
-        return self._learn(batch, factor)
-
-    def _records(self, shape: Shape, batch: Batch) -> bool:
-        """Record the graph of a shape; return whether there was room for it."""
-        self.is_full = len(self.recorded) >= MOST or not has_room()
-        if not self.is_full:
-            try:
-                self.recorded[shape] = GradientGraph(self._learn, batch, self.pool)
-            except LearningError as error:
-                self.is_full = isinstance(error.__cause__, torch.OutOfMemoryError)
-                if not self.is_full:
-                    raise
-        return not self.is_full
-
-    def _learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
-        """Add the gradients of a batch, times a factor, to the weights' own; return its loss."""
-        loss, plain = self.plain.forward(BatchShare(batch, factor))
-        self.plain.backward(loss)
-        return plain
 
     def step(self) -> None:
         """Clip, and step; the first two create the optimizer's state, so they have no graph."""
@@ -209,3 +179,31 @@ class TrainingGraphs:
     def _step(self) -> None:
         self.plain.clip()
         self.plain.step()
+
+    def _learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
+        """Add the gradients of a batch, times a factor, to the weights' own; return its loss."""
+        loss, plain = self.plain.forward(BatchShare(batch, factor))
+        self.plain.backward(loss)
+        return plain
+
+    def _graph(self, batch: Batch) -> GradientGraph | None:
+        """The graph of a batch's shape, which is recorded first where it is time to."""
+        shape = tuple(tuple(tensor.shape) for tensor in batch.tensors())
+        # The first time compiles kernels, and the first update shows which weights learn.
+        is_due = shape in self.met and self.updates > 0 and shape not in self.recorded
+        self.met.add(shape)
+        if is_due and not self.is_full:
+            self.is_full = len(self.recorded) >= MOST or not has_room()
+            if not self.is_full:
+                self._record(shape, batch)
+        return self.recorded.get(shape)
+
+    def _record(self, shape: Shape, batch: Batch) -> None:
+        """Record the graph of a shape, if there is room for it."""
+        on_device = batch.to(torch.device("cuda", torch.cuda.current_device()))
+        try:
+            self.recorded[shape] = GradientGraph(self._learn, on_device, self.pool)
+        except LearningError as error:
+            self.is_full = isinstance(error.__cause__, torch.OutOfMemoryError)
+            if not self.is_full:
+                raise

@@ -416,6 +416,7 @@ class Checkpoints:
         self.files = RunFiles(folder)
         self.network = network
         self.updates = updates
+        self.settings = updates.settings
         self.fabric = updates.fabric
         self.leads = self.fabric.global_rank == 0
         self.cost: TrainingCost | None = TrainingCost()
@@ -457,22 +458,23 @@ class Checkpoints:
         self.begun_at = time.monotonic()
 
     def validated(
-        self, record: Mapping[str, float], state: TrainingState, *, is_best: bool, average: int
+        self, record: Mapping[str, float], state: TrainingState, *, is_best: bool
     ) -> None:
         """Log a validation; save the weights if they are the best, or among those to be averaged."""
         if not self.leads:
             return
         state.log_bytes = self.files.add_to_log(record)
-        among = average > 1 and state.step in {step for _, _, step in state.best}
+        among = self.settings.average > 1 and state.step in {step for _, _, step in state.best}
         weights = copied(self.network.state_dict()) if is_best or among else {}
         if among:
             self.files.later(write_tensors, self.files.best(state.step), weights, {})
         if is_best:
             self.files.later(write_tensors, self.files.model, weights, {"step": state.step})
 
-    def is_due(self, seconds: float) -> bool:
-        """Whether the last save is longer ago."""
-        return time.monotonic() - self.saved_at > seconds
+    @property
+    def is_due(self) -> bool:
+        """Whether the last save is as long ago as the recipe allows."""
+        return time.monotonic() - self.saved_at > self.settings.save_seconds
 
     def save(self, state: TrainingState) -> None:
         """Save the state, with that of the optimizer, and what training has cost so far."""
@@ -503,12 +505,12 @@ class Checkpoints:
             self.files.done()
         self.fabric.barrier()
 
-    def finish(self, state: TrainingState, *, average: int) -> None:
+    def finish(self, state: TrainingState) -> None:
         """Leave the final weights: the best, or the mean of the best ones."""
         with self.fabric.whole():
             if self.leads:
                 self.files.sweep(state)  # a kill may have come before the last time
-                if average > 1:
+                if self.settings.average > 1:
                     self._average([step for _, _, step in state.best])
                 if not self.files.model.is_file():
                     raise RunError(

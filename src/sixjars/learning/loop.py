@@ -174,7 +174,7 @@ class Trainer:
                     self.checkpoints.files.done()
         finally:
             self.hooks.reporter.end()
-        self.checkpoints.finish(self.state, average=self.settings.average)
+        self.checkpoints.finish(self.state)
 
     def _one_epoch(self) -> None:
         state = self.state
@@ -223,8 +223,7 @@ class Trainer:
                 self._validate()
             self.report.at = time.monotonic()
             state.finished = self._ends()
-        due = self.checkpoints.is_due(self.settings.save_seconds)
-        stop, due = self.fabric.anywhere(self.asked_at is not None, due)
+        stop, due = self.fabric.anywhere(self.asked_at is not None, self.checkpoints.is_due)
         if validates or stop or due:
             self.report.flush(state)
             self.checkpoints.save(state)
@@ -251,7 +250,7 @@ class Trainer:
             "train_loss": state.take_loss(),
             **scores,
         }
-        self.checkpoints.validated(record, state, is_best=is_best, average=settings.average)
+        self.checkpoints.validated(record, state, is_best=is_best)
         self.report.validated(record, is_best=is_best)
 
     def _ends(self) -> bool:
