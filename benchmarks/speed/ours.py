@@ -119,10 +119,12 @@ class Ours:
         trainer = Trainer(objective, batches_of(case), settings, around, fabric)
         [group] = trainer.batches.plan(epoch=0)
         load = trainer._load(group)
+        name = "update" if hasattr(trainer, "update") else "_update"  # of an older version
+        make = getattr(trainer, name)
 
         def update() -> object:
             trainer.state.step += 1
-            return trainer._update(load)
+            return make(load)
 
         return update
 

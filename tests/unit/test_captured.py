@@ -3,7 +3,9 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from sixjars.kernels import backends
 from sixjars.kernels.backends import TorchBackend
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, widened
-from sixjars.learning.engine import fabric_for
+from sixjars.learning.engine import BatchShare, fabric_for
 from sixjars.loss import Objective, SealedBatch
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.initial import InitialState
@@ -242,6 +244,15 @@ def test_both_paths_learn_alike(tmp_path: Path) -> None:
     assert fast[-1] < 0.9 * fast[0]
 
 
+def plain_steps(*losses: Tensor) -> Any:
+    """What graphs record: steps that do nothing, with these losses, the last one again and again."""
+    left = chain(losses, repeat(losses[-1]))
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("batches", "backward", "clip", "schedule", "step"), lambda *_: None
+    )
+    return SimpleNamespace(forward=lambda share: (next(left),) * 2, **nothing)
+
+
 @pytest.mark.parametrize(("free", "graphs"), [(100, 1), (99, 0)])
 def test_graphs_leave_memory_to_what_has_none(
     free: int, graphs: int, monkeypatch: pytest.MonkeyPatch
@@ -254,10 +265,10 @@ def test_graphs_leave_memory_to_what_has_none(
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
     replayed = type("Replayed", (), {"replay": lambda _: torch.zeros(())})
     monkeypatch.setattr(captured, "KernelGraph", lambda function, pool: replayed())
-    training = captured.TrainingGraphs(lambda batch, factor: torch.zeros(()), lambda: None)
+    training = captured.TrainingGraphs(plain_steps(torch.zeros(())))
     for _ in range(3):
-        training.learned(batch(), 1.0)
-        training.applied()
+        training.forward(BatchShare(batch(), 1.0))
+        training.step()
     assert len(training.recorded) == graphs
     assert training.is_full == (graphs == 0)
 
@@ -275,10 +286,10 @@ def test_a_step_for_whose_graph_there_is_no_room_is_computed(
         raise LearningError("no graph") from torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(captured, "KernelGraph", refuse)
-    computed = iter(torch.arange(2.0))
-    training = captured.TrainingGraphs(lambda batch, factor: next(computed), lambda: None)
+    training = captured.TrainingGraphs(plain_steps(*torch.arange(2.0)))
     training.updates = 1
-    assert [training.learned(batch(), 1.0).item() for _ in range(2)] == [0.0, 1.0]
+    losses = [training.forward(BatchShare(batch(), 1.0))[0] for _ in range(2)]
+    assert losses == [0.0, 1.0]
     assert training.is_full
 
 

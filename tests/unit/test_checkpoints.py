@@ -20,11 +20,12 @@ from sixjars.learning.checkpoints import (
     load_tensors,
     load_weights,
     mean_weights,
+    optimizer_memory,
     packed_optimizer,
     save_tensors,
+    unpacked_optimizer,
     write_whole,
 )
-from sixjars.learning.resuming import optimizer_memory, unpacked_optimizer
 
 TENSORS = {
     "float": torch.tensor([[1.5, -2.0], [float("inf"), 0.25]]),

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import sixjars
 from sixjars.errors import Interrupted
-from sixjars.learning.checkpoints import FILE, RunFiles, TrainingCost, TrainingPart, read_cost
+from sixjars.learning.checkpoints import FILE, TrainingCost, TrainingPart, read_cost
 from sixjars.learning.loop import Trainer
 from tests.unit.conftest import Tired
 
@@ -20,13 +21,13 @@ Maker = Callable[..., str]
 def test_seconds_add_up_over_resumed_parts(
     recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, out, update = recipe(learning={"epochs": 3}), tmp_path / "run", Trainer._update
+    name, out, update = recipe(learning={"epochs": 3}), tmp_path / "run", Trainer.update
 
     def slow(self: Trainer, load: Any) -> Any:
         time.sleep(0.02)
         return update(self, load)
 
-    monkeypatch.setattr(Trainer, "_update", slow)
+    monkeypatch.setattr(Trainer, "update", slow)
     begun = time.monotonic()
     with pytest.raises(Interrupted):
         sixjars.train(name, out=out, device="cpu", reporter=Tired(5))
@@ -76,9 +77,7 @@ def test_a_damaged_file_says_nothing(text: str, tmp_path: Path) -> None:
 
 def test_every_device_is_named_once(tmp_path: Path) -> None:
     parts = [TrainingPart(60.0, "cpu"), TrainingPart(50.0, "cpu", 2), TrainingPart(10.5, "cpu")]
-    files = RunFiles(tmp_path)
-    files.keep_cost(parts)
-    files.done()
+    (tmp_path / FILE).write_text(json.dumps([asdict(part) for part in parts]))
     cost = read_cost(tmp_path)
     assert cost == TrainingCost(tuple(parts))
     assert cost is not None

@@ -221,7 +221,7 @@ def test_a_second_wish_during_a_save_loses_nothing(
 import os, signal, time
 from sixjars.learning import checkpoints, loop
 loop.SAME_WISH = 0.05
-update, write = loop.Trainer._update, checkpoints.write_tensors
+update, write = loop.Trainer.update, checkpoints.write_tensors
 def updated(self, load):
     if self.state.step == 2:
         os.kill(os.getpid(), signal.SIGINT)
@@ -231,7 +231,7 @@ def slow(path, *given):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.2)
     write(path, *given)
-loop.Trainer._update, checkpoints.write_tensors = updated, slow
+loop.Trainer.update, checkpoints.write_tensors = updated, slow
 """
     said = server.run("train", name, "--out", out, before=before)
     assert said.code == 130, said
@@ -256,7 +256,7 @@ def test_only_a_later_signal_ends_the_update(
     later: float, ends: bool, recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A terminal and a launcher both send the first; within a second it is the same wish."""
-    now, update = [100.0], loop.Trainer._update
+    now, update = [100.0], loop.Trainer.update
 
     def twice(self: loop.Trainer, load: Any) -> Any:
         if self.state.step == 1:
@@ -266,7 +266,7 @@ def test_only_a_later_signal_ends_the_update(
         return update(self, load)
 
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(loop.Trainer, "_update", twice)
+    monkeypatch.setattr(loop.Trainer, "update", twice)
     with pytest.raises(Interrupted) as told:
         sixjars.train(recipe(), out=tmp_path / "run", device="cpu")
     assert str(told.value).startswith("stopped;" if ends else "stopped at step 2 of ")

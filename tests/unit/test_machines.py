@@ -19,12 +19,12 @@ OURS = "from sixjars.cli import main\nmain()"
 DIES = """
 import os, signal
 from sixjars.learning.loop import Trainer
-before = Trainer._update
+before = Trainer.update
 def update(self, load):
     if self.state.step == 25 and os.environ["RANK"] == "{rank}":
         os.kill(os.getpid(), signal.SIGKILL)
     return before(self, load)
-Trainer._update = update
+Trainer.update = update
 """
 Machines = Callable[..., "list[subprocess.Popen[str]]"]
 

@@ -22,12 +22,12 @@ from .conftest import wait_for
 DIES = """
 import os
 from sixjars.learning.loop import Trainer
-before = Trainer._update
+before = Trainer.update
 def update(self, load):
     if self.state.step == 3:
         os._exit(5)
     return before(self, load)
-Trainer._update = update
+Trainer.update = update
 """
 SILENCE = 3.0
 SOON = f"""
@@ -214,7 +214,7 @@ def test_all_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_pat
 STOPS_SLOWLY = """
 import os, signal, time
 from sixjars.learning import checkpoints, loop
-update, write = loop.Trainer._update, checkpoints.write_tensors
+update, write = loop.Trainer.update, checkpoints.write_tensors
 def updated(self, load):
     if self.state.step == 2:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -222,7 +222,7 @@ def updated(self, load):
 def slow(*given):
     time.sleep(1.5)
     write(*given)
-loop.Trainer._update, checkpoints.write_tensors = updated, slow
+loop.Trainer.update, checkpoints.write_tensors = updated, slow
 """
 NOTES_AT_ITS_END = """
 import atexit, pathlib

@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -17,8 +18,17 @@ from torch import nn, optim
 
 from sixjars.errors import RunError
 from sixjars.learning import checkpoints
-from sixjars.learning.checkpoints import RunFiles, TrainingState, copied, packed_optimizer
-from sixjars.learning.resuming import state_of, unpacked_optimizer
+from sixjars.learning.checkpoints import (
+    Checkpoints,
+    RunFiles,
+    TrainingState,
+    copied,
+    packed_optimizer,
+    state_of,
+    unpacked_optimizer,
+)
+from sixjars.learning.engine import fabric_for
+from sixjars.recipe.sections import LearningSettings
 
 VALUES = st.floats(-5, 5).map(lambda value: round(value, 1))
 SCORES = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
@@ -150,12 +160,10 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert str(caught.value) == told
 
 
-def keep_all(
-    files: RunFiles, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState
-) -> None:
-    files.keep_best(network, state, is_best=True, average=2)
-    files.save(network, packed_optimizer(optimizer), state, None)
-    files.done()
+def keep_all(checkpoints: Checkpoints, state: TrainingState) -> None:
+    checkpoints.validated({}, state, is_best=True)
+    checkpoints.save(state)
+    checkpoints.settle()
 
 
 def test_nothing_is_written_behind_what_could_not_be(
@@ -163,12 +171,17 @@ def test_nothing_is_written_behind_what_could_not_be(
 ) -> None:
     """A state whose weights are not there, or are swept away: worse than an older state."""
     network = nn.Linear(2, 2)
-    optimizer = optim.SGD(network.parameters(), lr=0.1)
-    files = RunFiles(tmp_path)
+    updates: Any = SimpleNamespace(
+        fabric=fabric_for(device="cpu", devices=1, precision="32"),
+        optimizer=optim.SGD(network.parameters(), lr=0.1),
+        scaler=None,
+        settings=LearningSettings(average=2),
+    )
+    training = Checkpoints(tmp_path, network, updates)
     state = TrainingState()
     state.step = 1
     state.score(2.0, 2.0, better="lower", keep=2)
-    keep_all(files, network, optimizer, state)
+    keep_all(training, state)
     before = {path.name: path.read_bytes() for path in tmp_path.rglob("*.safetensors")}
     writes, write = [], checkpoints.write_whole
 
@@ -182,7 +195,7 @@ def test_nothing_is_written_behind_what_could_not_be(
     state.step = 2
     state.score(1.0, 1.0, better="lower", keep=1)
     with pytest.raises(RunError, match="no space left"):  # at once, or where it is waited for
-        keep_all(files, network, optimizer, state)
+        keep_all(training, state)
     assert writes == ["best-2.safetensors"]
     assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.safetensors")} == before
 

@@ -14,6 +14,7 @@ from torch import nn, optim
 import sixjars
 from sixjars.data.flat import ahead
 from sixjars.errors import DataError
+from sixjars.progress import Reporter
 
 
 def test_the_next_is_made_while_the_present_one_is_used() -> None:
@@ -56,16 +57,48 @@ def test_an_update_is_the_same_however_its_rows_are_cut_into_batches(
         "cut": {"batch_examples": 5, "accumulate": 100},
         "untouched": {"batch_examples": 64, "rate": 1e-9},
     }
-    weights = {}
+    weights, losses = {}, {}
     for name, cut in cuts.items():
         made = sixjars.train(recipe(learning={**learning, **cut}), out=tmp_path / name)
         weights[name] = load_file(made.folder / "model.safetensors")
+        losses[name] = made.history[-1]["train_loss"]
+    assert losses["cut"] == pytest.approx(losses["whole"], rel=1e-5)
     moved = 0.0
     for name, whole in weights["whole"].items():
         moved = max(moved, float((whole - weights["untouched"][name]).abs().max()))
         # A sum of 64 rows in another order: some 64 roundings of 6e-8, of numbers around 1.
         assert float((whole - weights["cut"][name]).abs().max()) < 4e-6, name
     assert moved > 1e-2
+
+
+def test_an_update_moves_no_further_than_its_clipped_gradient(
+    recipe: Callable[..., str], tmp_path: Path
+) -> None:
+    """One step of plain gradient descent at the rate 1: as long as the norm of the gradient."""
+    learning = {"steps": 1, "epochs": None, "optimizer": "sgd", "momentum": 0.0}
+    kept = {}
+    for name, rate in (("before", 1e-30), ("after", 1.0)):
+        settings = {**learning, "rate": rate, "clip": 0.01, "schedule": "constant", "warmup": 0}
+        folder = sixjars.train(recipe(learning=settings), out=tmp_path / name).folder
+        kept[name] = load_file(folder / "model.safetensors")
+    moves = [
+        (kept["after"][name] - before).square().sum() for name, before in kept["before"].items()
+    ]
+    assert math.sqrt(sum(moves)) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_the_logged_loss_is_that_since_the_last_validation(
+    recipe: Callable[..., str], tmp_path: Path
+) -> None:
+    losses: list[float] = []
+
+    class Noting(Reporter):
+        def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+            losses.append(loss)
+
+    run = sixjars.train(recipe(learning=EIGHT), out=tmp_path / "run", reporter=Noting())
+    assert len(losses) == 8
+    assert [record["train_loss"] for record in run.history] == pytest.approx(losses)
 
 
 def logged(recipe: str, out: Path) -> list[dict[str, float]]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sixjars.flow.limits import padded_size
 from sixjars.flow.values import Batch, Padded
+from sixjars.learning.engine import BatchShare, Updater
 from sixjars_runtime.errors import LearningError
 
 ROWS = 16
@@ -121,7 +122,7 @@ class GradientGraph:
         self.factor = torch.ones((), device=self.places[0].device)
         self.graph = KernelGraph(lambda: learn(self.batch, self.factor), pool)
 
-    def learned(self, batch: Batch, factor: float) -> Tensor:
+    def learned(self, batch: Batch, factor: Tensor | float) -> Tensor:
         """The loss of another batch of the same shape."""
         for place, tensor in zip(self.places, batch.tensors(), strict=True):
             place.copy_(tensor, non_blocking=True)
@@ -132,18 +133,15 @@ class GradientGraph:
 
 @final
 class TrainingGraphs:
-    """The graphs of a training, each recorded when its shape is met for the second time.
+    """The steps of an update as graphs: what an `Updater` does, recorded, and launched again.
 
-    `learn` adds the gradients of a batch, times a factor, to those of the weights and returns its
-    loss; `apply` makes an update of them and sets them to zero. Both must leave the gradients where
-    they are.
+    Each shape of batches has a graph with both passes, recorded when it is met for the second time;
+    one more graph has the clipping and the step. Both leave the gradients where they are.
     """
 
-    widened = staticmethod(widened)
-
-    def __init__(self, learn: Learn, apply: Callable[[], None]) -> None:
-        self.learn = learn
-        self.apply = apply
+    def __init__(self, plain: Updater) -> None:
+        self.plain = plain
+        self.batches, self.schedule = plain.batches, plain.schedule
         self.pool = torch.cuda.graph_pool_handle()
         self.met: set[Shape] = set()
         self.recorded: dict[Shape, GradientGraph] = {}
@@ -152,38 +150,60 @@ class TrainingGraphs:
         self.update: KernelGraph | None = None
         self.updates = 0
 
-    def learned(self, batch: Batch, factor: float) -> Tensor:
-        """The loss of a batch from the CPU, whose gradients are added to those of the weights."""
-        shape = tuple(tuple(tensor.shape) for tensor in batch.tensors())
-        recorded = self.recorded.get(shape)
-        is_known = shape in self.met
-        self.met.add(shape)
-        if recorded is not None:
-            return recorded.learned(batch, factor)
-        batch = batch.to(torch.device("cuda", torch.cuda.current_device()))
-        # The first time compiles kernels, and the first update shows which weights learn.
-        if is_known and self.updates > 0 and not self.is_full and self._records(shape, batch):
-            return self.recorded[shape].learned(batch, factor)
-        return self.learn(batch, factor)
+    def ready(self, batch: Batch) -> Batch:
+        """A batch of one of a few shapes, still on the CPU."""
+        return self.plain.ready(widened(batch, rows=self.plain.pads_rows))
 
-    def _records(self, shape: Shape, batch: Batch) -> bool:
-        """Record the graph of a shape; return whether there was room for it."""
-        self.is_full = len(self.recorded) >= MOST or not has_room()
-        if not self.is_full:
-            try:
-                self.recorded[shape] = GradientGraph(self.learn, batch, self.pool)
-            except LearningError as error:
-                self.is_full = isinstance(error.__cause__, torch.OutOfMemoryError)
-                if not self.is_full:
-                    raise
-        return not self.is_full
+    def forward(self, share: BatchShare) -> tuple[Tensor, Tensor]:
+        """The loss of a batch from the CPU, twice; its gradients are added to the weights' own."""
+        graph = self._graph(share.batch)
+        loss = (self._learn if graph is None else graph.learned)(share.batch, share.factor)
+        return loss, loss
 
-    def applied(self) -> None:
-        """Make an update; the first two create the optimizer's state, so they have no graph."""
+    def backward(self, loss: Tensor) -> None:
+        """Nothing: the graph of the forward pass goes on with this one."""
+
+    def clip(self) -> None:
+        """Nothing: the graph of the step begins with it."""
+
+    def step(self) -> None:
+        """Clip, and step; the first two create the optimizer's state, so they have no graph."""
         self.updates += 1
         if self.updates <= 2:
-            self.apply()
+            self._step()
             return
         if self.update is None:
-            self.update = KernelGraph(self.apply, self.pool)
+            self.update = KernelGraph(self._step, self.pool)
         self.update.replay()
+
+    def _step(self) -> None:
+        self.plain.clip()
+        self.plain.step()
+
+    def _learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
+        """Add the gradients of a batch, times a factor, to the weights' own; return its loss."""
+        loss, plain = self.plain.forward(BatchShare(batch, factor))
+        self.plain.backward(loss)
+        return plain
+
+    def _graph(self, batch: Batch) -> GradientGraph | None:
+        """The graph of a batch's shape, which is recorded first where it is time to."""
+        shape = tuple(tuple(tensor.shape) for tensor in batch.tensors())
+        # The first time compiles kernels, and the first update shows which weights learn.
+        is_due = shape in self.met and self.updates > 0 and shape not in self.recorded
+        self.met.add(shape)
+        if is_due and not self.is_full:
+            self.is_full = len(self.recorded) >= MOST or not has_room()
+            if not self.is_full:
+                self._record(shape, batch)
+        return self.recorded.get(shape)
+
+    def _record(self, shape: Shape, batch: Batch) -> None:
+        """Record the graph of a shape, if there is room for it."""
+        on_device = batch.to(torch.device("cuda", torch.cuda.current_device()))
+        try:
+            self.recorded[shape] = GradientGraph(self._learn, on_device, self.pool)
+        except LearningError as error:
+            self.is_full = isinstance(error.__cause__, torch.OutOfMemoryError)
+            if not self.is_full:
+                raise

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import signal
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -25,7 +26,10 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
 from sixjars.progress import duration
-from sixjars_runtime.errors import RunError
+from sixjars_runtime.errors import RunError, shown
+
+if TYPE_CHECKING:
+    from sixjars.learning.engine import Updater
 
 FILE: Final = "cost.json"
 _LARGEST: Final = 1 << 20  # bytes
@@ -89,9 +93,6 @@ def read_cost(folder: Path) -> TrainingCost | None:
         return None
     return TrainingCost(tuple(parts)) if parts else None
 
-
-if TYPE_CHECKING:
-    from lightning_fabric.plugins.precision import Precision
 
 Tensors = dict[str, Tensor]
 Counter = Annotated[int, Field(ge=0, lt=2**63)]
@@ -177,8 +178,7 @@ def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> int:
 
 def check_shapes(expected: Mapping[str, Tensor], path: Path) -> None:
     """Refuse a file with tensors of other names or shapes, reading its header alone."""
-    with _opened(path, "np") as file:  # maps the file without taking memory for it
-        saved = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+    saved = saved_shapes(path)
     shapes = {name: tuple(tensor.shape) for name, tensor in expected.items()}
     for name in sorted({*shapes, *saved}):
         here, there = shapes.get(name, "nothing"), saved.get(name, "nothing")
@@ -189,10 +189,10 @@ def check_shapes(expected: Mapping[str, Tensor], path: Path) -> None:
             )
 
 
-def saved_shapes(path: Path) -> list[tuple[int, ...]]:
+def saved_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """The shapes of saved tensors, from the header of the file."""
-    with _opened(path, "np") as file:
-        return [tuple(file.get_slice(name).get_shape()) for name in file.keys()]
+    with _opened(path, "np") as file:  # maps the file without taking memory for it
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
@@ -230,10 +230,47 @@ def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
     }
 
 
+MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
+    optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
+    optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
+    optim.Adadelta: ("step", "square_avg", "acc_delta"),
+    optim.SGD: ("momentum_buffer",),
+}
+"""The state that each optimizer has for every weight; SGD only with momentum."""
+
+
+def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
+    """The names of an optimizer's state after an update, each with a tensor of its shape."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    names = next(names for kind, names in MEMORY.items() if isinstance(optimizer, kind))
+    if not optimizer.defaults.get("momentum", 1):
+        names = ()
+    return {
+        f"optimizer.{number}.{name}": torch.zeros(()) if name == "step" else weight
+        for number, weight in enumerate(weights)
+        for name in names
+    }
+
+
+def unpacked_optimizer(
+    optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int
+) -> dict[str, Any]:
+    """The optimizer's state from `packed_optimizer`; ValueError where its step counts are wrong."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for full, like in optimizer_memory(optimizer).items():
+        _, number, name = full.split(".")
+        if name == "step" and not 0 <= float(tensors[full]) <= updates:
+            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} steps")
+        # Laid out as the weight is, which a fused update relies on.
+        tensor = tensors[full] if name == "step" else torch.empty_like(like).copy_(tensors[full])
+        state.setdefault(int(number), {})[name] = tensor
+    return {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
+
+
 @final
 @dataclass
 class TrainingState:
-    """The counters of a run; with the weights and the recipe they determine what comes next."""
+    """Where a training stands: the counters of its run; with the weights and the recipe they determine what comes next."""
 
     step: Counter = 0
     """Updates made."""
@@ -258,6 +295,20 @@ class TrainingState:
     finished: bool = False
     """Whether training came to its own end."""
 
+    def advance(self, epoch_length: int) -> None:
+        """Count an update of an epoch with so many."""
+        self.step += 1
+        self.done_in_epoch += 1
+        if self.done_in_epoch == epoch_length:
+            self.epoch += 1
+            self.done_in_epoch = 0
+
+    def take_loss(self) -> float:
+        """The mean training loss since the last validation; from now on it is that of what comes."""
+        mean = self.loss / max(self.tokens, 1)
+        self.loss, self.tokens = 0.0, 0
+        return mean
+
     def score(self, value: float, loss: float, *, better: str, keep: int) -> bool:
         """Add a validation to the `keep` best; return whether it is the best so far.
 
@@ -271,6 +322,26 @@ class TrainingState:
         self.stale = 0 if is_best else self.stale + 1
         self.since_halving = 0 if is_best else self.since_halving + 1
         return is_best
+
+
+def state_of(values: Any) -> TrainingState:
+    """The state that `asdict` wrote; ValueError where it cannot be right."""
+    if not isinstance(values, dict) or values.keys() != asdict(TrainingState()).keys():
+        raise ValueError(f"state is {shown(values)}")
+    try:
+        state = TypeAdapter(TrainingState).validate_json(json.dumps(values), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
+    counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
+    latest = max(counts + [step for _, _, step in state.best])
+    if latest > state.step or (state.finished and not state.best):
+        raise ValueError(f"its counts do not agree with {state.step} steps")
+    return state
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and value < math.inf
 
 
 @final
@@ -305,32 +376,8 @@ class RunFiles:
             file.write(json.dumps(record) + "\n")
             return file.tell()
 
-    def keep_best(
-        self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int
-    ) -> None:
-        """Save the weights if they are the best so far, or among those to be averaged."""
-        among = average > 1 and state.step in {step for _, _, step in state.best}
-        weights = copied(network.state_dict()) if is_best or among else {}
-        if among:
-            self._later(write_tensors, self.best(state.step), weights, {})
-        if is_best:
-            self._later(write_tensors, self.model, weights, {"step": state.step})
-
-    def keep_cost(self, parts: Sequence[TrainingPart]) -> None:
-        """Save the cost of training so far; before `save`, so that no state is without it."""
-        content = json.dumps([asdict(part) for part in parts]).encode()
-        self._later(write_whole, self.log.with_name(FILE), content)
-
-    def save(
-        self, network: nn.Module, memory: Tensors, state: TrainingState, scaler: "Precision | None"
-    ) -> None:
-        """Save the whole state, with that of the optimizer."""
-        weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
-        notes = {"state": asdict(state), "precision": {} if scaler is None else scaler.state_dict()}
-        self._later(write_tensors, self.last, copied(weights | memory), notes)
-        self._later(self.sweep, replace(state, best=[*state.best]))
-
-    def _later(self, write: Callable[..., None], *arguments: Any) -> None:
+    def later(self, write: Callable[..., None], *arguments: Any) -> None:
+        """Write a file after those before it."""
         self.done(but=3)  # waiting files take memory
         self.waiting.append(self.thread.submit(self._in_order, write, *arguments))
 
@@ -356,13 +403,127 @@ class RunFiles:
         for path in left - kept:
             path.unlink(missing_ok=True)
 
-    def average(self, network: nn.Module, state: TrainingState) -> None:
-        """Save the mean of the best weights as the final ones."""
-        steps = [step for _, _, step in state.best]
-        paths = [self.best(step) for step in steps]
+
+@final
+class Checkpoints:
+    """The saving of a training: its log, its best weights, the state to resume from, and its cost.
+
+    All processes call it; the first one writes.
+    """
+
+    def __init__(self, folder: Path, network: nn.Module, updates: "Updater") -> None:
+        self.folder = folder
+        self.files = RunFiles(folder)
+        self.network = network
+        self.updates = updates
+        self.settings = updates.settings
+        self.fabric = updates.fabric
+        self.leads = self.fabric.global_rank == 0
+        self.cost: TrainingCost | None = TrainingCost()
+        self.begun_at = self.saved_at = time.monotonic()
+
+    def load(self) -> TrainingState | None:
+        """Resume what `save` wrote, if there is anything; a misfit changes nothing."""
+        path, optimizer, scaler = self.files.last, self.updates.optimizer, self.updates.scaler
+        if not path.is_file():
+            return None
+        with self.fabric.whole(change=True):
+            weights = self.network.state_dict()
+            named = {f"model.{name}": tensor for name, tensor in weights.items()}
+            check_shapes(named | optimizer_memory(optimizer), path)
+            tensors, notes = load_tensors(path)
+            try:
+                state = state_of(notes["state"])
+                scale = dict(notes["precision"])  # of the gradients, with fp16
+                fits = scale.keys() == ({} if scaler is None else scaler.state_dict()).keys()
+                if not fits or not all(map(_is_finite, scale.values())):
+                    raise ValueError(f"precision is {shown(scale)}")
+                memory = unpacked_optimizer(optimizer, tensors, updates=state.step)
+            except (KeyError, TypeError, ValueError) as error:
+                fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                what = f"{path} has a training state that cannot be right: {fault}."
+                raise RunError(what) from None
+
+            self.network.load_state_dict({name: tensors[f"model.{name}"] for name in weights})
+        optimizer.load_state_dict(memory)
+        if scaler is not None:
+            scaler.load_state_dict(scale)
+        self.cost = read_cost(self.folder)  # None stays None: the first part is not known
+        return state
+
+    def begin(self, state: TrainingState) -> None:
+        """Go on with the log from this state; the time counts from now on."""
+        if self.leads:
+            self.files.cut_log(state.log_bytes)
+        self.begun_at = time.monotonic()
+
+    def validated(
+        self, record: Mapping[str, float], state: TrainingState, *, is_best: bool
+    ) -> None:
+        """Log a validation; save the weights if they are the best, or among those to be averaged."""
+        if not self.leads:
+            return
+        state.log_bytes = self.files.add_to_log(record)
+        among = self.settings.average > 1 and state.step in {step for _, _, step in state.best}
+        weights = copied(self.network.state_dict()) if is_best or among else {}
+        if among:
+            self.files.later(write_tensors, self.files.best(state.step), weights, {})
+        if is_best:
+            self.files.later(write_tensors, self.files.model, weights, {"step": state.step})
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the last save is as long ago as the recipe allows."""
+        return time.monotonic() - self.saved_at > self.settings.save_seconds
+
+    def save(self, state: TrainingState) -> None:
+        """Save the state, with that of the optimizer, and what training has cost so far."""
+        self.saved_at = time.monotonic()
+        memory = packed_optimizer(self.updates.optimizer)  # all processes, for each has a share
+        scaler = self.updates.scaler
+        notes = {"state": asdict(state), "precision": {} if scaler is None else scaler.state_dict()}
+        with self.fabric.whole():
+            if not self.leads:
+                return
+            if self.cost is not None:  # first, so that no state is without it
+                parts = [*self.cost.parts, self._part()]
+                content = json.dumps([asdict(part) for part in parts]).encode()
+                self.files.later(write_whole, self.folder / FILE, content)
+            weights = {f"model.{name}": each for name, each in self.network.state_dict().items()}
+            self.files.later(write_tensors, self.files.last, copied(weights | memory), notes)
+            self.files.later(self.files.sweep, replace(state, best=[*state.best]))
+
+    def _part(self) -> TrainingPart:
+        device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
+        is_cuda = device.type == "cuda"
+        name = f"cuda ({torch.cuda.get_device_name(device)})" if is_cuda else device.type
+        return TrainingPart(seconds, name, self.fabric.world_size)
+
+    def settle(self) -> None:
+        """Wait until all is on the disk, in every process: the end of one ends the others."""
+        if self.leads:
+            self.files.done()
+        self.fabric.barrier()
+
+    def finish(self, state: TrainingState) -> None:
+        """Leave the final weights: the best, or the mean of the best ones."""
+        with self.fabric.whole():
+            if self.leads:
+                self.files.sweep(state)  # a kill may have come before the last time
+                if self.settings.average > 1:
+                    self._average([step for _, _, step in state.best])
+                if not self.files.model.is_file():
+                    raise RunError(
+                        f"{self.files.model} is gone, and only training from the start would "
+                        "bring it back; begin a new run with another --out."
+                    )
+            self.fabric.barrier()
+
+    def _average(self, steps: list[int]) -> None:
+        paths = [self.files.best(step) for step in steps]
         for path in paths:
-            check_shapes(network.state_dict(), path)
-        save_tensors(self.model, mean_weights(paths), {"mean of": steps})
+            check_shapes(self.network.state_dict(), path)
+        save_tensors(self.files.model, mean_weights(paths), {"mean of": steps})
 
 
 @contextmanager

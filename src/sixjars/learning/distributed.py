@@ -9,13 +9,13 @@ remembers, which for Adam is twice as much.
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, cast, final
 
 import torch
 from lightning_fabric import Fabric
 from lightning_fabric.plugins.precision.fsdp import FSDPPrecision
 from lightning_fabric.strategies.fsdp import FSDPStrategy
-from torch import nn, optim
+from torch import Tensor, nn, optim
 
 if TYPE_CHECKING:
     from torch.distributed.fsdp import FullyShardedDataParallel
@@ -37,6 +37,17 @@ class DistributedEngine(Fabric):
         """
         strategy = self.strategy
         return strategy.whole(change=change) if isinstance(strategy, Sharded) else nullcontext()
+
+    def summed(self, values: Tensor) -> Tensor:
+        """The sum over all processes."""
+        return cast("Tensor", self.all_reduce(values, reduce_op="sum"))
+
+    def anywhere(self, *facts: bool) -> tuple[bool, ...]:
+        """Each fact, true in all processes where it is in any."""
+        if self.world_size == 1:  # reading a tensor would wait for the device every time
+            return facts
+        flags = torch.tensor([float(fact) for fact in facts], device=self.device)
+        return tuple(map(bool, cast("Tensor", self.all_reduce(flags, reduce_op="max"))))
 
 
 @final

@@ -1,14 +1,12 @@
-"""The devices and processes that training runs on; its optimizer, its schedule, and one update.
-
-A thread prepares the batches of an update while the device computes the one before it.
-"""
+"""What stands behind an update: devices and processes, its batches, its optimizer, its schedule."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, final, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, final, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn, optim
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
     from lightning_fabric.plugins.precision import Precision
 
-    from sixjars.learning.captured import TrainingGraphs
     from sixjars.learning.distributed import DistributedEngine
 
 T = TypeVar("T")
@@ -85,6 +82,14 @@ class OneDevice:
 
     rank_zero_first = whole = no_backward_sync
 
+    def summed(self, values: Tensor) -> Tensor:
+        """The sum over all processes, of which this is the only one."""
+        return values
+
+    def anywhere(self, *facts: bool) -> tuple[bool, ...]:
+        """Each fact, true where it is in any process."""
+        return facts
+
     def broadcast(self, value: T) -> T:
         """The value of the first process."""
         return value
@@ -142,15 +147,25 @@ def together(fabric: Engine) -> AbstractContextManager[None]:
 
 @final
 @dataclass(frozen=True)
+class BatchShare:
+    """The rows of a batch that one process computes."""
+
+    batch: Batch
+    factor: Tensor | float
+    """What its summed loss is multiplied by, so that the update has the mean over its tokens."""
+    stands_in: bool = False
+    """Whether this process has no rows of the batch, and these, with the factor 0, do not count."""
+
+
+@final
+@dataclass(frozen=True)
 class UpdateBatches:
-    """The batches of one update in one process."""
+    """What one process computes of an update."""
 
     tokens: int
     """Of all processes."""
-    batches: tuple[Batch, ...]
-    """Of this one; their gradients are added."""
-    counts: tuple[float, ...]
-    """1 for each batch that counts; 0 for one that stands in where a process has no rows."""
+    shares: tuple[BatchShare, ...]
+    """One of each batch; their gradients are added."""
 
 
 @final
@@ -225,7 +240,7 @@ def backend_of_training(fabric: Engine, settings: LearningSettings) -> Backend:
 
 @final
 class Updater:
-    """Makes updates; on CUDA as graphs, where they are possible."""
+    """The steps of an update, as plain calls of torch."""
 
     def __init__(
         self,
@@ -236,7 +251,6 @@ class Updater:
     ) -> None:
         self.settings = settings
         self.fabric = fabric
-        self.captured: TrainingGraphs | None = None
         self.why = uncaptured(fabric, settings)
         self.note = objective.network.backend.note
         # Added rows have no influence, except on batch statistics and on the choice of labels.
@@ -248,10 +262,6 @@ class Updater:
         optimizer = optimizer_for(parameters, settings, on=device, captured=not self.why)
         setup: Any = fabric.setup(objective, optimizer)
         self.objective, self.optimizer = setup
-        if not self.why:
-            from sixjars.learning import captured
-
-            self.captured = captured.TrainingGraphs(self.learn, self.apply)
 
     @property
     def scaler(self) -> "Precision | None":
@@ -266,47 +276,57 @@ class Updater:
 
     def ready(self, batch: Batch) -> Batch:
         """A batch prepared for the device, still on the CPU."""
-        if self.fabric.device.type != "cuda":
-            return batch
-        if self.captured is not None:
-            batch = self.captured.widened(batch, rows=self.pads_rows)
-        return batch.mapped(Tensor.pin_memory)
+        return batch.mapped(Tensor.pin_memory) if self.fabric.device.type == "cuda" else batch
 
-    def made(self, load: UpdateBatches, rate: float) -> Tensor:
-        """Make one step of the optimizer; the summed loss of this process stays on the device."""
-        share = self.fabric.world_size / load.tokens
-        loss = torch.zeros((), device=self.fabric.device)
-        last = len(load.batches) - 1
-        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True)):
-            if self.captured is not None:
-                loss += self.captured.learned(batch, share * counts) * counts
-                continue
-            with self.fabric.no_backward_sync(self.objective, enabled=number < last):
-                loss += self.learn(batch.to(self.fabric.device), share * counts) * counts
+    def batches(self, load: UpdateBatches) -> Iterator[BatchShare]:
+        """Each batch of an update; several processes add up their gradients after the last one."""
+        for number, share in enumerate(load.shares, start=1):
+            is_last = number == len(load.shares)
+            with self.fabric.no_backward_sync(self.objective, enabled=not is_last):
+                yield share
+
+    def forward(self, share: BatchShare) -> tuple[Tensor, Tensor]:
+        """The loss of a batch that is minimized, and its plain -Σ log P."""
+        with self.fabric.autocast():
+            total, plain = self.objective(SealedBatch(share.batch.to(self.fabric.device)))
+        plain = torch.zeros_like(plain) if share.stands_in else plain.detach()
+        return total * share.factor, plain
+
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradients of the loss to those of the weights."""
+        self.fabric.backward(loss)
+
+    def clip(self) -> None:
+        """Scale the gradients down to the norm that the recipe allows."""
+        if self.settings.clip is not None:
+            limits: dict[str, Any] = {"max_norm": self.settings.clip, "error_if_nonfinite": False}
+            self.fabric.clip_gradients(self.objective, self.optimizer, **limits)
+
+    def schedule(self, rate: float) -> None:
+        """Let the next step have this rate, times the factors of `learning.rates`."""
         for group in self.optimizer.param_groups:
             scaled = rate * group.get("factor", 1.0)
             group["lr"] = group["lr"].fill_(scaled) if isinstance(group["lr"], Tensor) else scaled
-        if self.captured is None:
-            self.apply()
-        else:
-            self.captured.applied()
-        return loss
 
-    def learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
-        """Add a batch's gradients, times a factor, to the weights' own; return its plain loss."""
-        with self.fabric.autocast():
-            total, plain = self.objective(SealedBatch(batch))
-        self.fabric.backward(total * factor)
-        return cast("Tensor", plain.detach())
-
-    def apply(self) -> None:
-        """Update the weights by the gradients, and clear these."""
-        clip = self.settings.clip
-        if clip is not None:
-            limits: dict[str, Any] = {"max_norm": clip, "error_if_nonfinite": False}
-            self.fabric.clip_gradients(self.objective, self.optimizer, **limits)
+    def step(self) -> None:
+        """Move the weights by their gradients, and clear these."""
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=self.captured is None)
+        self.optimizer.zero_grad(set_to_none=bool(self.why))  # a graph needs their places
+
+
+def seed_dropout(device: torch.device, *numbers: int) -> int:
+    """Seed the generators by numbers, so that dropout depends on nothing else; return the seed.
+
+    >>> seeds = {seed_dropout(torch.device("cpu"), *numbers) for numbers in np.ndindex(2, 2, 2)}
+    >>> len(seeds)
+    8
+    """
+    sequence = np.random.SeedSequence(numbers)
+    seed = int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+    torch.default_generator.manual_seed(seed)  # `torch.manual_seed` also visits absent devices
+    if device.type in ("cuda", "mps"):
+        getattr(torch, device.type).manual_seed(seed)
+    return seed
 
 
 def learning_rate(settings: LearningSettings, step: int, *, total: int, halvings: int = 0) -> float:

@@ -27,6 +27,13 @@ def loggers_for(names: Sequence[str], folder: Path) -> "list[Logger]":
     >>> loggers_for([], Path("runs/x"))
     []
     """
+    logs, run, project = str(folder / "logs"), folder.name, "sixjars"
+    options: dict[str, dict[str, Any]] = {
+        "csv": {"root_dir": logs, "name": "csv", "flush_logs_every_n_steps": 1},
+        "tensorboard": {"root_dir": logs, "name": "tensorboard"},
+        "wandb": {"project": project, "name": run, "save_dir": logs},
+        "mlflow": {"experiment_name": project, "run_name": run, "save_dir": f"{logs}/mlflow"},
+    }
     loggers = []
     for name in dict.fromkeys(names):
         package, kind, libraries = KINDS[name]
@@ -35,20 +42,5 @@ def loggers_for(names: Sequence[str], folder: Path) -> "list[Logger]":
                 raise MissingExtra(library, name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            loggers.append(getattr(import_module(package), kind)(**_options(name, folder)))
+            loggers.append(getattr(import_module(package), kind)(**options[name]))
     return loggers
-
-
-def _options(name: str, folder: Path) -> dict[str, Any]:
-    logs = str(folder / "logs")
-    options: dict[str, dict[str, Any]] = {
-        "csv": {"root_dir": logs, "name": "csv", "flush_logs_every_n_steps": 1},
-        "tensorboard": {"root_dir": logs, "name": "tensorboard"},
-        "wandb": {"project": "sixjars", "name": folder.name, "save_dir": logs},
-        "mlflow": {
-            "experiment_name": "sixjars",
-            "run_name": folder.name,
-            "save_dir": f"{logs}/mlflow",
-        },
-    }
-    return options[name]

@@ -1,35 +1,34 @@
 """The training loop: update, validate, save, and resume exactly where a run was stopped.
 
-Gradient descent with backpropagation through time, all the way into the encoder. The loss of an
-update is the sum over all its tokens, whatever batches and processes they are spread over, divided
-by their number.
+`Trainer.update` is gradient descent with backpropagation through time, all the way into the
+encoder. The loss of an update is the sum over all its tokens, whatever batches and processes they
+are spread over, divided by their number.
 """
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, final
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
-from sixjars.learning.checkpoints import (
-    RunFiles,
-    TrainingCost,
-    TrainingPart,
-    TrainingState,
-    packed_optimizer,
-    read_cost,
-    signals_to,
+from sixjars.learning import captured
+from sixjars.learning.checkpoints import Checkpoints, TrainingState, signals_to
+from sixjars.learning.engine import (
+    BatchShare,
+    Engine,
+    Update,
+    UpdateBatches,
+    Updater,
+    learning_rate,
+    seed_dropout,
 )
-from sixjars.learning.engine import Engine, OneDevice, Update, UpdateBatches, Updater, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
 from sixjars.progress import Reporter
@@ -40,16 +39,6 @@ LOGGED = 10
 """Steps between two training losses that loggers get."""
 SAME_WISH = 1.0
 """Seconds within which a second signal is an echo of the first: terminal and launcher send it."""
-
-
-def seed_of(seed: int, step: int, rank: int) -> int:
-    """The seed of one update in one process: its dropout depends on nothing that came before.
-
-    >>> len({seed_of(seed, step, rank) for seed in (0, 1) for step in (0, 1) for rank in (0, 1)})
-    8
-    """
-    sequence = np.random.SeedSequence([seed, step, rank])
-    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 @final
@@ -69,8 +58,55 @@ class TrainingHooks:
 
 
 @final
+class TrainingReport:
+    """The reporting of a training: the loss of each update, the scores of each validation.
+
+    The loss of an update is reported after the next one was begun: reading it waits for the device,
+    which has that one to compute by then.
+    """
+
+    def __init__(self, reporter: Reporter, fabric: Engine, checkpoints: Checkpoints) -> None:
+        self.reporter = reporter
+        self.fabric = fabric
+        self.checkpoints = checkpoints
+        self.pending: Update | None = None
+        self.at = time.monotonic()  # when the update began whose loss is reported next
+
+    def add(self, update: Update, state: TrainingState) -> None:
+        """Report the update before this one, and keep this one."""
+        self.flush(state)
+        self.pending = update
+
+    def flush(self, state: TrainingState) -> None:
+        """Report the loss that is kept, if any, and add it to those of the state."""
+        if self.pending is None:
+            return
+        update, self.pending = self.pending, None
+        loss = update.loss()
+        if not math.isfinite(loss):
+            self.checkpoints.settle()
+            raise LearningError(
+                f"the loss is no longer a number at step {update.step}; try a lower learning.rate."
+            )
+        state.tokens += update.tokens
+        state.loss += loss
+        before, self.at = self.at, time.monotonic()
+        mean, speed = loss / update.tokens, update.tokens / max(self.at - before, 1e-9)
+        self.reporter.stepped(step=update.step, loss=mean, tokens_per_second=speed)
+        if self.fabric.loggers and update.step % LOGGED == 0:
+            self.fabric.log_dict({"step_loss": mean, "tokens_per_second": speed}, step=update.step)
+
+    def validated(self, record: dict[str, float], *, is_best: bool) -> None:
+        """Report the scores of a validation."""
+        if self.fabric.loggers:
+            logged = {name: value for name, value in record.items() if name != "step"}
+            self.fabric.log_dict(logged, step=int(record["step"]))
+        self.reporter.validated(record, is_best=is_best)
+
+
+@final
 class Trainer:
-    """One run of training."""
+    """One run of training: its `state`, its `report` and its `checkpoints`, around `update`."""
 
     def __init__(
         self,
@@ -85,92 +121,69 @@ class Trainer:
         self.settings = settings
         self.hooks = hooks
         self.fabric = fabric
-        self.state = TrainingState()
-        self.files = RunFiles(hooks.folder)
         trained: list[Any] = [each for each in self.network.parameters() if each.requires_grad]
         if settings.rates:
             trained = parameter_groups(self.network, settings.rates)
         self.updates = Updater(objective, trained, settings, fabric)
-        if self.updates.captured is not None:
+        self.steps: Updater | captured.TrainingGraphs = self.updates
+        if not self.updates.why:
+            self.steps = captured.TrainingGraphs(self.updates)
             batches.have_few_shapes()
+        self.state = TrainingState()
+        self.checkpoints = Checkpoints(hooks.folder, self.network, self.updates)
+        self.report = TrainingReport(hooks.reporter, fabric, self.checkpoints)
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = settings.updates(self.per_epoch)
         self.rate = settings.rate
-        self.pending: Update | None = None
         self.asked_at: float | None = None
         self.paused = False
-        self.cost: TrainingCost | None = TrainingCost()
-        self.begun_at = self.reported_at = self.saved_at = time.monotonic()
 
-    @property
-    def validations(self) -> int:
-        """How many there have been."""
-        return self.state.step // (self.settings.validate_every or self.per_epoch)
+    def update(self, load: UpdateBatches) -> Tensor:
+        """Make one update of the weights; return its loss, summed over all its N tokens.
 
-    def resume(self, *, extended: bool = False) -> None:
-        """Load the last saved state; where none was saved yet, start at the beginning.
-
-        Where the recipe now trains longer (`extended`), a finished run continues to the new end.
+        g = ∂/∂θ (1/N) Σ_n L_n, scaled down to the norm that `learning.clip` allows; then θ moves
+        against g by a step of the optimizer, at the rate of the schedule. Each line below is a few
+        calls of torch in `Updater`, or a CUDA graph of them in `TrainingGraphs`.
         """
-        if not self.files.last.is_file():
-            return
-        from sixjars.learning.resuming import resumed
-
-        self.state = state = resumed(self.files, self.network, self.updates)
-        self.cost = read_cost(self.hooks.folder)  # None stays None: the first part is not known
-        if extended:
-            if self.total < state.step or (self.total == state.step and not state.finished):
-                raise RunError(
-                    f"{self.hooks.folder} has made {state.step} updates already, but "
-                    f"learning.epochs and learning.steps now allow {self.total}; "
-                    "a run can be extended, not shortened."
-                )
-            state.finished = self._ends()
-        here = state.epoch * self.per_epoch + state.done_in_epoch
-        fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
-        if not fits or state.finished != self._ends():
-            place = f"step {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
-            raise RunError(
-                f"{self.files.last} does not belong to this recipe: it stands at {place}."
-            )
-
-    def _ends(self) -> bool:
-        """Whether all updates are made, or validation has not improved for long enough."""
-        patience = self.settings.patience
-        stalled = patience is not None and self.state.stale >= patience
-        return self.state.step >= self.total or stalled
+        steps, state, settings = self.steps, self.state, self.settings
+        seed_dropout(self.fabric.device, settings.seed, state.step, self.fabric.global_rank)
+        total = torch.zeros((), device=self.fabric.device)
+        for batch in steps.batches(load):  # one, unless learning.accumulate says more
+            loss, plain = steps.forward(batch)  # the network's output, and from it the loss
+            steps.backward(loss)
+            total += plain
+            del loss  # and with it all that its backward pass has needed
+        steps.clip()
+        number, halvings = state.step + 1, state.halvings
+        self.rate = learning_rate(settings, number, total=self.total, halvings=halvings)
+        steps.schedule(self.rate)
+        steps.step()
+        return self.fabric.summed(total)
 
     def run(self) -> None:
         """Train until the end, early stopping, a pause or Ctrl-C."""
-        if self.leads:
-            self.files.cut_log(self.state.log_bytes)
-        self.begun_at = time.monotonic()
+        self.checkpoints.begin(self.state)
         self.hooks.reporter.begin(step=self.state.step, total=self.total)
         try:
-            with self._minding_signals():
+            with signals_to(self._ask):
                 try:
                     while not (self.state.finished or self.paused):
                         self._one_epoch()
                 finally:
-                    self.files.done()  # here, for an echo of the signal would end the process
+                    # Here, for an echo of the signal would end the process.
+                    self.checkpoints.files.done()
         finally:
             self.hooks.reporter.end()
-        with self.fabric.whole():
-            self._finish()
+        self.checkpoints.finish(self.state)
 
     def _one_epoch(self) -> None:
         state = self.state
         plan = self.batches.plan(epoch=state.epoch, accumulate=self.settings.accumulate)
-        self.reported_at = time.monotonic()
+        self.report.at = time.monotonic()
         for load in ahead(self._load, plan[state.done_in_epoch :]):
-            loss = self._update(load)
-            state.step += 1
-            state.done_in_epoch += 1
-            self._report()
-            self.pending = Update(state.step, load.tokens, loss)
-            if state.done_in_epoch == len(plan):
-                state.epoch += 1
-                state.done_in_epoch = 0
+            loss = self.update(load)
+            state.advance(len(plan))
+            self.report.add(Update(state.step, load.tokens, loss), state)
             self._after_update()
             if state.finished or self.paused:
                 return
@@ -182,86 +195,40 @@ class Trainer:
         """
         plan = self.batches.plan(epoch=0, accumulate=self.settings.accumulate)
         for load in ahead(self._load, plan):
-            yield Update(1, load.tokens, self._update(load))
-
-    def _report(self) -> None:
-        """Report the loss of the update before this one.
-
-        Reading a loss waits for the device, which has the next update to compute by now.
-        """
-        if self.pending is None:
-            return
-        update = self.pending
-        self.pending = None
-        loss = update.loss()
-        if not math.isfinite(loss):
-            self._settle()
-            raise LearningError(
-                f"the loss is no longer a number at step {update.step}; try a lower learning.rate."
-            )
-        self.state.tokens += update.tokens
-        self.state.loss += loss
-        before, self.reported_at = self.reported_at, time.monotonic()
-        mean = loss / update.tokens
-        speed = update.tokens / max(self.reported_at - before, 1e-9)
-        self.hooks.reporter.stepped(step=update.step, loss=mean, tokens_per_second=speed)
-        if self.fabric.loggers and update.step % LOGGED == 0:
-            self.fabric.log_dict({"step_loss": mean, "tokens_per_second": speed}, step=update.step)
+            yield Update(1, load.tokens, self.update(load))
 
     def _load(self, group: list[Tensor]) -> UpdateBatches:
         """The batches of one update, ready to be moved to the device."""
-        tokens = sum(self.batches.target_tokens(rows) for rows in group)
         rank, world = self.fabric.global_rank, self.fabric.world_size
-        batches, counts = [], []
+        # At least 1: all labels of a batch may be outside the list.
+        tokens = max(sum(self.batches.target_tokens(rows) for rows in group), 1)
+        shares = []
         for rows in group:
             share = self.batches.share(rows, rank=rank, world=world)
-            counts.append(float(len(share) > 0))
-            batch = self.batches.collate(share if len(share) else rows[:1])
-            batches.append(self.updates.ready(batch))
-        # At least 1: all labels of a batch may be outside the list.
-        return UpdateBatches(max(tokens, 1), tuple(batches), tuple(counts))
-
-    def _update(self, load: UpdateBatches) -> Tensor:
-        """Make one update; return the summed loss of all processes, still on the device."""
-        self._seed(seed_of(self.settings.seed, self.state.step, self.fabric.global_rank))
-        step, halvings = self.state.step + 1, self.state.halvings
-        self.rate = learning_rate(self.settings, step, total=self.total, halvings=halvings)
-        return self._reduced(self.updates.made(load, self.rate), "sum")
-
-    def _seed(self, seed: int) -> None:
-        """Seed the generators in use; `torch.manual_seed` also visits devices that are absent."""
-        torch.default_generator.manual_seed(seed)
-        if self.fabric.device.type == "cuda":
-            torch.cuda.manual_seed(seed)
-        elif self.fabric.device.type == "mps":
-            torch.mps.manual_seed(seed)
-
-    def _reduced(self, values: Tensor, operation: str) -> Tensor:
-        """The sum or maximum over all processes."""
-        if isinstance(self.fabric, OneDevice) or self.fabric.world_size == 1:
-            return values
-        reduced = self.fabric.all_reduce(values, reduce_op=operation)
-        assert isinstance(reduced, Tensor)
-        return reduced
+            has_rows = len(share) > 0
+            batch = self.steps.ready(self.batches.collate(share if has_rows else rows[:1]))
+            factor = world / tokens if has_rows else 0.0
+            shares.append(BatchShare(batch, factor, stands_in=not has_rows))
+        return UpdateBatches(tokens, tuple(shares))
 
     def _after_update(self) -> None:
+        """Validate, save and stop, where it is time to."""
         state, every = self.state, self.settings.validate_every
         self.paused = self.hooks.enough()
         on_schedule = state.done_in_epoch == 0 if every is None else state.step % every == 0
         validates = on_schedule or self.paused or state.step >= self.total
         if validates:
-            self._report()
+            self.report.flush(state)
             with self.fabric.whole():
                 self._validate()
-            self.reported_at = time.monotonic()
+            self.report.at = time.monotonic()
             state.finished = self._ends()
-        due = time.monotonic() - self.saved_at > self.settings.save_seconds
-        stop, due = self._agreed(self.asked_at is not None, due)
+        stop, due = self.fabric.anywhere(self.asked_at is not None, self.checkpoints.is_due)
         if validates or stop or due:
-            self._report()
-            self._save()
+            self.report.flush(state)
+            self.checkpoints.save(state)
         if stop and not state.finished:
-            self._settle()
+            self.checkpoints.settle()
             raise Interrupted(
                 f"stopped at step {state.step} of {self.total}; "
                 "the same command with --resume goes on from there."
@@ -280,74 +247,57 @@ class Trainer:
             "epoch": state.step / self.per_epoch,
             "step": state.step,
             "rate": self.rate,
-            "train_loss": state.loss / max(state.tokens, 1),
+            "train_loss": state.take_loss(),
             **scores,
         }
-        state.loss = 0.0
-        state.tokens = 0
-        if self.leads:
-            state.log_bytes = self.files.add_to_log(record)
-            self.files.keep_best(self.network, state, is_best=is_best, average=settings.average)
-        if self.fabric.loggers:
-            logged = {name: value for name, value in record.items() if name != "step"}
-            self.fabric.log_dict(logged, step=state.step)
-        self.hooks.reporter.validated(record, is_best=is_best)
+        self.checkpoints.validated(record, state, is_best=is_best)
+        self.report.validated(record, is_best=is_best)
 
-    def _save(self) -> None:
-        self.saved_at = time.monotonic()
-        memory = packed_optimizer(self.updates.optimizer)  # all processes, for each has a share
-        if self.leads and self.cost is not None:
-            device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
-            name = device.type
-            if name == "cuda":
-                name = f"cuda ({torch.cuda.get_device_name(device)})"
-            self.files.keep_cost(
-                [*self.cost.parts, TrainingPart(seconds, name, self.fabric.world_size)]
-            )
-        with self.fabric.whole():
-            if self.leads:
-                self.files.save(self.network, memory, self.state, self.updates.scaler)
+    def _ends(self) -> bool:
+        """Whether all updates are made, or validation has not improved for long enough."""
+        patience = self.settings.patience
+        stalled = patience is not None and self.state.stale >= patience
+        return self.state.step >= self.total or stalled
 
-    def _settle(self) -> None:
-        """Wait until all is on the disk, in every process: the end of one ends the others."""
-        if self.leads:
-            self.files.done()
-        self.fabric.barrier()
+    def resume(self, *, extended: bool = False) -> None:
+        """Load the last saved state; where none was saved yet, start at the beginning.
 
-    def _finish(self) -> None:
-        if self.leads:
-            self.files.sweep(self.state)  # a kill may have come before the last time
-            if self.settings.average > 1:
-                self.files.average(self.network, self.state)
-            if not self.files.model.is_file():
+        Where the recipe now trains longer (`extended`), a finished run continues to the new end.
+        """
+        state = self.checkpoints.load()
+        if state is None:
+            return
+        self.state = state
+        if extended:
+            if self.total < state.step or (self.total == state.step and not state.finished):
                 raise RunError(
-                    f"{self.files.model} is gone, and only training from the start would bring it "
-                    "back; begin a new run with another --out."
+                    f"{self.hooks.folder} has made {state.step} updates already, but "
+                    f"learning.epochs and learning.steps now allow {self.total}; "
+                    "a run can be extended, not shortened."
                 )
-        self.fabric.barrier()
+            state.finished = self._ends()
+        here = state.epoch * self.per_epoch + state.done_in_epoch
+        fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
+        if not fits or state.finished != self._ends():
+            place = f"step {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
+            raise RunError(
+                f"{self.checkpoints.files.last} does not belong to this recipe: it stands at "
+                f"{place}."
+            )
 
-    def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
-        """Both values, true in all processes where they are in any."""
-        if self.fabric.world_size == 1:  # reading a tensor would wait for the device every time
-            return stop, due
-        flags = torch.tensor([float(stop), float(due)], device=self.fabric.device)
-        agreed = self._reduced(flags, "max")
-        return bool(agreed[0]), bool(agreed[1])
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        """Delay the first Ctrl-C (or SIGTERM) to the end of the update; a later one is not."""
+        if self.asked_at is None:
+            self.asked_at = time.monotonic()
+        elif time.monotonic() - self.asked_at > SAME_WISH:
+            raise KeyboardInterrupt
 
     @property
     def leads(self) -> bool:
         """Whether this process writes and reports; of several, one does."""
         return self.fabric.global_rank == 0
 
-    @contextmanager
-    def _minding_signals(self) -> Iterator[None]:
-        """Delay the first Ctrl-C (or SIGTERM) to the end of the update; a later one is not."""
-
-        def ask(number: int, frame: FrameType | None) -> None:
-            if self.asked_at is None:
-                self.asked_at = time.monotonic()
-            elif time.monotonic() - self.asked_at > SAME_WISH:
-                raise KeyboardInterrupt
-
-        with signals_to(ask):
-            yield
+    @property
+    def validations(self) -> int:
+        """How many there have been."""
+        return self.state.step // (self.settings.validate_every or self.per_epoch)

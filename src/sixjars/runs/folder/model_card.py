@@ -59,7 +59,7 @@ def usage(name: str) -> str:
 def model_card(run: RunFolder, licence: str = "", *, use: str) -> str:
     """The model card of a run as Markdown: its data, scores and sizes, and how to `use` it."""
     fields = run.restored(Blueprint.of(run.recipe, run.outside).fields).all
-    shapes = saved_shapes(run.weights)
+    shapes = saved_shapes(run.weights).values()
     scored, scores = scores_of(run)
     return _template().render(
         task=TASKS[run.recipe.task],
