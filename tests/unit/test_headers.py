@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from sixjars.data.tables.headers import has_header, may_have_header
+from sixjars.data.tables.dialect import has_header, may_have_header
 from tests.conftest import Call
 
 WORDS = "turn set open close play stop send find the a lamp door song mail house of in at my your".split()

@@ -5,13 +5,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sixjars
-from sixjars.data.text.wordllama import is_installed
 from sixjars.errors import DataError, LearningError
 from sixjars.model.build import build
 from sixjars.progress import Reporter
@@ -369,7 +369,7 @@ ROWS = {
 }
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra vectors is not installed")
+@pytest.mark.skipif(find_spec("wordllama") is None, reason="the extra vectors is not installed")
 @pytest.mark.parametrize("task", ROWS)
 def test_all_candidates_with_vectors_can_be_built(task: str, tmp_path: Path) -> None:
     """Half a size and other bridges fit a decoder that is tied and conditional."""

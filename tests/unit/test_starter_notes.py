@@ -9,7 +9,7 @@ from PIL import Image
 
 from sixjars.errors import DataError
 from sixjars.runs.recipes import read_recipe
-from sixjars.starter import data_notes as starter_notes
+from sixjars.starter import notes as starter_notes
 from sixjars.starter.write import started
 
 

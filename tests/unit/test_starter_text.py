@@ -10,7 +10,7 @@ import pytest
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import read_recipe
-from sixjars.starter.text_settings import EXTRA_WORDS, MISSING
+from sixjars.starter.sections import EXTRA_WORDS, MISSING
 from sixjars.starter.write import new, started
 
 HAS_VECTORS = importlib.util.find_spec("wordllama") is not None
@@ -125,7 +125,7 @@ def test_vectors_are_chosen_for_texts_in_latin_letters(tmp_path: Path) -> None:
 def test_without_the_package_a_note_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sixjars.starter.text_settings.is_installed", lambda: False)
+    monkeypatch.setattr("sixjars.starter.sections.find_spec", lambda name: None)
     data = table(tmp_path / "mine.tsv", labelled(300), "text\tlabel")
     notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
     assert MISSING in notes

@@ -15,7 +15,7 @@ from pydantic import StrictBool
 from sixjars.data.batches import FieldValues, IdColumn
 from sixjars.data.field import Field, are_text_lists
 from sixjars.data.storage.cache import ExampleTable, FieldEncoder, IdEncoder
-from sixjars.data.text.label_lists import hold_lists
+from sixjars.data.text.statistics import hold_lists
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName

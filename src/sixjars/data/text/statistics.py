@@ -1,4 +1,4 @@
-"""Settings that a column of text suggests: the kind of tokens, vocabulary size, longest text."""
+"""What a column of texts suggests: the kind of tokens, vocabulary size, longest text; lists of labels."""
 
 import re
 from collections.abc import Sequence
@@ -26,6 +26,8 @@ UNSPACED: Final = re.compile(
 LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 WORD_OR_MARK: Final = re.compile(r"\w+|[^\w\s]")
 ASSUMED_LENGTH: Final = 50  # words of a text where there is no data yet
+LEAST_LISTS: Final = 0.1
+"""The share of texts with several labels, from which on a column is taken for one of lists."""
 
 
 def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
@@ -111,3 +113,29 @@ def are_unspaced(texts: Sequence[str]) -> bool:
     letters = sum(len(UNSPACED.findall(text)) for text in texts)
     words = sum(len(text.split()) for text in texts)
     return letters > max(4 * words, sum(map(len, texts)) // 2)
+
+
+def hold_lists(texts: Sequence[str], mark: str) -> bool:
+    """Whether texts are lists of labels with `mark` between them, and not names with that mark.
+
+    Then there are fewer labels than texts, and most that are in a list also stand alone. '1,3' may
+    be a decimal number.
+
+    >>> hold_lists(["billing", "refund", "billing, refund"], ",")
+    True
+    >>> hold_lists(["Paris, France", "Rome, Italy"], ",")
+    False
+    >>> hold_lists(["1", "3", "1,3"], ","), hold_lists(["1", "3", "7", "1,3,7"], ",")
+    (False, True)
+    """
+    split = (map(str.strip, text.casefold().split(mark)) for text in texts)
+    parts = [[part for part in labels if part] for labels in split]
+    if all(len(labels) < 3 and all(map(str.isdigit, labels)) for labels in parts):
+        return False
+    alone = {labels[0] for labels in parts if len(labels) == 1}
+    listed = [label for labels in parts if len(labels) > 1 for label in labels]
+    if sum(len(labels) > 1 for labels in parts) < LEAST_LISTS * len(texts):
+        return False
+    if len(alone.union(listed)) >= len({tuple(sorted(labels)) for labels in parts}):
+        return False
+    return sum(label in alone for label in listed) * 2 > len(listed)
