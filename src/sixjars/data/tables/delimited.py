@@ -111,9 +111,9 @@ def is_quoted(delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a 
     return delimiter != "\t" if quotes is None else quotes
 
 
-def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Iterator[Fields]:
+def records_of(path: Path, delimiter: str, quotes: bool = True) -> Iterator[Fields]:  # noqa: FBT001, FBT002 - a way
     """The fields of every record of a file."""
-    return _fields(lines_of(path), delimiter, path, is_quoted(delimiter, quotes))
+    return _fields(lines_of(path), delimiter, path, quotes)
 
 
 def _fields(

@@ -35,6 +35,11 @@ _MOST_BROKEN: Final = 0.1
 """The share of rows that quotation marks may break; where it is larger, they are letters."""
 Names = Key | tuple[str, ...]
 """A column by its name or number, or by any of several names."""
+Way = tuple[str, bool]
+"""A delimiter, and whether quotation marks enclose fields."""
+Sample = tuple[list[str], bool]
+"""The first lines of a file that are not blank, and whether more follow: `ROWS` may not be enough,
+for a field may hold line breaks."""
 _CURLY = ("\u201c", "\u201d", "\u201e")
 _NUMBER: Final = re.compile(r"[-+]?(\d[\d,]*)?[.,]?\d+([eE][-+]?\d+)?%?")
 _DATE: Final = re.compile(
@@ -115,15 +120,14 @@ def dialect_of(path: Path, named: Collection[str] = (), columns: Sequence[Names]
     sample = _sample(path)
     order = sorted(DELIMITERS, key=lambda mark: mark != usual)
     ways = [(mark, quotes) for mark in order for quotes in (mark != "\t", mark == "\t")]
-    with_columns = [way for way in ways if columns and _has(_first(path, *way), columns)]
+    with_columns = [way for way in ways if columns and _has(_first(path, way), columns)]
     ways = with_columns or ways
-    scored = {way: _consistency(sample, *way) for way in ways}
+    scored = {way: _consistency(sample, way) for way in ways}
     best = max(ways, key=lambda way: scored[way])  # the first of equals
     if scored[best] <= 0 and not with_columns:
         best = (usual or "\t", usual == ",")
-    delimiter, quotes = best
-    records = [fields for fields in _records(path, delimiter, quotes=quotes) if fields != [""]]
-    return of_records(path, records, delimiter, quotes=quotes, named=named)
+    records = [fields for fields in _records(path, best) if fields != [""]]
+    return of_records(path, records, best[0], quotes=best[1], named=named)
 
 
 def of_records(
@@ -141,19 +145,10 @@ def of_records(
     if not records:
         raise DataError(f"{path} has no rows.")
     said = {*header_names(records[0], named)} & {name for name in named if not name.isdecimal()}
-    names = header_names(records[0], said) if said or has_header(records) else []
-    unclear = not names and may_have_header(records)
+    verdict = "yes" if said else header_verdict(records)
+    names = header_names(records[0], said) if verdict == "yes" else []
     rows = records[1:] if names else records
-    return Dialect(delimiter, quotes, bool(names), rows, names, unclear)
-
-
-def encloses(path: Path, delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
-    """Whether quotation marks enclose fields: as is said, else between tabs as the first rows say, and yes elsewhere."""
-    if quotes is not None or delimiter != "\t":
-        return is_quoted(delimiter, quotes)
-    sample = _sample(path)
-    with_quotes, without = (_consistency(sample, delimiter, way) for way in (True, False))
-    return with_quotes > without
+    return Dialect(delimiter, quotes, bool(names), rows, names, verdict == "unclear")
 
 
 def refitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict[str, Any]:
@@ -165,12 +160,17 @@ def refitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict
     usual = table.delimiter or USUAL.get(ending)
     if usual is None or ending not in {*USUAL, ".txt"} or not path.is_file():
         return {}
-    first = _first(path, usual, quotes=table.quotes)
+    first = _first(path, (usual, is_quoted(usual, table.quotes)))
     if not first:
         return {}
-    if _has(first, columns) and not (usual == "," and _may_be_first(first, columns)):
-        quotes = encloses(path, usual, table.quotes)
-        return {"quotes": True} if quotes and not is_quoted(usual, table.quotes) else {}
+    # A line of CSV that is read as one column may be several, of which one is wanted.
+    is_first = usual == "," and all(names == 1 for names in columns)
+    if _has(first, columns) and not (is_first and unused_delimiter(first) in (";", "|", "\t")):
+        if table.quotes is not None or usual != "\t":
+            return {}
+        sample = _sample(path)
+        with_quotes, without = (_consistency(sample, (usual, way)) for way in (True, False))
+        return {"quotes": True} if with_quotes > without else {}
     dialect = dialect_of(path, columns=columns)
     mark = dialect.delimiter
     if not _has(dialect.names or dialect.rows[0], columns):
@@ -182,17 +182,12 @@ def refitted(path: Path, columns: Sequence[Names], table: TableSettings) -> dict
     return {"delimiter": mark, "quotes": dialect.quotes}
 
 
-def _first(path: Path, delimiter: str, quotes: bool | None) -> list[str]:  # noqa: FBT001 - a setting
+def _first(path: Path, way: Way) -> list[str]:
     """The cells of the first line; none where it cannot be read."""
     with suppress(DataError):  # a field that is never closed, for one
-        _, first = next(records_of(path, delimiter, quotes=quotes), (0, []))
+        _, first = next(records_of(path, *way), (0, []))
         return [] if isinstance(first, RowFault) else first
     return []
-
-
-def _may_be_first(first: Sequence[str], columns: Sequence[Names]) -> bool:
-    """Whether a line of CSV that is read as one column may be several, of which one is wanted."""
-    return all(names == 1 for names in columns) and unused_delimiter(first) in (";", "|", "\t")
 
 
 def _has(first: Sequence[str], columns: Sequence[Names]) -> bool:
@@ -201,11 +196,6 @@ def _has(first: Sequence[str], columns: Sequence[Names]) -> bool:
     there = {*header_names(first, [key for names in keys for key in names])}
     numbers = range(1, len(first) + 1)
     return all(any(key in there or key in numbers for key in names) for names in keys)
-
-
-Sample = tuple[list[str], bool]
-"""The first lines of a file that are not blank, and whether more follow: `ROWS` may not be enough,
-for a field may hold line breaks."""
 
 
 def _sample(path: Path) -> Sample:
@@ -221,10 +211,10 @@ def _sample(path: Path) -> Sample:
     return lines, False
 
 
-def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
+def _records(path: Path, way: Way) -> list[list[str]]:
     records: list[list[str]] = []
     bad: RowFault | None = None
-    for _, fields in records_of(path, delimiter, quotes=quotes):
+    for _, fields in records_of(path, *way):
         if isinstance(fields, RowFault):
             bad = bad or fields
         else:
@@ -236,12 +226,13 @@ def _records(path: Path, delimiter: str, *, quotes: bool) -> list[list[str]]:
     return records
 
 
-def _consistency(sample: Sample, delimiter: str, quotes: bool) -> float:  # noqa: FBT001 - a pair as one value
+def _consistency(sample: Sample, way: Way) -> float:
     """How well columns fit a delimiter: the share of rows with the usual number of fields.
 
     Fields that begin with a space count against it, as commas in a sentence do, and so do broken
     quotation marks. Without any quotation marks, both ways are equal, and the first wins.
     """
+    delimiter, quotes = way
     first = sample[0][:ROWS]
     rows = [line.split(delimiter) for line in first]
     broken = 0
@@ -260,7 +251,11 @@ def _consistency(sample: Sample, delimiter: str, quotes: bool) -> float:  # noqa
     score = count / (len(rows) + broken) * (1 - 0.6 * spaced)
     if delimiter == "\t":
         return score + 0.05 * quotes  # lines between tabs come here quoted only if they need it
-    return score if quotes else score - 0.2 * _share_enclosed(rows)
+    if quotes:
+        return score
+    fields = [field for row in rows for field in row]
+    enclosed = sum(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
+    return score - 0.2 * enclosed / len(fields)
 
 
 def _quoted(sample: Sample, delimiter: str) -> tuple[list[list[str]], int]:
@@ -295,11 +290,6 @@ def _needs_quotes(lines: Sequence[str]) -> bool:
     return bool(marked) and (doubled or opened or enclosed)
 
 
-def _share_enclosed(rows: Sequence[Sequence[str]]) -> float:
-    fields = [field for row in rows for field in row]
-    return sum(len(field) > 1 and field[0] == field[-1] == '"' for field in fields) / len(fields)
-
-
 # Headers.
 
 
@@ -318,24 +308,14 @@ def is_file(text: str) -> bool:
     return _FILE.fullmatch(text.strip()) is not None and len(text.split()) <= 3
 
 
-def has_header(records: Sequence[Sequence[str]]) -> bool:
-    """Whether the first record has names of columns, not values.
+def header_verdict(records: Sequence[Sequence[str]]) -> str:
+    """Whether the first record has names of columns: `yes`, `no` or `unclear` (a short example, maybe).
 
-    >>> has_header([["text", "label"], ["it is good", "pos"]])
-    True
-    >>> has_header([["it is bad", "neg"], ["good", "pos"]])
-    False
+    >>> header_verdict([["text", "label"], ["it is good", "pos"]])
+    'yes'
+    >>> header_verdict([["it is bad", "neg"], ["good", "pos"]])
+    'no'
     """
-    return _judged(records) == "yes"
-
-
-def may_have_header(records: Sequence[Sequence[str]]) -> bool:
-    """Whether the first record may have names, or be the first, short example."""
-    return _judged(records) == "unclear"
-
-
-def _judged(records: Sequence[Sequence[str]]) -> str:
-    """Whether the first record is a header: `yes`, `no` or `unclear`."""
     first = [cell.strip() for cell in records[0]]
     below = records[1:]
     named = [cell.rstrip(".:?") for cell in first if cell]
@@ -490,16 +470,20 @@ def _signs(cell: str, column: Iterable[str]) -> str:
 # Notes.
 
 
-def unsaid_header(table: TableFile) -> list[str]:
+def unsaid_header(
+    table: TableFile, rows: Sequence[tuple[int, list[str]]] | None = None
+) -> list[str]:
     """The cells of a first line that looks like names of columns and need not be a header."""
-    return _header(table, _first_rows(table))
+    cells = [cells for _, cells in (_first_rows(table) if rows is None else rows)]
+    unsaid = cells and table.settings.header is None and header_verdict(cells) == "yes"
+    return cells[0] if unsaid else []
 
 
 def notes_on(table: TableFile) -> Iterator[str]:
     """What the first rows of training data suggest: a header, or delimiters that end a text."""
     rows = _first_rows(table)
     named = not all(isinstance(key, int) for key in table.columns.values())
-    if not named and (cells := _header(table, rows)):
+    if not named and (cells := unsaid_header(table, rows)):
         yield (
             f"{table.path}: the first line ({', '.join(map(repr, cells))}) looks like a header, "
             "but is read as an example, because columns are given by number; name them, or write "
@@ -517,11 +501,6 @@ def _first_rows(table: TableFile) -> list[tuple[int, list[str]]]:
     lines = table.lines() if isinstance(table, CellFile) and table.delimiter else ()
     first = islice(lines, ROWS)
     return [(line, cells) for line, cells in first if not isinstance(cells, RowFault)]
-
-
-def _header(table: TableFile, rows: Sequence[tuple[int, list[str]]]) -> list[str]:
-    cells = [cells for _, cells in rows]
-    return cells[0] if cells and table.settings.header is None and has_header(cells) else []
 
 
 def _cut_texts(path: Path, names: int, rows: int, wide: Sequence[tuple[int, list[str]]]) -> str:
