@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sixjars.tasks import TASKS, own_name
+
 Column = str | int
 Table = Sequence[Sequence[object]]
 MT, SUM, DOC, LM, DIALOG = (
@@ -30,8 +32,8 @@ class Case:
     name: str
     content: bytes
     task: str
-    columns: Mapping[str, Column] = field(default_factory=dict)
-    """The right ones; nothing where `new` should ask or refuse."""
+    chosen: Sequence[Column] = ()
+    """The right columns, in the order of the fields; nothing where `new` should ask or refuse."""
     asks: tuple[str, ...] = ()
     """What the sentence that refuses must have in it."""
     keys: Mapping[str, object] = field(default_factory=dict)
@@ -41,6 +43,12 @@ class Case:
     says: tuple[str, ...] = ()
     """What `new` tells."""
     file: str = "data.csv"
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The right column of each field."""
+        names = [slot.name for slot in TASKS[own_name(self.task)].slots]
+        return dict(zip(names, self.chosen, strict=False))
 
 
 def english(n: int) -> str:
@@ -85,11 +93,11 @@ def rows(count: int, *makers: object) -> list[list[object]]:
 
 
 def written(
-    table: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n"
+    rows: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n"
 ) -> bytes:
-    """A table as the csv module writes it."""
+    """Rows as the csv module writes them."""
     out = io.StringIO()
-    csv.writer(out, delimiter=mark, quoting=quoting, lineterminator=end).writerows(table)  # type: ignore[arg-type]
+    csv.writer(out, delimiter=mark, quoting=quoting, lineterminator=end).writerows(rows)  # type: ignore[arg-type]
     return out.getvalue().encode()
 
 
@@ -117,18 +125,23 @@ def packed(content: bytes) -> bytes:
     return gzip.compress(content)
 
 
-def headed(names: str, table: Table) -> list[Sequence[object]]:
-    """A table below its header."""
-    return [names.split(","), *table]
+def headed(names: str, rows: Table) -> list[Sequence[object]]:
+    """Rows below their header."""
+    return [names.split(","), *rows]
+
+
+def table(
+    names: str, rows: Table, mark: str = ",", *, quoting: int = csv.QUOTE_MINIMAL, end: str = "\n"
+) -> bytes:
+    """Rows below their header as the csv module writes them."""
+    return written(headed(names, rows), mark, quoting=quoting, end=end)
 
 
 N = 24
 PAIRS = rows(N, english, german)
 REVIEWS = rows(N, review, sentiment)
 NEWS = rows(N, article, headline)
-EN_DE = {"source": "en", "target": "de"}
-BOTH = {"source": 1, "target": 2}
-TEXT_LABEL = {"source": "text", "label": "label"}
+EN_DE, BOTH, TEXT_LABEL = ("en", "de"), (1, 2), ("text", "label")
 
 
 def date_of(n: int) -> str:
