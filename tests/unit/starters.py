@@ -23,6 +23,7 @@ class Starter:
 
     path: Path
     notes: tuple[str, ...]
+    stops: bool = False
 
     @property
     def text(self) -> str:
@@ -69,6 +70,6 @@ def start(tmp_path: Path) -> Start:
         recipe = started(
             tmp_path / f"new{next(numbers)}.yaml", task=task, data=data, columns=columns
         )
-        return Starter(recipe.path, recipe.notes)
+        return Starter(recipe.path, recipe.notes, recipe.stops)
 
     return run
