@@ -4,21 +4,14 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sixjars.tasks import TASKS, own_name
 
 Column = str | int
 Table = Sequence[Sequence[object]]
-MT, SUM, DOC, LM, DIALOG = (
-    "translation",
-    "summarization",
-    "document_classification",
-    "language_model",
-    "dialog",
-)
-TRANSLIT, ENTAIL = "transliteration", "entailment"
 ANIMALS = "cat dog horse bird cow sheep goat duck".split()
 TIERE = "Katze Hund Pferd Vogel Kuh Schaf Ziege Ente".split()
 PLACES = "house garden street field".split()
@@ -49,6 +42,21 @@ class Case:
         """The right column of each field."""
         names = [slot.name for slot in TASKS[own_name(self.task)].slots]
         return dict(zip(names, self.chosen, strict=False))
+
+
+def of(task: str) -> Callable[..., Case]:
+    """Cases of a task, with the right columns behind their content, between commas."""
+
+    def case(name: str, content: bytes, chosen: str = "", **more: Any) -> Case:
+        columns = [int(key) if key.isdecimal() else key for key in chosen.split(",") if chosen]
+        return Case(name, content, task, columns, **more)
+
+    return case
+
+
+mt, summed, doc = of("translation"), of("summarization"), of("document_classification")
+lm, dialog, translit = of("language_model"), of("dialog"), of("transliteration")
+entail, pair = of("entailment"), of("sentence_pair")
 
 
 def english(n: int) -> str:
@@ -141,7 +149,6 @@ N = 24
 PAIRS = rows(N, english, german)
 REVIEWS = rows(N, review, sentiment)
 NEWS = rows(N, article, headline)
-EN_DE, BOTH, TEXT_LABEL = ("en", "de"), (1, 2), ("text", "label")
 
 
 def date_of(n: int) -> str:

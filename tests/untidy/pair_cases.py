@@ -13,6 +13,7 @@ from .files import (
     english,
     headline,
     lines,
+    pair,
     rows,
     sentiment,
     table,
@@ -20,7 +21,6 @@ from .files import (
     written,
 )
 
-PAIR = "sentence_pair"
 RELATIONS = "entailment neutral contradiction".split()
 
 
@@ -35,36 +35,32 @@ def relation(n: int) -> str:
 
 
 PAIRED = rows(N, english, claim, relation)
-
 PAIRS_OF_SENTENCES = [
-    Case(
+    pair(
         "premise and hypothesis",
         table("premise,hypothesis,label", PAIRED),
-        PAIR,
-        ("premise", "hypothesis", "label"),
+        "premise,hypothesis,label",
     ),
-    Case(
+    pair(
         "columns of SICK",
         table(
             "pair_ID,sentence_A,sentence_B,relatedness_score,entailment_judgment",
             rows(N, lambda n: n + 1, english, claim, lambda n: 1 + n % 9 * 0.5, relation),
             "\t",
         ),
-        PAIR,
-        ("sentence_A", "sentence_B", "entailment_judgment"),
+        "sentence_A,sentence_B,entailment_judgment",
         file="data.tsv",
     ),
-    Case(
+    pair(
         "columns of SNLI",
         lines(
             "gold_label sentence1 sentence2 pairID captionID",
             rows(N, relation, english, claim, lambda n: f"{n}.jpg#1r1e", lambda n: f"{n}.jpg#1"),
         ),
-        PAIR,
-        ("sentence1", "sentence2", "gold_label"),
+        "sentence1,sentence2,gold_label",
         file="data.jsonl",
     ),
-    Case(
+    pair(
         "columns of Quora",
         table(
             "id,qid1,qid2,question1,question2,is_duplicate",
@@ -78,66 +74,56 @@ PAIRS_OF_SENTENCES = [
                 lambda n: n % 2,
             ),
         ),
-        PAIR,
-        ("question1", "question2", "is_duplicate"),
+        "question1,question2,is_duplicate",
     ),
-    Case(
+    pair(
         "text_a and text_b, the label first",
         table("label,text_a,text_b", rows(N, relation, english, claim)),
-        PAIR,
-        ("text_a", "text_b", "label"),
+        "text_a,text_b,label",
     ),
-    Case("pairs without a header", tabs(PAIRED), PAIR, (1, 2, 3), file="data.tsv"),
-    Case(
+    pair("pairs without a header", tabs(PAIRED), "1,2,3", file="data.tsv"),
+    pair(
         "pairs without a header, the label first, an index",
         written(rows(N, lambda n: n, relation, english, claim)),
-        PAIR,
-        (3, 4, 2),
+        "3,4,2",
     ),
-    Case(
+    pair(
         "pairs with strange names",
         table("foo,bar,baz", PAIRED, ";"),
-        PAIR,
-        ("foo", "bar", "baz"),
+        "foo,bar,baz",
         keys={"delimiter": ";"},
         says=("the other way round: --column sentence1=bar --column sentence2=foo",),
     ),
-    Case(
+    pair(
         "a claim and a longer text, quoted",
         table("headline,body,stance", rows(N, headline, article, sentiment), quoting=csv.QUOTE_ALL),
-        PAIR,
-        ("headline", "body", "stance"),
+        "headline,body,stance",
     ),
-    Case(
+    pair(
         "the second one named",
         table("headline,body,stance", rows(N, headline, article, sentiment)),
-        PAIR,
-        ("body", "headline", "stance"),
+        "body,headline,stance",
         options=("--column", "sentence1=body", "--column", "sentence2=headline"),
     ),
-    Case(
+    pair(
         "three texts and a label",
         table("one,two,three,label", rows(N, english, claim, article, relation)),
-        PAIR,
         asks=("which column is the sentence1", "'one', 'two' or 'three'", "--column sentence1=one"),
     ),
-    Case(
+    pair(
         "pairs in a JSON list",
         array("premise hypothesis label date", rows(N, english, claim, relation, date_of)),
-        PAIR,
-        ("premise", "hypothesis", "label"),
+        "premise,hypothesis,label",
         file="data.json",
     ),
-    Case(
+    pair(
         "one text and a label for a pair",
         table("text,label", rows(N, english, relation)),
-        PAIR,
         asks=("none of its columns",),
     ),
-    Case(
+    pair(
         "pairs of one class",
         table("premise,hypothesis,label", rows(N, english, claim, "entailment")),
-        PAIR,
         asks=("always 'entailment'", "two classes"),
     ),
     Case(
