@@ -120,6 +120,12 @@ def test_pairs_are_compared_word_by_word(start: Start) -> None:
     assert recipe.loss.smoothing == 0.1
 
 
+def test_pairs_have_one_vocabulary_and_one_length(start: Start) -> None:
+    rows = [(f"a dog {n}", "a dog sleeps " * 30, "no" if n % 2 else "yes") for n in range(20)]
+    starter = start("sentence_pair", [("sentence1", "sentence2", "label"), *rows])
+    assert [starter.setting(f"sentence{n}", "max_length") for n in (1, 2)] == [180, 180]
+
+
 def test_texts_without_spaces_are_read_to_their_ends(start: Start) -> None:
     """A bag has no recurrence, so that characters are as cheap as words; before, they were cut at 400."""
     starter = of_texts(start, [CHINESE * 30 + str(n) for n in range(200)])
